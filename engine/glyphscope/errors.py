@@ -1,0 +1,92 @@
+"""Everything that can go wrong in a way the user can do something about.
+
+Each error says what was wrong, where, and what to do. The window and the command line show these three
+parts and never a traceback; anything that is not a `GlyphscopeError` is a bug of ours and is reported as one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class GlyphscopeError(Exception):
+    """What was wrong (`message`), where (`where`: a file, a JSON Pointer, a tool), and what to do (`hint`)."""
+
+    def __init__(self, message: str, *, where: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.message}" if self.where else self.message
+        return f"{text} {self.hint}" if self.hint else text
+
+
+class Problem(NamedTuple):
+    """One mistake in a document, at the place a JSON Pointer (RFC 6901) names."""
+
+    pointer: str
+    message: str
+
+
+class RegistryError(GlyphscopeError):
+    """A registry that cannot be used; `problems` lists every mistake that was found."""
+
+    def __init__(
+        self, message: str, *, where: str = "", hint: str = "", problems: tuple[Problem, ...] = ()
+    ) -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        lines = [super().__str__()]
+        lines += [f"  {p.pointer or '(whole document)'}: {p.message}" for p in self.problems[:20]]
+        if len(self.problems) > 20:
+            lines.append(f"  … and {len(self.problems) - 20} more")
+        return "\n".join(lines)
+
+
+class NotationError(GlyphscopeError):
+    """A value that a notation cannot write, or a shape that a tool does not fit."""
+
+
+class GrammarError(GlyphscopeError):
+    """A grammar or a constraint that cannot be built. A run never goes on without it."""
+
+
+class PromptError(GlyphscopeError):
+    """A prompt template that cannot be rendered."""
+
+
+class ContextOverflow(PromptError):
+    """The rendered prompt does not fit the model's context; told before anything is decoded."""
+
+    def __init__(self, needed: int, available: int) -> None:
+        super().__init__(
+            f"The prompt has {needed} tokens, and the model's context holds {available}.",
+            hint="Shorten the prompt, allow fewer tools, or open the model with a larger context.",
+        )
+        self.needed = needed
+        self.available = available
+
+
+class ModelError(GlyphscopeError):
+    """A model that cannot be found, loaded or run."""
+
+
+class ModelDied(ModelError):
+    """The model's process ended by itself: `signal` names the cause, `stderr` its last lines."""
+
+    def __init__(self, message: str, *, signal: str = "", stderr: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint or "The next run starts a new process.")
+        self.signal = signal
+        self.stderr = stderr
+
+
+class StorageError(GlyphscopeError):
+    """A file that cannot be read or written; what was on disk before is untouched."""
+
+
+class RecordError(StorageError):
+    """A run record or project that is damaged, or of a newer version than this program reads."""

@@ -1,0 +1,73 @@
+"""What may be called: a tool with its JSON Schema, and the registry with its allow list."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Tool:
+    """`parameters` is a checked JSON Schema (draft 2020-12) of type object; `enabled` puts it on the allow list."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
+    enabled: bool = True
+
+
+@dataclass(frozen=True)
+class ToolRegistry:
+    """An ordered set of tools. `unknown_arguments` tells what a top-level argument is that no schema names."""
+
+    tools: tuple[Tool, ...] = ()
+    unknown_arguments: Literal["refuse", "allow"] = "refuse"
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self.tools)
+
+    def __len__(self) -> int:
+        return len(self.tools)
+
+    @cached_property
+    def allowed(self) -> tuple[Tool, ...]:
+        """The allow list: the tools that are enabled, in order."""
+        return tuple(tool for tool in self.tools if tool.enabled)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Tool]:
+        return {tool.name: tool for tool in self.tools}
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of that name, allowed or not."""
+        return self._by_name.get(name)
+
+    def with_tool(self, tool: Tool, old_name: str | None = None) -> ToolRegistry:
+        """A registry in which `tool` stands in the place of the one named `old_name` (its own name), or at the end."""
+        place = old_name or tool.name
+        if place not in self._by_name:
+            return replace(self, tools=(*self.tools, tool))
+        return replace(self, tools=tuple(tool if t.name == place else t for t in self.tools))
+
+    def without_tool(self, name: str) -> ToolRegistry:
+        return replace(self, tools=tuple(t for t in self.tools if t.name != name))
+
+    def to_document(self) -> dict[str, Any]:
+        """The registry file's document, in our form."""
+        document: dict[str, Any] = {"glyphscope": 1}
+        if self.unknown_arguments != "refuse":
+            document["unknown_arguments"] = self.unknown_arguments
+        document["tools"] = [
+            {"name": t.name, "description": t.description, "enabled": t.enabled, "parameters": t.parameters}
+            for t in self.tools
+        ]
+        return document
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hex) of the document: equal registries have equal digests. The key of every cache built from it."""
+        return hashlib.sha256(json.dumps(self.to_document(), ensure_ascii=True).encode()).hexdigest()

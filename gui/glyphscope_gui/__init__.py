@@ -1,0 +1,1 @@
+"""The Qt app: reads events, sends requests, decides nothing about calls."""
