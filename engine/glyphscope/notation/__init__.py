@@ -1,0 +1,18 @@
+"""How a call is written: shapes, readers, writers, sizes."""
+
+from glyphscope.notation.shapes import ShapeKeys, call_document, shape_keys
+from glyphscope.notation.sizes import Sizes, call_sizes, text_sizes
+from glyphscope.notation.write import STYLES, Style, write_call, write_value
+
+__all__ = [
+    "STYLES",
+    "ShapeKeys",
+    "Sizes",
+    "Style",
+    "call_document",
+    "call_sizes",
+    "shape_keys",
+    "text_sizes",
+    "write_call",
+    "write_value",
+]

@@ -1,0 +1,135 @@
+"""Writing calls and values: JSON compact, spaced and in OpenAI's wrapper; GLYPH quoted and canonical."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias
+
+import glyph
+
+from glyphscope.errors import NotationError
+from glyphscope.events import Shape
+from glyphscope.notation.shapes import call_document
+
+Style: TypeAlias = Literal["json", "json-spaced", "openai", "glyph", "glyph-canonical"]
+STYLES: tuple[Style, ...] = ("json", "json-spaced", "openai", "glyph", "glyph-canonical")
+
+MAX_DEPTH = 256
+"""Levels of nesting that are written; deeper values are refused before the interpreter's stack is."""
+
+# Words that GLYPH reads as something else than a key or a string, or that glyph-py quotes.
+RESERVED = frozenset({"t", "f", "true", "false", "null", "nil", "none", "NaN", "Inf"})
+_BARE_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_ESCAPED = re.compile(r'["\\\x00-\x1f]')
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def write_call(
+    tool: str, arguments: Mapping[str, Any], *, style: Style = "glyph", shape: Shape = "flat"
+) -> str:
+    """The text of a call. Raises NotationError for what the notation or the shape cannot hold."""
+    if style == "openai":
+        function = {"name": tool, "arguments": write_value(dict(arguments), "json")}
+        return write_value({"type": "function", "function": function}, "json")
+    return write_value(call_document(tool, arguments, shape), style)
+
+
+def write_value(value: Any, style: Style) -> str:
+    """The text of one value. A map's entries keep their order in every style."""
+    _check(value)
+    if style in ("json", "openai"):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if style == "json-spaced":
+        return json.dumps(value, ensure_ascii=False)
+    if style == "glyph":
+        return _write_glyph(value, glyph_key, glyph_scalar)
+    return _write_glyph(value, _canonical_key, _canonical_scalar)
+
+
+def glyph_key(key: str) -> str:
+    """A map's key: bare where every GLYPH reader takes it as a word, else quoted."""
+    return key if _BARE_KEY.fullmatch(key) and key not in RESERVED else quote(key)
+
+
+def quote(text: str) -> str:
+    r"""A GLYPH string in quotes. Its escapes are \" \\ \n \r \t, and \uXXXX for other control characters."""
+    return '"' + _ESCAPED.sub(lambda m: _ESCAPES.get(m[0]) or f"\\u{ord(m[0]):04x}", text) + '"'
+
+
+def glyph_scalar(value: Any) -> str:
+    """A scalar in the quoted style: strings quoted, `t f _`, numbers as JSON writes them."""
+    if value is None:
+        return "_"
+    if isinstance(value, bool):
+        return "t" if value else "f"
+    return quote(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _canonical_scalar(value: Any) -> str:
+    # glyph-py writes some values that it does not read back: words that begin with an underscore, floats with
+    # more digits than its exponent form keeps. Those are written in the quoted style, which all readers take.
+    text: str = glyph.json_to_glyph(value)
+    return text if _reads_back(text, value) else glyph_scalar(value)
+
+
+def _canonical_key(key: str) -> str:
+    text = _canonical_scalar(key)
+    return text if _reads_back(f"{{{text}=1}}", {key: 1}) else quote(key)
+
+
+def _reads_back(text: str, value: Any) -> bool:
+    try:
+        return bool(glyph.to_json(glyph.parse(text)) == value)
+    except ValueError:
+        return False
+
+
+def _write_glyph(value: Any, write_key: Callable[[str], str], write_scalar: Callable[[Any], str]) -> str:
+    if isinstance(value, Mapping):
+        entries = (f"{write_key(k)}={_write_glyph(v, write_key, write_scalar)}" for k, v in value.items())
+        return "{" + " ".join(entries) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + " ".join(_write_glyph(item, write_key, write_scalar) for item in value) + "]"
+    return write_scalar(value)
+
+
+def _check(root: Any) -> None:
+    """Refuses what no notation can write, and names the place as a JSON Pointer."""
+    open_values: list[tuple[Any, str, int]] = [(root, "", 0)]
+    while open_values:
+        value, pointer, depth = open_values.pop()
+        if depth > MAX_DEPTH:
+            raise NotationError(
+                f"The value is nested more than {MAX_DEPTH} levels deep.", where=pointer[:80] + "…"
+            )
+        if isinstance(value, Mapping):
+            for key, item in value.items():
+                if not isinstance(key, str):
+                    raise NotationError(f"A key must be a string, not {key!r}.", where=pointer)
+                _check_scalar(key, pointer)
+                open_values.append(
+                    (item, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}", depth + 1)
+                )
+        elif isinstance(value, list | tuple):
+            open_values += [(item, f"{pointer}/{i}", depth + 1) for i, item in enumerate(value)]
+        else:
+            _check_scalar(value, pointer)
+
+
+def _check_scalar(value: Any, pointer: str) -> None:
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise NotationError("Half a surrogate pair is not a character.", where=pointer) from None
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise NotationError(f"No notation can write the number {value}.", where=pointer)
+    elif isinstance(value, int):
+        if abs(value) >= 10**4000:  # Python itself reads and writes integers of up to 4,300 digits
+            raise NotationError("The integer has more than 4,000 digits.", where=pointer)
+    elif value is not None:
+        raise NotationError(f"A {type(value).__name__} is no value of a call.", where=pointer)
