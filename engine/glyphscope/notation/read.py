@@ -1,0 +1,81 @@
+"""Whole values from text: the readers folded into Python values, and the choice of reader by notation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glyphscope.errors import NotationError
+from glyphscope.events import Notation
+from glyphscope.notation import structure as s
+from glyphscope.notation.read_glyph import GlyphReader
+from glyphscope.notation.read_json import JsonReader
+from glyphscope.notation.reader import Reader
+from glyphscope.notation.scalars import scalar_value
+from glyphscope.notation.structure import Structural
+
+
+def make_reader(notation: Notation, *, calls: bool = True, max_depth: int = 256) -> Reader:
+    """The incremental reader of a notation. See `Reader`."""
+    reader = GlyphReader if notation == "glyph" else JsonReader
+    return reader(calls=calls, max_depth=max_depth)
+
+
+def parse_value(text: str, notation: Notation) -> Any:
+    """The value of a whole document. Repeated keys: the last wins, as in `json` and glyph-py.
+
+    Raises NotationError with the character in `where`.
+    """
+    reader = make_reader(notation, calls=False)
+    builder = _Builder(notation)
+    for event in [*reader.feed(text), *reader.finish()]:
+        builder.take(event)
+    if not builder.ended:
+        raise NotationError("The text ends before the value does.", where=f"character {len(text)}")
+    return builder.root[0]
+
+
+class _Builder:
+    """Folds structural events into a value."""
+
+    def __init__(self, notation: Notation) -> None:
+        self._notation = notation
+        self.root: list[Any] = []
+        self.ended = False
+        self._stack: list[list[Any] | dict[str, Any]] = [self.root]
+        self._keys: list[str] = []
+        self._pieces: list[str] = []
+
+    def take(self, event: Structural) -> None:
+        kind, start, _, text = event
+        if kind in (s.SYNTAX, s.TRAILING_TEXT, s.TOO_DEEP):
+            why = f"'{text}' stands after the value" if kind == s.TRAILING_TEXT else text
+            raise NotationError(f"{why}.", where=f"character {start}")
+        if kind in (s.KEY_OPEN, s.STRING_OPEN):
+            self._pieces = []
+        elif kind in (s.KEY_TEXT, s.STRING_TEXT):
+            self._pieces.append(text)
+        elif kind == s.KEY_END:
+            self._keys.append("".join(self._pieces))
+        elif kind == s.STRING_END:
+            self._put("".join(self._pieces))
+        elif kind == s.SCALAR_END:
+            self._put(scalar_value(text, self._notation)[1])
+        elif kind == s.OBJECT_OPEN:
+            self._enter({})
+        elif kind == s.ARRAY_OPEN:
+            self._enter([])
+        elif kind in (s.OBJECT_CLOSE, s.ARRAY_CLOSE):
+            self._stack.pop()
+        elif kind == s.DOCUMENT_END:
+            self.ended = True
+
+    def _enter(self, container: list[Any] | dict[str, Any]) -> None:
+        self._put(container)
+        self._stack.append(container)
+
+    def _put(self, value: Any) -> None:
+        place = self._stack[-1]
+        if isinstance(place, list):
+            place.append(value)
+        else:
+            place[self._keys.pop()] = value

@@ -1,0 +1,265 @@
+"""The incremental reader of GLYPH: what glyph-py 1.0.1 parses, as far as a tool call can hold it.
+
+Left out, because a call's arguments are JSON values: structs, sums, references, bytes and tables. Left out, because
+their value would not be what the writer meant: unknown escapes (glyph-py drops the backslash), `\\b` and `\\f`
+(glyph-py reads the letters), escaped surrogates, numbers with leading zeros. Two values that touch are read where
+the first ends by itself (a quote, a bracket).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from glyphscope.notation import structure as s
+from glyphscope.notation.reader import Reader
+from glyphscope.notation.scalars import (
+    GLYPH_NUMBERISH,
+    MAX_NUMBER_LENGTH,
+    is_bare_key,
+    number_prefix,
+    scalar_value,
+    words,
+)
+from glyphscope.notation.structure import Structural
+
+_SPACE = re.compile(r"[ \t\r\n]+")
+_BLANK = re.compile(r"[ \t\r]+")
+_GAP = re.compile(r"[ \t\r\n,]+")
+_IDENT = re.compile(r"[\w\-./@+]+")
+_DIGITS = re.compile(r"[0-9]+")
+_ENDS_WORD = frozenset(" \t\r\n,}]")
+_ENDS_KEY = frozenset(" \t\r=:")
+
+
+class GlyphReader(Reader):
+    """GLYPH, a character at a time if need be. See `Reader` for `calls` and `max_depth`."""
+
+    RUN = re.compile(r'[^"\\]+')
+    ESCAPES: ClassVar[dict[str, str]] = {'"': '"', "\\": "\\", "/": "/", "n": "\n", "r": "\r", "t": "\t"}
+    SURROGATES = False
+
+    def __init__(self, *, calls: bool = True, max_depth: int = 256) -> None:
+        super().__init__(calls=calls, max_depth=max_depth)
+        self._word = ""  # the word so far while it may be a number; whole once it has ended
+        self._pieces: list[str] = []  # the word's pieces since it is certainly none: words may be long
+        self._numberish = False
+
+    def finish(self) -> list[Structural]:
+        out: list[Structural] = []
+        if self._state == self._scalar and not self._stack:
+            self._end_scalar("", 0, out)
+        return out
+
+    # the call and its head
+
+    def _start(self, text: str, at: int, out: list[Structural]) -> int:
+        match = _SPACE.match(text, at)
+        if match:
+            at = match.end()
+        if at == len(text):
+            return at
+        char = text[at]
+        if not self._calls:
+            return self._value(text, at, out)
+        if char == "{":
+            return self._open(text, at, out)
+        if char.isalpha() or char == "_":
+            self._begin_word("")
+            self._state = self._head
+            return self._head(text, at, out)
+        return self._leading(text, at, out)
+
+    def _head(self, text: str, at: int, out: list[Structural]) -> int:
+        match = _IDENT.match(text, at)
+        if match:
+            self._pieces.append(match[0])
+            out.append((s.HEAD_TEXT, self._base + at, self._base + match.end(), match[0]))
+            at = match.end()
+            if at == len(text):
+                return at
+        self._word = "".join(self._pieces)
+        self._state = self._after_head
+        return self._after_head(text, at, out)
+
+    def _after_head(self, text: str, at: int, out: list[Structural]) -> int:
+        match = _BLANK.match(text, at)
+        if match:
+            at = match.end()
+        if at == len(text):
+            return at
+        if text[at] != "{":
+            return self._leading(text, at, out)
+        out.append((s.HEAD_END, self._base + at, self._base + at + 1, self._word))
+        return self._open(text, at, out)
+
+    # values
+
+    def _value(self, text: str, at: int, out: list[Structural]) -> int:
+        char = text[at]
+        if char == '"':
+            return self._open_string(at, out, key=False)
+        if char in "{[":
+            return self._open(text, at, out)
+        if char == "∅":
+            place = self._base + at
+            out.append((s.SCALAR_TEXT, place, place + 1, char))
+            self._begin_word("")
+            self._pieces.append(char)
+            self._state = self._scalar
+            return at + 1
+        if not (char.isalpha() or char in "_-0123456789"):
+            return self._refuse(text, at, out, f"a value must begin here, and '{char}' begins none")
+        self._begin_word(char)
+        self._state = self._scalar
+        return self._scalar(text, at, out)
+
+    def _scalar(self, text: str, at: int, out: list[Structural]) -> int:
+        start = at
+        at = self._word_run(text, at)
+        if at > start:
+            if self._pieces and self._pieces[0][0] == "_" and (at - start > 1 or len(self._pieces) > 1):
+                return self._refuse(text, start + (len(self._pieces) == 1), out, _UNDERSCORE)
+            out.append((s.SCALAR_TEXT, self._base + start, self._base + at, text[start:at]))
+            if self._numberish and len(self._word) > MAX_NUMBER_LENGTH:
+                return self._refuse(text, at - 1, out, f"a number longer than {MAX_NUMBER_LENGTH} characters")
+        if at == len(text):
+            return at
+        if text[at] not in _ENDS_WORD:
+            return self._refuse(text, at, out, _bad_word(self._whole_word(), text[at]))
+        return self._end_scalar(text, at, out)
+
+    def _begin_word(self, first: str) -> None:
+        self._word = ""
+        self._pieces = []
+        self._numberish = first != "" and first in "-0123456789"
+
+    def _word_run(self, text: str, at: int) -> int:
+        """Eat the characters that the word goes on with, as glyph-py's lexer does."""
+        while self._numberish and at < len(text):
+            match = _DIGITS.match(text, at)
+            if match:
+                self._word += match[0]
+                at = match.end()
+                continue
+            char = text[at]
+            if not GLYPH_NUMBERISH.fullmatch(self._word + char):
+                if not (char.isalpha() or char == "_"):
+                    return at
+                self._numberish = False
+                self._pieces.append(self._word)
+                break
+            self._word += char
+            at += 1
+        if not self._numberish and at < len(text) and self._pieces != ["∅"]:
+            match = _IDENT.match(text, at)
+            if match:
+                self._pieces.append(match[0])
+                at = match.end()
+        return at
+
+    def _whole_word(self) -> str:
+        if not self._numberish:
+            self._word = "".join(self._pieces)
+        return self._word
+
+    def _end_scalar(self, text: str, at: int, out: list[Structural]) -> int:
+        word = self._whole_word()
+        if scalar_value(word, "glyph")[0] == 0:
+            return self._refuse(text, at, out, _no_value(word))
+        place = self._base + at
+        out.append((s.SCALAR_END, place, place + 1, word))
+        self._value_done(place, out)
+        return at
+
+    # maps and lists
+
+    def _first_member(self, text: str, at: int, out: list[Structural]) -> int:
+        match = _GAP.match(text, at)
+        if match:
+            at = match.end()
+        if at == len(text):
+            return at
+        char = text[at]
+        if char in "}]":
+            return self._close(text, at, out)
+        if char == '"':
+            return self._open_string(at, out, key=True, after=self._equals)
+        if not (char.isalpha() or char in "_-0123456789"):
+            return self._refuse(text, at, out, f"a key or '}}' must come here, not '{char}'")
+        out.append((s.KEY_OPEN, self._base + at, self._base + at, ""))
+        self._begin_word(char)
+        self._state = self._bare_key
+        return self._bare_key(text, at, out)
+
+    _after_member = _first_member
+
+    def _bare_key(self, text: str, at: int, out: list[Structural]) -> int:
+        start = at
+        at = self._word_run(text, at)
+        if at > start:
+            out.append((s.KEY_TEXT, self._base + start, self._base + at, text[start:at]))
+            if len(self._word) > MAX_NUMBER_LENGTH and self._numberish:
+                return self._refuse(text, at - 1, out, "a number is no key")
+        if at == len(text):
+            return at
+        word = self._whole_word()
+        if text[at] not in _ENDS_KEY:
+            return self._refuse(text, at, out, f"'=' must follow the key '{word}', not '{text[at]}'")
+        if not is_bare_key(word):
+            return self._refuse(
+                text, at, out, f"'{word}' is a value in GLYPH; as a key it needs double quotes"
+            )
+        out.append((s.KEY_END, self._base + at, self._base + at + 1, ""))
+        self._state = self._equals
+        return at
+
+    def _equals(self, text: str, at: int, out: list[Structural]) -> int:
+        match = _BLANK.match(text, at)
+        if match:
+            at = match.end()
+        if at == len(text):
+            return at
+        if text[at] not in "=:":
+            return self._refuse(text, at, out, f"'=' must follow a key, not '{text[at]}'")
+        self._state = self._member_value
+        return at + 1
+
+    def _member_value(self, text: str, at: int, out: list[Structural]) -> int:
+        match = _BLANK.match(text, at)
+        if match:
+            at = match.end()
+        if at == len(text):
+            return at
+        return self._value(text, at, out)
+
+    def _first_item(self, text: str, at: int, out: list[Structural]) -> int:
+        match = _GAP.match(text, at)
+        if match:
+            at = match.end()
+        if at == len(text):
+            return at
+        if text[at] in "]}":
+            return self._close(text, at, out)
+        return self._value(text, at, out)
+
+    _after_item = _first_item
+
+
+_UNDERSCORE = "'_' alone is null; text that begins with '_' needs double quotes"
+
+
+def _no_value(word: str) -> str:
+    if word in ("NaN", "Inf", "-Inf"):
+        return f"{word} is no number that a call can hold"
+    if word.lstrip("-")[:1] == "0" and not number_prefix(word):
+        return f"'{word}' has a leading zero; quote it if it is text"
+    return f"'{word}' is not a whole number; quote it if it is text"
+
+
+def _bad_word(word: str, char: str) -> str:
+    if char in "({" and word not in words("glyph"):
+        return f"'{word}{char}' begins a GLYPH struct, which is no argument value; quote text"
+    if char == '"':
+        return "a space is missing before the quote"
+    return f"'{char}' cannot stand in the bare word '{word}'; put the text in double quotes"

@@ -1,0 +1,124 @@
+"""Scalars without quotes: what a word is, and what its prefix could still become, in both notations.
+
+Numbers are those of RFC 8259 in both notations. GLYPH's bare words follow glyph-py 1.0.1's lexer (letters, digits,
+`_ - . / @ +`, beginning with a letter, or a number that runs on into letters). Words that begin with `_` are read as
+keys, because canonical GLYPH writes them, and not as values: glyph-py would read `_x` as null and `x`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from glyphscope.events import Notation
+
+# The kinds of value, as bits. An integer is written as an integer literal (see docs/decisions), so the literal's form
+# alone tells INTEGER from DECIMAL.
+NULL, BOOLEAN, INTEGER, DECIMAL, STRING, ARRAY, OBJECT = 1, 2, 4, 8, 16, 32, 64
+NUMBER = INTEGER | DECIMAL
+SCALAR = NULL | BOOLEAN | NUMBER | STRING
+ANY_KIND = SCALAR | ARRAY | OBJECT
+
+KIND_WORDS = {
+    NULL: "null", BOOLEAN: "boolean", INTEGER: "integer", DECIMAL: "number", STRING: "string", ARRAY: "array",
+    OBJECT: "object",
+}  # fmt: skip
+
+MAX_NUMBER_LENGTH = 1000
+
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_NUMBER_PREFIX = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*|(?:\.[0-9]+)?[eE][+-]?[0-9]*)?)?")
+# What glyph-py's lexer keeps reading as a number; such a word is a number or nothing.
+GLYPH_NUMBERISH = re.compile(r"-?[0-9]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?")
+
+_JSON_WORDS: dict[str, tuple[int, bool | None]] = {
+    "true": (BOOLEAN, True),
+    "false": (BOOLEAN, False),
+    "null": (NULL, None),
+}
+_GLYPH_WORDS: dict[str, tuple[int, bool | None]] = {
+    **_JSON_WORDS,
+    "t": (BOOLEAN, True),
+    "f": (BOOLEAN, False),
+    "nil": (NULL, None),
+    "_": (NULL, None),
+    "∅": (NULL, None),
+}
+_WORD = re.compile(r"[\w\-./@+]+")
+_GLYPH_REFUSED = frozenset({"NaN", "Inf", "-Inf"})
+
+
+def words(notation: Notation) -> dict[str, tuple[int, bool | None]]:
+    """The notation's words that are not strings: word → (kind, value)."""
+    return _GLYPH_WORDS if notation == "glyph" else _JSON_WORDS
+
+
+def number_prefix(text: str) -> bool:
+    """Whether `text` can grow into a number of RFC 8259 (or is one)."""
+    return _NUMBER_PREFIX.fullmatch(text) is not None
+
+
+def number_kind(text: str) -> int:
+    """INTEGER or DECIMAL for a whole number literal, 0 for anything else, also for one too large for a float."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        return 0
+    if match[1] is None and match[2] is None:
+        return INTEGER
+    return DECIMAL if math.isfinite(float(text)) else 0
+
+
+def reachable_kinds(prefix: str, notation: Notation) -> int:
+    """The kinds of value that some continuation of the unquoted `prefix` (not empty) can have, as bits."""
+    kinds = 0
+    if number_prefix(prefix):
+        kinds = NUMBER if prefix.lstrip("-").isdigit() or prefix == "-" else DECIMAL
+    for word, (kind, _) in words(notation).items():
+        if word.startswith(prefix):
+            kinds |= kind
+    if notation == "glyph" and _bare_prefix(prefix):
+        kinds |= STRING
+    return kinds
+
+
+def _bare_prefix(prefix: str) -> bool:
+    """Whether a bare string can begin so. Every word can still grow a letter and stop being a number or a keyword."""
+    first = prefix[0]
+    if first in "-0123456789":
+        return GLYPH_NUMBERISH.fullmatch(prefix) is not None or _runs_into_letters(prefix)
+    return first.isalpha()
+
+
+def is_bare(text: str) -> bool:
+    """Whether GLYPH reads the word `text`, unquoted, as the string `text`."""
+    return _WORD.fullmatch(text) is not None and scalar_value(text, "glyph") == (STRING, text)
+
+
+def is_bare_key(text: str) -> bool:
+    """Whether GLYPH reads the word `text`, unquoted, as a key."""
+    return is_bare(text) or (text[:1] == "_" and len(text) > 1 and _WORD.fullmatch(text) is not None)
+
+
+def scalar_value(text: str, notation: Notation) -> tuple[int, bool | int | float | str | None]:
+    """Kind and value of a whole unquoted scalar; kind 0 when it is none (`01`, `1.`, `nul`, `NaN`, `1e999`)."""
+    known = words(notation).get(text)
+    if known is not None:
+        return known
+    kind = number_kind(text)
+    if kind == INTEGER:
+        return INTEGER, int(text)
+    if kind == DECIMAL:
+        return DECIMAL, float(text)
+    if notation == "json" or text in _GLYPH_REFUSED:
+        return 0, None
+    if text[0].isalpha() or (text[0] in "-0123456789" and _runs_into_letters(text)):
+        return STRING, text
+    return 0, None
+
+
+def _runs_into_letters(text: str) -> bool:
+    match = GLYPH_NUMBERISH.match(text)
+    if match is None or match.end() == len(text):
+        return False
+    following = text[match.end()]
+    return following.isalpha() or following == "_"

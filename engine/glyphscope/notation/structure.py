@@ -1,0 +1,58 @@
+"""What every reader turns text into: one kind of structural event, whatever the notation.
+
+An event is the tuple `(kind, start, end, text)`: characters `start` to `end` (exclusive) of the document, counted in
+Unicode code points from 0 across all that was fed. Readers emit an event as early as its character: the pieces of a
+key, a string or a scalar come as they arrive, so that a validator can decide inside a value. Plain tuples, because a
+reader makes one for every token that a model writes.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeAlias
+
+Structural: TypeAlias = tuple[int, int, int, str]
+
+OBJECT_OPEN = 0
+OBJECT_CLOSE = 1
+ARRAY_OPEN = 2
+ARRAY_CLOSE = 3
+KEY_OPEN = 4  # text: '"' for a quoted key, "" for a bare one
+KEY_TEXT = 5  # text: decoded characters; a run of plain characters, or exactly one that an escape wrote
+KEY_END = 6  # start: the character that ended it (the quote, or what follows a bare key)
+STRING_OPEN = 7
+STRING_TEXT = 8
+STRING_END = 9
+SCALAR_TEXT = 10  # text: the next characters of a number, a literal or a bare word
+SCALAR_END = 11  # start: the character that ended it; text: the whole scalar
+ESCAPE_OPEN = 12  # a backslash: one more character of the string or key is certain to come
+SEPARATOR = 13  # a comma after which another member or item must come (JSON)
+HEAD_TEXT = 14  # the name before the brace in GLYPH's head form
+HEAD_END = 15  # text: the whole name
+DOCUMENT_END = 16
+LEADING_TEXT = 17  # text before the call; the reader goes on to the first brace
+TRAILING_TEXT = 18
+SYNTAX = 19  # text: what was wrong; the reader reads no further
+TOO_DEEP = 20
+
+KIND_NAMES = (
+    "object_open", "object_close", "array_open", "array_close", "key_open", "key_text", "key_end", "string_open",
+    "string_text", "string_end", "scalar_text", "scalar_end", "escape_open", "separator", "head_text", "head_end",
+    "document_end", "leading_text", "trailing_text", "syntax", "too_deep",
+)  # fmt: skip
+
+
+class StructureReader(Protocol):
+    """An incremental reader of one document. Every chunking of a text gives the same events, up to joined pieces."""
+
+    def feed(self, text: str) -> list[Structural]:
+        """The events of the next characters, in order."""
+        ...
+
+    def finish(self) -> list[Structural]:
+        """The events that only the end of the text decides: a last bare scalar, the end of the document."""
+        ...
+
+    @property
+    def position(self) -> int:
+        """How many characters were fed."""
+        ...
