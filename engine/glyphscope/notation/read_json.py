@@ -23,15 +23,6 @@ class JsonReader(Reader):
         **{char: char for char in '"\\/'},
         **{"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"},
     }
-        '"': '"',
-        "\\": "\\",
-        "/": "/",
-        "b": "\b",
-        "f": "\f",
-        "n": "\n",
-        "r": "\r",
-        "t": "\t",
-    }
     SURROGATES = True
 
     def __init__(self, *, calls: bool = True, max_depth: int = 256) -> None:
