@@ -1,0 +1,13 @@
+"""Strategies: how a request becomes a call, as one stream of events."""
+
+from glyphscope.calling.fold import (
+    CONTINUATION,
+    FieldState,
+    Outcome,
+    RunState,
+    events_to_text,
+    fold,
+    fold_events,
+)
+
+__all__ = ["CONTINUATION", "FieldState", "Outcome", "RunState", "events_to_text", "fold", "fold_events"]
