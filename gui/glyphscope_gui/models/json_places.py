@@ -1,0 +1,134 @@
+"""Where in a JSON text each value stands: from a JSON Pointer to a line and a column, for editors."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from glyphscope.registry.pointer import to_pointer
+
+_TOKEN = re.compile(r'[ \t\r\n]*(?:("(?:[^"\\]|\\.)*")|([{}\[\]:,])|([^\s{}\[\]:,"]+))')
+
+
+@dataclass(frozen=True)
+class Place:
+    """A stretch of text: characters `start` to `end` (exclusive), both counted from 0."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class TextProblem:
+    """A mistake in a text; `line` and `column` count from 1, `pointer` is empty for a mistake of JSON itself."""
+
+    message: str
+    pointer: str
+    line: int
+    column: int
+    start: int
+    end: int
+
+
+@dataclass
+class _Container:
+    """One open object or array of the scan: its pointer, its start, and the name or index that comes next."""
+
+    pointer: str
+    start: int
+    is_object: bool
+    index: int = 0
+    key: str | None = None
+
+    def child(self) -> str:
+        name = self.key if self.is_object else str(self.index)
+        return self.pointer + to_pointer((name or "",))
+
+
+def places(text: str) -> dict[str, Place]:
+    """The place of every value of a valid JSON text, by JSON Pointer; a loop, so depth costs no stack.
+
+    Of a name that comes twice in one object, the last value counts, as it does for JSON readers.
+    """
+    found: dict[str, Place] = {}
+    stack: list[_Container] = []
+    for match in _TOKEN.finditer(text):
+        string, mark, word = match.groups()
+        start, end = match.span(match.lastindex or 0)
+        top = stack[-1] if stack else None
+        if mark in ("{", "["):
+            stack.append(_Container(top.child() if top else "", start, mark == "{"))
+        elif mark in ("}", "]"):
+            if top is None:
+                break
+            stack.pop()
+            found[top.pointer] = Place(top.start, end)
+        elif mark == "," and top:
+            top.index += 1
+            top.key = None
+        elif string is not None and top and top.is_object and top.key is None:
+            top.key = str(json.loads(string, strict=False))
+        elif string is not None or word is not None:
+            found[top.child() if top else ""] = Place(start, end)
+    return found
+
+
+def line_and_column(text: str, position: int) -> tuple[int, int]:
+    """Line and column, from 1, of a character position."""
+    line = text.count("\n", 0, position) + 1
+    return line, position - (text.rfind("\n", 0, position) + 1) + 1
+
+
+def place_of(found: Mapping[str, Place], pointer: str) -> Place:
+    """The place of `pointer`, or of the nearest value around it that exists."""
+    while pointer and pointer not in found:
+        pointer = pointer.rpartition("/")[0]
+    return found.get(pointer, Place(0, 0))
+
+
+def located(text: str, found: Mapping[str, Place], pointer: str, message: str) -> TextProblem:
+    """A mistake at a JSON Pointer as a mistake in the text; a long value is marked in its first line only."""
+    place = place_of(found, pointer)
+    line_end = text.find("\n", place.start)
+    end = place.end if line_end < 0 else min(place.end, line_end)
+    line, column = line_and_column(text, place.start)
+    return TextProblem(message, pointer, line, column, place.start, max(end, place.start + 1))
+
+
+def parse_object(text: str) -> dict[str, Any] | TextProblem:
+    """The JSON object a text holds, or what is wrong with the text and where."""
+    try:
+        document = json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        return TextProblem(
+            _plain(error.msg), "", error.lineno, error.colno, error.pos, min(error.pos + 1, max(len(text), 1))
+        )
+    except RecursionError:
+        return TextProblem("This is nested too deeply to be read.", "", 1, 1, 0, 1)
+    except ValueError as error:  # NaN and its like, or an integer of more than 4,300 digits
+        return TextProblem(f"This is not JSON: {error}.", "", 1, 1, 0, 1)
+    if not isinstance(document, dict):
+        return TextProblem("A schema is a JSON object: it starts with “{”.", "", 1, 1, 0, 1)
+    return document
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def _plain(message: str) -> str:
+    """The parser's message as a sentence."""
+    words = {
+        "Expecting value": "A value is missing here.",
+        "Expecting property name enclosed in double quotes": "A name in double quotes is expected here.",
+        "Expecting ':' delimiter": "A colon is missing here.",
+        "Expecting ',' delimiter": "A comma is missing here.",
+        "Extra data": "The text goes on after the end of the object.",
+        "Unterminated string starting at": "This string has no closing quote.",
+        "Illegal trailing comma before end of object": "There is a comma too many here.",
+        "Illegal trailing comma before end of array": "There is a comma too many here.",
+    }
+    return words.get(message, message + ".")

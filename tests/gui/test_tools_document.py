@@ -1,0 +1,139 @@
+"""The registry document: what is in force, what is kept, and the way back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from glyphscope.errors import RegistryError
+from glyphscope.registry import Tool, ToolRegistry
+from glyphscope_gui.models import argument_schema, registry_document
+from glyphscope_gui.models.registry_document import RegistryDocument
+
+SEARCH = Tool(
+    "search",
+    "Search the web",
+    {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "minLength": 1},
+            "max_results": {"type": "integer", "minimum": 1, "maximum": 100},
+        },
+        "required": ["query"],
+    },
+)
+BROWSE = Tool("browse", "", {"type": "object", "properties": {"url": {"type": "string"}}})
+
+
+@pytest.fixture
+def document(qapp):
+    return RegistryDocument(ToolRegistry((SEARCH, BROWSE)))
+
+
+def test_an_invalid_schema_text_changes_what_is_in_force(document):
+    seen = []
+    document.changed.connect(seen.append)
+    document.set_schema_text("search", '{"type": "object",')
+    assert document.registry.get("search") == SEARCH
+    assert seen == []
+    assert document.schema_text("search") == '{"type": "object",'
+    (problem,) = document.problems["search"]
+    assert (problem.line, problem.column) == (1, 19)
+
+
+def test_a_schema_mistake_is_marked_at_another_line(document):
+    text = '{\n  "type": "object",\n  "properties": {\n    "url": {"type": "strng"}\n  }\n}'
+    document.set_schema_text("browse", text)
+    (problem,) = document.problems["browse"]
+    assert problem.pointer == "/properties/url/type"
+    assert (problem.line, problem.column) == (4, 21)
+    assert text[problem.start : problem.end] == '"strng"'
+
+
+def test_a_valid_text_is_reformatted_while_the_user_types(document):
+    text = '{"type":"object","properties":{"url":{"type":"string","maxLength":9}}}'
+    document.set_schema_text("browse", text)
+    assert document.schema_text("browse") == text
+    assert document.registry.get("browse").parameters == json.loads(text)
+    assert not document.problems
+
+
+def test_undo_loses_an_invalid_text_or_redo_does(document):
+    document.set_schema_text("search", "{")
+    document.undo_stack.undo()
+    assert document.problems == {}
+    assert json.loads(document.schema_text("search")) == SEARCH.parameters
+    document.undo_stack.redo()
+    assert document.schema_text("search") == "{"
+
+
+def test_quick_typing_in_one_field_makes_many_undo_steps(document):
+    for value in (1, 10, 100):
+        parameters = argument_schema.with_keyword(
+            document.shown_parameters("search"), "max_results", "minimum", value
+        )
+        document.set_parameters("search", parameters, "max_results/minimum")
+    assert document.undo_stack.count() == 1
+    document.undo_stack.undo()
+    assert document.registry.get("search") == SEARCH
+
+
+def test_typing_in_two_fields_or_after_a_pause_merges(document, monkeypatch):
+    document.set_description("search", "a")
+    document.set_description("browse", "b")
+    assert document.undo_stack.count() == 2
+    monkeypatch.setattr(registry_document, "MERGE_MS", -1)
+    document.set_description("browse", "bc")
+    assert document.undo_stack.count() == 3
+
+
+def test_a_form_edit_that_makes_a_bad_pattern_reaches_the_mask(document):
+    bad = argument_schema.with_keyword(SEARCH.parameters, "query", "pattern", "(")
+    document.set_parameters("search", bad, "query/pattern")
+    assert document.registry.get("search") == SEARCH
+    assert document.shown_parameters("search") == bad
+    assert document.problems["search"]
+    document.set_parameters(
+        "search", argument_schema.with_keyword(bad, "query", "pattern", "a+"), "query/pattern"
+    )
+    assert not document.problems
+    assert document.registry.get("search").parameters["properties"]["query"]["pattern"] == "a+"
+
+
+@pytest.mark.parametrize("name", ["", "browse"])
+def test_a_tool_gets_a_name_that_is_empty_or_taken(document, name):
+    assert document.name_problem("search", name)
+    with pytest.raises(RegistryError):
+        document.rename("search", name)
+    assert document.registry.get("search") is not None
+
+
+def test_a_renamed_tool_loses_what_was_typed_in_its_schema(document):
+    document.set_schema_text("search", "{ not json")
+    document.rename("search", "look_up")
+    assert document.schema_text("look_up") == "{ not json"
+    assert "look_up" in document.problems
+    document.undo_stack.undo()
+    assert document.schema_text("search") == "{ not json"
+
+
+def test_tools_come_go_and_move_without_a_way_back(document):
+    start = document.state
+    assert document.add(Tool("search"), at=1) == "search_2"
+    document.move("search_2", 0)
+    document.set_enabled("browse", False)
+    document.remove("search")
+    document.set_all_enabled(False)
+    assert [t.name for t in document.registry] == ["search_2", "browse"]
+    assert document.registry.allowed == ()
+    for _ in range(5):
+        document.undo_stack.undo()
+    assert document.state.registry == start.registry
+
+
+def test_a_journal_forgets_a_text_that_is_not_valid_yet(document):
+    document.reset(document.draft_state(document.registry, {"search": "{"}))
+    assert document.schema_text("search") == "{"
+    assert document.problems["search"]
+    assert not document.undo_stack.canUndo()

@@ -1,0 +1,89 @@
+"""The tree of tools: what it says, and that an edit tells the view no more and no less than it changed."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from PySide6.QtCore import QPersistentModelIndex, Qt
+
+from glyphscope.registry import Tool, ToolRegistry
+from glyphscope_gui.models import argument_schema
+from glyphscope_gui.models.registry_document import RegistryDocument
+from glyphscope_gui.models.registry_tree_model import DETAIL_ROLE, PROBLEM_ROLE, Item, RegistryTreeModel
+
+
+def tool(name, *arguments):
+    return Tool(name, "", {"type": "object", "properties": {a: {"type": "string"} for a in arguments}})
+
+
+@pytest.fixture
+def document(qapp):
+    return RegistryDocument(ToolRegistry((tool("a", "x", "y"), tool("b", "z"), tool("c"))))
+
+
+@pytest.fixture
+def model(document, qtmodeltester):
+    model = RegistryTreeModel(document)
+    qtmodeltester.check(model)
+    return model
+
+
+def rows(model):
+    return [(model.index(r, 0).data(), model.rowCount(model.index(r, 0))) for r in range(model.rowCount())]
+
+
+def test_a_tool_or_its_arguments_are_missing(model):
+    assert rows(model) == [("a", 2), ("b", 1), ("c", 0)]
+    assert model.index(0, 0).data(DETAIL_ROLE) == "2 args"
+    assert model.index_of(Item("a", "y")).data(DETAIL_ROLE) == "string"
+
+
+def test_a_tick_does_not_reach_the_allow_list(model, document):
+    assert model.setData(model.index(1, 0), Qt.CheckState.Unchecked, Qt.ItemDataRole.CheckStateRole)
+    assert [t.name for t in document.registry.allowed] == ["a", "c"]
+    assert model.index(1, 0).data(DETAIL_ROLE) == "not allowed"
+
+
+def test_a_kept_index_points_to_another_argument_after_edits(model, document, qtmodeltester):
+    kept = QPersistentModelIndex(model.index_of(Item("b", "z")))
+    document.add(tool("new", "q"), at=0)
+    document.move("c", 0)
+    document.remove("a")
+    document.rename("b", "renamed")
+    assert model.item(kept) == Item("renamed", "z")
+    assert kept.parent().data() == "renamed"
+    assert rows(model) == [("c", 0), ("new", 1), ("renamed", 1)]
+    for _ in range(4):
+        document.undo_stack.undo()
+    assert rows(model) == [("a", 2), ("b", 1), ("c", 0)]
+    qtmodeltester.check(model)
+
+
+def test_an_edit_of_an_argument_resets_the_tree(model, document):
+    resets = []
+    model.modelReset.connect(lambda: resets.append(1))
+    parameters = document.shown_parameters("a")
+    document.set_parameters("a", argument_schema.removed(parameters, "x"))
+    document.set_parameters(
+        "b", argument_schema.added(document.shown_parameters("b"), "w", {"type": "integer"})
+    )
+    assert rows(model) == [("a", 1), ("b", 2), ("c", 0)]
+    assert resets == []
+
+
+def test_a_tool_with_a_text_that_is_not_valid_is_not_marked(model, document):
+    document.set_schema_text("c", "{")
+    assert model.index(2, 0).data(PROBLEM_ROLE) is True
+    assert model.index(0, 0).data(PROBLEM_ROLE) is False
+
+
+def test_two_thousand_tools_make_an_edit_slow(qapp):
+    document = RegistryDocument(ToolRegistry(tuple(tool(f"tool_{n}", "a", "b") for n in range(2000))))
+    model = RegistryTreeModel(document)
+    start = time.perf_counter()
+    document.set_enabled("tool_1999", False)
+    document.move("tool_1000", 3)
+    document.rename("tool_7", "seven")
+    assert model.rowCount() == 2000
+    assert time.perf_counter() - start < 0.25
