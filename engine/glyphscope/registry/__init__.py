@@ -1,5 +1,21 @@
 """What may be called: tools, the registry, its import and export."""
 
+from glyphscope.registry.example import example_arguments
+from glyphscope.registry.export import to_json, to_openai
+from glyphscope.registry.load import check_tool, default_registry, load_registry, make_tool, parse_document
+from glyphscope.registry.normalise import normalise
 from glyphscope.registry.tool import Tool, ToolRegistry
 
-__all__ = ["Tool", "ToolRegistry"]
+__all__ = [
+    "Tool",
+    "ToolRegistry",
+    "check_tool",
+    "default_registry",
+    "example_arguments",
+    "load_registry",
+    "make_tool",
+    "normalise",
+    "parse_document",
+    "to_json",
+    "to_openai",
+]

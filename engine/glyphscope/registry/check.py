@@ -1,0 +1,208 @@
+"""Every mistake in a JSON Schema, at its JSON Pointer, before anything is built from it.
+
+Each keyword of each subschema is checked by itself against what the metaschema of draft 2020-12 says of it. Checking
+the whole schema at once with jsonschema needs about 15 Python frames a level and ends in a RecursionError near 50
+levels; keyword by keyword costs no recursion, finds all mistakes, and equal keywords are checked once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import regex
+from jsonschema import Draft202012Validator
+from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+
+from glyphscope.registry.keywords import NAMED, ONE
+from glyphscope.registry.pointer import Path
+from glyphscope.registry.references import Place, Places, references
+
+MAX_LEVELS = 256
+"""Schemas inside each other: what builds grammars and validators from them walks with one frame or two a level."""
+
+MAX_PATTERN = 10_000
+"""Characters of a regular expression."""
+
+_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
+_MEANT = {
+    "str": "string",
+    "text": "string",
+    "int": "integer",
+    "float": "number",
+    "double": "number",
+    "any": "",
+}
+_MEANT |= {
+    "bool": "boolean",
+    "list": "array",
+    "tuple": "array",
+    "dict": "object",
+    "map": "object",
+    "none": "null",
+}
+
+_LEGACY: dict[str, type | tuple[type, ...]] = {
+    "items": list,
+    "exclusiveMinimum": bool,
+    "exclusiveMaximum": bool,
+    "additionalItems": (bool, dict),
+    "nullable": bool,
+}
+"""Forms of older drafts and of OpenAPI 3.0 that `normalise` turns into those of 2020-12."""
+
+
+def check_schema(schema: Any) -> list[tuple[Path, str]]:
+    """All mistakes of a schema of any draft from 4 on: (path in it, what is wrong). Empty: it can be normalised."""
+    if not isinstance(schema, dict | bool):
+        return [((), f"A schema is an object, not {_kind(schema)}.")]
+    places = Places(schema)
+    found: list[tuple[Path, str]] = []
+    for place in places.all:
+        if place.level > MAX_LEVELS:
+            return [(place.path[:8], f"Schemas stand in each other more than {MAX_LEVELS} levels deep.")]
+        if isinstance(place.schema, dict):
+            found += ((place.path + step, reason) for step, reason in _keywords(place.schema, places.draft))
+            found += ((place.path + step, reason) for step, reason in _patterns(place.schema))
+            found += ((place.path + step, reason) for step, reason in _references(places, place))
+    found += (
+        (path, "This schema refers to itself without ever looking into the value.")
+        for path in places.cycles()
+    )
+    return found
+
+
+def _keywords(schema: dict[str, Any], draft: int | None) -> Iterator[tuple[Path, str]]:
+    for keyword, value in schema.items():
+        legacy = _LEGACY.get(keyword)
+        if legacy is not None and isinstance(value, legacy):
+            if isinstance(value, list):
+                yield from _not_schemas(keyword, enumerate(value))
+        elif keyword == "$id" and draft is not None:
+            continue  # drafts 6 and 7 allow fragments here
+        elif keyword in ONE:
+            if not isinstance(value, dict | bool):
+                yield (keyword,), f"A schema is an object, true or false, not {_kind(value)}."
+        elif keyword == "dependencies" and isinstance(value, dict):
+            yield from _not_schemas(keyword, ((k, v) for k, v in value.items() if not _is_names(v)))
+        elif keyword in NAMED and isinstance(value, dict):
+            yield from _not_schemas(keyword, value.items())
+        elif keyword == "type":
+            yield from _type(value)
+        elif keyword == "required" and isinstance(value, bool):
+            yield (
+                (keyword,),
+                'Name the required arguments in a list beside "properties": "required": ["a", "b"].',
+            )
+        elif keyword in _metaschemas():
+            text = value if isinstance(value, str) else json.dumps(value)
+            for step, reason in _errors(keyword, text, isinstance(value, str)):
+                yield (keyword, *step), reason
+
+
+def _not_schemas(keyword: str, items: Any) -> Iterator[tuple[Path, str]]:
+    for step, item in items:
+        if not isinstance(item, dict | bool):
+            yield (keyword, step), f"A schema is an object, true or false, not {_kind(item)}."
+
+
+def _type(value: Any) -> Iterator[tuple[Path, str]]:
+    listed = value if isinstance(value, list) else [value]
+    if not listed:
+        yield ("type",), "The list of types is empty."
+    for index, name in enumerate(listed):
+        path: Path = ("type", index) if isinstance(value, list) else ("type",)
+        if isinstance(name, str) and name in _TYPES:
+            if name in listed[:index]:
+                yield path, f"{name} is named twice."
+        elif isinstance(name, str) and name.lower() in _MEANT:
+            meant = _MEANT[name.lower()]
+            yield (
+                path,
+                f'Write "{meant}" instead of "{name}".' if meant else 'Leave "type" out: any value is meant.',
+            )
+        else:
+            yield path, f"{json.dumps(name)[:60]} is no type; the types are {', '.join(_TYPES)}."
+
+
+def _patterns(schema: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+    if isinstance(pattern := schema.get("pattern"), str) and (reason := _bad_pattern(pattern)):
+        yield ("pattern",), reason
+    named = schema.get("patternProperties")
+    for pattern in named if isinstance(named, dict) else ():
+        if reason := _bad_pattern(pattern):
+            yield ("patternProperties", pattern), reason
+
+
+@lru_cache(maxsize=4096)
+def _bad_pattern(pattern: str) -> str:
+    if len(pattern) > MAX_PATTERN:
+        return f"The regular expression has {len(pattern)} characters; at most {MAX_PATTERN} are read."
+    try:
+        regex.compile(pattern)
+    except (regex.error, RecursionError, OverflowError, MemoryError) as error:
+        return f"This is no regular expression: {error}."
+    return ""
+
+
+def _references(places: Places, place: Place) -> Iterator[tuple[Path, str]]:
+    for keyword, ref in references(place.schema):
+        if places.is_remote(place, ref):
+            yield (
+                (keyword,),
+                f'"{ref}" is another document; only references inside this schema ("#/…") are followed.',
+            )
+        elif places.resolve(place, ref) is None:
+            yield (keyword,), f'"{ref}" leads nowhere in this schema.'
+        elif keyword != "$ref" and places.resources > 1:
+            yield (keyword,), f"A {keyword} in a schema with several identifiers cannot be decided; use $ref."
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    kinds: dict[type, str] = {str: "a text", list: "a list", dict: "an object"}
+    return kinds.get(type(value), "a number")
+
+
+@lru_cache(maxsize=1)
+def _metaschemas() -> dict[str, Draft202012Validator]:
+    """What the metaschema's vocabularies say of each keyword, with subschemas taken as given."""
+    checks: dict[str, Draft202012Validator] = {}
+    for vocabulary in (
+        "core",
+        "applicator",
+        "unevaluated",
+        "validation",
+        "meta-data",
+        "format-annotation",
+        "content",
+    ):
+        contents = REGISTRY.contents(f"https://json-schema.org/draft/2020-12/meta/{vocabulary}")
+        shallow = _shallow(contents)
+        for keyword, rule in shallow["properties"].items():
+            checks[keyword] = Draft202012Validator({"allOf": [rule], "$defs": shallow.get("$defs", {})})
+    return checks
+
+
+def _shallow(rule: Any) -> Any:
+    if isinstance(rule, dict):
+        if isinstance(rule.get("$dynamicRef"), str):
+            return {"type": ["object", "boolean"]}
+        return {key: _shallow(value) for key, value in rule.items()}
+    return [_shallow(item) for item in rule] if isinstance(rule, list) else rule
+
+
+@lru_cache(maxsize=16384)
+def _errors(keyword: str, text: str, is_text: bool) -> tuple[tuple[Path, str], ...]:
+    """The mistakes of one keyword's value, given as JSON (or as itself, where it is a text)."""
+    errors = _metaschemas()[keyword].iter_errors(text if is_text else json.loads(text))
+    return tuple((tuple(error.absolute_path), f"{error.message[:200]}.") for error in errors)

@@ -1,0 +1,171 @@
+"""From a file or a text to plain JSON data, with every mistake of the text itself told.
+
+What Python's own reader lets pass is refused here: repeated keys (the last one wins silently), NaN, lone surrogates
+that no UTF-8 file can hold, and nesting so deep that whoever walks it would run out of stack.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from pathlib import Path as FilePath
+from typing import Any
+
+from glyphscope.errors import Problem, RegistryError
+from glyphscope.registry.pointer import Path, to_pointer
+
+MAX_BYTES = 64 * 1024 * 1024
+"""Larger registry files are refused: 2,000 tools with long descriptions have about 4 MB."""
+
+MAX_NESTING = 600
+"""JSON levels of a document; Python's C reader and writer of JSON give up at about 990 of them."""
+
+
+class _Object(dict[str, Any]):
+    """A JSON object that remembers which of its keys came twice."""
+
+    repeated: tuple[str, ...] = ()
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = _Object(pairs)
+    if len(result) != len(pairs):
+        result.repeated = tuple(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+    return result
+
+
+def read_file(path: FilePath) -> bytes:
+    """The bytes of a registry file. Raises RegistryError when it is missing, unreadable, a folder or too large."""
+    where = str(path)
+    try:
+        if path.is_dir():
+            raise RegistryError(
+                "This is a folder, not a file.", where=where, hint="Choose the JSON file in it."
+            )
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise RegistryError(
+                f"The file has {size / 1e6:.0f} MB; a registry has at most {MAX_BYTES / 1e6:.0f} MB.",
+                where=where,
+                hint="Is it really a registry of tools?",
+            )
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise RegistryError("There is no such file.", where=where, hint="Check the path.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise RegistryError(
+            f"The file cannot be read: {reason}.", where=where, hint="Check its permissions."
+        ) from error
+
+
+def parse_text(text: str | bytes, where: str = "") -> Any:
+    """The JSON document of a text. Raises RegistryError with line and column, counted from 1."""
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise RegistryError(
+                f"The text is not UTF-8: byte {error.start} is 0x{text[error.start]:02X}.",
+                where=where,
+                hint="Save it as UTF-8.",
+            ) from None
+    text = text.removeprefix("\ufeff")
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        raise RegistryError(
+            f"This is not JSON: {error.msg} at line {error.lineno}, column {error.colno}.",
+            where=where,
+            hint=_hint(text, error.pos),
+        ) from None
+    except RecursionError:
+        raise RegistryError(_TOO_DEEP, where=where, hint=_TOO_DEEP_HINT) from None
+    except ValueError as error:  # an integer of more than 4,300 digits
+        raise RegistryError(f"This JSON has a number that cannot be read: {error}.", where=where) from None
+
+
+def _hint(text: str, at: int) -> str:
+    """What people mostly did when JSON breaks at this character."""
+    before, here = text[:at].rstrip(), text[at : at + 2]
+    if not text.strip():
+        return "The text is empty."
+    if here[:1] in "}]" and before.endswith(","):
+        return "Remove the comma before it."
+    if before.endswith(",") and not here.startswith('"'):
+        return "Remove the last comma, or quote the name with double quotes."
+    if here.startswith("'"):
+        return "JSON wants double quotes."
+    if here in ("//", "/*") or here.startswith("#"):
+        return "JSON has no comments."
+    if here.startswith("/"):
+        return "Write a pattern as a string in double quotes, with \\\\ for \\."
+    if re.match(r"[A-Za-z_]", here):
+        return "JSON wants names and texts in double quotes; true, false and null are small."
+    if not here:
+        return "The text ends too early: a bracket, a brace or a quote is still open."
+    if before and before[-1] in '}]"' and here[:1] in '{["':
+        return "A comma is missing before it."
+    return ""
+
+
+_TOO_DEEP = f"The document is nested more than {MAX_NESTING} levels deep."
+_TOO_DEEP_HINT = "Name the inner parts under $defs and refer to them."
+
+
+def plain(document: Any) -> tuple[Any, list[Problem]]:
+    """An independent copy of `document` in plain dicts and lists, and what in it is no JSON.
+
+    Tuples become lists. The walk keeps its own stack, so depth costs no recursion; what is nested too deep (or
+    contains itself) is left out and told.
+    """
+    problems: list[Problem] = []
+    root: list[Any] = [None]
+    stack: list[tuple[Any, Any, Any, Path]] = [(document, root, 0, ())]
+    while stack:
+        value, parent, slot, path = stack.pop()
+        if isinstance(value, dict | list | tuple) and len(path) > MAX_NESTING:
+            problems.append(Problem(to_pointer(path[:8]), f"{_TOO_DEEP} {_TOO_DEEP_HINT}"))
+            return None, problems
+        if isinstance(value, dict):
+            copy: dict[str, Any] = {}
+            parent[slot] = copy
+            repeated = getattr(value, "repeated", ())
+            problems += (Problem(to_pointer((*path, key)), "This key is written twice.") for key in repeated)
+            for key in value:
+                if isinstance(key, str) and not _writable(key):
+                    problems.append(Problem(to_pointer(path), f"The key {key!r} is no valid Unicode text."))
+                elif isinstance(key, str):
+                    copy[key] = None
+                else:
+                    problems.append(Problem(to_pointer(path), f"The key {key!r} is not a text."))
+            stack.extend((value[key], copy, key, (*path, key)) for key in reversed(copy))
+        elif isinstance(value, list | tuple):
+            items: list[Any] = [None] * len(value)
+            parent[slot] = items
+            stack.extend((value[i], items, i, (*path, i)) for i in reversed(range(len(items))))
+        else:
+            if reason := _not_json(value):
+                problems.append(Problem(to_pointer(path), reason))
+            parent[slot] = value
+    return root[0], problems
+
+
+def _not_json(value: Any) -> str:
+    if isinstance(value, str):
+        return "" if _writable(value) else "This is no valid Unicode text: half of a surrogate pair."
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{value} is not a number of JSON."
+    if value is None or isinstance(value, bool | int | float):
+        return ""
+    return f"A {type(value).__name__} is not a value of JSON."
+
+
+def _writable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

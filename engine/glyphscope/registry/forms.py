@@ -1,0 +1,218 @@
+"""The forms in which people have their tools, read into one: names, descriptions and schemas, not yet checked.
+
+Our own; OpenAI's `tools` array (wrapped in `function` or bare); an MCP `tools/list` result (also in its JSON-RPC
+envelope); `{name: JSON Schema}`; and `{name: {"args": {argument: {"type", "required", "min", "max", …}}}}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from glyphscope.errors import Problem, RegistryError
+from glyphscope.registry.pointer import Path, to_pointer
+
+VERSION = 1
+"""The version of our own form that this program writes, and the newest that it reads."""
+
+_SCHEMA_KEYS = ("parameters", "inputSchema", "input_schema")
+_OUR_KEYS = {"glyphscope", "tools", "unknown_arguments"}
+_OUR_TOOL_KEYS = {"name", "description", "enabled", "parameters"}
+
+_ARG_TYPES = {
+    "string": "string",
+    "int": "integer",
+    "integer": "integer",
+    "float": "number",
+    "number": "number",
+}
+_ARG_TYPES |= {"bool": "boolean", "boolean": "boolean", "array": "array", "object": "object"}
+_ARG_KEYWORDS = {"min": "minimum", "max": "maximum"}
+_ARG_PLAIN = {
+    "minLength",
+    "maxLength",
+    "pattern",
+    "enum",
+    "description",
+    "default",
+    "minItems",
+    "maxItems",
+    "format",
+}
+
+
+@dataclass(frozen=True)
+class RawTool:
+    """A tool as it was written. `pointers` tells where a place of its schema stands in the user's document."""
+
+    at: Path
+    name: Any
+    description: Any = ""
+    parameters: Any = None
+    enabled: Any = True
+    pointers: Callable[[Path], Path] = field(default=lambda path: path)
+
+
+@dataclass
+class RawRegistry:
+    tools: list[RawTool] = field(default_factory=list)
+    unknown_arguments: Any = "refuse"
+    problems: list[Problem] = field(default_factory=list)
+
+    def problem(self, path: Path, message: str) -> None:
+        self.problems.append(Problem(to_pointer(path), message))
+
+
+def read_forms(document: Any, where: str = "") -> RawRegistry:
+    """The tools of a document in any of the forms. Raises RegistryError when it is none, or of a newer version."""
+    raw = RawRegistry()
+    if isinstance(document, list):
+        _listed(raw, document, ())
+    elif not isinstance(document, dict):
+        raise _unknown_form(where)
+    elif "glyphscope" in document:
+        _ours(raw, document, where)
+    elif isinstance(result := document.get("result"), dict) and isinstance(result.get("tools"), list):
+        _listed(raw, result["tools"], ("result", "tools"))
+    elif "jsonrpc" in document:
+        raise RegistryError(
+            "This JSON-RPC answer has no list of tools.", where=where, hint="Save a tools/list result."
+        )
+    elif isinstance(document.get("tools"), list):
+        _listed(raw, document["tools"], ("tools",))
+    elif isinstance(document.get("name"), str) or isinstance(document.get("function"), dict):
+        _listed(raw, [document], None)
+    elif document and all(isinstance(value, dict) for value in document.values()):
+        for name, value in document.items():
+            raw.tools.append(_with_args(raw, name, value) if "args" in value else _from_schema(name, value))
+    else:
+        raise _unknown_form(where)
+    return raw
+
+
+def _unknown_form(where: str) -> RegistryError:
+    return RegistryError(
+        "This is no registry of tools.",
+        where=where,
+        hint='Expected {"glyphscope": 1, "tools": [...]}, an OpenAI tools array, an MCP tools/list result, '
+        "or an object of JSON Schemas by tool name.",
+    )
+
+
+def _ours(raw: RawRegistry, document: dict[str, Any], where: str) -> None:
+    version = document["glyphscope"]
+    if isinstance(version, int) and not isinstance(version, bool) and version > VERSION:
+        raise RegistryError(
+            f"This registry is of version {version}; this program reads up to version {VERSION}.",
+            where=where,
+            hint="Open it with a newer Glyphscope.",
+        )
+    if version != VERSION or isinstance(version, bool):
+        raw.problem(("glyphscope",), f"The version is a number, at most {VERSION}.")
+    _only(raw, document, _OUR_KEYS, ())
+    raw.unknown_arguments = document.get("unknown_arguments", "refuse")
+    tools = document.get("tools")
+    if not isinstance(tools, list):
+        raw.problem(() if tools is None else ("tools",), 'The tools are a list: "tools": [...].')
+        return
+    for index, item in enumerate(tools):
+        if isinstance(item, dict):
+            _only(raw, item, _OUR_TOOL_KEYS, ("tools", index))
+    _listed(raw, tools, ("tools",))
+
+
+def _only(raw: RawRegistry, item: dict[str, Any], known: set[str], path: Path) -> None:
+    for key in item:
+        if key not in known:
+            raw.problem((*path, key), f"Nothing is known of this key; known are {', '.join(sorted(known))}.")
+
+
+def _listed(raw: RawRegistry, items: list[Any], path: Path | None) -> None:
+    """Tools that carry their own name; `path` None: the document is the one tool."""
+    for index, item in enumerate(items):
+        at: Path = () if path is None else (*path, index)
+        if isinstance(item, dict) and isinstance(item.get("function"), dict):
+            item, at = item["function"], (*at, "function")
+        if not isinstance(item, dict):
+            raw.problem(at, "A tool is an object with a name and parameters.")
+            continue
+        key = next((key for key in _SCHEMA_KEYS if key in item), "parameters")
+        raw.tools.append(
+            RawTool(
+                at=at,
+                name=item.get("name"),
+                description=item.get("description"),
+                parameters=item.get(key),
+                enabled=item.get("enabled", True),
+                pointers=_below((*at, key)),
+            )
+        )
+
+
+def _below(prefix: Path) -> Callable[[Path], Path]:
+    return lambda path: (*prefix, *path)
+
+
+def _from_schema(name: str, schema: dict[str, Any]) -> RawTool:
+    description = schema.get("description", "")
+    return RawTool((name,), name, description, schema, pointers=_below((name,)))
+
+
+def _with_args(raw: RawRegistry, name: str, tool: dict[str, Any]) -> RawTool:
+    _only(raw, tool, {"args", "description", "enabled"}, (name,))
+    args = tool["args"]
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    if not isinstance(args, dict):
+        raw.problem((name, "args"), "The arguments are an object: name to type and constraints.")
+        args = {}
+    for arg, spec in args.items():
+        properties[arg] = _arg_schema(raw, spec, (name, "args", arg))
+        if isinstance(spec, dict) and spec.get("required") is True:
+            required.append(arg)
+    parameters: dict[str, Any] = {"type": "object", "properties": properties}
+    if required:
+        parameters["required"] = required
+    back = {keyword: key for key, keyword in _ARG_KEYWORDS.items()}
+
+    def pointers(path: Path) -> Path:
+        steps = tuple(back.get(step, step) if isinstance(step, str) else step for step in path[2:])
+        return (name, "args", *path[1:2], *steps)
+
+    return RawTool(
+        (name,), name, tool.get("description", ""), parameters, tool.get("enabled", True), pointers
+    )
+
+
+def _arg_schema(raw: RawRegistry, spec: Any, path: Path) -> dict[str, Any]:
+    """The JSON Schema of one argument of the short form; `items` may be a type's name or an argument again."""
+    if isinstance(spec, str):
+        spec = {"type": spec}
+    if not isinstance(spec, dict):
+        raw.problem(path, 'An argument is an object such as {"type": "string", "required": true}.')
+        return {}
+    return dict(_arg_keywords(raw, spec, path))
+
+
+def _arg_keywords(raw: RawRegistry, spec: dict[str, Any], path: Path) -> Iterator[tuple[str, Any]]:
+    kind = spec.get("type", "any")
+    if isinstance(kind, str) and kind in _ARG_TYPES:
+        yield "type", _ARG_TYPES[kind]
+    elif kind != "any":
+        raw.problem((*path, "type"), f"No such type; the types are {', '.join((*_ARG_TYPES, 'any'))}.")
+    for key, value in spec.items():
+        if key in _ARG_KEYWORDS:
+            if kind in ("int", "integer", "float", "number", "any"):
+                yield _ARG_KEYWORDS[key], value
+            else:
+                raw.problem((*path, key), f"{key} bounds a number; for a text write {key}Length.")
+        elif key in _ARG_PLAIN:
+            yield key, value
+        elif key == "items":
+            yield "items", _arg_schema(raw, value, (*path, "items"))
+        elif key == "required":
+            if not isinstance(value, bool):
+                raw.problem((*path, key), "required is true or false.")
+        elif key != "type":
+            raw.problem((*path, key), "Nothing is known of this constraint.")

@@ -1,0 +1,58 @@
+"""Where a JSON Schema holds other schemas: the one table of it, for all drafts from 4 to 2020-12."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from glyphscope.registry.pointer import Path
+
+DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema"
+
+ONE = frozenset(
+    {"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not"}
+    | {"propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"}
+)
+"""Keywords whose value is a schema (`items`: in old drafts also a list of them)."""
+
+MANY = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
+"""Keywords whose value is a list of schemas."""
+
+NAMED = frozenset(
+    {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+)
+"""Keywords whose value is an object of schemas (`dependencies`: or of lists of names)."""
+
+IN_PLACE = frozenset(
+    {"allOf", "anyOf", "dependencies", "dependentSchemas", "else", "if", "not", "oneOf", "then"}
+)
+"""Keywords that look at the same value again: following them makes no progress in the instance."""
+
+
+def children(schema: Any) -> Iterator[tuple[Path, Any]]:
+    """The schemas directly inside a schema: (path from it, subschema). Values that are no schemas are left out."""
+    if not isinstance(schema, dict):
+        return
+    for keyword, value in schema.items():
+        if keyword in NAMED:
+            if isinstance(value, dict):
+                for name, item in value.items():
+                    if isinstance(item, dict | bool):
+                        yield (keyword, name), item
+        elif isinstance(value, list):
+            if keyword in MANY:
+                for index, item in enumerate(value):
+                    if isinstance(item, dict | bool):
+                        yield (keyword, index), item
+        elif keyword in ONE and isinstance(value, dict | bool):
+            yield (keyword,), value
+
+
+def draft_of(schema: Any) -> int | None:
+    """The old draft (3, 4, 6 or 7) that a schema declares with `$schema`; None for 2019-09, newer and undeclared."""
+    declared = schema.get("$schema") if isinstance(schema, dict) else None
+    if isinstance(declared, str):
+        for draft in (3, 4, 6, 7):
+            if f"draft-0{draft}/" in declared:
+                return draft
+    return None

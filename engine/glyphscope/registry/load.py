@@ -1,0 +1,134 @@
+"""Loading a registry: all mistakes at once, each at its place in the document as the user wrote it."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+from pathlib import Path as FilePath
+from typing import Any
+
+from glyphscope import resources
+from glyphscope.errors import Problem, RegistryError
+from glyphscope.registry.check import check_schema
+from glyphscope.registry.document import parse_text, plain, read_file
+from glyphscope.registry.forms import RawTool, read_forms
+from glyphscope.registry.normalise import normalise
+from glyphscope.registry.pointer import Path, to_pointer
+from glyphscope.registry.tool import Tool, ToolRegistry
+
+
+def load_registry(source: FilePath | str | bytes | dict[str, Any] | list[Any]) -> ToolRegistry:
+    """The registry of a file (Path), of a JSON text (str, bytes) or of a document.
+
+    Raises RegistryError with all its problems; nothing is loaded by halves.
+    """
+    if isinstance(source, FilePath):
+        where = str(source)
+        return parse_document(parse_text(read_file(source), where), where)
+    if isinstance(source, str | bytes):
+        return parse_document(parse_text(source))
+    return parse_document(source)
+
+
+def parse_document(document: Any, where: str = "") -> ToolRegistry:
+    """The registry of a document in any of the forms; the document itself is left alone and not shared."""
+    copy, problems = plain(document)
+    if problems:
+        raise _error(problems, where)
+    raw = read_forms(copy, where)
+    problems = list(raw.problems)
+    first: dict[str, Path] = {}
+    tools = []
+    for item in raw.tools:
+        found = _check(item)
+        problems += found
+        if isinstance(item.name, str):
+            if item.name in first:
+                problems.append(
+                    _problem((*item.at, "name"), f"Another tool has this name: {_place(first, item.name)}.")
+                )
+            first.setdefault(item.name, item.at)
+        if not found:
+            tools.append(_tool(item))
+    if raw.unknown_arguments not in ("refuse", "allow"):
+        problems.append(_problem(("unknown_arguments",), 'Unknown arguments: "refuse" or "allow".'))
+    if problems:
+        raise _error(problems, where)
+    return ToolRegistry(tuple(tools), raw.unknown_arguments)
+
+
+def check_tool(tool: Tool) -> tuple[Problem, ...]:
+    """Every mistake of one tool, by JSON Pointer into `{"name", "description", "enabled", "parameters"}`."""
+    parameters, problems = plain(tool.parameters)
+    if problems:
+        return tuple(Problem("/parameters" + problem.pointer, problem.message) for problem in problems)
+    return tuple(_check(RawTool((), tool.name, tool.description, parameters, tool.enabled, _in_parameters)))
+
+
+def make_tool(name: str, description: str, parameters: dict[str, Any], *, enabled: bool = True) -> Tool:
+    """A checked tool with normalised parameters, as an editor makes it. Raises RegistryError with all problems."""
+    edited = Tool(name, description, parameters, enabled)
+    if problems := check_tool(edited):
+        raise _error(list(problems), f"tool {name}")
+    return _tool(RawTool((), name, description, parameters, enabled))
+
+
+@lru_cache(maxsize=1)
+def default_registry() -> ToolRegistry:
+    """The seven tools that come with the program: search, calculate, browse, execute, files and mail."""
+    return load_registry(resources.read_text("registries/default.json"))
+
+
+def _in_parameters(path: Path) -> Path:
+    return ("parameters", *path)
+
+
+def _check(item: RawTool) -> list[Problem]:
+    found: list[Problem] = []
+    if not isinstance(item.name, str) or not item.name:
+        found.append(_problem((*item.at, "name"), "A tool has a name that is not empty."))
+    elif reason := _unusable(item.name):
+        found.append(_problem((*item.at, "name"), reason))
+    if not isinstance(item.description, str | None):
+        found.append(_problem((*item.at, "description"), "A description is a text."))
+    if not isinstance(item.enabled, bool):
+        found.append(_problem((*item.at, "enabled"), "enabled is true or false."))
+    if item.parameters is None:
+        return found
+    if not isinstance(item.parameters, dict):
+        return [*found, _problem(item.pointers(()), "The parameters are a JSON Schema of type object.")]
+    kind = item.parameters.get("type", "object")
+    if kind != "object" and not (isinstance(kind, list) and "object" in kind):
+        found.append(_problem(item.pointers(("type",)), 'Arguments are an object: "type": "object".'))
+    properties = item.parameters.get("properties")
+    named = properties if isinstance(properties, dict) else {}
+    found += (_problem(item.pointers(("properties", n)), reason) for n in named if (reason := _unusable(n)))
+    found += (_problem(item.pointers(path), reason) for path, reason in check_schema(item.parameters))
+    return found
+
+
+def _unusable(name: str) -> str:
+    """Why a name cannot stand in a call: control characters and line ends show nowhere and tokenise anyhow."""
+    bad = next((c for c in name if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")), "")
+    return f"A name has no control characters; this one has U+{ord(bad):04X}." if bad else ""
+
+
+def _tool(item: RawTool) -> Tool:
+    schema = normalise(item.parameters) if item.parameters else {"type": "object", "properties": {}}
+    assert isinstance(schema, dict)  # `_check` refused the others
+    if schema.get("type") != "object":
+        schema = {"type": "object"} | {key: value for key, value in schema.items() if key != "type"}
+    return Tool(item.name, item.description or "", schema, item.enabled)
+
+
+def _problem(path: Path, message: str) -> Problem:
+    return Problem(to_pointer(path), message)
+
+
+def _place(first: dict[str, Path], name: str) -> str:
+    return to_pointer(first[name])
+
+
+def _error(problems: list[Problem], where: str) -> RegistryError:
+    number = f"{len(problems)} mistakes" if len(problems) > 1 else "a mistake"
+    return RegistryError(f"The registry has {number}.", where=where, problems=tuple(problems))

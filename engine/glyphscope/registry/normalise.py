@@ -1,0 +1,168 @@
+"""Schemas of older drafts and of OpenAPI 3.0, brought to draft 2020-12 with the same verdicts.
+
+Real tools carry all of them. What is declared with an old `$schema` is read by that draft's rules (keywords that it
+does not know decide nothing, what stands beside `$ref` decides nothing); forms that can only be old ones (a list under
+`items`, a true `exclusiveMinimum`, `dependencies`, `nullable`) are also read without a declaration.
+In the result every reference is a pointer from the root, so that nobody else has to know about identifiers.
+A schema of draft 2020-12 without inner identifiers comes back equal.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glyphscope.registry.document import plain
+from glyphscope.registry.keywords import DRAFT_2020_12, draft_of
+from glyphscope.registry.pointer import Path, follow_fragment, to_fragment
+from glyphscope.registry.references import Places, references
+
+_SINCE: dict[str, int] = {
+    **dict.fromkeys(("const", "contains", "propertyNames"), 6),
+    **dict.fromkeys(("if", "then", "else"), 7),
+    **dict.fromkeys(("dependentRequired", "dependentSchemas", "maxContains", "minContains"), 8),
+    **dict.fromkeys(
+        ("prefixItems", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef"), 8
+    ),
+}
+"""The first draft (8: after draft-07) in which a keyword decides something."""
+
+_SILENT = frozenset(
+    {"$schema", "$comment", "$defs", "default", "definitions", "description", "examples", "title"}
+)
+"""Keywords that decide nothing: they stay where `$ref` makes its neighbours void, and outside of a wrap."""
+
+_APPLICATORS = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "if", "not", "oneOf"})
+
+
+def normalise(schema: dict[str, Any] | bool) -> dict[str, Any] | bool:
+    """The 2020-12 schema with the verdicts of `schema`, which has no mistakes (`check_schema`) and is left alone."""
+    root: dict[str, Any] | bool = plain(schema)[0]
+    if isinstance(root, bool):
+        return root
+    draft = draft_of(root)
+    places = Places(root)
+    targets = _targets(places)
+    nodes = [(place.path, place.schema) for place in places.all if isinstance(place.schema, dict)]
+    for path, node in nodes:
+        if draft is not None:
+            _forget_unknown(node, draft)
+        if path or draft is not None:
+            _drop_identifier(node, "id" if draft in (3, 4) else "$id")
+        _bounds(node)
+        _items(node)
+        _dependencies(node)
+        _nullable(node)
+        if path:
+            node.pop("$schema", None)
+    if "$schema" in root:
+        root["$schema"] = DRAFT_2020_12
+    _point_again(root, targets)
+    return root
+
+
+def _targets(places: Places) -> list[tuple[dict[str, Any], str, dict[str, Any] | bool]]:
+    """Each reference's (schema, keyword, target itself): what a reference means must outlive all renaming."""
+    found = []
+    for place in places.all:
+        for keyword, ref in references(place.schema):
+            target = places.resolve(place, ref)
+            if target is not None and isinstance(place.schema, dict):
+                found.append((place.schema, keyword, target.schema))
+    return found
+
+
+def _forget_unknown(node: dict[str, Any], draft: int) -> None:
+    for keyword in [k for k in node if _SINCE.get(k, 0) > draft]:
+        del node[keyword]
+    if isinstance(node.get("$ref"), str):
+        for keyword in [k for k in node if k not in _SILENT and k != "$ref" and k != "nullable"]:
+            del node[keyword]
+
+
+def _drop_identifier(node: dict[str, Any], keyword: str) -> None:
+    if isinstance(node.get(keyword), str):
+        del node[keyword]
+
+
+def _bounds(node: dict[str, Any]) -> None:
+    """Draft 4: a true `exclusiveMinimum` makes `minimum` exclusive."""
+    for exclusive, inclusive in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if isinstance(flag := node.get(exclusive), bool):
+            del node[exclusive]
+            if flag and inclusive in node:
+                node[exclusive] = node.pop(inclusive)
+
+
+def _items(node: dict[str, Any]) -> None:
+    """Before 2020-12 a list under `items` was a tuple, and `additionalItems` ruled what follows it."""
+    rest = node.pop("additionalItems", True)
+    if isinstance(node.get("items"), list):
+        first = node.pop("items")
+        if first:
+            node["prefixItems"] = first
+        if rest is not True:
+            node["items"] = rest
+
+
+def _dependencies(node: dict[str, Any]) -> None:
+    if not isinstance(dependencies := node.pop("dependencies", None), dict):
+        return
+    for name, needed in dependencies.items():
+        if isinstance(needed, list):
+            node.setdefault("dependentRequired", {})[name] = needed
+        else:
+            node.setdefault("dependentSchemas", {})[name] = needed
+
+
+def _nullable(node: dict[str, Any]) -> None:
+    """OpenAPI 3.0: `nullable` adds null to what the schema allows."""
+    if node.pop("nullable", False) is not True:
+        return
+    if node.keys() & _APPLICATORS:
+        inner = {key: node.pop(key) for key in [k for k in node if k not in _SILENT]}
+        node["anyOf"] = [inner, {"type": "null"}]
+        return
+    types = node.get("type", [])
+    types = types if isinstance(types, list) else [types]
+    if types and "null" not in types:
+        node["type"] = [*types, "null"]
+    if "const" in node and node["const"] is not None:
+        node["enum"] = [value for value in [node.pop("const")] if value in node.get("enum", [value])]
+    if isinstance(values := node.get("enum"), list) and None not in values:
+        node["enum"] = [*values, None]
+
+
+def _point_again(
+    root: dict[str, Any], targets: list[tuple[dict[str, Any], str, dict[str, Any] | bool]]
+) -> None:
+    """Writes each reference anew, unless its text still leads to what it meant."""
+    paths = _paths(root)
+    for node, keyword, target in targets:
+        holder = node if keyword in node else node["anyOf"][0]  # where `_nullable` moved it to
+        ref = holder[keyword]
+        found = follow_fragment(root, ref[1:]) if ref.startswith("#") and ref[1:2] in ("", "/") else None
+        if keyword == "$ref" and found is not None and found[1] is target:
+            continue
+        del holder[keyword]
+        if isinstance(target, dict):
+            again = {"$ref": to_fragment(paths[id(target)])}
+            if "$ref" in holder:
+                holder.setdefault("allOf", []).append(again)
+            else:
+                holder |= again
+        elif target is False:
+            holder["not"] = {}
+
+
+def _paths(root: dict[str, Any]) -> dict[int, Path]:
+    """Where each object of the document stands now, by its identity."""
+    paths: dict[int, Path] = {}
+    stack: list[tuple[Path, Any]] = [((), root)]
+    while stack:
+        path, value = stack.pop()
+        if isinstance(value, dict):
+            paths[id(value)] = path
+            stack.extend(((*path, key), item) for key, item in value.items())
+        elif isinstance(value, list):
+            stack.extend(((*path, index), item) for index, item in enumerate(value))
+    return paths

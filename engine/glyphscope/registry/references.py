@@ -1,0 +1,152 @@
+"""Every schema inside a schema, and where each `$ref` leads: within the same document, or it is a mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urldefrag, urljoin
+
+from glyphscope.registry.keywords import IN_PLACE, children, draft_of
+from glyphscope.registry.pointer import Path, follow_fragment
+
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+@dataclass(frozen=True)
+class Place:
+    """One schema, where it stands, the URI its references are relative to, and how many schemas stand around it."""
+
+    path: Path
+    schema: dict[str, Any] | bool
+    base: str = ""
+    level: int = 0
+
+
+class Places:
+    """All schemas of a document, found without recursion; also those that only a `$ref` tells to be schemas."""
+
+    def __init__(self, root: dict[str, Any] | bool) -> None:
+        self.root = root
+        self.draft = draft_of(root)
+        self._id = "id" if self.draft in (3, 4) else "$id"
+        self._resources: dict[str, Path] = {"": ()}
+        self._anchors: dict[tuple[str, str], Path] = {}
+        self.all: list[Place] = []
+        self._by_path: dict[Path, Place] = {}
+        self._visit(Place((), root))
+        done = 0
+        while done < len(self.all):  # a target that no keyword told to be a schema may hold references again
+            place = self.all[done]
+            done += 1
+            for _, ref in references(place.schema):
+                found = self.resolve(place, ref)
+                if found is not None and found.path not in self._by_path:
+                    self._visit(found)
+
+    def _visit(self, start: Place) -> None:
+        stack = [start]
+        while stack:
+            place = stack.pop()
+            if place.path in self._by_path:
+                continue
+            base = self._name(place)
+            place = replace(place, base=base)
+            self.all.append(place)
+            self._by_path[place.path] = place
+            below = place.level + 1
+            inner = [Place((*place.path, *step), item, base, below) for step, item in children(place.schema)]
+            stack.extend(reversed(inner))
+
+    def _name(self, place: Place) -> str:
+        """Notes the identifiers that a schema gives itself; returns the base URI for what is in it."""
+        base = place.base
+        if not isinstance(place.schema, dict):
+            return base
+        own = place.schema.get(self._id)
+        if isinstance(own, str) and own:
+            if own.startswith("#"):
+                self._anchors[base, own[1:]] = place.path
+            else:
+                base = urldefrag(_join(base, own)).url
+                self._resources.setdefault(base, place.path)
+        for keyword in ("$anchor", "$dynamicAnchor"):
+            if isinstance(anchor := place.schema.get(keyword), str):
+                self._anchors[base, anchor] = place.path
+        return base
+
+    @property
+    def resources(self) -> int:
+        """How many schemas in here have an identifier of their own, the document included."""
+        return len(set(self._resources.values()))
+
+    def resolve(self, place: Place, ref: str) -> Place | None:
+        """Where a reference in `place` leads; None when it leads nowhere, or out of the document."""
+        target = urldefrag(place.base + ref if ref.startswith("#") else _join(place.base, ref))
+        resource = self._resources.get(target.url)
+        if resource is None:
+            return None
+        if target.fragment and not target.fragment.startswith("/"):
+            path = self._anchors.get((target.url, target.fragment))
+            return None if path is None else self._by_path.get(path)
+        value: Any = self.root
+        for step in resource:
+            value = value[step]
+        found = follow_fragment(value, target.fragment)
+        if found is None or not isinstance(found[1], dict | bool):
+            return None
+        path = (*resource, *found[0])
+        return self._by_path.get(path) or Place(path, found[1], target.url, len(path))
+
+    def is_remote(self, place: Place, ref: str) -> bool:
+        """Whether a reference names another document."""
+        if ref.startswith("#"):
+            return False
+        return urldefrag(_join(place.base, ref)).url not in self._resources
+
+    def cycles(self) -> Iterator[Path]:
+        """The places from which a check would go round for ever, because no step goes into the value."""
+        open_, closed = 1, 2
+        state: dict[Path, int] = {}
+        for start in self.all:
+            stack: list[tuple[Place, Iterator[Place]]] = []
+            entered: Place | None = start
+            while entered is not None or stack:
+                if entered is not None:
+                    state[entered.path] = open_
+                    stack.append((entered, self._in_place(entered)))
+                place, following = stack[-1]
+                entered = None
+                for target in following:
+                    seen = state.get(target.path)
+                    if seen == open_:
+                        yield place.path
+                    elif seen is None:
+                        entered = target
+                        break
+                else:
+                    state[place.path] = closed
+                    stack.pop()
+
+    def _in_place(self, place: Place) -> Iterator[Place]:
+        for _, ref in references(place.schema):
+            if (target := self.resolve(place, ref)) is not None:
+                yield self._by_path.get(target.path, target)
+        for step, _ in children(place.schema):
+            if step[0] in IN_PLACE:
+                yield self._by_path[(*place.path, *step)]
+
+
+def references(schema: Any) -> Iterator[tuple[str, str]]:
+    """The references that a schema makes itself: (keyword, reference)."""
+    if isinstance(schema, dict):
+        for keyword in REFERENCES:
+            if isinstance(ref := schema.get(keyword), str):
+                yield keyword, ref
+
+
+def _join(base: str, ref: str) -> str:
+    try:
+        return urljoin(base, ref)
+    except ValueError:  # such as "http://[": no URI, so it names nothing
+        return ref
