@@ -1,0 +1,86 @@
+"""Sets of characters as sorted, disjoint ranges of code points, without the surrogates."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import TypeAlias
+
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
+
+ALL: Ranges = ((0, 0xD7FF), (0xE000, 0x10FFFF))
+DIGITS: Ranges = ((0x30, 0x39),)
+WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
+SPACE: Ranges = ((0x09, 0x0D), (0x20, 0x20))
+LINE_ENDS: Ranges = ((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))
+
+
+def union(*sets: Iterable[tuple[int, int]]) -> Ranges:
+    """The characters of any of them."""
+    joined: list[tuple[int, int]] = []
+    for low, high in sorted(r for ranges in sets for r in ranges):
+        if joined and low <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], high))
+        else:
+            joined.append((low, high))
+    return tuple(joined)
+
+
+def complement(ranges: Ranges) -> Ranges:
+    """Every other character."""
+    return subtract(ALL, ranges)
+
+
+def subtract(ranges: Ranges, without: Ranges) -> Ranges:
+    """The characters of the first that are not in the second."""
+    left: list[tuple[int, int]] = []
+    for low, high in ranges:
+        for cut_low, cut_high in without:
+            if cut_high < low or cut_low > high:
+                continue
+            if cut_low > low:
+                left.append((low, cut_low - 1))
+            low = cut_high + 1
+            if low > high:
+                break
+        if low <= high:
+            left.append((low, high))
+    return tuple(left)
+
+
+def intersection(a: Ranges, b: Ranges) -> Ranges:
+    """The characters of both."""
+    return subtract(a, complement(b))
+
+
+def of(text: str) -> Ranges:
+    """The characters of a text."""
+    return union((ord(c), ord(c)) for c in text)
+
+
+@lru_cache(maxsize=1)
+def not_digit() -> Ranges:
+    r"""`\D` where ECMA-262, Python and Unicode-aware engines agree: no digit of any script."""
+    return complement(_where(lambda c: unicodedata.category(c) == "Nd"))
+
+
+@lru_cache(maxsize=1)
+def not_word() -> Ranges:
+    r"""`\W` where they agree: no letter, mark, number or connector of any script."""
+    return complement(_where(lambda c: c.isalnum() or unicodedata.category(c)[0] in "LMN" or _connects(c)))
+
+
+@lru_cache(maxsize=1)
+def not_space() -> Ranges:
+    r"""`\S` where they agree: neither Unicode's white space nor the byte order mark."""
+    return complement(union(_where(str.isspace), ((0xFEFF, 0xFEFF),)))
+
+
+def _connects(char: str) -> bool:
+    return unicodedata.category(char) == "Pc" or char in "\u200c\u200d"
+
+
+def _where(holds: Callable[[str], bool]) -> Ranges:
+    return union((code, code) for code in range(sys.maxunicode + 1) if holds(chr(code)))

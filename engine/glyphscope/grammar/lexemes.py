@@ -1,0 +1,89 @@
+"""Terminals as llguidance's Lark writes them: regular expressions of Rust's syntax, joined by `&`."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+
+from llguidance import LLMatcher, LLTokenizer
+
+from glyphscope.grammar.tree import Alt, CharClass, Intersect, Literal, Node, Repeat, Seq
+
+_SPECIAL = frozenset("\\.+*?()|[]{}^$#&-~/\"'")
+
+
+def quoted(text: str) -> str:
+    """A literal, as Lark quotes it."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def lexeme(node: Node) -> str:
+    """The Lark expression of a terminal's body."""
+    if not _has_intersection(node):
+        return f"/{_regex(node)}/"
+    if isinstance(node, Intersect):
+        return "(" + " & ".join(lexeme(part) for part in node.parts) + ")"
+    if isinstance(node, Seq):
+        return " ".join(lexeme(part) for part in node.parts)
+    if isinstance(node, Alt):
+        return "(" + " | ".join(lexeme(option) for option in node.options) + ")"
+    assert isinstance(node, Repeat), "the only other node that can hold an intersection"
+    return f"({lexeme(node.body)}){_bounds(node)}"
+
+
+@lru_cache(maxsize=1)
+def byte_tokenizer() -> LLTokenizer:
+    """A tokenizer of bytes: for questions about a language, not about a model."""
+    return LLTokenizer("byte")
+
+
+@lru_cache(maxsize=512)
+def is_possible(body: Node) -> bool:
+    """Whether a terminal matches anything; only an intersection can be empty."""
+    if not _has_intersection(body):
+        return True
+    grammar = LLMatcher.grammar_from_lark(f"start: T\nT: {lexeme(body)}")
+    matcher = LLMatcher(byte_tokenizer(), grammar, log_level=0)
+    return not matcher.is_error() and any(matcher.compute_bitmask())
+
+
+def _has_intersection(node: Node) -> bool:
+    if isinstance(node, Intersect):
+        return True
+    if isinstance(node, Seq):
+        return any(_has_intersection(part) for part in node.parts)
+    if isinstance(node, Alt):
+        return any(_has_intersection(option) for option in node.options)
+    return isinstance(node, Repeat) and _has_intersection(node.body)
+
+
+def _regex(node: Node) -> str:
+    if isinstance(node, Literal):
+        return "".join(_char(ord(char)) for char in node.text)
+    if isinstance(node, CharClass):
+        ranges = (_char(low) if low == high else f"{_char(low)}-{_char(high)}" for low, high in node.ranges)
+        return f"[{'^' if node.negated else ''}{''.join(ranges)}]"
+    if isinstance(node, Seq):
+        return "".join(_regex(part) for part in node.parts)
+    if isinstance(node, Alt):
+        return "(" + "|".join(_regex(option) for option in node.options) + ")"
+    assert isinstance(node, Repeat), "a terminal refers to no rules"
+    body = _regex(node.body)
+    single = isinstance(node.body, CharClass | Alt) or (
+        isinstance(node.body, Literal) and len(node.body.text) == 1
+    )
+    return (body if single else f"({body})") + _bounds(node)
+
+
+def _bounds(node: Repeat) -> str:
+    known = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((node.minimum, node.maximum))
+    if node.minimum == node.maximum:
+        return f"{{{node.minimum}}}"
+    return known or f"{{{node.minimum},{'' if node.maximum is None else node.maximum}}}"
+
+
+def _char(code: int) -> str:
+    char = chr(code)
+    if char in _SPECIAL:
+        return "\\" + char
+    return char if 0x20 <= code < 0x7F else f"\\x{{{code:x}}}"

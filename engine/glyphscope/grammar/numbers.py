@@ -1,0 +1,244 @@
+"""Numbers within bounds, as nodes of digits.
+
+An integer is written as an integer literal, a bounded number as a plain decimal, an unbounded number with an exponent
+if it likes. Lengths are limited, so that every text is a finite double and no model can write digits for ever:
+20 digits before the point; 15 significant ones around a bound, where decimals and doubles keep the same order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from typing import NamedTuple
+
+from glyphscope.grammar.chars import DIGITS
+from glyphscope.grammar.tree import EMPTY, NEVER, CharClass, Node, alt, optional, repeat, seq
+
+MAX_DIGITS = 20
+LARGEST = 10**MAX_DIGITS - 1
+PRECISION = 15
+MAX_LISTED = 200  # multiples within bounds that are simply listed
+
+_DIGIT = CharClass(DIGITS)
+
+
+class Bounds(NamedTuple):
+    """Both ends may be missing; an open end does not belong."""
+
+    low: Decimal | None = None
+    high: Decimal | None = None
+    low_open: bool = False
+    high_open: bool = False
+
+    def integers(self) -> tuple[int, int]:
+        """The first and the last integer within, as far as `MAX_DIGITS` digits reach."""
+        low, high = -LARGEST, LARGEST
+        if self.low is not None:
+            low = math.floor(self.low) + 1 if self.low_open else math.ceil(self.low)
+        if self.high is not None:
+            high = math.ceil(self.high) - 1 if self.high_open else math.floor(self.high)
+        return (max(low, -LARGEST) if high >= -LARGEST else low), (
+            min(high, LARGEST) if low <= LARGEST else high
+        )
+
+
+def integer_node(low: int, high: int) -> Node:
+    """The integers from `low` to `high`."""
+    return alt(
+        seq("-", _natural(max(1, -high), -low)) if low < 0 else NEVER,
+        _natural(max(0, low), high) if high >= 0 else NEVER,
+    )
+
+
+def multiples_node(
+    low: int, high: int, step: int, rule: Callable[[str, Callable[[], Node]], Node]
+) -> Node | None:
+    """The multiples of `step` from `low` to `high`: listed when few, else by an automaton of remainders.
+
+    `rule(name, make)` gives the reference to a shared rule. None where the automaton would be too large.
+    """
+    first, last = -(-low // step), high // step
+    if last - first < MAX_LISTED:
+        return alt(*(str(step * i) for i in range(first, last + 1)))
+    if step > 64:
+        return None
+    remainders = _Remainders(step, rule)
+    return alt(
+        seq("-", remainders.natural(max(1, -high), -low)) if low < 0 else NEVER,
+        remainders.natural(max(0, low), high) if high >= 0 else NEVER,
+    )
+
+
+def number_node(bounds: Bounds) -> Node:
+    """The decimals within the bounds; with an exponent where there are none."""
+    low, high = bounds.low, bounds.high
+    if low is None and high is None:
+        whole = alt("0", seq(CharClass(((0x31, 0x39),)), repeat(_DIGIT, 0, MAX_DIGITS - 1)))
+        sign = CharClass(((0x2B, 0x2B), (0x2D, 0x2D)))
+        exponent = seq(CharClass(((0x45, 0x45), (0x65, 0x65))), optional(sign), repeat(_DIGIT, 1, 2))
+        return seq(
+            optional(seq("-")), whole, optional(seq(".", repeat(_DIGIT, 1, MAX_DIGITS))), optional(exponent)
+        )
+    zero = Decimal(0)
+    negative: Node = NEVER
+    positive: Node = NEVER
+    if low is None or low < 0:
+        below = (-high, bounds.high_open) if high is not None and high < 0 else (zero, True)
+        negative = seq("-", _magnitudes(*below, None if low is None else -low, bounds.low_open))
+    if high is None or high >= 0:
+        above = (low, bounds.low_open) if low is not None and low >= 0 else (zero, False)
+        positive = _magnitudes(*above, high, bounds.high_open)
+    return alt(negative, positive)
+
+
+def _natural(low: int, high: int) -> Node:
+    """`low` to `high`, both at least 0."""
+    if low > high:
+        return NEVER
+    shortest, longest = len(str(low)), len(str(high))
+    if shortest == longest:
+        return _same_length(str(low), str(high))
+    between: Node = NEVER
+    if longest - shortest > 1:
+        between = seq(CharClass(((0x31, 0x39),)), repeat(_DIGIT, shortest, longest - 2))
+    return alt(
+        _same_length(str(low), "9" * shortest), between, _same_length("1" + "0" * (longest - 1), str(high))
+    )
+
+
+def _same_length(low: str, high: str) -> Node:
+    if not low:
+        return EMPTY
+    size = len(low) - 1
+    first, last = int(low[0]), int(high[0])
+    if first == last:
+        return seq(low[0], _same_length(low[1:], high[1:]))
+    options = []
+    if low[1:] != "0" * size:
+        options.append(seq(low[0], _same_length(low[1:], "9" * size)))
+        first += 1
+    tail: Node = NEVER
+    if high[1:] != "9" * size:
+        tail = seq(high[0], _same_length("0" * size, high[1:]))
+        last -= 1
+    if first <= last:
+        options.append(seq(_digits(first, last), repeat(_DIGIT, size, size)))
+    return alt(*options, tail)
+
+
+def _digits(first: int, last: int) -> Node:
+    return seq(str(first)) if first == last else CharClass(((0x30 + first, 0x30 + last),))
+
+
+def _magnitudes(low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) -> Node:
+    """The decimals from `low` (at least 0) to `high`."""
+    # A fraction as long as doubles tell apart at this size; a bound with more digits is rounded inwards.
+    size = max(1, PRECISION - max(len(str(int(b))) for b in (low, high) if b is not None))
+    rounded_low = _rounded(low, size, ROUND_CEILING)
+    low, low_open = rounded_low, low_open and rounded_low == low
+    whole, low_fraction = _split(low)
+    if high is None:
+        upper: Node = NEVER
+        last = max(LARGEST, whole)
+    else:
+        rounded_high = _rounded(high, size, ROUND_FLOOR)
+        high, high_open = rounded_high, high_open and rounded_high == high
+        if high < low:
+            return NEVER
+        last, high_fraction = _split(high)
+        if whole == last:
+            return seq(str(whole), _fraction(low_fraction, low_open, high_fraction, high_open, size))
+        upper = seq(str(last), _fraction("", False, high_fraction, high_open, size))
+        last -= 1
+    lower = seq(str(whole), _fraction(low_fraction, low_open, None, False, size))
+    between = seq(_natural(whole + 1, last), _fraction("", False, None, False, size))
+    return alt(lower, between, upper)
+
+
+def _rounded(value: Decimal, digits: int, direction: str) -> Decimal:
+    with localcontext() as context:
+        context.prec = 700  # every double has fewer digits than that
+        return value.quantize(Decimal(1).scaleb(-digits), rounding=direction)
+
+
+def _split(value: Decimal) -> tuple[int, str]:
+    whole, _, fraction = f"{value:f}".partition(".")
+    return int(whole), fraction.rstrip("0")
+
+
+def _fraction(low: str, low_open: bool, high: str | None, high_open: bool, size: int) -> Node:
+    digits = _after_point(low, low_open, high, high_open, size)
+    return alt(EMPTY if _holds_zero(low, low_open, high, high_open) else NEVER, seq(".", digits))
+
+
+def _holds_zero(low: str, low_open: bool, high: str | None, high_open: bool) -> bool:
+    return not low and not low_open and not (high == "" and high_open)
+
+
+def _after_point(low: str, low_open: bool, high: str | None, high_open: bool, size: int) -> Node:
+    """One to `size` digits d with low <= 0.d <= high, where the bounds are digits after the point too."""
+    if size == 0:
+        return NEVER
+    if high is None and not low and not low_open:
+        return repeat(_DIGIT, 1, size)
+    first = int(low[0]) if low else 0
+    last = 9 if high is None else int(high[0]) if high else 0
+    options: list[Node] = []
+    inner: list[int] = []
+    for digit in range(first, last + 1):
+        below, below_open = (low[1:], low_open) if digit == first else ("", False)
+        above = high[1:] if high is not None and digit == last else None
+        if not below and not below_open and above is None:
+            inner.append(digit)
+            continue
+        ends = EMPTY if _holds_zero(below, below_open, above, high_open) else NEVER
+        options.append(
+            seq(str(digit), alt(ends, _after_point(below, below_open, above, high_open, size - 1)))
+        )
+    if inner:
+        options.append(seq(_digits(inner[0], inner[-1]), repeat(_DIGIT, 0, size - 1)))
+    return alt(*options)
+
+
+class _Remainders:
+    """Naturals whose remainder by `step` is 0, digit by digit."""
+
+    def __init__(self, step: int, rule: Callable[[str, Callable[[], Node]], Node]) -> None:
+        self.step = step
+        self.rule = rule
+
+    def natural(self, low: int, high: int) -> Node:
+        options = []
+        for size in range(len(str(low)), len(str(high)) + 1):
+            least = max(low, 10 ** (size - 1) if size > 1 else 0)
+            most = min(high, 10**size - 1)
+            if least <= most:
+                options.append(self._between(str(least), str(most), 0))
+        return alt(*options)
+
+    def _between(self, low: str, high: str, remainder: int) -> Node:
+        if not low:
+            return EMPTY if remainder == 0 else NEVER
+        size = len(low)
+        if low == "0" * size and high == "9" * size:
+            return self._free(size, remainder)
+        first, last = int(low[0]), int(high[0])
+        options = []
+        for digit in range(first, last + 1):
+            below = low[1:] if digit == first else "0" * (size - 1)
+            above = high[1:] if digit == last else "9" * (size - 1)
+            following = (remainder * 10 + digit) % self.step
+            options.append(seq(str(digit), self._between(below, above, following)))
+        return alt(*options)
+
+    def _free(self, size: int, remainder: int) -> Node:
+        if size == 0:
+            return EMPTY if remainder == 0 else NEVER
+        return self.rule(f"multiple-{self.step}-{size}-{remainder}", lambda: self._digit(size, remainder))
+
+    def _digit(self, size: int, remainder: int) -> Node:
+        options = (
+            seq(str(digit), self._free(size - 1, (remainder * 10 + digit) % self.step)) for digit in range(10)
+        )
+        return alt(*options)

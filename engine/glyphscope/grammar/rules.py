@@ -1,0 +1,104 @@
+"""The book of rules while a grammar is made: names, shared rules, and in the end only what derives something."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable
+
+from glyphscope.grammar.tree import (
+    NEVER,
+    Alt,
+    Grammar,
+    Node,
+    Origin,
+    Repeat,
+    Rule,
+    RuleRef,
+    Seq,
+    Unheld,
+    refs,
+    replace_refs,
+)  # fmt: skip
+
+MAX_NAME = 60
+
+
+class RuleBook:
+    """Rules by name. Names are of lower-case letters, digits and hyphens: both GBNF and Lark take them."""
+
+    def __init__(self) -> None:
+        self.rules: dict[str, Rule] = {}
+        self._counts: dict[str, int] = {}
+
+    def reserve(self, hint: str) -> str:
+        """A name nobody has, made from the hint."""
+        base = re.sub(r"[^a-z0-9]+", "-", hint.lower()).strip("-")[:MAX_NAME].strip("-")
+        base = base if base[:1].isalpha() else f"r-{base}".strip("-")
+        count = self._counts[base] = self._counts.get(base, 0) + 1
+        return base if count == 1 else self.reserve(f"{base}-{count}")
+
+    def add(self, name: str, body: Node, origin: Origin | None = None) -> None:
+        """Puts a rule under a reserved name."""
+        self.rules[name] = Rule(name, body, origin)
+
+    def inner(self, hint: str, body: Node) -> Node:
+        """A rule for a piece of another one, so that no tree gets deep."""
+        if body == NEVER or body == Seq(()):
+            return body
+        name = self.reserve(hint)
+        self.add(name, body)
+        return RuleRef(name)
+
+    def shared(self, name: str, make: Callable[[], Node]) -> Node:
+        """The rule that every place shares under a name of its own; made once, and it may refer to itself."""
+        key = f"shared:{name}"
+        if key not in self._counts:
+            self._counts[key] = 0
+            self.rules[name] = Rule(name, NEVER)
+            self.rules[name] = Rule(name, make())
+        return RuleRef(name)
+
+    def grammar(self, root: str, unheld: tuple[Unheld, ...]) -> Grammar:
+        """The rules that the root needs, without those that derive no text at all."""
+        productive = self._productive()
+
+        def kept(name: str) -> Node:
+            return RuleRef(name) if name in productive else NEVER
+
+        rules: dict[str, Rule] = {}
+        waiting = [root]
+        while waiting:
+            name = waiting.pop()
+            if name in rules or name not in productive:
+                continue
+            rule = self.rules[name]
+            if not productive.issuperset(refs(rule.body)):
+                rule = Rule(name, replace_refs(rule.body, kept), rule.origin)
+            rules[name] = rule
+            waiting += reversed(list(refs(rule.body)))
+        return Grammar(rules, root, unheld)
+
+    def _productive(self) -> set[str]:
+        users: dict[str, list[str]] = defaultdict(list)
+        for rule in self.rules.values():
+            for name in refs(rule.body):
+                users[name].append(rule.name)
+        productive: set[str] = set()
+        waiting = list(self.rules)
+        while waiting:
+            name = waiting.pop()
+            if name not in productive and _derives(self.rules[name].body, productive):
+                productive.add(name)
+                waiting += users[name]
+        return productive
+
+
+def _derives(node: Node, productive: set[str]) -> bool:
+    if isinstance(node, RuleRef):
+        return node.name in productive
+    if isinstance(node, Seq):
+        return all(_derives(part, productive) for part in node.parts)
+    if isinstance(node, Alt):
+        return any(_derives(option, productive) for option in node.options)
+    return not isinstance(node, Repeat) or node.minimum == 0 or _derives(node.body, productive)

@@ -1,0 +1,198 @@
+"""One tool's schema by its places: references followed, `allOf` merged, types and bounds read.
+
+A node of the grammar stands for a *conjunction* of places: every schema that the value there must satisfy. Because a
+place twice in a conjunction says nothing new, references that lead back to where they came from end by themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import unquote
+
+from jsonschema import Draft202012Validator
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar.numbers import Bounds
+
+TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
+
+_KEYWORDS_OF = {
+    "object": {
+        "properties",
+        "required",
+        "additionalProperties",
+        "patternProperties",
+        "minProperties",
+        "maxProperties",
+    },
+    "array": {"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains"},
+    "string": {"minLength", "maxLength", "pattern", "format"},
+    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
+}
+
+
+class Place(NamedTuple):
+    """A JSON Pointer into the schema, and which of its `anyOf` and `oneOf` a branch was already taken of."""
+
+    pointer: str
+    taken: frozenset[str] = frozenset()
+
+
+class Part(NamedTuple):
+    """A place with its schema."""
+
+    place: Place
+    schema: dict[str, Any]
+
+    def at(self, *keys: str | int) -> Place:
+        """A place within."""
+        return Place(join(self.place.pointer, *keys))
+
+
+Parts: TypeAlias = tuple[Part, ...]
+
+
+def join(pointer: str, *keys: str | int) -> str:
+    """The pointer with further keys, escaped as RFC 6901 says."""
+    return pointer + "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in keys)
+
+
+class Schema:
+    """The parameters of one tool."""
+
+    def __init__(self, tool: str, root: dict[str, Any]) -> None:
+        self.tool = tool
+        self.root = root
+        self._validator = Draft202012Validator(root)
+        self._anchors: dict[str, str] | None = None
+
+    def at(self, pointer: str) -> Any:
+        """The schema at a place. Raises GrammarError where there is none."""
+        value: Any = self.root
+        for token in pointer.split("/")[1:]:
+            key = token.replace("~1", "/").replace("~0", "~")
+            try:
+                value = value[int(key)] if isinstance(value, list) else value[key]
+            except (KeyError, IndexError, ValueError, TypeError):
+                raise GrammarError(f"The schema has no place {pointer!r}.", where=self.tool) from None
+        return value
+
+    def expand(self, places: Iterable[Place]) -> Parts | str:
+        """Every schema of the conjunction, references and `allOf` followed; the pointer of a `false` among them."""
+        parts: dict[str, Part] = {}
+        waiting = list(places)[::-1]
+        while waiting:
+            place = waiting.pop()
+            if place.pointer in parts:
+                continue
+            schema = self.at(place.pointer)
+            if schema is False:
+                return place.pointer
+            part = Part(place, schema if isinstance(schema, dict) else {})
+            parts[place.pointer] = part
+            waiting += [part.at("allOf", i) for i in range(len(part.schema.get("allOf", ())))][::-1]
+            if "$ref" in part.schema:
+                waiting.append(Place(self._target(part)))
+        return tuple(parts.values())
+
+    def _target(self, part: Part) -> str:
+        reference = part.schema["$ref"]
+        if reference == "#" or reference.startswith("#/"):
+            return unquote(reference[1:])
+        if self._anchors is None:
+            self._anchors = dict(_anchors(self.root))
+        if reference.startswith("#") and reference[1:] in self._anchors:
+            return self._anchors[reference[1:]]
+        raise GrammarError(
+            f"The reference {reference!r} leads out of the schema.",
+            where=f"{self.tool}: {join(part.place.pointer, '$ref')}",
+            hint="Copy what it refers to into $defs.",
+        )
+
+    def satisfied(self, places: Sequence[Place], value: Any) -> bool:
+        """Whether a constant satisfies every schema of the conjunction; jsonschema's word."""
+        return all(self._validator.evolve(schema=self.at(place.pointer)).is_valid(value) for place in places)
+
+
+def _anchors(root: Any) -> Iterable[tuple[str, str]]:
+    waiting: list[tuple[str, Any]] = [("", root)]
+    while waiting:
+        pointer, value = waiting.pop()
+        if isinstance(value, dict):
+            if isinstance(value.get("$anchor"), str):
+                yield value["$anchor"], pointer
+            waiting += [(join(pointer, key), item) for key, item in value.items()]
+        elif isinstance(value, list):
+            waiting += [(join(pointer, i), item) for i, item in enumerate(value)]
+
+
+def types_of(parts: Parts) -> set[str]:
+    """The types left by `type`; without one, those its other keywords speak of; all when there are none.
+
+    `integer` stands for integers where `number` is missing.
+    """
+    left = set(TYPES)
+    declared = False
+    for part in parts:
+        names = _names(part.schema.get("type"))
+        if names is not None:
+            declared = True
+            left &= names
+        excluded = part.schema.get("not")
+        if isinstance(excluded, dict) and set(excluded) == {"type"}:
+            left -= (_names(excluded["type"]) or set()) - {"integer", "number"}
+    if not declared:
+        spoken = {
+            kind for kind, words in _KEYWORDS_OF.items() if any(words & part.schema.keys() for part in parts)
+        }
+        left &= spoken | ({"integer"} if "number" in spoken else set()) or set(TYPES)
+    return left
+
+
+def _names(value: Any) -> set[str] | None:
+    if value is None:
+        return None
+    names = {value} if isinstance(value, str) else set(value)
+    return names | {"integer"} if "number" in names else names
+
+
+def bounds_of(parts: Parts) -> Bounds:
+    """The narrowest bounds of all the parts."""
+    low: tuple[Decimal, bool] | None = None
+    high: tuple[Decimal, bool] | None = None
+    for part in parts:
+        for keyword, is_low, is_open in (
+            ("minimum", True, False), ("exclusiveMinimum", True, True),
+            ("maximum", False, False), ("exclusiveMaximum", False, True),
+        ):  # fmt: skip
+            value = part.schema.get(keyword)
+            if value is None or isinstance(value, bool) or not math.isfinite(value):
+                continue
+            bound = (Decimal(str(value)), is_open)
+            if is_low:
+                low = bound if low is None else max(low, bound)
+            else:
+                high = bound if high is None else min(high, bound, key=lambda b: (b[0], not b[1]))
+    low_value, low_open = low or (None, False)
+    high_value, high_open = high or (None, False)
+    return Bounds(low_value, high_value, low_open, high_open)
+
+
+def sizes_of(parts: Parts, least: str, most: str) -> tuple[int, int | None]:
+    """The strictest of two keywords that count, such as minLength and maxLength."""
+    minimum = max((math.ceil(part.schema.get(least, 0)) for part in parts), default=0)
+    maxima = [math.floor(part.schema[most]) for part in parts if most in part.schema]
+    return minimum, min(maxima, default=None)
+
+
+def names_of(parts: Parts) -> tuple[list[str], set[str]]:
+    """The properties in the order in which they are first named, and which of them are required."""
+    names: dict[str, None] = {}
+    for part in parts:
+        names.update(dict.fromkeys(part.schema.get("properties", ())))
+    required = [name for part in parts for name in part.schema.get("required", ())]
+    names.update(dict.fromkeys(required))
+    return list(names), set(required)

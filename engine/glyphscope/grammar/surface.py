@@ -1,0 +1,64 @@
+"""What differs between the notations when a call is spelled: keys, separators, words, and how a constant is written."""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from glyphscope.errors import NotationError
+from glyphscope.events import Notation
+from glyphscope.grammar import chars
+from glyphscope.grammar.strings import string_node, word_except
+from glyphscope.grammar.tree import NEVER, Node, alt, seq, terminal
+from glyphscope.notation import write_value
+from glyphscope.notation.write import RESERVED, glyph_key
+
+_LETTERS = chars.of(string.ascii_letters)
+
+
+@dataclass(frozen=True)
+class Surface:
+    """One notation's spelling. `key_end` stands between key and value, `separator` between entries and items."""
+
+    notation: Notation
+    separator: Node
+    key_end: Node
+    boolean: Node
+    null: Node
+    free_key: Node
+
+    def key(self, name: str) -> Node:
+        """A key with what follows it."""
+        return seq(glyph_key(name) if self.notation == "glyph" else write_value(name, "json"), self.key_end)
+
+    def constant(self, value: Any) -> Node:
+        """A value written in the one way the writer has, but words in all; NEVER for what it cannot write."""
+        if value is None:
+            return self.null
+        if isinstance(value, bool):
+            short, long = ("t", "true") if value else ("f", "false")
+            return alt(short, long) if self.notation == "glyph" else seq(long)
+        try:
+            return seq(write_value(value, self.notation))
+        except NotationError:
+            return NEVER
+
+
+@lru_cache(maxsize=4)
+def surface(notation: Notation, *, json_spaces: bool = False) -> Surface:
+    """The notation's spelling. `json_spaces` allows one space after each colon and comma of JSON."""
+    text = string_node(notation)
+    if notation == "glyph":
+        bare = word_except(RESERVED, _LETTERS, chars.union(_LETTERS, chars.of("0123456789_")))
+        return Surface(
+            notation,
+            seq(" "),
+            seq("="),
+            alt("t", "f", "true", "false"),
+            alt("_", "null"),
+            alt(text, terminal(bare)),
+        )
+    comma, colon = (terminal(alt(sign, f"{sign} ")) if json_spaces else seq(sign) for sign in ",:")
+    return Surface(notation, comma, colon, alt("true", "false"), seq("null"), text)
