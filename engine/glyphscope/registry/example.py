@@ -52,27 +52,24 @@ _BY_NAME = {
 def example_arguments(schema: dict[str, Any]) -> dict[str, Any] | None:
     """Valid arguments for a tool's normalised `parameters`: its own example, or one made of what is required.
 
-    Never an argument that the schema does not name. None when no valid ones were found (a contradiction, or a
-    pattern that is too hard): nothing invalid is ever shown as an example.
+    None when no valid ones were found (a contradiction, or a pattern that is too hard): nothing invalid is ever shown
+    as an example.
     """
-    named = set(schema.get("properties", {}))
     for candidate in _candidates(schema):
-        if isinstance(candidate, dict) and (named.issuperset(candidate) or "additionalProperties" in schema):
-            try:
-                if Draft202012Validator(schema).is_valid(candidate):
-                    return candidate
-            except (
-                Exception
-            ):  # jsonschema raises what its parts raise: re.error, RecursionError, referencing's
-                continue
+        try:
+            if isinstance(candidate, dict) and Draft202012Validator(schema).is_valid(candidate):
+                return candidate
+        except Exception:  # jsonschema raises what its parts raise: re.error, RecursionError, referencing's
+            continue
     return None
 
 
 def _candidates(schema: dict[str, Any]) -> Iterator[Any]:
-    examples = schema.get("examples")
-    yield from examples if isinstance(examples, list) else ()
-    if "default" in schema:
-        yield schema["default"]
+    own = [*schema.get("examples", ()), *([schema["default"]] if "default" in schema else ())]
+    named = set(schema.get("properties", {}))
+    for candidate in own:  # after an edit, one with an argument that is no longer named would be refused
+        if isinstance(candidate, dict) and (named.issuperset(candidate) or "additionalProperties" in schema):
+            yield candidate
     yield _Maker(schema, optional=False).value(schema, "", 0)
     yield _Maker(schema, optional=True).value(schema, "", 0)
 
@@ -179,9 +176,9 @@ def _number(schema: dict[str, Any], kind: str) -> int | float:
     low = schema.get("minimum", -math.inf)
     high = schema.get("maximum", math.inf)
     step = schema.get("multipleOf", 1)
-    if (bound := schema.get("exclusiveMinimum", -math.inf)) >= low:
+    if (bound := schema.get("exclusiveMinimum")) is not None and bound >= low:
         low = math.floor(bound) + 1 if whole else _next(bound, high, 1)
-    if (bound := schema.get("exclusiveMaximum", math.inf)) <= high:
+    if (bound := schema.get("exclusiveMaximum")) is not None and bound <= high:
         high = math.ceil(bound) - 1 if whole else _next(bound, low, -1)
     value = min(max(1, low), high)
     if "multipleOf" in schema:
@@ -193,8 +190,6 @@ def _number(schema: dict[str, Any], kind: str) -> int | float:
 
 def _next(bound: float, other: float, sign: int) -> float:
     """A short number beyond an exclusive bound, before the other one."""
-    if math.isinf(bound):
-        return bound
     return bound + sign if abs(other - bound) > 1 else (bound + other) / 2
 
 

@@ -1,0 +1,207 @@
+"""Schemas of all drafts: the same verdicts after they were brought to 2020-12, on made and on real ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from glyphscope.registry import example_arguments, load_registry, normalise
+from glyphscope.registry.check import check_schema
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
+
+SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "schemas" / "sample.jsonl"
+OLD = {
+    "http://json-schema.org/draft-04/schema#": Draft4Validator,
+    "http://json-schema.org/draft-07/schema#": Draft7Validator,
+}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"minimum": 1, "exclusiveMinimum": True}, {"exclusiveMinimum": 1}),
+        ({"maximum": 1, "exclusiveMaximum": False}, {"maximum": 1}),
+        ({"items": [{"type": "null"}]}, {"prefixItems": [{"type": "null"}]}),
+        ({"items": [True], "additionalItems": False}, {"prefixItems": [True], "items": False}),
+        ({"items": {}, "additionalItems": False}, {"items": {}}),
+        (
+            {"dependencies": {"a": ["b"], "c": {"required": ["d"]}}},
+            {"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"required": ["d"]}}},
+        ),
+        ({"type": "string", "nullable": True}, {"type": ["string", "null"]}),
+        ({"type": "string", "nullable": False}, {"type": "string"}),
+        ({"enum": ["a"], "type": "string", "nullable": True}, {"enum": ["a", None], "type": ["string", "null"]}),
+        (
+            {"description": "d", "$ref": "#/$defs/a", "nullable": True, "$defs": {"a": {"type": "string"}}},
+            {
+                "description": "d",
+                "anyOf": [{"$ref": "#/$defs/a"}, {"type": "null"}],
+                "$defs": {"a": {"type": "string"}},
+            },
+        ),
+        ({"properties": {"nullable": {}, "items": {}, "id": {}}}, {"properties": {"nullable": {}, "items": {}, "id": {}}}),
+        ({"enum": [{"nullable": True}], "default": {"items": [1]}}, {"enum": [{"nullable": True}], "default": {"items": [1]}}),
+    ],
+)  # fmt: skip
+def test_an_old_form_becomes_the_new_one(old, new):
+    assert check_schema(old) == []
+    assert normalise(old) == new
+    assert normalise(new) == new
+
+
+def test_references_follow_what_they_meant_when_it_moves():
+    schema = {
+        "properties": {"a": {"$ref": "#/items/0"}, "b": {"$ref": "#named"}, "c": {"$ref": "#/odd/place"}},
+        "items": [{"type": "integer"}],
+        "$defs": {"n": {"$anchor": "named", "type": "null"}},
+        "odd": {"place": {"type": "string", "nullable": True}},
+    }
+    result = normalise(schema)
+    assert [result["properties"][k]["$ref"] for k in "abc"] == ["#/prefixItems/0", "#/$defs/n", "#/odd/place"]
+    assert result["odd"]["place"] == {"type": ["string", "null"]}
+
+
+def test_inner_identifiers_become_pointers_from_the_root():
+    inner = {
+        "$id": "https://e.org/inner",
+        "$defs": {"x": {"type": "null"}},
+        "properties": {"p": {"$ref": "#/$defs/x"}},
+    }
+    schema = {"$id": "https://e.org/s", "$defs": {"i": inner}, "properties": {"q": {"$ref": "inner"}}}
+    assert check_schema(schema) == []
+    result = normalise(schema)
+    assert result["properties"]["q"] == {"$ref": "#/$defs/i"}
+    assert result["$defs"]["i"]["properties"]["p"] == {"$ref": "#/$defs/i/$defs/x"}
+    assert "$id" not in result["$defs"]["i"]
+
+
+def test_beside_a_reference_an_old_draft_decides_nothing():
+    schema = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "definitions": {"a": {"type": "integer"}},
+        "properties": {"x": {"$ref": "#/definitions/a", "minimum": 5, "description": "d"}},
+    }
+    assert normalise(schema)["properties"]["x"] == {"$ref": "#/definitions/a", "description": "d"}
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 6) | st.sampled_from(["", "a", "bb"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def schemas(draft: int) -> st.SearchStrategy[dict]:
+    simple: dict[str, st.SearchStrategy] = {
+        "type": st.sampled_from(["string", "object", "array", "number"]),
+        "minimum": st.integers(-2, 4),
+        "maximum": st.integers(-2, 4),
+        "const": VALUES,
+        "enum": st.lists(VALUES, min_size=1, max_size=3),
+        "required": st.lists(st.sampled_from("abc"), min_size=1, unique=True),
+        "$ref": st.sampled_from(["#/definitions/t", "#/definitions/u"]),
+    }
+    if draft == 4:
+        simple["exclusiveMinimum"] = simple["exclusiveMaximum"] = st.booleans()
+
+    def larger(inner: st.SearchStrategy) -> st.SearchStrategy:
+        some = st.lists(inner, min_size=1, max_size=2)
+        return st.fixed_dictionaries(
+            {},
+            optional={
+                **simple,
+                "items": inner | some,
+                "additionalItems": inner,
+                "contains": inner,
+                "dependencies": st.dictionaries(st.sampled_from("abc"), inner | st.just(["b"]), max_size=2),
+                "properties": st.dictionaries(st.sampled_from("abc"), inner, max_size=2),
+                "additionalProperties": inner,
+                "allOf": some,
+                "not": inner,
+                "if": inner,
+                "then": inner,
+            },
+        )
+
+    return st.recursive(st.fixed_dictionaries({}, optional=simple), larger, max_leaves=6)
+
+
+@pytest.mark.parametrize(("declared", "validator"), OLD.items())
+@given(data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_an_old_draft_keeps_its_verdicts(declared, validator, data):
+    schema = data.draw(schemas(4 if validator is Draft4Validator else 7))
+    schema = {
+        "$schema": declared,
+        **schema,
+        "definitions": {"t": {"type": "string"}, "u": {"items": [{"enum": [1]}]}},
+    }
+    if validator is Draft4Validator:  # it demands a minimum beside a true or false exclusiveMinimum
+        if "exclusiveMinimum" in schema:
+            schema.setdefault("minimum", 1)
+        if "exclusiveMaximum" in schema:
+            schema.setdefault("maximum", 1)
+    assert check_schema(schema) == []
+    value = data.draw(VALUES)
+    new = normalise(schema)
+    Draft202012Validator.check_schema(new)
+    try:
+        expected = validator(schema).is_valid(value)
+    except KeyError:  # a lone exclusiveMinimum inside
+        return
+    assert Draft202012Validator(new).is_valid(value) == expected
+    assert normalise(new) == new
+
+
+MISTAKES = st.sampled_from(
+    ["type", "minimum", "minLength", "properties", "items", "required", "enum", "anyOf", "title"]
+)
+
+
+@given(keyword=MISTAKES, value=VALUES)
+@settings(max_examples=200, deadline=None)
+def test_keyword_by_keyword_finds_what_the_metaschema_finds(keyword, value):
+    schema = {keyword: value}
+    legacy = keyword == "items" and isinstance(value, list)
+    if not legacy:
+        assert bool(check_schema(schema)) == (not metaschema_accepts(schema))
+
+
+def metaschema_accepts(schema: dict) -> bool:
+    try:
+        Draft202012Validator.check_schema(schema)
+    except jsonschema.SchemaError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not SAMPLE.exists(), reason="the sample of real schemas is not here")
+def test_real_schemas_load_and_judge_their_instances_as_their_draft_does():
+    """All 530; where a verdict differs from the label, it is by a `format`, which draft 2020-12 only annotates."""
+    by_format = set()
+    for line in SAMPLE.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        schema, name = row["schema"], row["name"]
+        parameters = schema
+        if schema.get("type") != "object":
+            inner = {"$id": "https://example.com/value", **schema}
+            parameters = {"type": "object", "properties": {"value": inner}, "required": ["value"]}
+        (tool,) = load_registry([{"name": name, "parameters": parameters}])
+        check = Draft202012Validator(tool.parameters)
+        for test in row["tests"]:
+            data = test["data"] if parameters is schema else {"value": test["data"]}
+            if check.is_valid(data) != test["valid"]:
+                assert '"format"' in json.dumps(schema)
+                by_format.add(name)
+    assert len(by_format) == 24
+
+
+@pytest.mark.skipif(not SAMPLE.exists(), reason="the sample of real schemas is not here")
+def test_nearly_every_real_tool_gets_a_valid_example():
+    rows = [json.loads(line) for line in SAMPLE.read_text(encoding="utf-8").splitlines()]
+    tools = [normalise(row["schema"]) for row in rows if row["name"].startswith(("Glaive", "BFCL"))]
+    assert all(example_arguments(schema) is not None for schema in tools if schema.get("type") == "object")
