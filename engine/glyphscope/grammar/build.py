@@ -7,11 +7,12 @@ from functools import lru_cache
 
 from glyphscope.errors import GrammarError
 from glyphscope.events import Notation, Shape
+from glyphscope.grammar.context import ToolContext
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.schema import Place, join
 from glyphscope.grammar.surface import Surface, surface
 from glyphscope.grammar.tree import Grammar, Literal, Node, Origin, RuleRef, Unheld, alt, seq
-from glyphscope.grammar.values import ToolRules
+from glyphscope.grammar.values import build_values
 from glyphscope.notation import shape_keys
 from glyphscope.registry import Tool, ToolRegistry
 
@@ -68,29 +69,29 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
     name_key, _ = shape_keys(shape)
     names: list[tuple[str, Node]] = []
     unheld: dict[Unheld, None] = {}
-    made: list[tuple[str, ToolRules]] = []
+    made: list[tuple[str, ToolContext]] = []
     for tool in tools:
-        rules = ToolRules(book, spelling, tool.name, tool.parameters)
+        context = ToolContext(book, spelling, tool.name, tool.parameters)
         rule = book.reserve(f"call-{tool.name}")
-        book.add(rule, _after_name(rules, tool, shape), Origin(tool.name, ""))
-        rules.build()
-        made.append((rule, rules))
-        unheld.update(rules.unheld)
+        book.add(rule, _after_name(context, tool, shape), Origin(tool.name, ""))
+        build_values(context)
+        made.append((rule, context))
+        unheld.update(context.unheld)
         names.append((_written(spelling, tool.name), RuleRef(rule)))
     book.add(root, seq("{", spelling.key(name_key), _choice(book, names)))
     grammar = book.grammar(root, tuple(unheld))
-    for rule, rules in made:
+    for rule, context in made:
         if rule not in grammar.rules:
-            raise _impossible(rules)
+            raise _impossible(context)
     return grammar
 
 
-def _after_name(rules: ToolRules, tool: Tool, shape: Shape) -> Node:
+def _after_name(context: ToolContext, tool: Tool, shape: Shape) -> Node:
     """What follows the tool's name: its arguments, and the call's last brace."""
-    spelling, root = rules.surface, (Place(""),)
+    spelling, root = context.surface, (Place(""),)
     name_key, args_key = shape_keys(shape)
     if args_key is not None:
-        arguments = rules.ref(root, "value", f"{tool.name}-{args_key}")
+        arguments = context.ref(root, "value", f"{tool.name}-{args_key}")
         return seq(spelling.separator, spelling.key(args_key), arguments, "}")
     if name_key in tool.parameters.get("properties", {}):
         raise GrammarError(
@@ -98,7 +99,7 @@ def _after_name(rules: ToolRules, tool: Tool, shape: Shape) -> Node:
             where=f"{tool.name}: {join('/properties', name_key)}",
             hint="Use the shape tool-args or name-arguments, or rename the argument.",
         )
-    return seq(rules.ref(root, "members", f"{tool.name}-args"), "}")
+    return seq(context.ref(root, "members", f"{tool.name}-args"), "}")
 
 
 def _written(spelling: Surface, name: str) -> str:
@@ -129,13 +130,13 @@ def _common_start(names: list[tuple[str, Node]]) -> str:
     return first[:size]
 
 
-def _impossible(rules: ToolRules) -> GrammarError:
-    contradictions = [reason for reason in rules.impossible if reason[1] != "the schema is false"]
+def _impossible(context: ToolContext) -> GrammarError:
+    contradictions = [reason for reason in context.impossible if reason[1] != "the schema is false"]
     pointer, why = (
-        contradictions or rules.impossible or [("", "a value would have to contain itself without end")]
+        contradictions or context.impossible or [("", "a value would have to contain itself without end")]
     )[0]
     return GrammarError(
         f"No call of this tool can be valid: {why}.",
-        where=f"{rules.schema.tool}: {pointer or 'parameters'}",
+        where=f"{context.schema.tool}: {pointer or 'parameters'}",
         hint="Correct its schema, or take the tool off the allow list.",
     )

@@ -31,9 +31,9 @@ def to_lark(grammar: Grammar) -> str:
 @lru_cache(maxsize=8)
 def _emit(key: _ByIdentity) -> str:
     text = _Emitter().emit(key.grammar)
-    message = LLMatcher.validate_grammar(LLMatcher.grammar_from_lark(text), byte_tokenizer())
-    if message:
-        raise GrammarError(f"llguidance does not take the grammar: {message}")
+    matcher = LLMatcher(byte_tokenizer(), LLMatcher.grammar_from_lark(text), log_level=0)
+    if matcher.is_error():
+        raise GrammarError(f"llguidance does not take the grammar: {matcher.get_error()}")
     return text
 
 

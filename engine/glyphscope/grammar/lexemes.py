@@ -38,13 +38,14 @@ def byte_tokenizer() -> LLTokenizer:
 
 
 @lru_cache(maxsize=512)
-def is_possible(body: Node) -> bool:
-    """Whether a terminal matches anything; only an intersection can be empty."""
+def is_possible(body: Node) -> bool | None:
+    """Whether a terminal matches anything (only an intersection can be empty); None if that is too much to decide."""
     if not _has_intersection(body):
         return True
     grammar = LLMatcher.grammar_from_lark(f"start: T\nT: {lexeme(body)}")
     matcher = LLMatcher(byte_tokenizer(), grammar, log_level=0)
-    return not matcher.is_error() and any(matcher.compute_bitmask())
+    possible = any(matcher.compute_bitmask())
+    return None if matcher.is_error() else possible
 
 
 def _has_intersection(node: Node) -> bool:

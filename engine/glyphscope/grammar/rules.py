@@ -35,8 +35,12 @@ class RuleBook:
         """A name nobody has, made from the hint."""
         base = re.sub(r"[^a-z0-9]+", "-", hint.lower()).strip("-")[:MAX_NAME].strip("-")
         base = base if base[:1].isalpha() else f"r-{base}".strip("-")
-        count = self._counts[base] = self._counts.get(base, 0) + 1
-        return base if count == 1 else self.reserve(f"{base}-{count}")
+        name = base
+        while name in self._counts:
+            self._counts[base] += 1
+            name = f"{base}-{self._counts[base]}"
+        self._counts[name] = 1
+        return name
 
     def add(self, name: str, body: Node, origin: Origin | None = None) -> None:
         """Puts a rule under a reserved name."""

@@ -80,14 +80,16 @@ class Schema:
                 raise GrammarError(f"The schema has no place {pointer!r}.", where=self.tool) from None
         return value
 
-    def expand(self, places: Iterable[Place]) -> Parts | str:
+    def expand(self, places: Sequence[Place]) -> Parts | str:
         """Every schema of the conjunction, references and `allOf` followed; the pointer of a `false` among them."""
         parts: dict[str, Part] = {}
-        waiting = list(places)[::-1]
+        given = {place.pointer: place for place in places}
+        waiting = list(given.values())[::-1]
         while waiting:
             place = waiting.pop()
             if place.pointer in parts:
                 continue
+            place = given.get(place.pointer, place)  # a branch was taken of it: it offers no choice again
             schema = self.at(place.pointer)
             if schema is False:
                 return place.pointer

@@ -29,7 +29,7 @@ from glyphscope.grammar.tree import (
 _QUOTE = '"'
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _CONTROLS: Ranges = ((0x00, 0x1F),)
-_RAW = chars.subtract(chars.ALL, chars.union(_CONTROLS, chars.of('"\\')))
+RAW = chars.subtract(chars.ALL, chars.union(_CONTROLS, chars.of('"\\')))
 _HEX = CharClass(chars.of("0123456789abcdefABCDEF"))
 
 
@@ -63,8 +63,8 @@ def escaped(node: Node, notation: Notation) -> Node:
 def _escaped_class(ranges: Ranges, notation: Notation) -> Node:
     if ranges == chars.ALL:
         return _any_character(notation)
-    special = chars.intersection(ranges, chars.complement(_RAW))
-    raw = chars.intersection(ranges, _RAW)
+    special = chars.intersection(ranges, chars.complement(RAW))
+    raw = chars.intersection(ranges, RAW)
     written = (_character(code) for low, high in special for code in range(low, high + 1))
     return alt(*((CharClass(raw),) if raw else ()), *written)
 
@@ -87,7 +87,7 @@ def _any_character(notation: Notation) -> Node:
             "\\u", CharClass(chars.of("dD")), CharClass(chars.of("cdefCDEF")), repeat(_HEX, 2, 2),
         )  # fmt: skip
         escapes.append(pair)
-    return alt(CharClass(_RAW), seq("\\", alt(*escapes)))
+    return alt(CharClass(RAW), seq("\\", alt(*escapes)))
 
 
 def word_except(reserved: frozenset[str], first: Ranges, following: Ranges) -> Node:

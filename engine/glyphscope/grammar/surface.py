@@ -10,8 +10,9 @@ from typing import Any
 from glyphscope.errors import NotationError
 from glyphscope.events import Notation
 from glyphscope.grammar import chars
-from glyphscope.grammar.strings import string_node, word_except
-from glyphscope.grammar.tree import NEVER, Node, alt, seq, terminal
+from glyphscope.grammar.lexemes import is_possible
+from glyphscope.grammar.strings import RAW, escaped, string_node, word_except
+from glyphscope.grammar.tree import NEVER, Node, alt, intersect, seq, terminal
 from glyphscope.notation import write_value
 from glyphscope.notation.write import RESERVED, glyph_key
 
@@ -27,7 +28,6 @@ class Surface:
     key_end: Node
     boolean: Node
     null: Node
-    free_key: Node
 
     def key(self, name: str) -> Node:
         """A key with what follows it."""
@@ -45,20 +45,30 @@ class Surface:
         except NotationError:
             return NEVER
 
+    def map_key(self, contents: tuple[Node, ...] = (), named: frozenset[str] = frozenset()) -> Node:
+        """A key that no schema names, in all of `contents`, and none of the `named` ones."""
+        if not contents and not named:
+            quoted = string_node(self.notation)
+        else:
+            # Without escapes, so that no other spelling of a named key gets through.
+            unnamed = (word_except(named, RAW, RAW),) if named else ()
+            body = intersect([*(escaped(content, self.notation) for content in contents), *unnamed])
+            quoted = terminal(seq('"', body, '"'))
+        if self.notation == "json":
+            return quoted
+        bare = intersect([*contents, _bare_key(named)])
+        return alt(quoted, terminal(bare)) if is_possible(bare) else quoted
+
+
+@lru_cache(maxsize=64)
+def _bare_key(named: frozenset[str]) -> Node:
+    return word_except(RESERVED | named, _LETTERS, chars.union(_LETTERS, chars.of("0123456789_")))
+
 
 @lru_cache(maxsize=4)
 def surface(notation: Notation, *, json_spaces: bool = False) -> Surface:
     """The notation's spelling. `json_spaces` allows one space after each colon and comma of JSON."""
-    text = string_node(notation)
     if notation == "glyph":
-        bare = word_except(RESERVED, _LETTERS, chars.union(_LETTERS, chars.of("0123456789_")))
-        return Surface(
-            notation,
-            seq(" "),
-            seq("="),
-            alt("t", "f", "true", "false"),
-            alt("_", "null"),
-            alt(text, terminal(bare)),
-        )
+        return Surface(notation, seq(" "), seq("="), alt("t", "f", "true", "false"), alt("_", "null"))
     comma, colon = (terminal(alt(sign, f"{sign} ")) if json_spaces else seq(sign) for sign in ",:")
-    return Surface(notation, comma, colon, alt("true", "false"), seq("null"), text)
+    return Surface(notation, comma, colon, alt("true", "false"), seq("null"))

@@ -1,0 +1,216 @@
+"""Arrays and objects: their items and members in order, each by a rule of its own."""
+
+from __future__ import annotations
+
+from glyphscope.grammar.context import ToolContext
+from glyphscope.grammar.pattern import found
+from glyphscope.grammar.regex import PatternNotHeld, pattern_node
+from glyphscope.grammar.schema import Part, Parts, Place, names_of, sizes_of
+from glyphscope.grammar.tree import EMPTY, NEVER, Node, alt, optional, repeat, seq
+
+_MANY = "which of the optional properties are there is not counted"
+
+
+def array_node(context: ToolContext, name: str, parts: Parts) -> Node:
+    """An array: the items of `prefixItems`, then those of `items`, `minItems` to `maxItems` in all."""
+    low, high = sizes_of(parts, "minItems", "maxItems")
+    fixed = max((len(part.schema.get("prefixItems", ())) for part in parts), default=0)
+    if high is not None and high < low:
+        return NEVER
+    item = NEVER if high is not None and high <= fixed else _item(context, name, parts, fixed)
+    most = None if high is None else max(0, high - fixed)
+    tail: Node
+    if fixed:
+        tail = repeat(seq(context.surface.separator, item), max(0, low - fixed), most)
+    elif most == 0:
+        tail = EMPTY
+    else:
+        full = context.separated(item, max(1, low), most)
+        tail = full if low else optional(full)
+    for index in reversed(range(fixed if high is None else min(fixed, high))):
+        separator = context.surface.separator if index else EMPTY
+        one = seq(separator, _item(context, name, parts, index), tail)
+        tail = one if index < low else optional(one)
+        if index % 8 == 7:  # a rule of its own, so that a long tuple is no deep tree
+            tail = context.book.inner(f"{name}-from-{index}", tail)
+    return seq("[", tail, "]")
+
+
+def _item(context: ToolContext, name: str, parts: Parts, index: int) -> Node:
+    places = []
+    for part in parts:
+        prefix = part.schema.get("prefixItems", ())
+        if index < len(prefix):
+            places.append(part.at("prefixItems", index))
+        elif "items" in part.schema:
+            places.append(part.at("items"))
+    return context.ref(tuple(places), "value", f"{name}-item") if places else context.any_value(parts[0])
+
+
+def object_node(context: ToolContext, name: str, parts: Parts) -> Node:
+    """An object in braces: its properties in the schema's order, then free keys where the schema speaks of them."""
+    members, required, free = _members(context, name, parts)
+    separator = context.surface.separator
+    first = next((i for i, (key, _) in enumerate(members) if key in required), len(members))
+    low, high = _free_counts(context, parts, members, required, free)
+    if high is not None and high < low:
+        return NEVER
+    rest = repeat(seq(separator, free), low, high)
+    for key, node in reversed(members[first + 1 :]):
+        rest = seq(_following(separator, node, key in required), rest)
+    options: list[Node] = []
+    if first < len(members):
+        options.append(seq(members[first][1], rest))
+        rest = seq(separator, members[first][1], rest)
+    elif high == 0 or free == NEVER:
+        options.append(EMPTY if low == 0 and not _needs_one(parts, members) else NEVER)
+    else:
+        full = context.separated(free, max(1, low), high)
+        options.append(full if low else optional(full))
+    for index in reversed(range(first)):
+        rest = context.book.inner(f"{name}-after-{index + 1}", rest)
+        options.append(seq(members[index][1], rest))
+        rest = seq(optional(seq(separator, members[index][1])), rest)
+    return seq("{", alt(*reversed(options)), "}")
+
+
+def members_node(context: ToolContext, name: str, parts: Parts) -> Node:
+    """The inside of an object after an entry that is already there."""
+    members, required, free = _members(context, name, parts)
+    separator = context.surface.separator
+    low, high = _free_counts(context, parts, members, required, free, leading=True)
+    named = (_following(separator, node, key in required) for key, node in members)
+    return seq(*named, repeat(seq(separator, free), low, high))
+
+
+def _following(separator: Node, member: Node, required: bool) -> Node:
+    return seq(separator, member) if required else optional(seq(separator, member))
+
+
+def _needs_one(parts: Parts, members: list[tuple[str, Node]]) -> bool:
+    return bool(members) and sizes_of(parts, "minProperties", "maxProperties")[0] == 1
+
+
+def _free_counts(
+    context: ToolContext,
+    parts: Parts,
+    members: list[tuple[str, Node]],
+    required: set[str],
+    free: Node,
+    *,
+    leading: bool = False,
+) -> tuple[int, int | None]:
+    """How many free keys may follow the members; notes the counts that this does not decide."""
+    low, high = sizes_of(parts, "minProperties", "maxProperties")
+    if len(members) == len(required):
+        return max(0, low - len(members)), None if high is None else high - len(members)
+    for part in parts:
+        least, most = part.schema.get("minProperties", 0), part.schema.get("maxProperties")
+        if least > len(required) and (leading or least > 1 or free != NEVER):
+            context.leave(part, "minProperties", _MANY)
+        if most is not None and (most < len(members) or free != NEVER):
+            context.leave(part, "maxProperties", _MANY)
+    return 0, None
+
+
+def _members(context: ToolContext, name: str, parts: Parts) -> tuple[list[tuple[str, Node]], set[str], Node]:
+    """Each property with its node, which are required, and the entry of a free key (NEVER where there is none)."""
+    names, required = names_of(parts)
+    forbidden = {part.schema["not"]["required"][0] for part in parts if forbids_one(part.schema.get("not"))}
+    members = []
+    for key in names:
+        places = _property_places(key, parts)
+        if key in forbidden or not all(_name_fits(context, part, key) for part in parts):
+            value: Node = NEVER
+        else:
+            value = (
+                context.ref(tuple(places), "value", f"{name}-{key}")
+                if places
+                else context.any_value(parts[0])
+            )
+        members.append((key, seq(context.surface.key(key), value)))
+    return members, required, _free_entry(context, name, parts, frozenset(names))
+
+
+def _property_places(key: str, parts: Parts) -> list[Place]:
+    places = []
+    for part in parts:
+        named = [part.at("properties", key)] if key in part.schema.get("properties", {}) else []
+        # A pattern that could not be decided counts as matching: then the value satisfies it in any case.
+        named += [
+            part.at("patternProperties", pattern)
+            for pattern in part.schema.get("patternProperties", {})
+            if found(pattern, key) is not False
+        ]
+        if not named and "additionalProperties" in part.schema:
+            named = [part.at("additionalProperties")]
+        places += named
+    return places
+
+
+def _name_fits(context: ToolContext, part: Part, key: str) -> bool:
+    return "propertyNames" not in part.schema or context.schema.satisfied([part.at("propertyNames")], key)
+
+
+def _free_entry(context: ToolContext, name: str, parts: Parts, named: frozenset[str]) -> Node:
+    """An entry that no property names. Free keys come where the schema speaks of them, or names no property.
+
+    A call's own arguments are never free unless the schema says so: what it does not name is unknown.
+    """
+    spoken = any(
+        part.schema.get("additionalProperties", False) is not False or part.schema.get("patternProperties")
+        for part in parts
+    )
+    top = parts[0].place.pointer == ""
+    if not spoken and (named or top):
+        return NEVER
+    patterned = [(part, pattern) for part in parts for pattern in part.schema.get("patternProperties", ())]
+    if not patterned:
+        places = tuple(
+            part.at("additionalProperties") for part in parts if "additionalProperties" in part.schema
+        )
+        return _entry(context, name, parts, places, None, named)
+    if len(patterned) > 1:
+        context.leave(patterned[0][0], "patternProperties", "a key may match several of the patterns")
+    return alt(
+        *(_patterned_entry(context, name, parts, owner, pattern, named) for owner, pattern in patterned)
+    )
+
+
+def _patterned_entry(
+    context: ToolContext, name: str, parts: Parts, owner: Part, pattern: str, named: frozenset[str]
+) -> Node:
+    others = [part for part in parts if part is not owner and "additionalProperties" in part.schema]
+    places = (owner.at("patternProperties", pattern), *(part.at("additionalProperties") for part in others))
+    return _entry(context, name, parts, places, (owner, pattern), named)
+
+
+def _entry(
+    context: ToolContext, name: str, parts: Parts, places: tuple[Place, ...],
+    pattern: tuple[Part, str] | None, named: frozenset[str],
+) -> Node:  # fmt: skip
+    contents: list[Node] = []
+    wanted = [pattern] if pattern else []
+    for part in parts:
+        names = part.schema.get("propertyNames")
+        if isinstance(names, dict) and set(names) == {"pattern"}:
+            wanted.append((part, names["pattern"]))
+        elif names is not None:
+            context.leave(part, "propertyNames", "only a pattern of the keys is held")
+    for part, text in wanted:
+        try:
+            contents.append(pattern_node(text))
+        except PatternNotHeld as reason:
+            context.leave(
+                part, "patternProperties" if pattern == (part, text) else "propertyNames", str(reason)
+            )
+    value = context.ref(places, "value", f"{name}-value") if places else context.any_value(parts[0])
+    if value == NEVER:
+        return NEVER
+    context.leave(parts[0], "", "the keys of a free object may repeat")
+    return seq(context.surface.map_key(tuple(contents), named), context.surface.key_end, value)
+
+
+def forbids_one(excluded: object) -> bool:
+    """Whether a `not` says no more than that one property may not be there."""
+    return isinstance(excluded, dict) and set(excluded) == {"required"} and len(excluded["required"]) == 1

@@ -1,0 +1,87 @@
+"""What is shared while the rules of one tool are made: the rules asked for, and what they could not hold."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar.numbers import Bounds, number_node
+from glyphscope.grammar.rules import RuleBook
+from glyphscope.grammar.schema import Part, Parts, Place, Schema, join
+from glyphscope.grammar.strings import string_node
+from glyphscope.grammar.surface import Surface
+from glyphscope.grammar.tree import NEVER, Node, Origin, RuleRef, Unheld, alt, optional, repeat, seq, terminal
+
+Form: TypeAlias = Literal["value", "members"]
+"""`members` is an object's inside where an entry already stands before it: each member brings its separator."""
+
+MAX_RULES = 20_000
+
+
+class Wanted(NamedTuple):
+    """A rule that was referred to and is still to be made."""
+
+    name: str
+    parts: Parts
+    form: Form
+
+
+class ToolContext:
+    """One tool: `unheld` collects what no rule holds, `impossible` (pointer, why) where no value can exist."""
+
+    def __init__(self, book: RuleBook, surface: Surface, tool: str, parameters: dict[str, Any]) -> None:
+        self.book = book
+        self.surface = surface
+        self.schema = Schema(tool, parameters)
+        self.unheld: dict[Unheld, None] = {}
+        self.impossible: list[tuple[str, str]] = []
+        self.wanted: list[Wanted] = []
+        self.origins: dict[str, Origin] = {}
+        self._names: dict[tuple[tuple[Place, ...], Form], str] = {}
+
+    def ref(self, places: tuple[Place, ...], form: Form, hint: str) -> Node:
+        """The rule of a conjunction. It is made later, so that no depth of a schema is a depth of calls."""
+        parts = self.schema.expand(places)
+        if isinstance(parts, str):
+            self.impossible.append((parts, "the schema is false"))
+            return NEVER
+        key = (tuple(part.place for part in parts), form)
+        name = self._names.get(key)
+        if name is None:
+            if len(self._names) >= MAX_RULES:
+                raise GrammarError(
+                    f"The schema needs more than {MAX_RULES} rules.",
+                    where=f"{self.schema.tool}: {places[0].pointer}",
+                    hint="Its anyOf and oneOf multiply each other: merge or nest them.",
+                )
+            name = self._names[key] = self.book.reserve(hint)
+            self.origins[name] = Origin(
+                self.schema.tool, next((p for p in places if not p.taken), places[0]).pointer
+            )
+            self.wanted.append(Wanted(name, parts, form))
+        return RuleRef(name)
+
+    def leave(self, part: Part, keyword: str, why: str) -> None:
+        """Notes a constraint that the grammar does not hold; an empty keyword is the schema itself."""
+        pointer = join(part.place.pointer, keyword) if keyword else part.place.pointer
+        self.unheld[Unheld(self.schema.tool, pointer, keyword, why)] = None
+
+    def any_value(self, part: Part) -> Node:
+        """Any value at all, by a rule that all places share."""
+        self.leave(part, "", "anything is allowed here, and the keys of a free object may repeat")
+        return self.book.shared("any", self._any_value)
+
+    def _any_value(self) -> Node:
+        surface, anything = self.surface, RuleRef("any")
+        entry = seq(surface.map_key(), surface.key_end, anything)
+        return alt(
+            string_node(surface.notation), terminal(number_node(Bounds())), surface.boolean, surface.null,
+            seq("[", optional(self.separated(anything)), "]"), seq("{", optional(self.separated(entry)), "}"),
+        )  # fmt: skip
+
+    def separated(self, item: Node, minimum: int = 1, maximum: int | None = None) -> Node:
+        """`minimum` (at least 1) to `maximum` items with separators between them."""
+        following = repeat(
+            seq(self.surface.separator, item), minimum - 1, None if maximum is None else maximum - 1
+        )
+        return seq(item, following)
