@@ -6,6 +6,7 @@ import json
 import time
 
 import pytest
+
 from glyphscope.errors import RegistryError
 from glyphscope.registry import load_registry, to_json
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from glyphscope.registry import example_arguments, load_registry, normalise
-from glyphscope.registry.check import check_schema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
+
+from glyphscope.registry import example_arguments, load_registry, normalise
+from glyphscope.registry.check import check_schema
 
 SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "schemas" / "sample.jsonl"
 OLD = {
@@ -34,7 +35,10 @@ OLD = {
         ),
         ({"type": "string", "nullable": True}, {"type": ["string", "null"]}),
         ({"type": "string", "nullable": False}, {"type": "string"}),
-        ({"enum": ["a"], "type": "string", "nullable": True}, {"enum": ["a", None], "type": ["string", "null"]}),
+        (
+            {"enum": ["a"], "type": "string", "nullable": True},
+            {"enum": ["a", None], "type": ["string", "null"]},
+        ),
         (
             {"description": "d", "$ref": "#/$defs/a", "nullable": True, "$defs": {"a": {"type": "string"}}},
             {
@@ -43,14 +47,20 @@ OLD = {
                 "$defs": {"a": {"type": "string"}},
             },
         ),
-        ({"properties": {"nullable": {}, "items": {}, "id": {}}}, {"properties": {"nullable": {}, "items": {}, "id": {}}}),
-        ({"enum": [{"nullable": True}], "default": {"items": [1]}}, {"enum": [{"nullable": True}], "default": {"items": [1]}}),
     ],
-)  # fmt: skip
+)
 def test_an_old_form_becomes_the_new_one(old, new):
     assert check_schema(old) == []
     assert normalise(old) == new
     assert normalise(new) == new
+
+
+def test_data_and_names_that_look_like_keywords_are_left_alone():
+    names = {"properties": {"nullable": {}, "items": {}, "id": {}, "$ref": {"type": "string"}}}
+    data = {"enum": [{"nullable": True}], "const": {"items": [1]}, "default": {"$ref": "#/none"}}
+    assert check_schema(names) == check_schema(data) == []
+    assert normalise(names) == names
+    assert normalise(data) == data
 
 
 def test_references_follow_what_they_meant_when_it_moves():

@@ -1,0 +1,66 @@
+"""Whether two streams tell the same run: everything but the clock and the state of caches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import zip_longest
+from typing import Any
+
+import msgspec
+
+from glyphscope.events import AnyEvent, PromptEvaluated, PromptRendered, RunFinished, RunStarted, Token
+
+
+def strip_times(event: AnyEvent) -> AnyEvent | None:
+    """The event without what differs from run to run: ids, times, what a cache held. None: it tells only of those."""
+    event = msgspec.structs.replace(event, run="", t=0.0)
+    if isinstance(event, PromptEvaluated):
+        return None
+    if isinstance(event, RunStarted):
+        return msgspec.structs.replace(event, time="")
+    if isinstance(event, PromptRendered):
+        return msgspec.structs.replace(event, cached=0)
+    if isinstance(event, Token):
+        step = msgspec.structs.replace(event.step, mask_ms=0.0, sample_ms=0.0, decode_ms=0.0)
+        return msgspec.structs.replace(event, step=step)
+    if isinstance(event, RunFinished):
+        return msgspec.structs.replace(event, prompt_ms=0.0, first_token_ms=0.0, total_ms=0.0)
+    return event
+
+
+def first_difference(recorded: Iterable[AnyEvent], again: Iterable[AnyEvent], tolerance: float = 0.0) -> str:
+    """Where two runs part, in words; empty when they do not. `tolerance` is absolute, for figures of the evidence.
+
+    A prompt that was partly cached is evaluated in other batches, which changes logits in their last digits: a rerun
+    on a model is compared with a tolerance, a replayed record without.
+    """
+    ours = [event for event in map(strip_times, recorded) if event is not None]
+    theirs = [event for event in map(strip_times, again) if event is not None]
+    for index, (one, other) in enumerate(zip_longest(ours, theirs)):
+        if one is None or other is None:
+            longer = "the record has" if other is None else "this time there is"
+            return f"Event {index}: {longer} one more, {_name(one or other)}."
+        if one != other and (
+            place := _unequal(msgspec.to_builtins(one), msgspec.to_builtins(other), tolerance)
+        ):
+            return f"Event {index} ({_name(one)}): {place}."
+    return ""
+
+
+def _name(event: AnyEvent | None) -> str:
+    return str(event.__struct_config__.tag) if event is not None else "nothing"
+
+
+def _unequal(one: Any, other: Any, tolerance: float, path: str = "") -> str:
+    if isinstance(one, float) and isinstance(other, float | int):
+        return (
+            "" if math.isclose(one, other, rel_tol=0, abs_tol=tolerance) else f"{path} was {one}, is {other}"
+        )
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        parts = ((one[key], other[key], f"{path}/{key}") for key in one)
+    elif isinstance(one, list | tuple) and isinstance(other, list | tuple) and len(one) == len(other):
+        parts = ((a, b, f"{path}/{index}") for index, (a, b) in enumerate(zip(one, other)))
+    else:
+        return "" if one == other else f"{path} was {one!r:.80}, is {other!r:.80}"
+    return next((place for a, b, below in parts if (place := _unequal(a, b, tolerance, below))), "")

@@ -1,0 +1,164 @@
+"""Writing a file so that the old one or the new one is there, whole, whatever happens in between."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from glyphscope.errors import StorageError
+
+
+class ChangedOnDisk(StorageError):  # noqa: N818 - named for what happened, as the others in errors.py
+    """Somebody else wrote the file since it was read; nothing was written."""
+
+
+def atomic_write(path: Path, data: bytes | str) -> None:
+    """Writes a temporary file beside `path`, brings it to the disk and puts it in the old one's place.
+
+    A symbolic link stays one; permissions stay as they were. Raises StorageError (a full disk, no permission): then
+    the old file is untouched and the temporary one is gone. One that a killed process left is removed by the next
+    write to the same file.
+    """
+    content = data.encode() if isinstance(data, str) else data
+    target = Path(os.path.realpath(path))
+    temporary = ""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _remove_orphans(target)
+        handle, temporary = tempfile.mkstemp(
+            prefix=_prefix(target, os.getpid()), suffix=".tmp", dir=target.parent
+        )
+        try:
+            _write_all(handle, content)
+            os.fchmod(handle, target.stat().st_mode & 0o7777 if target.exists() else _new_mode())
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        os.replace(temporary, target)
+        _sync_folder(target.parent)
+    except OSError as error:
+        if temporary:
+            with suppress(OSError):
+                os.unlink(temporary)
+        raise storage_error(error, path, "written") from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """The whole file. Raises StorageError."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise storage_error(error, path, "read") from error
+
+
+def storage_error(error: OSError, path: Path, doing: str) -> StorageError:
+    """What an error of the system means to the user; `doing` is read or written."""
+    where = str(path)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StorageError(
+            "The disk is full.",
+            where=where,
+            hint="Make room and save again; what was saved before is still there.",
+        )
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return StorageError(
+            f"The file may not be {doing}.",
+            where=where,
+            hint="Check the permissions, or choose another place.",
+        )
+    if error.errno == errno.ENOENT:
+        return StorageError("There is no such file.", where=where, hint="Check the path.")
+    if error.errno in (errno.EISDIR, errno.ENOTDIR):
+        return StorageError("This place is not a file.", where=where, hint="Choose a file.")
+    return StorageError(f"The file cannot be {doing}: {error.strerror or error}.", where=where)
+
+
+def move_aside(path: Path) -> Path | None:
+    """Renames a damaged file so that it is neither lost nor in the way; where it is now, None when it cannot be."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+    aside = path.with_name(f"{path.name}.damaged-{stamp}")
+    try:
+        os.replace(path, aside)
+    except OSError:
+        return None
+    return aside
+
+
+def digest_of(data: bytes) -> str:
+    """SHA-256 (hex) of a file's content."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def now() -> str:
+    """The wall clock, UTC, in ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@contextmanager
+def folder_lock(folder: Path) -> Iterator[None]:
+    """One process at a time between reading and replacing a file of `folder`; it leaves no lock file behind."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # a folder that is not there yet has nothing to protect
+        yield
+        return
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _write_all(handle: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
+def _new_mode() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Brings the new name itself to the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network file systems refuse it
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _prefix(target: Path, pid: int | str) -> str:
+    return f".{target.name[:100]}.{pid}-"
+
+
+def _remove_orphans(target: Path) -> None:
+    """Temporary files whose process is gone."""
+    start = _prefix(target, "").removesuffix("-")
+    for entry in os.scandir(target.parent):
+        if entry.name.startswith(start) and entry.name.endswith(".tmp"):
+            pid = entry.name.removeprefix(start).partition("-")[0]
+            if pid.isdigit() and not _alive(int(pid)):
+                with suppress(OSError):
+                    os.unlink(entry.path)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True

@@ -1,0 +1,134 @@
+"""Unsaved edits, written while the user works and offered again after a crash.
+
+One file a process, beside a lock that the process holds as long as it lives: a journal whose lock is free belongs to
+one that died.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError, StorageError
+from glyphscope.sessions.files import atomic_write, digest_of, move_aside, now, read_bytes, storage_error
+from glyphscope.sessions.project import Project
+from glyphscope.sessions.versions import migrate
+
+VERSION = 1
+_KEY = "glyphscope_journal"
+
+
+class Unsaved(msgspec.Struct, frozen=True, kw_only=True):
+    """What a journal holds: the edits, whose project they are (empty: a new one) and its digest when it was opened."""
+
+    project: Project
+    path: str = ""
+    digest: str = ""
+    time: str = ""
+
+    @property
+    def changed_since(self) -> bool:
+        """Whether the project's file is another one now: taking the edits over it would lose something."""
+        if not self.path or not self.digest:
+            return False
+        try:
+            return digest_of(read_bytes(Path(self.path))) != self.digest
+        except StorageError:
+            return True
+
+
+class Leftover(NamedTuple):
+    """A journal that a dead process left."""
+
+    file: Path
+    unsaved: Unsaved
+
+
+class Journal:
+    """This process's journal in `folder`. Nothing is on disk before the first `write`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._name = f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._lock: int | None = None
+
+    @property
+    def file(self) -> Path:
+        return self._folder / f"{self._name}.json"
+
+    def write(self, project: Project, path: Path | None = None, digest: str = "") -> None:
+        """Keeps the edits as they are now. Raises StorageError; what was journalled before is still there."""
+        self._hold()
+        unsaved = Unsaved(project=project, path=str(path or ""), digest=digest, time=now())
+        document = {_KEY: VERSION, **msgspec.to_builtins(unsaved)}
+        atomic_write(self.file, json.dumps(document, ensure_ascii=False))
+
+    def clear(self) -> None:
+        """Everything is saved, or the window closes: nothing is left to offer."""
+        _remove(self.file)
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            _remove(self.file.with_suffix(".lock"))
+            os.close(lock)
+
+    def leftovers(self) -> list[Leftover]:
+        """The journals of dead processes, newest first. Damaged ones are moved aside; nothing here raises."""
+        found = []
+        with suppress(OSError):
+            for file in self._folder.glob("*.json"):
+                if file != self.file and not _is_held(file.with_suffix(".lock")):
+                    try:
+                        found.append(Leftover(file, _read(file)))
+                    except GlyphscopeError:
+                        move_aside(file)
+        return sorted(found, key=lambda leftover: leftover.unsaved.time, reverse=True)
+
+    def discard(self, leftover: Leftover) -> None:
+        """The user took the edits, or wants none of them."""
+        _remove(leftover.file)
+        _remove(leftover.file.with_suffix(".lock"))
+
+    def _hold(self) -> None:
+        if self._lock is not None:
+            return
+        place = self.file.with_suffix(".lock")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise storage_error(error, place, "written") from error
+
+
+def _read(file: Path) -> Unsaved:
+    try:
+        document = migrate(json.loads(read_bytes(file)), _KEY, VERSION, {}, str(file))
+        return msgspec.convert(document, Unsaved)
+    except (ValueError, RecursionError) as error:  # also msgspec's
+        raise StorageError(f"This journal is damaged: {error}.", where=str(file)) from None
+
+
+def _is_held(lock: Path) -> bool:
+    try:
+        handle = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _remove(file: Path) -> None:
+    with suppress(OSError):
+        file.unlink()

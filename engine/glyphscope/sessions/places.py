@@ -1,0 +1,57 @@
+"""Where files live: the platform's folders, or all of them under GLYPHSCOPE_HOME."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import PlatformDirs
+
+HOME_VARIABLE = "GLYPHSCOPE_HOME"
+
+
+@dataclass(frozen=True)
+class Places:
+    """The folders of the user; nothing is created before something is written."""
+
+    config: Path
+    data: Path
+    state: Path
+    cache: Path
+
+    @property
+    def settings(self) -> Path:
+        return self.config / "settings.json"
+
+    @property
+    def history(self) -> Path:
+        return self.data / "history.sqlite3"
+
+    @property
+    def journal(self) -> Path:
+        """The folder of unsaved edits."""
+        return self.state / "journal"
+
+    @property
+    def logs(self) -> Path:
+        return self.state / "logs"
+
+    @property
+    def models(self) -> Path:
+        """The folder for models that the user drops in."""
+        return self.data / "models"
+
+
+def places() -> Places:
+    """Asked anew each time, so that a test or a second window may set GLYPHSCOPE_HOME."""
+    if home := os.environ.get(HOME_VARIABLE):
+        root = Path(home).expanduser()
+        return Places(config=root, data=root, state=root, cache=root / "cache")
+    folders = PlatformDirs("glyphscope", appauthor=False)
+    return Places(
+        config=folders.user_config_path,
+        data=folders.user_data_path,
+        state=folders.user_state_path,
+        cache=folders.user_cache_path,
+    )

@@ -1,0 +1,85 @@
+"""The project file `.glyphscope`: registry, prompts and settings of a run, in versioned JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from glyphscope.errors import RecordError
+from glyphscope.events import RunRequest
+from glyphscope.registry import parse_document
+from glyphscope.sessions.files import ChangedOnDisk, atomic_write, digest_of, folder_lock, read_bytes
+from glyphscope.sessions.versions import Migrations, migrate
+
+VERSION = 1
+SUFFIX = ".glyphscope"
+_KEY = "glyphscope_project"
+_MIGRATIONS: Migrations = {}
+
+
+class Project(msgspec.Struct, frozen=True, kw_only=True):
+    """What a project keeps: the request that its next run would be, and the user's notes."""
+
+    request: RunRequest
+    notes: str = ""
+
+
+class StoredProject(NamedTuple):
+    """A project as it is on disk; `digest` recognises the file's content at the next save."""
+
+    project: Project
+    digest: str
+
+
+def load_project(path: Path) -> StoredProject:
+    """Raises StorageError (no such file, no permission), RecordError (damaged, newer), RegistryError (its tools)."""
+    data = read_bytes(path)
+    return StoredProject(_decode(data, str(path)), digest_of(data))
+
+
+def save_project(path: Path, project: Project, expected: str | None = None) -> str:
+    """Writes the project and returns its new digest.
+
+    `expected` is the digest that was loaded or saved last: when the file has another content now, another window has
+    saved it, ChangedOnDisk is raised and nothing is written. None writes in any case (save as, or the user's decision).
+    """
+    data = _encode(project)
+    with folder_lock(path.parent):
+        if expected is not None and path.exists():
+            there = digest_of(read_bytes(path))
+            if there not in (expected, digest_of(data)):
+                raise ChangedOnDisk(
+                    "Another window or program has changed this project since it was opened.",
+                    where=str(path),
+                    hint="Save under another name, open it again, or overwrite it.",
+                )
+        atomic_write(path, data)
+    return digest_of(data)
+
+
+def _encode(project: Project) -> bytes:
+    document = {_KEY: VERSION, **msgspec.to_builtins(project)}
+    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _decode(data: bytes, where: str) -> Project:
+    try:
+        document = json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise RecordError(
+            f"This project is damaged: {error}.", where=where, hint="Restore it from a copy."
+        ) from None
+    document = migrate(document, _KEY, VERSION, _MIGRATIONS, where)
+    try:
+        project = msgspec.convert(document, Project)
+    except msgspec.ValidationError as error:
+        raise RecordError(
+            f"This project is damaged: {error}.", where=where, hint="Restore it from a copy."
+        ) from None
+    registry = parse_document(project.request.registry, where)
+    return msgspec.structs.replace(
+        project, request=msgspec.structs.replace(project.request, registry=registry.to_document())
+    )

@@ -1,0 +1,151 @@
+"""Run records: JSON Lines, a header and then an event a line, written while the run goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, NamedTuple
+
+import msgspec
+
+from glyphscope.errors import RecordError
+from glyphscope.events import AnyEvent, RunEvent, RunStarted, decode_event, encode_event
+from glyphscope.sessions.files import digest_of, now, read_bytes, storage_error
+from glyphscope.sessions.versions import Migrations, migrate
+
+VERSION = 1
+_KEY = "glyphscope_record"
+_MIGRATIONS: Migrations = {}
+
+
+class RecordHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """What decides whether a run can be repeated; `registry` is the registry's digest, `sha256` the model's."""
+
+    glyphscope_record: int = VERSION
+    time: str = ""
+    model: str = ""
+    sha256: str = ""
+    quantisation: str = ""
+    seed: int | None = None
+    registry: str = ""
+    versions: dict[str, str] = {}
+
+
+class Record(NamedTuple):
+    """A record that was read; `torn` when its last line was cut off and is left out."""
+
+    header: RecordHeader
+    events: tuple[AnyEvent, ...]
+    torn: bool
+
+
+def header_of(event: RunEvent) -> RecordHeader:
+    """The header of the record that begins with `event`, the run's RunStarted."""
+    if not isinstance(event, RunStarted):
+        return RecordHeader(time=now())
+    return RecordHeader(
+        time=event.time,
+        model=event.model.name,
+        sha256=event.model.sha256,
+        quantisation=event.model.quantisation,
+        seed=event.request.sampling.seed,
+        registry=digest_of(json.dumps(event.request.registry, ensure_ascii=True).encode()),
+        versions=event.versions,
+    )
+
+
+class RecordWriter:
+    """Writes a record line by line beside `path` (`….part`) and puts it in place at the end.
+
+    An older record at `path` lives until then; of a run that was killed, the part is a record with a torn last line.
+    Raises StorageError; what was recorded until then stays in the part.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.part = path.with_name(path.name + ".part")
+        self._file: BinaryIO | None = None
+
+    def write(self, event: RunEvent) -> None:
+        try:
+            if self._file is None:
+                self.part.parent.mkdir(parents=True, exist_ok=True)
+                self._file = open(self.part, "wb")  # noqa: SIM115 - it stays open for the whole run
+                self._file.write(msgspec.json.encode(header_of(event)) + b"\n")
+            self._file.write(encode_event(event) + b"\n")
+            self._file.flush()
+        except OSError as error:
+            raise storage_error(error, self.path, "written") from error
+
+    def close(self) -> None:
+        """Puts the record in place. Without any event nothing is written."""
+        file, self._file = self._file, None
+        if file is None:
+            return
+        try:
+            try:
+                file.flush()
+                os.fsync(file.fileno())
+            finally:
+                file.close()
+            os.replace(self.part, self.path)
+        except OSError as error:
+            raise storage_error(error, self.path, "written") from error
+
+    def __enter__(self) -> RecordWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def read_record(path: Path) -> Record:
+    """Raises StorageError, or RecordError with the line (from 1) when the record is damaged or newer."""
+    return parse_record(read_bytes(path), str(path))
+
+
+def parse_record(data: bytes, where: str = "") -> Record:
+    lines = data.split(b"\n")
+    cut = lines.pop()  # what follows the last line end: nothing, or a torn line
+    if cut.strip():
+        lines.append(cut)
+    if not lines:
+        raise RecordError("The record is empty.", where=where)
+    header = _header(lines[0], where)
+    events: list[AnyEvent] = []
+    for number, line in enumerate(lines[1:], 2):
+        if not line.strip():
+            continue
+        try:
+            events.append(decode_event(line))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            if number == len(lines) and line is cut:
+                return Record(header, tuple(events), torn=True)
+            raise RecordError(
+                f"Line {number} is damaged: {error}.", where=where, hint="The lines before it are whole."
+            ) from None
+    return Record(header, tuple(events), torn=False)
+
+
+def encode_record(events: Iterable[AnyEvent]) -> bytes:
+    """The whole record of a finished run."""
+    lines = list(events)
+    head = [msgspec.json.encode(header_of(lines[0]))] if lines else []
+    return b"".join(line + b"\n" for line in (*head, *map(encode_event, lines)))
+
+
+def _header(line: bytes, where: str) -> RecordHeader:
+    try:
+        document: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        document = None
+    document = migrate(document, _KEY, VERSION, _MIGRATIONS, where)
+    try:
+        return msgspec.convert(document, RecordHeader)
+    except msgspec.ValidationError as error:
+        raise RecordError(f"Line 1 is damaged: {error}.", where=where) from None

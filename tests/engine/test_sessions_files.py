@@ -1,0 +1,208 @@
+"""Files that are whole whatever happens: full disks, killed processes, other windows, newer programs."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from glyphscope.errors import RecordError, RegistryError, StorageError
+from glyphscope.events import RunRequest
+from glyphscope.registry import default_registry
+from glyphscope.sessions import (
+    ChangedOnDisk,
+    Project,
+    Settings,
+    atomic_write,
+    load_project,
+    load_settings,
+    places,
+    save_project,
+    save_settings,
+)
+
+REQUEST = RunRequest(
+    prompt="Search for AI news", registry=default_registry().to_document(), system="Be brief — {{ x }}"
+)
+PROJECT = Project(request=REQUEST, notes="ein Gruß")
+
+
+def fail(number: int):
+    def failing(*_args, **_kwargs):
+        raise OSError(number, os.strerror(number))
+
+    return failing
+
+
+def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path):
+    path = tmp_path / "new" / "a.txt"
+    atomic_write(path, "one")
+    atomic_write(path, b"two")
+    assert path.read_bytes() == b"two"
+    assert os.listdir(path.parent) == ["a.txt"]
+
+
+@pytest.mark.parametrize("call", ["write", "fsync", "replace"])
+def test_a_full_disk_leaves_the_old_file_and_no_temporary_one(tmp_path, monkeypatch, call):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    monkeypatch.setattr(os, call, fail(errno.ENOSPC))
+    with pytest.raises(StorageError, match="disk is full") as caught:
+        atomic_write(path, "new")
+    monkeypatch.undo()
+    assert "still there" in caught.value.hint
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_write_by_halves_is_completed(tmp_path, monkeypatch):
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda handle, data: real(handle, bytes(data[:3])))
+    atomic_write(tmp_path / "a.txt", "0123456789")
+    monkeypatch.undo()
+    assert (tmp_path / "a.txt").read_text() == "0123456789"
+
+
+def test_links_and_permissions_stay(tmp_path):
+    real = tmp_path / "real.txt"
+    real.write_text("old")
+    real.chmod(0o640)
+    link = tmp_path / "link.txt"
+    link.symlink_to(real)
+    atomic_write(link, "new")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_a_place_that_may_not_be_written_is_named(tmp_path, monkeypatch, number):
+    monkeypatch.setattr("tempfile.mkstemp", fail(number))
+    with pytest.raises(StorageError, match="may not be written") as caught:
+        atomic_write(tmp_path / "a.txt", "x")
+    assert caught.value.where == str(tmp_path / "a.txt")
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(StorageError):
+        atomic_write(tmp_path, "x")
+    with pytest.raises(StorageError):
+        load_project(tmp_path)
+
+
+def test_a_process_killed_while_it_writes_leaves_the_old_file_and_its_rest_is_cleared_away(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    killed = (
+        "import os, signal, sys; from pathlib import Path; from glyphscope.sessions.files import atomic_write\n"
+        "os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "atomic_write(Path(sys.argv[1]), 'new')"
+    )
+    result = subprocess.run([sys.executable, "-c", killed, str(path)], check=False)
+    assert result.returncode == -9
+    assert path.read_text() == "old"
+    assert len(os.listdir(tmp_path)) == 2
+    atomic_write(path, "newer")
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_project_comes_back_as_it_was(tmp_path):
+    path = tmp_path / "p.glyphscope"
+    digest = save_project(path, PROJECT)
+    assert load_project(path) == (PROJECT, digest)
+    assert json.loads(path.read_text("utf-8"))["glyphscope_project"] == 1
+
+
+def test_two_windows_on_one_project_never_overwrite_each_other_unasked(tmp_path):
+    path = tmp_path / "p.glyphscope"
+    save_project(path, PROJECT)
+    ours, theirs = load_project(path), load_project(path)
+    theirs_now = msgspec.structs.replace(theirs.project, notes="theirs")
+    save_project(path, theirs_now, theirs.digest)
+    with pytest.raises(ChangedOnDisk) as caught:
+        save_project(path, msgspec.structs.replace(ours.project, notes="ours"), ours.digest)
+    assert "another name" in caught.value.hint
+    assert load_project(path).project == theirs_now
+    save_project(path, theirs_now, ours.digest)  # the same content is no conflict
+    save_project(path, ours.project)  # the user's decision
+    assert load_project(path).project == ours.project
+
+
+def test_a_project_that_was_deleted_meanwhile_is_written_again(tmp_path):
+    path = tmp_path / "p.glyphscope"
+    digest = save_project(path, PROJECT)
+    path.unlink()
+    save_project(path, PROJECT, digest)
+    assert path.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ("", RecordError, "damaged"),
+        ("{", RecordError, "damaged"),
+        ("[]", RecordError, "no glyphscope project"),
+        ('{"a": 1}', RecordError, "no glyphscope project"),
+        ('{"glyphscope_project": 2}', RecordError, "newer Glyphscope"),
+        ('{"glyphscope_project": 1, "request": {"prompt": 5, "registry": {}}}', RecordError, "prompt"),
+        (
+            '{"glyphscope_project": 1, "request": {"prompt": "", "registry": {"glyphscope": 1}}}',
+            RegistryError,
+            "mistake",
+        ),
+    ],
+)
+def test_a_project_that_cannot_be_used_is_told(tmp_path, text, error, words):
+    path = tmp_path / "p.glyphscope"
+    path.write_text(text)
+    with pytest.raises(error, match=words):
+        load_project(path)
+    assert path.read_text() == text
+
+
+def test_an_older_project_is_migrated_step_by_step(tmp_path, monkeypatch):
+    steps = {1: lambda d: {**d, "notes": d["notes"] + "+1"}, 2: lambda d: {**d, "notes": d["notes"] + "+2"}}
+    path = tmp_path / "p.glyphscope"
+    save_project(path, PROJECT)
+    monkeypatch.setattr("glyphscope.sessions.project.VERSION", 3)
+    monkeypatch.setattr("glyphscope.sessions.project._MIGRATIONS", steps)
+    assert load_project(path).project.notes == PROJECT.notes + "+1+2"
+
+
+def test_settings_come_back_and_keep_what_they_do_not_know(tmp_path):
+    path = tmp_path / "s.json"
+    assert load_settings(path) == (Settings(), "")
+    path.write_text('{"glyphscope_settings": 7, "theme": "dark", "context": "many", "from_the_future": [1]}')
+    settings, notice = load_settings(path)
+    assert (settings.theme, settings.context) == ("dark", 4096)
+    assert "context" in notice
+    save_settings(path, settings.with_recent_model("b").with_recent_model("a").with_recent_model("b"))
+    document = json.loads(path.read_text())
+    assert (document["from_the_future"], document["glyphscope_settings"]) == ([1], 7)
+    assert load_settings(path).settings.recent_models == ("b", "a")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "\x00"])
+def test_damaged_settings_are_kept_aside_and_the_program_starts(tmp_path, text):
+    path = tmp_path / "s.json"
+    path.write_text(text)
+    settings, notice = load_settings(path)
+    assert settings == Settings()
+    (aside,) = tmp_path.iterdir()
+    assert aside.read_text() == text
+    assert aside.name in notice
+
+
+def test_one_variable_moves_all_places(tmp_path, monkeypatch):
+    monkeypatch.setenv("GLYPHSCOPE_HOME", str(tmp_path / "home"))
+    here = places()
+    for path in (here.settings, here.history, here.journal, here.logs, here.models, here.cache):
+        assert path.is_relative_to(tmp_path / "home")
+    assert not (tmp_path / "home").exists()
+    monkeypatch.delenv("GLYPHSCOPE_HOME")
+    assert "glyphscope" in str(places().settings)

@@ -1,0 +1,333 @@
+"""Records, history and journal: a run and the user's edits outlive crashes, other windows and damaged files."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from glyphscope.errors import RecordError, StorageError
+from glyphscope.events import (
+    Aborted,
+    CallReady,
+    ModelInfo,
+    PromptEvaluated,
+    PromptRendered,
+    RunFailed,
+    RunFinished,
+    RunRequest,
+    RunStarted,
+    Token,
+    TokenStep,
+    ToolKnown,
+    encode_event,
+)
+from glyphscope.registry import default_registry
+from glyphscope.sessions import (
+    History,
+    Journal,
+    Project,
+    RecordWriter,
+    first_difference,
+    read_record,
+    save_project,
+    strip_times,
+)
+from glyphscope.sessions.files import digest_of
+
+REQUEST = RunRequest(prompt="Search for\n AI news", registry=default_registry().to_document())
+
+
+def run_of(run: str = "r1", time: str = "2026-01-01T00:00:00Z", t: float = 0.0, **request) -> list:
+    wanted = msgspec.structs.replace(REQUEST, **request)
+    step = TokenStep(index=0, id=7, data=b"\xf0\x9f", text="", logprob=-0.5 + t * 1e-9, mask_ms=t)
+    return [
+        RunStarted(
+            run=run, request=wanted, model=ModelInfo(name="smol", sha256="ab"), versions={"x": "1"}, time=time
+        ),
+        PromptRendered(run=run, t=t, text="p", tokens=3, cached=int(t)),
+        PromptEvaluated(run=run, t=t, done=3, total=3, ms=t),
+        Token(run=run, t=t, step=step, start=0, end=0),
+        ToolKnown(run=run, t=t, name="search", allowed=True, char=9),
+        CallReady(run=run, t=t, tool="search", arguments={"query": "AI"}, text="{}"),
+        RunFinished(
+            run=run,
+            t=t,
+            reason="complete",
+            valid=True,
+            tokens=9,
+            forced=2,
+            prompt_ms=t,
+            first_token_ms=t,
+            total_ms=t,
+        ),
+    ]
+
+
+def record(path, events):
+    with RecordWriter(path) as writer:
+        for event in events:
+            writer.write(event)
+
+
+def test_a_record_comes_back_as_it_was(tmp_path):
+    path = tmp_path / "run.jsonl"
+    record(path, run_of())
+    header, events, torn = read_record(path)
+    assert list(events) == run_of()
+    assert not torn
+    assert (header.model, header.sha256, header.seed) == ("smol", "ab", 1)
+    assert header.registry == default_registry().digest
+    assert os.listdir(tmp_path) == ["run.jsonl"]
+
+
+def test_a_run_that_is_killed_leaves_the_older_record_and_a_readable_part(tmp_path):
+    path = tmp_path / "run.jsonl"
+    record(path, run_of("old"))
+    writer = RecordWriter(path)
+    for event in run_of("new")[:3]:
+        writer.write(event)
+    part = tmp_path / "run.jsonl.part"
+    copy = tmp_path / "killed.jsonl"
+    copy.write_bytes(part.read_bytes()[:-9])
+    _, events, torn = read_record(copy)
+    assert torn
+    assert list(events) == run_of("new")[:2]
+    assert read_record(path).events[0].run == "old"
+    writer.close()
+    assert read_record(path).events[0].run == "new"
+
+
+def test_a_damaged_line_in_the_middle_is_told_with_its_number(tmp_path):
+    path = tmp_path / "run.jsonl"
+    record(path, run_of())
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[3] = lines[3][:20] + b"\n"
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(RecordError, match="Line 4 is damaged"):
+        read_record(path)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "empty"),
+        (b"hello\n", "no glyphscope record"),
+        (encode_event(run_of()[0]) + b"\n", "no glyphscope record"),
+        (b'{"glyphscope_record": 2}\n', "newer Glyphscope"),
+        (b'{"glyphscope_record": 1, "seed": "x"}\n', "Line 1"),
+        (b"\xff\xfe\x00", "no glyphscope record"),
+    ],
+)
+def test_what_is_no_record_of_ours_is_told(tmp_path, data, words):
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(data)
+    with pytest.raises(RecordError, match=words):
+        read_record(path)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+def test_a_disk_that_fills_while_recording_is_told(tmp_path):
+    writer = RecordWriter(tmp_path / "run.jsonl")
+    writer.part.symlink_to("/dev/full")
+    with pytest.raises(StorageError, match="disk is full"):
+        writer.write(run_of()[0])
+    with pytest.raises(StorageError):
+        writer.close()
+
+
+def test_without_the_clock_two_runs_are_the_same():
+    one, other = run_of("a", "x", 1.0), run_of("b", "y", 2.0)
+    assert strip_times(one[2]) is None
+    assert first_difference(one, other, tolerance=1e-6) == ""
+    assert "/step/logprob" in first_difference(one, other)
+    assert "one more" in first_difference(one, one[:-1])
+    other[4] = msgspec.structs.replace(other[4], name="browse")
+    assert "'search', is 'browse'" in first_difference(one, other, tolerance=1e-6)
+
+
+def test_the_history_lists_finds_pins_and_deletes(tmp_path):
+    history = History(tmp_path / "data" / "h.sqlite3")
+    assert history.rows() == []
+    history.add(run_of("a", "2026-01-01"))
+    history.add(run_of("b", "2026-01-02", prompt="100% of_it", notation="json"))
+    history.add(run_of("c", "2026-01-03"))
+    assert [row.id for row in history.rows()] == ["c", "b", "a"]
+    row = history.rows("ai NEWS search")[0]
+    assert (row.title, row.tool, row.outcome, row.tokens) == ("Search for AI news", "search", "valid", 9)
+    assert [row.id for row in history.rows("0% f_i")] == ["b"]
+    assert history.rows("%") == history.rows("100%")
+    history.pin("a")
+    assert [row.id for row in history.rows()] == ["a", "c", "b"]
+    assert list(history.events("a")) == run_of("a", "2026-01-01")
+    history.prune(keep=1)
+    assert [row.id for row in history.rows()] == ["a", "c"]
+    history.delete("a", "c")
+    with pytest.raises(RecordError, match="no longer"):
+        history.events("a")
+
+
+@pytest.mark.parametrize(
+    ("last", "outcome"),
+    [
+        ([], "unfinished"),
+        ([RunFailed(code="MODEL_FAILED", message="")], "failed MODEL_FAILED"),
+        (
+            [
+                Aborted(code="UNKNOWN_TOOL", message="", path="", char=1, token=1, tokens_decoded=1),
+                RunFinished(
+                    reason="aborted",
+                    valid=False,
+                    tokens=1,
+                    forced=0,
+                    prompt_ms=0,
+                    first_token_ms=0,
+                    total_ms=0,
+                ),
+            ],
+            "aborted UNKNOWN_TOOL",
+        ),
+        (
+            [
+                RunFinished(
+                    reason="length",
+                    valid=False,
+                    tokens=1,
+                    forced=0,
+                    prompt_ms=0,
+                    first_token_ms=0,
+                    total_ms=0,
+                )
+            ],
+            "length",
+        ),
+    ],
+)
+def test_the_history_tells_how_a_run_ended(tmp_path, last, outcome):
+    assert History(tmp_path / "h.sqlite3").add([run_of()[0], *last]).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    "damage", [b"no database at all, only text " * 200, b"SQLite format 3\x00" + b"\xff" * 5000]
+)
+def test_a_damaged_history_is_kept_aside_and_a_new_one_begun(tmp_path, damage):
+    path = tmp_path / "h.sqlite3"
+    path.write_bytes(damage)
+    history = History(path)
+    assert history.rows() == []
+    assert "damaged" in history.take_notice()
+    assert history.take_notice() == ""
+    history.add(run_of())
+    assert len(history.rows()) == 1
+    (aside,) = tmp_path.glob("*.damaged-*")
+    assert aside.read_bytes() == damage
+
+
+def test_a_history_damaged_in_its_middle_is_told_and_then_works_again(tmp_path):
+    path = tmp_path / "h.sqlite3"
+    history = History(path)
+    for number in range(40):
+        history.add(run_of(f"r{number}", prompt="x" * 150))
+    data = bytearray(path.read_bytes())
+    data[4096:] = os.urandom(len(data) - 4096)
+    path.write_bytes(data)
+    with pytest.raises(StorageError, match="damaged"):
+        history.rows("x")
+    history.add(run_of())
+    assert len(history.rows()) == 1
+    assert list(tmp_path.glob("*.damaged-*"))
+
+
+def test_a_locked_history_is_told_and_lost_to_nobody(tmp_path, monkeypatch):
+    monkeypatch.setattr("glyphscope.sessions.history._WAIT_SECONDS", 0.05)
+    history = History(tmp_path / "h.sqlite3")
+    history.add(run_of("a"))
+    other = sqlite3.connect(history.path)
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(StorageError, match="locked") as caught:
+        history.add(run_of("b"))
+    assert "Another window" in caught.value.hint
+    other.rollback()
+    other.close()
+    history.add(run_of("b"))
+    assert len(history.rows()) == 2
+
+
+def test_a_newer_history_is_left_alone(tmp_path):
+    path = tmp_path / "h.sqlite3"
+    base = sqlite3.connect(path)
+    base.execute("PRAGMA user_version = 2")
+    base.commit()
+    base.close()
+    with pytest.raises(RecordError, match="newer Glyphscope"):
+        History(path).rows()
+    assert os.listdir(tmp_path) == ["h.sqlite3"]
+
+
+def test_two_processes_write_one_history(tmp_path):
+    path = tmp_path / "h.sqlite3"
+    writing = (
+        "import sys; from pathlib import Path; from glyphscope.sessions import History\n"
+        "from glyphscope.events import *\n"
+        "for i in range(20):\n"
+        "    History(Path(sys.argv[1])).add([RunStarted(run=f'{sys.argv[2]}{i}', request=RunRequest(prompt='p', "
+        "registry={'glyphscope': 1, 'tools': []}), model=ModelInfo(name='m'), versions={}, time='t')])\n"
+    )
+    both = [subprocess.Popen([sys.executable, "-c", writing, str(path), name]) for name in "ab"]
+    assert [process.wait(timeout=60) for process in both] == [0, 0]
+    assert len(History(path).rows()) == 40
+
+
+def test_unsaved_edits_of_a_dead_process_are_offered_and_those_of_a_living_one_are_not(tmp_path):
+    folder = tmp_path / "journal"
+    saved = tmp_path / "p.glyphscope"
+    digest = save_project(saved, Project(request=REQUEST))
+    dying = (
+        "import os, sys; from pathlib import Path; from glyphscope.sessions import *\n"
+        "p = load_project(Path(sys.argv[2]))\n"
+        "edited = Project(request=p.project.request, notes='edited')\n"
+        "Journal(Path(sys.argv[1])).write(edited, Path(sys.argv[2]), p.digest)\n"
+        "os._exit(1)"
+    )
+    subprocess.run([sys.executable, "-c", dying, str(folder), str(saved)], check=False)
+    living = Journal(folder)
+    living.write(Project(request=REQUEST))
+    ours = Journal(folder)
+    (leftover,) = ours.leftovers()
+    assert leftover.unsaved.project.notes == "edited"
+    assert (leftover.unsaved.path, leftover.unsaved.digest) == (str(saved), digest)
+    assert not leftover.unsaved.changed_since
+    save_project(saved, Project(request=REQUEST, notes="meanwhile"))
+    assert leftover.unsaved.changed_since
+    ours.discard(leftover)
+    assert ours.leftovers() == []
+    living.clear()
+    assert os.listdir(folder) == []
+
+
+def test_a_damaged_journal_hinders_nothing(tmp_path):
+    (tmp_path / "1-a.json").write_text('{"glyphscope_journal": 1, "proj')
+    assert Journal(tmp_path).leftovers() == []
+    assert [name.partition(".damaged")[0] for name in os.listdir(tmp_path)] == ["1-a.json"]
+    assert Journal(tmp_path / "none").leftovers() == []
+
+
+def test_a_full_disk_keeps_the_last_journal(tmp_path, monkeypatch):
+    journal = Journal(tmp_path)
+    journal.write(Project(request=REQUEST, notes="one"))
+    before = digest_of(journal.file.read_bytes())
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StorageError, match="disk is full"):
+        journal.write(Project(request=REQUEST, notes="two"))
+    monkeypatch.undo()
+    assert digest_of(journal.file.read_bytes()) == before
+    journal.clear()
