@@ -119,7 +119,10 @@ class GlyphReader(Reader):
         at = self._word_run(text, at)
         if at > start:
             if self._pieces and self._pieces[0][0] == "_" and (at - start > 1 or len(self._pieces) > 1):
-                return self._refuse(text, start + (len(self._pieces) == 1), out, _UNDERSCORE)
+                if len(self._pieces) == 1:
+                    out.append((s.SCALAR_TEXT, self._base + start, self._base + start + 1, "_"))
+                    start += 1
+                return self._refuse(text, start, out, _UNDERSCORE)
             out.append((s.SCALAR_TEXT, self._base + start, self._base + at, text[start:at]))
             if self._numberish and len(self._word) > MAX_NUMBER_LENGTH:
                 return self._refuse(text, at - 1, out, f"a number longer than {MAX_NUMBER_LENGTH} characters")

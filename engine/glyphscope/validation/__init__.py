@@ -1,0 +1,7 @@
+"""Is it right so far: the streaming validator, three-valued checks, the final word of jsonschema."""
+
+from glyphscope.validation.call import CallValidator
+from glyphscope.validation.judge import Limits
+from glyphscope.validation.report import CheckError, CheckField, CheckReport
+
+__all__ = ["CallValidator", "CheckError", "CheckField", "CheckReport", "Limits"]

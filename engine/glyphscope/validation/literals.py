@@ -1,0 +1,161 @@
+"""One unquoted scalar being written (a number, a literal, a GLYPH bare word), against a Spec."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glyphscope.events import Notation
+from glyphscope.notation.scalars import (
+    BOOLEAN,
+    DECIMAL,
+    INTEGER,
+    NULL,
+    NUMBER,
+    STRING,
+    number_prefix,
+    reachable_kinds,
+    words,
+)
+from glyphscope.validation.numbers import Range, can_become, exact
+from glyphscope.validation.reasons import (
+    Reason,
+    kinds_in_words,
+    number_in_words,
+    range_in_words,
+    values_in_words,
+)
+from glyphscope.validation.spec import Spec
+from glyphscope.validation.strings import StringCheck
+
+# A bare word of letters this long can be nothing but a string.
+_CERTAINLY_TEXT = 8
+
+
+class ScalarPrefix:
+    """The scalar so far, with what can be told of it without a schema."""
+
+    __slots__ = ("_pieces", "kinds", "notation", "text")
+
+    def __init__(self, notation: Notation) -> None:
+        self.notation = notation
+        self.text = ""  # complete while short; a long bare word is only counted by its StringChecks
+        self.kinds = 0
+        self._pieces = 0
+
+    def grow(self, char: str) -> None:
+        if len(self.text) > _CERTAINLY_TEXT and self.kinds == STRING:
+            return
+        self.text += char
+        self.kinds = reachable_kinds(self.text, self.notation)
+
+
+def can_still_hold(spec: Spec, prefix: ScalarPrefix, string: StringCheck | None) -> bool:
+    """Whether a scalar that begins with the prefix can satisfy `spec`; `string` is its check as a bare
+    string, None where every string will do."""
+    kinds = prefix.kinds & spec.kinds
+    if kinds & STRING and (string is None or not string.dead):
+        return True
+    if kinds & NUMBER and _number_left(spec, prefix.text, kinds & NUMBER):
+        return True
+    if kinds & (NULL | BOOLEAN):
+        for word, (kind, value) in words(prefix.notation).items():
+            if kind & kinds and word.startswith(prefix.text) and _listed(spec, value):
+                return True
+    return False
+
+
+def _number_left(spec: Spec, text: str, kinds: int) -> bool:
+    if not number_prefix(text):
+        return False
+    if spec.free_number:
+        return True
+    if "e" in text or "E" in text:  # a bounded number is written as a plain decimal: the language of calls
+        return False
+    if spec.enum is None:
+        return can_become(text, kinds, spec.span)
+    numbers = [exact(v) for v in spec.enum if isinstance(v, int | float) and not isinstance(v, bool)]
+    return any(can_become(text, kinds, Range(value, value)) for value in numbers)
+
+
+def _listed(spec: Spec, value: Any) -> bool:
+    return spec.enum is None or any(v is value for v in spec.enum)
+
+
+def why_not(spec: Spec, prefix: ScalarPrefix, string: StringCheck | None) -> Reason:
+    """The reason why no scalar with this prefix satisfies `spec`."""
+    text = prefix.text
+    kinds = prefix.kinds & spec.kinds
+    if kinds & STRING and string is not None:
+        return string.why()
+    if spec.enum is not None and (kinds or prefix.kinds & STRING):
+        return Reason(
+            "CONSTRAINT_ENUM", "is not one of the allowed values", spec.enum_rule, values_in_words(spec.enum)
+        )
+    if spec.kinds & NUMBER and number_prefix(text):
+        return _number_reason(spec, text, kinds)
+    viable = kinds_in_words(spec.kinds)
+    return Reason("TYPE_MISMATCH", f"must be of type {viable}", spec.kinds_rule, viable)
+
+
+def _number_reason(spec: Spec, text: str, kinds: int) -> Reason:
+    viable = range_in_words(spec.span, spec.kinds)
+    if "e" in text or "E" in text:
+        return Reason("TYPE_MISMATCH", "is written without an exponent here", spec.kinds_rule, viable)
+    if not kinds and "." in text:
+        return Reason("TYPE_MISMATCH", "must be an integer", spec.kinds_rule, viable)
+    span = spec.span
+    without_step = Range(span.low, span.high, span.low_open, span.high_open)
+    if span.step and can_become(text, kinds, without_step):
+        return Reason(
+            "CONSTRAINT_MULTIPLE",
+            f"cannot become a multiple of {number_in_words(span.step)}",
+            spec.step_rule,
+            viable,
+        )
+    too_small = span.low is not None and not can_become(
+        text, kinds, Range(low=span.low, low_open=span.low_open)
+    )
+    if too_small or span.high is None:
+        assert span.low is not None
+        bound = (
+            f"above {number_in_words(span.low)}" if span.low_open else f"at least {number_in_words(span.low)}"
+        )
+        return Reason("CONSTRAINT_MIN", f"{text} cannot become {bound}", spec.low_rule, viable)
+    if span.high_open:
+        message = f"must be below {number_in_words(span.high)}"
+    else:
+        message = f"is at most {number_in_words(span.high)}"
+    return Reason("CONSTRAINT_MAX", f"{message}, and no continuation of {text} is", spec.high_rule, viable)
+
+
+def complete(spec: Spec, kind: int, value: Any, string: StringCheck | None) -> Reason | None:
+    """Why the complete scalar does not satisfy `spec`, or None if it does."""
+    if not kind & spec.kinds:
+        viable = kinds_in_words(spec.kinds)
+        return Reason("TYPE_MISMATCH", f"must be of type {viable}", spec.kinds_rule, viable)
+    if kind == STRING and string is not None:
+        return string.ended()
+    if spec.enum is not None:
+        if any(value == v and isinstance(v, bool) == isinstance(value, bool) for v in spec.enum):
+            return None
+        return Reason(
+            "CONSTRAINT_ENUM", "is not one of the allowed values", spec.enum_rule, values_in_words(spec.enum)
+        )
+    if kind in (INTEGER, DECIMAL) and not spec.free_number and not spec.span.holds(exact(value)):
+        return _end_reason(spec, value)
+    return None
+
+
+def _end_reason(spec: Spec, value: int | float) -> Reason:
+    span, viable = spec.span, range_in_words(spec.span, spec.kinds)
+    number = exact(value)
+    if span.low is not None and (number < span.low or (number == span.low and span.low_open)):
+        return Reason("CONSTRAINT_MIN", f"{value} is too small", spec.low_rule, viable)
+    if span.high is not None and (number > span.high or (number == span.high and span.high_open)):
+        return Reason("CONSTRAINT_MAX", f"{value} is too large", spec.high_rule, viable)
+    return Reason(
+        "CONSTRAINT_MULTIPLE",
+        f"{value} is no multiple of {number_in_words(span.step)}",
+        spec.step_rule,
+        viable,
+    )

@@ -1,0 +1,99 @@
+"""Why a text became impossible, and what was still possible, in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from glyphscope.events import Code
+from glyphscope.notation.scalars import DECIMAL, INTEGER, KIND_WORDS
+from glyphscope.validation.numbers import Range
+
+_LISTED = 12
+
+
+class Reason(NamedTuple):
+    """A verdict's ground: its code, a sentence, the constraint's JSON Pointer, what would still be possible."""
+
+    code: Code
+    message: str
+    rule: str = ""
+    viable: str = ""
+
+
+# Reasons whose message is a sentence of its own; the others' follow the name of the value.
+_WHOLE_SENTENCES = frozenset(
+    {
+        "UNKNOWN_TOOL", "MISSING_TOOL", "UNKNOWN_ARGUMENT", "DUPLICATE_ARGUMENT", "SYNTAX", "LEADING_TEXT",
+        "TRAILING_TEXT", "TRUNCATED", "LIMIT_EXCEEDED", "NO_TOOL_CALL",
+    }
+)  # fmt: skip
+
+
+def in_words(reason: Reason, path: str) -> str:
+    """The reason as a sentence about the value at `path`."""
+    if reason.code in _WHOLE_SENTENCES:
+        return reason.message
+    name = path.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+    if name.isdigit():
+        name = f"item {name}"
+    return f"{name or 'the call'} {reason.message}"
+
+
+def pointer_step(name: str) -> str:
+    """A name as one step of a JSON Pointer (RFC 6901)."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def kinds_in_words(kinds: int) -> str:
+    """`string or null`, `number`, …"""
+    if kinds & DECIMAL:
+        kinds &= ~INTEGER
+    return one_of(word for bit, word in KIND_WORDS.items() if kinds & bit) or "nothing"
+
+
+def one_of(words: Iterable[str]) -> str:
+    """`a`, `a or b`, `a, b or c`; long lists end in `…`."""
+    listed = list(words)
+    if len(listed) > _LISTED:
+        return ", ".join(listed[:_LISTED]) + f" … ({len(listed)} in all)"
+    if len(listed) < 2:
+        return "".join(listed)
+    return ", ".join(listed[:-1]) + " or " + listed[-1]
+
+
+def values_in_words(values: Iterable[Any]) -> str:
+    return one_of(_shortened(json.dumps(value, ensure_ascii=False)) for value in values)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def number_in_words(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 else repr(float(value))
+
+
+def range_in_words(span: Range, kinds: int) -> str:
+    """`an integer from 1 to 100`, `a number above 0`, …"""
+    words = "a number" if kinds & DECIMAL else "an integer"
+    low = "" if span.low is None else number_in_words(span.low)
+    high = "" if span.high is None else number_in_words(span.high)
+    if low and high and not span.low_open and not span.high_open:
+        words += f" from {low} to {high}"
+    else:
+        parts = []
+        if low:
+            parts.append(f"{'above' if span.low_open else 'at least'} {low}")
+        if high:
+            parts.append(f"{'below' if span.high_open else 'at most'} {high}")
+        words += " " + " and ".join(parts) if parts else ""
+    return words + (f", a multiple of {number_in_words(span.step)}" if span.step else "")
+
+
+def length_in_words(low: int, high: int | None) -> str:
+    if high is None:
+        return f"text of {low} characters or more"
+    return f"text of {low} to {high} characters" if low else f"text of at most {high} characters"

@@ -1,0 +1,334 @@
+"""From a JSON Schema to Specs: references followed, alternatives spread out, conjunctions merged, on demand.
+
+Everything a Spec cannot hold while a value streams in (`not`, the "exactly one" of `oneOf`, `contains`, the
+`unevaluated…` family, dependencies) stays with it as a Deferred, which jsonschema judges when the value is complete:
+later than one could wish for, never wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from glyphscope.events import Code
+from glyphscope.grammar import pattern
+from glyphscope.notation.scalars import (
+    ANY_KIND,
+    ARRAY,
+    BOOLEAN,
+    DECIMAL,
+    INTEGER,
+    NULL,
+    NUMBER,
+    OBJECT,
+    STRING,
+)
+from glyphscope.validation.checker import Checker
+from glyphscope.validation.formats import FORMATS
+from glyphscope.validation.numbers import Range, common_step, exact
+from glyphscope.validation.reasons import pointer_step
+from glyphscope.validation.spec import ANYTHING, ArrayPart, Deferred, ObjectPart, Place, Spec, StringPattern
+
+# More alternatives than this at one place are not followed one by one; the keyword is judged at the value's end.
+MAX_ALTERNATIVES = 128
+
+_KINDS = {
+    "null": NULL, "boolean": BOOLEAN, "integer": INTEGER, "number": NUMBER, "string": STRING, "array": ARRAY,
+    "object": OBJECT,
+}  # fmt: skip
+
+_AT_THE_END: dict[str, tuple[Code, str]] = {
+    "not": ("CONSTRAINT_OTHER", "is what `not` forbids"),
+    "contains": ("CONSTRAINT_ITEMS", "does not contain the items that `contains` asks for"),
+    "dependentRequired": ("MISSING_REQUIRED", "lacks a member that another one demands"),
+    "dependentSchemas": ("CONSTRAINT_OTHER", "does not fit what one of its members demands"),
+    "unevaluatedProperties": ("UNKNOWN_ARGUMENT", "has a member that no part of the schema allows"),
+    "unevaluatedItems": ("CONSTRAINT_ITEMS", "has an item that no part of the schema allows"),
+    "$dynamicRef": ("CONSTRAINT_OTHER", "does not fit a dynamic reference"),
+}
+
+
+class _Branch(NamedTuple):
+    places: tuple[Place, ...] = ()
+    deferred: tuple[Deferred, ...] = ()
+
+    def joined(self, other: _Branch) -> _Branch:
+        return _Branch((*self.places, *other.places), (*self.deferred, *other.deferred))
+
+
+class SchemaSet:
+    """The Specs of one root schema. `closed`: a top-level member that nothing names is refused."""
+
+    def __init__(self, root: Any, *, closed: bool = False) -> None:
+        self.root = root
+        self.checker = Checker(root)
+        self._closed = closed
+        self._places: dict[tuple[int, str], Place] = {}
+        self._specs: dict[tuple[Place, ...], tuple[Spec, ...]] = {}
+        self.top = self.place(root, "")
+
+    def place(self, schema: Any, pointer: str) -> Place:
+        key = (id(schema), pointer)
+        if key not in self._places:
+            self._places[key] = Place(schema, pointer)
+        return self._places[key]
+
+    def specs(self, places: tuple[Place, ...]) -> tuple[Spec, ...]:
+        """The alternatives for a value that must satisfy all `places`; none if no value can."""
+        if not places:
+            return (ANYTHING,)
+        found = self._specs.get(places)
+        if found is None:
+            branches = [_Branch()]
+            for place in places:
+                branches = self._product(branches, self._branches(place, frozenset()), place.schema, place)
+            merged = (self._merge(branch, top=places == (self.top,)) for branch in branches)
+            found = self._specs[places] = tuple(spec for spec in merged if spec is not None)
+        return found
+
+    # alternatives
+
+    def _branches(self, place: Place, above: frozenset[Place]) -> list[_Branch]:
+        schema, pointer = place.schema, place.pointer
+        if schema is True:
+            return [_Branch()]
+        if schema is False:
+            return []
+        if place in above:  # a reference that comes back without having read anything
+            return [_Branch((), (Deferred(schema, pointer, "CONSTRAINT_OTHER", "does not fit its schema"),))]
+        above = above | {place}
+        branches = [_Branch((place,), tuple(self._left_for_the_end(schema, pointer)))]
+        if "$ref" in schema:
+            target = self._resolve(schema["$ref"])
+            branches = self._product(branches, self._branches(target, above), {"$ref": schema["$ref"]}, place)
+        for index, part in enumerate(schema.get("allOf", ())):
+            inner = self.place(part, f"{pointer}/allOf/{index}")
+            branches = self._product(branches, self._branches(inner, above), part, inner)
+        for keyword in ("anyOf", "oneOf"):
+            if keyword in schema:
+                branches = self._spread(branches, keyword, place, above)
+        if "if" in schema and ("then" in schema or "else" in schema):
+            branches = self._product(branches, self._conditional(place, above), schema, place)
+        return branches
+
+    def _spread(
+        self, branches: list[_Branch], keyword: str, place: Place, above: frozenset[Place]
+    ) -> list[_Branch]:
+        options = place.schema[keyword]
+        rule = f"{place.pointer}/{keyword}"
+        union: list[_Branch] = []
+        for index, option in enumerate(options):
+            union += self._branches(self.place(option, f"{rule}/{index}"), above)
+        if keyword == "oneOf" and len(options) > 1:
+            exactly_one = Deferred(
+                {keyword: options}, rule, "CONSTRAINT_OTHER", "fits more than one branch of `oneOf`"
+            )
+            union = [branch._replace(deferred=(*branch.deferred, exactly_one)) for branch in union]
+        return self._product(branches, union, {keyword: options}, place)
+
+    def _conditional(self, place: Place, above: frozenset[Place]) -> list[_Branch]:
+        schema, pointer = place.schema, place.pointer
+        condition = self.place(schema["if"], f"{pointer}/if")
+        then = self.place(schema.get("then", True), f"{pointer}/then")
+        otherwise = self.place(schema.get("else", True), f"{pointer}/else")
+        unless = Deferred(
+            {"not": schema["if"]}, f"{pointer}/if", "CONSTRAINT_OTHER", "fits `if` but not `then`"
+        )
+        yes = self._product(self._branches(condition, above), self._branches(then, above), schema, place)
+        no = [b._replace(deferred=(*b.deferred, unless)) for b in self._branches(otherwise, above)]
+        return yes + no
+
+    def _product(
+        self, left: list[_Branch], right: list[_Branch], fragment: Any, place: Place
+    ) -> list[_Branch]:
+        if len(left) * len(right) <= MAX_ALTERNATIVES:
+            return [a.joined(b) for a in left for b in right]
+        late = Deferred(fragment, place.pointer, "CONSTRAINT_OTHER", "fits none of its alternatives")
+        return [branch._replace(deferred=(*branch.deferred, late)) for branch in left]
+
+    def _left_for_the_end(self, schema: dict[str, Any], pointer: str) -> Iterable[Deferred]:
+        for keyword, (code, message) in _AT_THE_END.items():
+            if keyword in schema:
+                fragment = {keyword: schema[keyword]}
+                if keyword == "contains":
+                    fragment |= {k: schema[k] for k in ("minContains", "maxContains") if k in schema}
+                elif keyword.startswith("unevaluated"):
+                    fragment = schema
+                yield Deferred(fragment, f"{pointer}/{keyword}", code, message)
+
+    def _resolve(self, reference: str) -> Place:
+        """The place of a local reference; the registry refused every other kind when it was loaded."""
+        node, pointer = self.root, ""
+        for step in unquote(reference.removeprefix("#")).split("/")[1:]:
+            step = step.replace("~1", "/").replace("~0", "~")
+            node = node[int(step)] if isinstance(node, list) else node[step]
+            pointer += f"/{pointer_step(step)}"
+        return self.place(node, pointer)
+
+    # conjunctions
+
+    def _merge(self, branch: _Branch, *, top: bool) -> Spec | None:
+        """One Spec of all the branch's places; None if they contradict each other visibly."""
+        draft: dict[str, Any] = {"deferred": branch.deferred, "closed": top and self._closed, "required": {}}
+        for place in branch.places:
+            _KindReader(draft).read(place)
+            _add_numbers(draft, place)
+            _add_strings(draft, place)
+            self._add_objects(draft, place)
+            self._add_arrays(draft, place)
+        kinds = draft.get("kinds", ANY_KIND)
+        enums = [(p, k) for p in branch.places for k in ("enum", "const") if k in p.schema]
+        if enums:
+            place, keyword = enums[0]
+            values = place.schema["enum"] if keyword == "enum" else [place.schema["const"]]
+            values = [v for v in values if kind_of(v) & kinds and self._fits(v, branch)]
+            draft |= {"enum": tuple(values), "enum_rule": f"{place.pointer}/{keyword}"}
+            kinds &= _kinds_of_all(values)
+        if kinds & NUMBER and draft.get("span", Range()).empty(kinds & NUMBER):
+            kinds &= ~NUMBER
+        if draft.get("max_length") is not None and draft["max_length"] < draft.get("min_length", 0):
+            kinds &= ~STRING
+        if not kinds:
+            return None
+        draft["kinds"] = kinds
+        return Spec(**draft)
+
+    def _fits(self, value: Any, branch: _Branch) -> bool:
+        return all(self.checker.valid(value, place.schema) for place in branch.places) and all(
+            self.checker.valid(value, deferred.fragment) for deferred in branch.deferred
+        )
+
+    def _add_objects(self, draft: dict[str, Any], place: Place) -> None:
+        schema, pointer = place.schema, place.pointer
+        properties = {
+            name: self.place(sub, f"{pointer}/properties/{pointer_step(name)}")
+            for name, sub in schema.get("properties", {}).items()
+        }
+        patterns = tuple(
+            (wanted, self.place(sub, f"{pointer}/patternProperties/{pointer_step(wanted)}"))
+            for wanted, sub in schema.get("patternProperties", {}).items()
+        )
+        additional = None
+        if "additionalProperties" in schema:
+            additional = self.place(schema["additionalProperties"], f"{pointer}/additionalProperties")
+        unevaluated = schema.get("unevaluatedProperties", False) is not False
+        if properties or patterns or additional is not None or unevaluated:
+            part = ObjectPart(properties, patterns, additional, unevaluated, pointer)
+            draft["objects"] = (*draft.get("objects", ()), part)
+        for name in schema.get("required", ()):
+            draft["required"].setdefault(name, f"{pointer}/required")
+        if "propertyNames" in schema:
+            names = self.place(schema["propertyNames"], f"{pointer}/propertyNames")
+            draft["member_names"] = (*draft.get("member_names", ()), names)
+        _raise_bound(draft, place, "minProperties", "min_members")
+        _lower_bound(draft, place, "maxProperties", "max_members")
+
+    def _add_arrays(self, draft: dict[str, Any], place: Place) -> None:
+        schema, pointer = place.schema, place.pointer
+        prefix = tuple(
+            self.place(sub, f"{pointer}/prefixItems/{index}")
+            for index, sub in enumerate(schema.get("prefixItems", ()))
+        )
+        items = self.place(schema["items"], f"{pointer}/items") if "items" in schema else None
+        if prefix or items is not None:
+            draft["arrays"] = (*draft.get("arrays", ()), ArrayPart(prefix, items, pointer))
+        _raise_bound(draft, place, "minItems", "min_items")
+        _lower_bound(draft, place, "maxItems", "max_items")
+        if schema.get("uniqueItems"):
+            draft["unique_rule"] = f"{pointer}/uniqueItems"
+
+
+class _KindReader:
+    """`type`, and the `not: {type}` that says the same the other way round."""
+
+    def __init__(self, draft: dict[str, Any]) -> None:
+        self._draft = draft
+
+    def read(self, place: Place) -> None:
+        schema = place.schema
+        if "type" in schema:
+            self._narrow(_kinds(schema["type"]), f"{place.pointer}/type")
+        negated = schema.get("not")
+        if isinstance(negated, dict) and set(negated) == {"type"}:
+            self._narrow(ANY_KIND & ~_kinds(negated["type"]), f"{place.pointer}/not")
+
+    def _narrow(self, kinds: int, rule: str) -> None:
+        self._draft["kinds"] = self._draft.get("kinds", ANY_KIND) & kinds
+        self._draft.setdefault("kinds_rule", rule)
+
+
+def _kinds(types: str | list[str]) -> int:
+    kinds = 0
+    for name in [types] if isinstance(types, str) else types:
+        kinds |= _KINDS[name]
+    return kinds
+
+
+def kind_of(value: Any) -> int:
+    """The kinds of literal that write `value`: a whole number can be written as either."""
+    if value is None:
+        return NULL
+    if isinstance(value, bool):
+        return BOOLEAN
+    if isinstance(value, int | float):
+        return NUMBER if value == int(value) else DECIMAL
+    if isinstance(value, str):
+        return STRING
+    return ARRAY if isinstance(value, list) else OBJECT
+
+
+def _kinds_of_all(values: Iterable[Any]) -> int:
+    kinds = 0
+    for value in values:
+        kinds |= kind_of(value)
+    return kinds
+
+
+def _add_numbers(draft: dict[str, Any], place: Place) -> None:
+    schema, pointer = place.schema, place.pointer
+    span: Range = draft.get("span", Range())
+    low, low_open, high, high_open = span.low, span.low_open, span.high, span.high_open
+    for keyword, is_open in (("minimum", False), ("exclusiveMinimum", True)):
+        if keyword in schema:
+            bound = exact(schema[keyword])
+            if low is None or bound > low or (bound == low and is_open):
+                low, low_open = bound, is_open
+                draft["low_rule"] = f"{pointer}/{keyword}"
+    for keyword, is_open in (("maximum", False), ("exclusiveMaximum", True)):
+        if keyword in schema:
+            bound = exact(schema[keyword])
+            if high is None or bound < high or (bound == high and is_open):
+                high, high_open = bound, is_open
+                draft["high_rule"] = f"{pointer}/{keyword}"
+    step = span.step
+    if "multipleOf" in schema:
+        step = common_step(step, exact(schema["multipleOf"]))
+        draft["step_rule"] = f"{pointer}/multipleOf"
+    draft["span"] = Range(low, high, low_open, high_open, step or Fraction(0))
+
+
+def _add_strings(draft: dict[str, Any], place: Place) -> None:
+    schema, pointer = place.schema, place.pointer
+    _raise_bound(draft, place, "minLength", "min_length")
+    _lower_bound(draft, place, "maxLength", "max_length")
+    found = list(draft.get("patterns", ()))
+    if "pattern" in schema:
+        source = schema["pattern"]
+        found.append(StringPattern(source, f"{pointer}/pattern", "", pattern.linear(source)))
+    if schema.get("format") in FORMATS:
+        source = FORMATS[schema["format"]]
+        found.append(StringPattern(source, f"{pointer}/format", schema["format"], True))
+    draft["patterns"] = tuple(found)
+
+
+def _raise_bound(draft: dict[str, Any], place: Place, keyword: str, name: str) -> None:
+    if keyword in place.schema and place.schema[keyword] > draft.get(name, 0):
+        draft |= {name: int(place.schema[keyword]), f"{name}_rule": f"{place.pointer}/{keyword}"}
+
+
+def _lower_bound(draft: dict[str, Any], place: Place, keyword: str, name: str) -> None:
+    limit = draft.get(name)
+    if keyword in place.schema and (limit is None or place.schema[keyword] < limit):
+        draft |= {name: int(place.schema[keyword]), f"{name}_rule": f"{place.pointer}/{keyword}"}

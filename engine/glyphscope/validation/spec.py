@@ -1,0 +1,191 @@
+"""One branch of a schema place, ready to be checked while its value is being written.
+
+A `Spec` is a conjunction: everything that `$ref`, `allOf` and the neighbours of one `anyOf` branch demand of one
+value, merged. A place with alternatives has several; a value is impossible when no Spec of its place is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from glyphscope.events import Code
+from glyphscope.grammar import pattern
+from glyphscope.grammar.pattern import StringLanguage
+from glyphscope.notation.scalars import ANY_KIND
+from glyphscope.validation.numbers import EVERY_NUMBER, Range
+
+
+class Place:
+    """A schema with its JSON Pointer. Places are interned: the same place is the same object."""
+
+    __slots__ = ("pointer", "schema")
+
+    def __init__(self, schema: Any, pointer: str) -> None:
+        self.schema = schema
+        self.pointer = pointer
+
+
+class Deferred(NamedTuple):
+    """A keyword that is only judged when the value is complete, by jsonschema on this fragment."""
+
+    fragment: Any
+    rule: str
+    code: Code
+    message: str
+
+
+class StringPattern(NamedTuple):
+    """A `pattern` or a `format` (whose name is `name`); `linear` tells whether it is judged while it streams."""
+
+    source: str
+    rule: str
+    name: str
+    linear: bool
+
+
+@dataclass(frozen=True)
+class ObjectPart:
+    """What one schema object says of an object's members. `additional` None: it says nothing."""
+
+    properties: dict[str, Place]
+    patterns: tuple[tuple[str, Place], ...]
+    additional: Place | None
+    unevaluated: bool
+    pointer: str
+
+
+@dataclass(frozen=True)
+class ArrayPart:
+    prefix: tuple[Place, ...]
+    items: Place | None
+    pointer: str
+
+
+@dataclass(frozen=True, eq=False)
+class Spec:
+    """See the module. `*_rule` are JSON Pointers of the keywords that set the bounds."""
+
+    kinds: int = ANY_KIND
+    kinds_rule: str = ""
+    enum: tuple[Any, ...] | None = None
+    enum_rule: str = ""
+    span: Range = EVERY_NUMBER
+    low_rule: str = ""
+    high_rule: str = ""
+    step_rule: str = ""
+    min_length: int = 0
+    max_length: int | None = None
+    min_length_rule: str = ""
+    max_length_rule: str = ""
+    patterns: tuple[StringPattern, ...] = ()
+    objects: tuple[ObjectPart, ...] = ()
+    required: dict[str, str] = field(default_factory=dict)
+    min_members: int = 0
+    max_members: int | None = None
+    min_members_rule: str = ""
+    max_members_rule: str = ""
+    member_names: tuple[Place, ...] = ()
+    arrays: tuple[ArrayPart, ...] = ()
+    min_items: int = 0
+    max_items: int | None = None
+    min_items_rule: str = ""
+    max_items_rule: str = ""
+    unique_rule: str = ""
+    deferred: tuple[Deferred, ...] = ()
+    closed: bool = False  # the registry refuses top-level arguments that nothing names
+    _members: dict[str, tuple[Place, ...] | None] = field(default_factory=dict)
+
+    # strings
+
+    @cached_property
+    def language(self) -> StringLanguage | None:
+        """What a streaming matcher must hold; None when counting characters is enough."""
+        sources = tuple(p.source for p in self.patterns if p.linear)
+        return StringLanguage(sources, self.min_length, self.max_length) if sources else None
+
+    @cached_property
+    def strings(self) -> tuple[str, ...] | None:
+        """The strings of the enumeration, or None without one."""
+        return None if self.enum is None else tuple(v for v in self.enum if isinstance(v, str))
+
+    @cached_property
+    def free_string(self) -> bool:
+        """Whether every string will do."""
+        return (
+            self.enum is None and not self.patterns and self.max_length is None
+            and not self.min_length and not self.deferred
+        )  # fmt: skip
+
+    @cached_property
+    def free_number(self) -> bool:
+        return self.enum is None and self.span.unbounded
+
+    # objects
+
+    def member(self, key: str) -> tuple[Place, ...] | None:
+        """The places that the value under `key` must satisfy, or None if there may be no such member."""
+        if key not in self._members:
+            if len(self._members) > 10_000:  # keys come from a model: a cache of them has to end
+                self._members.clear()
+            self._members[key] = self._find_member(key)
+        return self._members[key]
+
+    def _find_member(self, key: str) -> tuple[Place, ...] | None:
+        places: list[Place] = []
+        named = open_to_all = False
+        for part in self.objects:
+            mine = [part.properties[key]] if key in part.properties else []
+            mine += [place for wanted, place in part.patterns if pattern.found(wanted, key)]
+            if mine:
+                named = True
+            elif part.additional is not None:
+                mine = [part.additional]
+                open_to_all = True
+            open_to_all = open_to_all or part.unevaluated
+            places += mine
+        if any(place.schema is False for place in places):
+            return None
+        if self.closed and not named and not open_to_all:
+            return None
+        return tuple(places)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The member names that the schema knows and allows."""
+        known = dict.fromkeys(name for part in self.objects for name in part.properties)
+        known.update(dict.fromkeys(self.required))
+        return tuple(name for name in known if self.member(name) is not None)
+
+    @cached_property
+    def open_names(self) -> bool:
+        """Whether members may have names that nothing names."""
+        if any(part.additional is not None and part.additional.schema is False for part in self.objects):
+            return False
+        if not self.closed:
+            return True
+        return any(part.additional is not None or part.unevaluated for part in self.objects)
+
+    @cached_property
+    def name_patterns(self) -> tuple[str, ...]:
+        return tuple(
+            wanted for part in self.objects for wanted, place in part.patterns if place.schema is not False
+        )
+
+    # arrays
+
+    def item(self, index: int) -> tuple[Place, ...] | None:
+        """The places that item `index` must satisfy, or None if there may be no such item."""
+        if self.max_items is not None and index >= self.max_items:
+            return None
+        places = []
+        for part in self.arrays:
+            if index < len(part.prefix):
+                places.append(part.prefix[index])
+            elif part.items is not None:
+                places.append(part.items)
+        return None if any(place.schema is False for place in places) else tuple(places)
+
+
+ANYTHING = Spec()

@@ -1,0 +1,111 @@
+"""One string being written, against everything a Spec says of strings."""
+
+from __future__ import annotations
+
+from glyphscope.grammar import pattern
+from glyphscope.grammar.pattern import StringLanguage
+from glyphscope.notation.scalars import is_bare
+from glyphscope.validation.reasons import Reason, length_in_words, values_in_words
+from glyphscope.validation.spec import Spec, StringPattern
+
+
+class StringCheck:
+    """Told the decoded characters as they come; says how many of them were possible."""
+
+    __slots__ = ("_left", "_matcher", "count", "dead", "spec", "text")
+
+    def __init__(self, spec: Spec, *, bare: bool = False) -> None:
+        self.spec = spec
+        self.count = 0  # characters so far; with an enumeration, those that some value begins with
+        self.text: list[str] = []
+        self.dead = False
+        self._left = spec.strings
+        if bare and self._left is not None:
+            self._left = tuple(value for value in self._left if is_bare(value))
+        self._matcher = pattern.start(spec.language) if spec.language and self._left is None else None
+
+    def feed(self, text: str) -> int:
+        """How many characters of `text` were possible: all of them, or the place of the one that was not."""
+        self.text.append(text)
+        taken = self._feed_enum(text) if self._left is not None else self._feed_any(text)
+        self.dead = taken < len(text)
+        return taken
+
+    def _feed_any(self, text: str) -> int:
+        before = self.count
+        self.count += len(text)
+        taken = len(text)
+        limit = self.spec.max_length
+        if limit is not None and self.count > limit:
+            taken = max(0, limit - before)
+        if self._matcher is not None:
+            taken = min(taken, self._matcher.feed(text))
+        return taken
+
+    def _feed_enum(self, text: str) -> int:
+        assert self._left is not None
+        for index, char in enumerate(text):
+            at = self.count
+            left = tuple(value for value in self._left if value[at : at + 1] == char)
+            if not left:
+                return index
+            self._left = left
+            self.count += 1
+        return len(text)
+
+    def can_grow(self) -> bool:
+        """Whether one more character is possible."""
+        if self._left is not None:
+            return any(len(value) > self.count for value in self._left)
+        if self.spec.max_length is not None and self.count >= self.spec.max_length:
+            return False
+        return self._matcher is None or self._matcher.can_grow()
+
+    def ended(self) -> Reason | None:
+        """Why the string may not end here, or None if it may."""
+        if self.dead:
+            return self.why()
+        if self._left is not None:
+            return None if any(len(value) == self.count for value in self._left) else self.why()
+        if self.count < self.spec.min_length:
+            return self._length(f"has {self.count} characters, which are too few", self.spec.min_length_rule)
+        if self._matcher is not None and not self._matcher.matches():
+            return self.why(complete=True)
+        for wanted in self.spec.patterns:
+            if not wanted.linear and not pattern.found(wanted.source, "".join(self.text)):
+                return _pattern_reason(wanted, late=True)
+        return None
+
+    def why(self, *, complete: bool = False) -> Reason:
+        """The reason why the string became impossible with its last piece (or at its end, if `complete`)."""
+        spec = self.spec
+        if spec.strings is not None:
+            left = self._left if self._left else spec.strings
+            return Reason(
+                "CONSTRAINT_ENUM", "is not one of the allowed values", spec.enum_rule, values_in_words(left)
+            )
+        if not complete and spec.max_length is not None and self.count > spec.max_length:
+            return self._length(f"is longer than {spec.max_length} characters", spec.max_length_rule)
+        text = "".join(self.text)
+        for wanted in spec.patterns:
+            matcher = pattern.start(StringLanguage((wanted.source,))) if wanted.linear else None
+            if matcher and (matcher.feed(text) < len(text) or (complete and not matcher.matches())):
+                return _pattern_reason(wanted)
+        if spec.patterns:
+            return _pattern_reason(spec.patterns[0])
+        return self._length("cannot grow any more", spec.max_length_rule)
+
+    def _length(self, message: str, rule: str) -> Reason:
+        return Reason(
+            "CONSTRAINT_LEN", message, rule, length_in_words(self.spec.min_length, self.spec.max_length)
+        )
+
+
+def _pattern_reason(wanted: StringPattern, *, late: bool = False) -> Reason:
+    if wanted.name:
+        message = f"is no {wanted.name}"
+        return Reason("CONSTRAINT_FORMAT", message, wanted.rule, f"text in the format {wanted.name}")
+    message = f"does not match the pattern {wanted.source}"
+    if late:
+        message += " (judged at the value's end: the pattern looks around)"
+    return Reason("CONSTRAINT_PATTERN", message, wanted.rule, f"text that matches {wanted.source}")

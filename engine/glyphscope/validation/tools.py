@@ -1,0 +1,118 @@
+"""The tools of a registry, ready for judging; their schemas are looked at when a call needs them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from functools import cached_property
+from typing import Any
+
+from glyphscope.errors import NotationError
+from glyphscope.events import Code, Shape
+from glyphscope.notation.scalars import STRING
+from glyphscope.notation.shapes import shape_keys
+from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.validation.reasons import Reason, pointer_step
+from glyphscope.validation.schema import SchemaSet
+from glyphscope.validation.spec import Spec
+
+_CODES: dict[str, Code] = {
+    "type": "TYPE_MISMATCH", "enum": "CONSTRAINT_ENUM", "const": "CONSTRAINT_ENUM", "minimum": "CONSTRAINT_MIN",
+    "exclusiveMinimum": "CONSTRAINT_MIN", "maximum": "CONSTRAINT_MAX", "exclusiveMaximum": "CONSTRAINT_MAX",
+    "multipleOf": "CONSTRAINT_MULTIPLE", "minLength": "CONSTRAINT_LEN", "maxLength": "CONSTRAINT_LEN",
+    "pattern": "CONSTRAINT_PATTERN", "format": "CONSTRAINT_FORMAT", "required": "MISSING_REQUIRED",
+    "dependentRequired": "MISSING_REQUIRED", "additionalProperties": "UNKNOWN_ARGUMENT",
+    "unevaluatedProperties": "UNKNOWN_ARGUMENT", "minItems": "CONSTRAINT_ITEMS", "maxItems": "CONSTRAINT_ITEMS",
+    "uniqueItems": "CONSTRAINT_ITEMS", "contains": "CONSTRAINT_ITEMS", "unevaluatedItems": "CONSTRAINT_ITEMS",
+}  # fmt: skip
+
+
+class CallableTool:
+    """One tool with its Specs."""
+
+    def __init__(self, tool: Tool, *, closed: bool) -> None:
+        self.tool = tool
+        self.name = tool.name
+        self._closed = closed
+
+    @cached_property
+    def schemas(self) -> SchemaSet:
+        return SchemaSet(self.tool.parameters, closed=self._closed)
+
+    @property
+    def specs(self) -> tuple[Spec, ...]:
+        return self.schemas.specs((self.schemas.top,))
+
+    def fault(self, arguments: dict[str, Any]) -> tuple[Reason, str] | None:
+        """Why complete arguments, which need not be all, do not fit this tool: the reason and its argument's name."""
+        for name, value in arguments.items():
+            for spec in self.specs:
+                places = spec.member(name)
+                if places is not None and all(self.schemas.checker.valid(value, p.schema) for p in places):
+                    break
+            else:
+                return self._fault_of(name, value), name
+        return None
+
+    def _fault_of(self, name: str, value: Any) -> Reason:
+        for spec in self.specs:
+            for place in spec.member(name) or ():
+                error = self.schemas.checker.first_error(value, place.schema)
+                if error is not None:
+                    rule = "".join(f"/{pointer_step(str(step))}" for step in error.absolute_schema_path)
+                    return Reason(code_of(error), _predicate(error), f"{place.pointer}{rule}")
+        return Reason("UNKNOWN_ARGUMENT", f"'{name}' is no argument of {self.name}")
+
+    def final_word(self, arguments: dict[str, Any]) -> tuple[Reason, str] | None:
+        """jsonschema's verdict on the whole arguments: the reason and a JSON Pointer into them."""
+        error = self.schemas.checker.first_error(arguments)
+        if error is None:
+            return None
+        path = "".join(f"/{pointer_step(str(step))}" for step in error.absolute_path)
+        rule = "".join(f"/{pointer_step(str(step))}" for step in error.absolute_schema_path)
+        return Reason(code_of(error), _predicate(error), rule), path
+
+
+def code_of(error: Any) -> Code:
+    """Our code for a jsonschema error."""
+    return _CODES.get(str(error.validator), "CONSTRAINT_OTHER")
+
+
+def _predicate(error: Any) -> str:
+    return f"is refused: {error.message[:200]}"
+
+
+class Tools:
+    """What a call may name: the allowed tools, and all others only to tell them apart from inventions."""
+
+    def __init__(self, registry: ToolRegistry, shape: Shape) -> None:
+        keys = shape_keys(shape)
+        closed = registry.unknown_arguments == "refuse"
+        self.allowed = {tool.name: CallableTool(tool, closed=closed) for tool in registry.allowed}
+        self.known = frozenset(tool.name for tool in registry)
+        self.name_spec = Spec(kinds=STRING, enum=tuple(self.allowed))
+        if keys.args_key is None:
+            for tool in registry.allowed:
+                if keys.name_key in tool.parameters.get("properties", {}):
+                    raise NotationError(
+                        f"The tool has an argument named '{keys.name_key}', and in this shape that is the tool's name.",
+                        where=tool.name,
+                        hint="Use the tool-args or name-arguments shape, or rename the argument.",
+                    )
+
+
+_CACHE: OrderedDict[tuple[str, Shape], Tools] = OrderedDict()
+_CACHED = 16
+
+
+def tools_of(registry: ToolRegistry, shape: Shape) -> Tools:
+    """The tools of a registry in a shape; equal registries share one object, with what it has looked at.
+
+    Raises NotationError if a tool does not fit the shape.
+    """
+    key = (registry.digest, shape)
+    tools = _CACHE.get(key)
+    if tools is None:
+        tools = _CACHE[key] = Tools(registry, shape)
+        while len(_CACHE) > _CACHED:
+            _CACHE.popitem(last=False)
+    return tools
