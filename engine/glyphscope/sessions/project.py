@@ -21,10 +21,14 @@ _MIGRATIONS: Migrations = {}
 
 
 class Project(msgspec.Struct, frozen=True, kw_only=True):
-    """What a project keeps: the request that its next run would be, and the user's notes."""
+    """What a project keeps: the request that its next run would be, the user's notes, and what is half typed.
+
+    `drafts` are schema texts by tool that are not valid yet: the registry of the request has the last valid ones.
+    """
 
     request: RunRequest
     notes: str = ""
+    drafts: dict[str, str] = {}
 
 
 class StoredProject(NamedTuple):
