@@ -1,0 +1,64 @@
+"""Two families: one for words, one for what a model reads and writes. Nothing is bundled; sizes follow the system."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
+
+UI_FAMILIES = (
+    "Inter",
+    "Inter Variable",
+    "Noto Sans",
+    "Segoe UI",
+    "SF Pro Text",
+    "Cantarell",
+    "DejaVu Sans Condensed",
+    "DejaVu Sans",
+)
+MONO_FAMILIES = (
+    "JetBrains Mono",
+    "Cascadia Mono",
+    "SF Mono",
+    "Noto Sans Mono",
+    "DejaVu Sans Mono",
+    "monospace",
+)
+MIN_POINTS = 6.0
+
+
+def ui_families() -> list[str]:
+    """The families that are here, the preferred first; naming one that is missing makes Qt search for long."""
+    return _present(UI_FAMILIES) or [QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).family()]
+
+
+def mono_families() -> list[str]:
+    return _present(MONO_FAMILIES) or [QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()]
+
+
+def ui_font(delta: float = 0) -> QFont:
+    """The font for words, `delta` points larger than the window's."""
+    return _font(ui_families(), delta)
+
+
+def mono_font(delta: float = 0) -> QFont:
+    """The font for text of a model, `delta` points larger than the window's."""
+    font = _font(mono_families(), delta)
+    font.setStyleHint(QFont.StyleHint.Monospace)
+    font.setFixedPitch(True)
+    return font
+
+
+def base_points() -> float:
+    """The size in points that everything else is relative to."""
+    font = QGuiApplication.font()
+    return font.pointSizeF() if font.pointSizeF() > 0 else max(font.pixelSize(), 12) * 0.75
+
+
+def _font(families: list[str], delta: float) -> QFont:
+    font = QFont(families)
+    font.setPointSizeF(max(base_points() + delta, MIN_POINTS))
+    return font
+
+
+def _present(families: tuple[str, ...]) -> list[str]:
+    here = set(QFontDatabase.families())
+    return [family for family in families if family in here]

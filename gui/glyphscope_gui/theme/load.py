@@ -1,0 +1,101 @@
+"""A theme: roles over a few base colours, read from TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from PySide6.QtCore import QByteArray, QRectF, Qt
+from PySide6.QtGui import QColor, QIcon, QPainter, QPalette, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+
+from glyphscope.resources import names, read_text
+
+FOLDER = "themes"
+_SCALES = (1, 2, 3)
+
+
+@dataclass(frozen=True)
+class Theme:
+    """What a role looks like. `roles` maps a role to #rrggbb; a role that is not there is a KeyError, never a guess."""
+
+    name: str
+    scheme: Literal["light", "dark"]
+    roles: Mapping[str, str]
+
+    def color(self, role: str) -> QColor:
+        """The colour of a role, such as `text-muted` or `impossible-soft`."""
+        return QColor(self.roles[role])
+
+    def svg(self, icon: str, role: str) -> bytes:
+        """The drawing of an icon in the colour of a role."""
+        return read_text(f"icons/{icon}.svg").replace("currentColor", self.roles[role]).encode()
+
+    def pixmap(self, icon: str, role: str, size: int = 16, scale: float = 1) -> QPixmap:
+        """The same, drawn `size` logical pixels wide for a screen of that scale."""
+        pixmap = QPixmap(round(size * scale), round(size * scale))
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        QSvgRenderer(QByteArray(self.svg(icon, role))).render(
+            painter, QRectF(0, 0, pixmap.width(), pixmap.height())
+        )
+        painter.end()
+        pixmap.setDevicePixelRatio(scale)
+        return pixmap
+
+    def icon(self, name: str, role: str = "text", disabled: str = "text-faint") -> QIcon:
+        icon = QIcon()
+        for mode, colour in ((QIcon.Mode.Normal, role), (QIcon.Mode.Disabled, disabled)):
+            for scale in _SCALES:
+                icon.addPixmap(self.pixmap(name, colour, 16, scale), mode)
+        return icon
+
+    def palette(self) -> QPalette:
+        """What Qt draws by itself, in the theme's colours."""
+        palette = QPalette()
+        role = QPalette.ColorRole
+        for part, name in (
+            (role.Window, "window"),
+            (role.Base, "panel"),
+            (role.AlternateBase, "panel"),
+            (role.Button, "panel"),
+            (role.ToolTipBase, "panel"),
+            (role.WindowText, "text"),
+            (role.Text, "text"),
+            (role.ButtonText, "text"),
+            (role.ToolTipText, "text"),
+            (role.BrightText, "on-accent"),
+            (role.PlaceholderText, "text-faint"),
+            (role.Highlight, "accent"),
+            (role.HighlightedText, "on-accent"),
+            (role.Link, "accent"),
+            (role.LinkVisited, "accent"),
+            (role.Accent, "accent"),
+            (role.Light, "panel"),
+            (role.Midlight, "hover"),
+            (role.Mid, "border"),
+            (role.Dark, "border-strong"),
+            (role.Shadow, "border-strong"),
+        ):
+            palette.setColor(part, self.color(name))
+        for part in (role.WindowText, role.Text, role.ButtonText):
+            palette.setColor(QPalette.ColorGroup.Disabled, part, self.color("text-faint"))
+        return palette
+
+
+def theme_names() -> list[str]:
+    return [name.removesuffix(".toml") for name in names(FOLDER, ".toml")]
+
+
+@cache
+def load_theme(name: str) -> Theme:
+    """The theme of that name. Raises FileNotFoundError, and KeyError for a base colour that is not there."""
+    document: dict[str, Any] = tomllib.loads(read_text(f"{FOLDER}/{name}.toml"))
+    base = document["base"]
+    roles = {
+        role: value if value.startswith("#") else base[value] for role, value in document["roles"].items()
+    }
+    return Theme(name, document["scheme"], roles)

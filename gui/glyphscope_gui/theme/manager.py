@@ -1,0 +1,74 @@
+"""Which theme is in force: the system's scheme, or the user's choice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from PySide6.QtCore import QObject, Qt, QTemporaryDir, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+
+from glyphscope_gui.theme.fonts import base_points, ui_families
+from glyphscope_gui.theme.load import Theme, load_theme
+from glyphscope_gui.theme.style_sheet import style_sheet, write_icons
+
+Choice = Literal["system", "light", "dark"]
+
+_current: Theme | None = None
+
+
+def theme() -> Theme:
+    """The theme in force; for painting. Whoever keeps colours asks again when the style changes."""
+    return _current or load_theme("light")
+
+
+class ThemeManager(QObject):
+    """Dresses the application. `changed` carries the new Theme, after the palette and the style sheet are set."""
+
+    changed = Signal(object)
+
+    def __init__(
+        self, app: QApplication, choice: Choice = "system", font_size: int = 0, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._app = app
+        self._choice = choice
+        self._icons = QTemporaryDir()
+        app.setStyle("Fusion")
+        self._dress_font(font_size)
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
+        self._apply()
+
+    @property
+    def choice(self) -> Choice:
+        return self._choice
+
+    def choose(self, choice: Choice) -> None:
+        self._choice = choice
+        self._apply()
+
+    def _dress_font(self, size: int) -> None:
+        """The system's size, unless the user asked for another."""
+        font = self._app.font()
+        font.setPointSizeF(size or base_points())
+        font.setFamilies(ui_families())
+        self._app.setFont(font)
+
+    def _follow_system(self, _scheme: object) -> None:
+        if self._choice == "system":
+            self._apply()
+
+    def _apply(self) -> None:
+        global _current  # noqa: PLW0603 - painting code asks for the theme in force; there is one application
+        name = self._choice
+        if name == "system":
+            dark = QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
+            name = "dark" if dark else "light"
+        chosen = load_theme(name)
+        folder = Path(self._icons.path()) / name
+        write_icons(chosen, folder)
+        _current = chosen
+        self._app.setPalette(chosen.palette())
+        self._app.setStyleSheet(style_sheet(chosen, folder))
+        self.changed.emit(chosen)

@@ -1,0 +1,38 @@
+"""The one style sheet, filled with a theme's colours and the present font."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from string import Template
+
+from glyphscope.resources import read_text
+from glyphscope_gui.theme.fonts import MIN_POINTS, base_points, mono_families
+from glyphscope_gui.theme.load import Theme
+
+_ICONS = {
+    "chevron-down": ("chevron-down", "text-muted"),
+    "chevron-down-off": ("chevron-down", "text-faint"),
+    "chevron-up": ("chevron-up", "text-muted"),
+    "check": ("check", "accent"),
+    "check-on": ("check", "on-accent"),
+}
+"""Style sheets take pictures only from files: these are written out in the theme's colours."""
+
+
+def style_sheet(theme: Theme, icons: Path) -> str:
+    """The filled sheet; `icons` is the folder its pictures were written to."""
+    points = base_points()
+    values = {role.replace("-", "_"): colour for role, colour in theme.roles.items()}
+    return Template(read_text("themes/window.qss")).substitute(
+        values,
+        small=f"font-size: {max(points - 1, MIN_POINTS):g}pt;",
+        large=f"font-size: {points + 1:g}pt;",
+        mono=f"font-family: {', '.join(map(repr, mono_families()))};",
+        icons=icons.as_posix(),
+    )
+
+
+def write_icons(theme: Theme, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, (icon, role) in _ICONS.items():
+        (folder / f"{name}.svg").write_bytes(theme.svg(icon, role))

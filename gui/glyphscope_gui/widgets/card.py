@@ -1,0 +1,76 @@
+"""A card: a heading line, a rule, and what it is about."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from glyphscope_gui.theme.sizes import PAD
+
+
+def section_label(title: str, parent: QWidget | None = None) -> QLabel:
+    """A heading in small capitals; screen readers get the words as they are."""
+    label = QLabel(title.upper(), parent)
+    label.setProperty("role", "section")
+    label.setAccessibleName(title)
+    font = label.font()
+    font.setLetterSpacing(font.SpacingType.AbsoluteSpacing, 0.4)
+    label.setFont(font)
+    return label
+
+
+class Heading(QWidget):
+    """A title at the left, a hint and actions at the right; the hint is the first to give way."""
+
+    def __init__(
+        self, title: str, hint: str = "", actions: tuple[QWidget, ...] = (), parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.title = section_label(title, self)
+        self.hint = QLabel(hint, self)
+        self.hint.setProperty("role", "hint")
+        self.hint.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.hint.setMinimumWidth(0)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(10)
+        row.addWidget(self.title)
+        row.addStretch(1)
+        row.addWidget(self.hint)
+        for action in actions:
+            row.addWidget(action)
+
+    def set_title(self, title: str) -> None:
+        self.title.setText(title.upper())
+        self.title.setAccessibleName(title)
+
+
+class Card(QFrame):
+    """`body` fills the card below its heading; `padded` keeps it away from the edges."""
+
+    def __init__(
+        self,
+        title: str,
+        body: QWidget,
+        *,
+        hint: str = "",
+        actions: tuple[QWidget, ...] = (),
+        padded: bool = True,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("card")
+        self.setAccessibleName(title)
+        self.heading = Heading(title, hint, actions, self)
+        self.heading.setContentsMargins(PAD, 8, PAD, 8)
+        line = QFrame(self)
+        line.setObjectName("cardLine")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(1, 1, 1, 1)
+        layout.setSpacing(0)
+        layout.addWidget(self.heading)
+        layout.addWidget(line)
+        inside = QVBoxLayout()
+        inside.setContentsMargins(*((PAD, 10, PAD, 10) if padded else (0, 0, 0, 6)))
+        inside.addWidget(body)
+        layout.addLayout(inside, 1)

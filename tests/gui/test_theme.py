@@ -1,0 +1,73 @@
+"""Themes: every role everywhere, readable, and the style sheet knows all it names."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from PySide6.QtGui import QColor
+
+from glyphscope.resources import names, read_text
+from glyphscope_gui.theme import load_theme, theme_names
+from glyphscope_gui.theme.style_sheet import style_sheet, write_icons
+
+
+def contrast(a: QColor, b: QColor) -> float:
+    """WCAG 2.2's contrast ratio."""
+
+    def luminance(colour: QColor) -> float:
+        def linear(part: float) -> float:
+            return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+
+        r, g, b = map(linear, (colour.redF(), colour.greenF(), colour.blueF()))
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+    light, dark = sorted((luminance(a), luminance(b)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_a_theme_lacks_a_role_that_the_other_has():
+    assert theme_names() == ["dark", "light"]
+    assert load_theme("light").roles.keys() == load_theme("dark").roles.keys()
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("front", "back"),
+    [
+        ("text", "panel"),
+        ("text", "window"),
+        ("text-muted", "panel"),
+        ("text-muted", "window"),
+        ("accent", "panel"),
+        ("accent", "accent-soft"),
+        ("on-accent", "accent"),
+        ("holds", "holds-soft"),
+        ("open", "open-soft"),
+        ("impossible", "impossible-soft"),
+        ("forced", "forced-soft"),
+        ("forced", "panel"),
+        ("impossible", "panel"),
+        ("text", "impossible-soft"),
+        ("text", "selection"),
+    ],
+)
+def test_words_are_too_pale_to_read(name, front, back):
+    theme = load_theme(name)
+    assert contrast(theme.color(front), theme.color(back)) >= 4.5
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_the_style_sheet_names_a_role_or_a_picture_that_is_not_there(qapp, tmp_path, name):
+    theme = load_theme(name)
+    write_icons(theme, tmp_path)
+    sheet = style_sheet(theme, tmp_path)
+    assert "$" not in sheet
+    for picture in re.findall(r"url\(([^)]*)\)", sheet):
+        assert picture.startswith(tmp_path.as_posix())
+        assert (tmp_path / picture.rsplit("/", 1)[1]).is_file()
+
+
+def test_an_icon_has_a_colour_of_its_own_that_the_theme_cannot_change():
+    for name in names("icons", ".svg"):
+        assert "currentColor" in read_text(f"icons/{name}"), name
