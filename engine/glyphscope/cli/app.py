@@ -1,0 +1,69 @@
+"""The command line: one file for each command, joined here, and one place where errors become exit codes.
+
+Exit codes: 0 ok, 1 the answer is no, 2 bad usage or input, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from glyphscope.cli import check, gui
+from glyphscope.cli.output import print_error
+from glyphscope.errors import GlyphscopeError
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+class _Commands(TyperGroup):
+    """Errors that the user can mend end a command with their message, and Ctrl-C with nothing."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except GlyphscopeError as error:
+            print_error(error)
+            raise typer.Exit(BAD_INPUT) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+
+
+app = typer.Typer(
+    cls=_Commands,
+    invoke_without_command=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"glyphscope {version('glyphscope')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """See a tool call being born, token by token. Without a command, the window opens."""
+    if context.invoked_subcommand is None:
+        gui.gui()
+
+
+app.command()(check.check)
+app.command()(gui.gui)
+
+
+def main() -> None:
+    """The entry point of `glyphscope`."""
+    app(prog_name="glyphscope")

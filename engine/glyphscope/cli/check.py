@@ -1,0 +1,177 @@
+"""`glyphscope check`: is this text a call of an allowed tool, and if not, at which character is that certain?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, cast, get_args
+
+import msgspec
+import typer
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from glyphscope.cli.inputs import InputError, read_json_lines, read_registry, read_text
+from glyphscope.cli.options import JsonOption, NotationOption, RegistryOption, ShapeOption
+from glyphscope.cli.output import console, print_json, status_text, visible
+from glyphscope.events import Notation, Shape, Violation
+from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.validation import CallValidator, CheckReport
+
+
+def check(
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="FILE|-", help="The text to judge; - reads standard input.", show_default=False
+        ),
+    ] = None,
+    registry: RegistryOption = None,
+    notation: NotationOption = "glyph",
+    shape: ShapeOption = "flat",
+    chunk: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Characters in a token. Default: the whole text is one.", show_default=False
+        ),
+    ] = None,
+    stop: Annotated[bool, typer.Option("--stop", help="Read no further than the first violation.")] = False,
+    lines: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|-",
+            show_default=False,
+            help='Judge many: one {"text": …} a line, each optionally with its own "registry", "notation", "shape". '
+            "One JSON answer a line.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge a call, as it was written by whoever wrote it. Exit code 1 when it is not valid."""
+    if (file is None) == (lines is None):
+        raise InputError("Give either FILE (or - for standard input) or --lines FILE.")
+    if lines is not None:
+        valid = _check_lines(lines, _Registries(registry), notation, shape, chunk, stop)
+    else:
+        assert file is not None
+        text = read_text(file)
+        report = judge(text, read_registry(registry), notation, shape, chunk=chunk, stop=stop)
+        print_json(report) if as_json else _print_report(report, text)
+        valid = report.valid
+    raise typer.Exit(0 if valid else 1)
+
+
+def judge(
+    text: str,
+    registry: ToolRegistry,
+    notation: Notation,
+    shape: Shape,
+    *,
+    chunk: int | None = None,
+    stop: bool = False,
+) -> CheckReport:
+    """The answer for one text, fed in tokens of `chunk` characters.
+
+    With `stop`, the token with the first violation is the last that is read, and `stopped_at` is the number of
+    characters read by then.
+    """
+    validator = CallValidator(registry, notation, shape)
+    size = chunk or len(text) or 1
+    tokens, stopped_at = 0, None
+    for start in range(0, len(text), size):
+        events = validator.feed(text[start : start + size], tokens)
+        tokens += 1
+        if stop and any(isinstance(event, Violation) for event in events):
+            stopped_at = min(start + size, len(text))
+            break
+    else:
+        validator.finish()
+    return msgspec.structs.replace(validator.report(), tokens=tokens, stopped_at=stopped_at)
+
+
+class _Registries:
+    """Every registry that the lines name, read once."""
+
+    def __init__(self, default: Path | None) -> None:
+        self._default = default
+        self._known: dict[str, ToolRegistry] = {}
+
+    def get(self, wanted: Any) -> ToolRegistry:
+        """The registry of a path, of a document, or, for None, the command's own."""
+        key = wanted if isinstance(wanted, str) else json.dumps(wanted)
+        if key not in self._known:
+            if wanted is None or isinstance(wanted, str):
+                self._known[key] = read_registry(Path(wanted) if wanted else self._default)
+            else:
+                self._known[key] = parse_document(wanted)
+        return self._known[key]
+
+
+def _check_lines(
+    source: str, registries: _Registries, notation: Notation, shape: Shape, chunk: int | None, stop: bool
+) -> bool:
+    """Answers each line; whether all of them are valid."""
+    valid = True
+    for place, line in read_json_lines(source):
+        text = line.get("text")
+        if not isinstance(text, str):
+            raise InputError('Each line needs a "text".', where=place)
+        report = judge(
+            text,
+            registries.get(line.get("registry")),
+            cast(Notation, _one_of(line, "notation", get_args(Notation), notation, place)),
+            cast(Shape, _one_of(line, "shape", get_args(Shape), shape, place)),
+            chunk=chunk,
+            stop=stop,
+        )
+        print_json(report)
+        valid = valid and report.valid
+    return valid
+
+
+def _one_of(line: dict[str, Any], key: str, choices: tuple[str, ...], default: str, place: str) -> str:
+    value = line.get(key, default)
+    if value not in choices:
+        raise InputError(f"{key} is {value!r}; it can be {' or '.join(choices)}.", where=place)
+    return cast(str, value)
+
+
+def _print_report(report: CheckReport, text: str) -> None:
+    out = console()
+    out.print(_marked(report, text, out.width))
+    if report.fields:
+        table = Table("field", "value", "verdict", box=None, header_style="bold", pad_edge=False)
+        for field in report.fields:
+            table.add_row(field.path, Text(visible(text[field.start : field.end])), status_text(field.status))
+        out.print(table)
+    for error in report.errors:
+        line = Text(f"{error.code} at character {error.char}", style="bold red")
+        line.append(
+            f" {error.path}: {error.message}" if error.path else f": {error.message}", style="default"
+        )
+        out.print(line)
+        if error.viable:
+            out.print(Text(f"  still possible: {error.viable}"))
+    verdict = f"✓ a valid call of {report.tool}" if report.valid else "✗ not a valid call"
+    out.print(Text(verdict, style="bold green" if report.valid else "bold red"))
+
+
+def _marked(report: CheckReport, text: str, width: int) -> Text:
+    """One line of the text around the first deciding character, which is marked by colour and by a caret below it."""
+    deciding = min((error.char for error in report.errors), default=None)
+    room = width - 2  # an ellipsis at each end
+    start = max(0, (deciding or 0) - (room // 2 if len(text) > room else len(text)))
+    end = min(len(text), start + room)
+    before = ("…" if start else "") + visible(text[start : deciding or start])
+    after = visible(text[deciding or start : end]) + ("…" if end < len(text) else "")
+    if deciding is None:
+        return Text(before + after)
+    return Text.assemble(
+        before,
+        (after[:1] or "∎", "reverse bold red"),
+        after[1:],
+        "\n",
+        " " * cell_len(before),
+        ("▲", "bold red"),
+    )

@@ -1,0 +1,65 @@
+"""What the commands read: files, standard input, registries. Whatever is wrong with them is named."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.registry import ToolRegistry, default_registry, load_registry
+
+STDIN = "-"
+
+
+class InputError(GlyphscopeError):
+    """An input that a command cannot use."""
+
+
+def read_text(source: str) -> str:
+    """The text of a file, or of standard input for `-`, as it is: no line end is changed."""
+    where = "standard input" if source == STDIN else source
+    data = sys.stdin.buffer.read() if source == STDIN else _read_bytes(Path(source))
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"This is not UTF-8 text: byte 0x{data[error.start]:02x} at {error.start}.",
+            where=where,
+            hint="Give a text file in UTF-8.",
+        ) from None
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InputError("There is no such file.", where=str(path), hint="Check the path.") from None
+    except IsADirectoryError:
+        raise InputError("This is a folder, not a file.", where=str(path)) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"The file cannot be read: {error}.", where=str(path)) from None
+
+
+def read_json_lines(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a JSON Lines file, each with its place (`calls.jsonl, line 3`); blank lines are passed over."""
+    where = "standard input" if source == STDIN else source
+    for number, line in enumerate(read_text(source).split("\n"), start=1):
+        if not line.strip():
+            continue
+        place = f"{where}, line {number}"
+        try:
+            value = msgspec.json.decode(line)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise InputError(f"This is not JSON: {error}.", where=place) from None
+        if not isinstance(value, dict):
+            raise InputError("Each line is one JSON object.", where=place)
+        yield place, value
+
+
+def read_registry(path: Path | None) -> ToolRegistry:
+    """The registry of that file, or the bundled one."""
+    return default_registry() if path is None else load_registry(path)

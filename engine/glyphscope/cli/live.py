@@ -1,0 +1,114 @@
+"""A run as people read it in a terminal: the stream with its verdicts, while it grows and when it has ended."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from glyphscope.calling import FieldState, RunState
+from glyphscope.cli.output import STATUS_MARKS, status_text, visible
+from glyphscope.notation import write_call
+
+
+class RunView:
+    """What is shown of a `RunState`; rich asks for it again at every refresh."""
+
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+
+    def __rich__(self) -> RenderableType:
+        state = self._state
+        parts: list[RenderableType] = [_stream(state)]
+        if state.fields:
+            parts.append(_fields(state))
+        parts += _ending(state) if state.outcome != "running" else [_progress(state)]
+        return Group(*parts)
+
+
+def _stream(state: RunState) -> Text:
+    """The text so far: fields in their verdict's colour with its mark behind them, forced characters in italics."""
+    text = state.text
+    stream = Text(visible(text))
+    for token in state.tokens:
+        if token.step.forced:
+            stream.stylize("italic dim", token.start, token.end)
+    fields = _leaves(state)
+    for field in fields:
+        stream.stylize(f"underline {STATUS_MARKS[field.status][1]}", field.start or 0, field.end)
+    marks = {field.end: STATUS_MARKS[field.status] for field in fields}
+    if state.violations:
+        char = state.violations[0].char
+        stream.stylize("reverse bold red", char, char + 1)
+        marks[min(char + 1, len(text))] = ("⏹" if state.aborted else "✗", "bold red")
+    return _with_marks(stream, marks)
+
+
+def _with_marks(stream: Text, marks: dict[int, tuple[str, str]]) -> Text:
+    """The text with each mark written after the characters before its place."""
+    places = sorted(place for place in marks if place <= len(stream))
+    result = Text()
+    for piece, place in zip(stream.divide(places), [*places, None]):
+        result.append_text(piece)
+        if place is not None:
+            mark, colour = marks[place]
+            result.append(mark, style=colour)
+    return result
+
+
+def _leaves(state: RunState) -> list[FieldState]:
+    """The fields that hold no other field: a whole object's colour would hide those of its parts."""
+    paths = list(state.fields)
+    return [
+        field
+        for path, field in state.fields.items()
+        if not any(other.startswith(path + "/") for other in paths)
+    ]
+
+
+def _fields(state: RunState) -> Table:
+    text = state.text
+    table = Table("field", "value", "verdict", box=None, header_style="bold", pad_edge=False)
+    for field in _leaves(state):
+        table.add_row(
+            field.path, Text(visible(text[field.start or 0 : field.end])), status_text(field.status)
+        )
+    return table
+
+
+def _progress(state: RunState) -> Text:
+    if state.tokens:
+        return Text(f"… {len(state.tokens)} tokens", style="dim")
+    if state.evaluated is not None:
+        return Text(f"… prompt {state.evaluated.done} of {state.evaluated.total} tokens", style="dim")
+    return Text("… loading", style="dim")
+
+
+def _ending(state: RunState) -> list[RenderableType]:
+    """Why the run ended, what came of it, and what it cost."""
+    lines: list[RenderableType] = []
+    if (failed := state.failed) is not None:
+        lines.append(Text(f"✗ {failed.code}: {failed.message}", style="bold red"))
+        lines += [Text(f"  {part}") for part in (failed.hint, failed.detail) if part]
+        return lines
+    for violation in state.violations[:1] if state.aborted else state.violations:
+        what = "⏹ stopped" if state.aborted else "✗ violation"
+        where = f"character {violation.char}, token {violation.token}"
+        lines.append(Text(f"{what} at {where}: {violation.code}: {violation.message}", style="bold red"))
+        if violation.viable:
+            lines.append(Text(f"  still possible: {violation.viable}"))
+    if (call := state.call) is not None:
+        written = write_call(call.tool, call.arguments, style="json", shape="name-arguments")
+        lines.append(Text.assemble(("✓ ", "bold green"), written))
+    finished = state.finished
+    assert finished is not None
+    if call is None and state.aborted is None:
+        lines.append(Text(f"✗ no valid call ({finished.reason})", style="bold red"))
+    lines.append(
+        Text(
+            f"{finished.tokens} tokens ({finished.forced} forced), prompt {finished.prompt_ms:.0f} ms, "
+            f"first token after {finished.first_token_ms:.0f} ms, all {finished.total_ms:.0f} ms",
+            style="dim",
+        )
+    )
+    return lines

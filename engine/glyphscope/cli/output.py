@@ -1,0 +1,74 @@
+"""What the commands print: answers on stdout, everything about the answers on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import Status
+
+STATUS_MARKS: dict[Status, tuple[str, str]] = {
+    "open": ("…", "yellow"),
+    "holds": ("✓", "green"),
+    "impossible": ("✗", "bold red"),
+}
+"""Each verdict's mark and colour: never a colour alone."""
+
+
+def console() -> Console:
+    """The console for answers that people read. Made anew each time: tests and pipes change stdout."""
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def diagnostics() -> Console:
+    """The console for progress, warnings and errors."""
+    return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
+
+
+def print_json(value: Any) -> None:
+    """One line of JSON on stdout, in UTF-8 whatever the locale is, and at once: somebody may be reading along."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(to_json(value) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def to_json(value: Any) -> bytes:
+    """The JSON of a struct or of plain data, without a line end."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can escape and UTF-8 cannot hold
+        return json.dumps(msgspec.to_builtins(value)).encode("ascii")
+
+
+def print_error(error: GlyphscopeError) -> None:
+    """Message, place and what to do about it, on stderr; never a traceback."""
+    line = Text("error: ", style="bold red")
+    line.append(str(error.message), style="default")
+    out = diagnostics()
+    out.print(line)
+    if error.where:
+        out.print(Text(f"  in: {error.where}"))
+    for problem in getattr(error, "problems", ())[:20]:
+        out.print(Text(f"  {problem.pointer or '(whole document)'}: {problem.message}"))
+    if error.hint:
+        out.print(Text(f"  do: {error.hint}"))
+
+
+def status_text(status: Status) -> Text:
+    """A verdict with its mark and its colour."""
+    mark, colour = STATUS_MARKS[status]
+    return Text(f"{mark} {status}", style=colour)
+
+
+def visible(text: str) -> str:
+    """The text with control characters shown as what they are, one character for each."""
+    return text.translate(_VISIBLE)
+
+
+_VISIBLE = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}

@@ -1,0 +1,157 @@
+"""What `glyphscope doctor` looks at. Each probe answers, and none of them imports Qt or llama.cpp into this process."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+
+PYTHONS = ((3, 11), (3, 14))
+"""The first version that is supported, and the first that is not."""
+
+ENGINE = (
+    "glyph-py",
+    "jinja2",
+    "jsonschema",
+    "llguidance",
+    "msgspec",
+    "numpy",
+    "platformdirs",
+    "regex",
+    "rich",
+    "typer",
+)
+LOCAL = ("llama-cpp-python",)
+WINDOW = ("PySide6-Essentials", "pyqtgraph")
+
+DEBIAN = {
+    "libEGL.so.1": "libegl1",
+    "libGL.so.1": "libgl1",
+    "libX11-xcb.so.1": "libx11-xcb1",
+    "libdbus-1.so.3": "libdbus-1-3",
+    "libfontconfig.so.1": "libfontconfig1",
+    "libfreetype.so.6": "libfreetype6",
+    "libglib-2.0.so.0": "libglib2.0-0",
+    "libxcb-cursor.so.0": "libxcb-cursor0",
+    "libxcb-glx.so.0": "libxcb-glx0",
+    "libxcb-icccm.so.4": "libxcb-icccm4",
+    "libxcb-image.so.0": "libxcb-image0",
+    "libxcb-keysyms.so.1": "libxcb-keysyms1",
+    "libxcb-randr.so.0": "libxcb-randr0",
+    "libxcb-render-util.so.0": "libxcb-render-util0",
+    "libxcb-render.so.0": "libxcb-render0",
+    "libxcb-shape.so.0": "libxcb-shape0",
+    "libxcb-shm.so.0": "libxcb-shm0",
+    "libxcb-sync.so.1": "libxcb-sync1",
+    "libxcb-util.so.1": "libxcb-util1",
+    "libxcb-xfixes.so.0": "libxcb-xfixes0",
+    "libxcb-xkb.so.1": "libxcb-xkb1",
+    "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
+    "libxkbcommon.so.0": "libxkbcommon0",
+}
+"""The Debian package of each system library that Qt's wheels leave to the system."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One line of the doctor's answer. `mend` is the command, or the advice, that makes it ok."""
+
+    name: str
+    ok: bool
+    detail: str
+    mend: str = ""
+
+
+def python() -> Finding:
+    """Whether this Python is one that the project is tested with."""
+    here = sys.version_info[:2]
+    low, high = (".".join(map(str, each)) for each in PYTHONS)
+    return Finding(
+        "python",
+        PYTHONS[0] <= here < PYTHONS[1],
+        f"{platform.python_version()} at {sys.executable}",
+        f"Install Python {low} or newer, older than {high}.",
+    )
+
+
+def packages() -> Iterator[Finding]:
+    """The packages of the engine, of the local model, and of the window."""
+    for group, extra in ((ENGINE, ""), (LOCAL, "[local]"), (WINDOW, "[gui]")):
+        for package in group:
+            try:
+                found = metadata.version(package)
+            except metadata.PackageNotFoundError:
+                found = ""
+            mend = "" if found else f"pip install 'glyphscope{extra}'"
+            yield Finding(package, bool(found), found or "not installed", mend)
+
+
+def qt_libraries() -> Finding:
+    """Whether the system has every library that Qt's window plugin is linked against."""
+    spec = find_spec("PySide6")
+    name = "Qt's system libraries"
+    if spec is None or spec.origin is None:
+        return Finding(name, False, "PySide6 is not installed", "pip install 'glyphscope[gui]'")
+    root = Path(spec.origin).parent
+    plugin = root / "Qt" / "plugins" / "platforms" / "libqxcb.so"
+    ldd = shutil.which("ldd")
+    if not plugin.exists() or ldd is None:
+        return Finding(name, True, "nothing to look for on this system")
+    widgets = sorted(root.glob("QtWidgets*.so"))
+    listing = subprocess.run([ldd, plugin, *widgets], capture_output=True, text=True, check=False).stdout
+    missing = sorted({line.split()[0] for line in listing.splitlines() if "not found" in line})
+    if not missing:
+        return Finding(name, True, "all found")
+    wanted = " ".join(sorted({DEBIAN.get(library, library) for library in missing}))
+    return Finding(name, False, f"missing: {' '.join(missing)}", f"apt-get install {wanted}")
+
+
+def has_display() -> bool:
+    """Whether a window has somewhere to appear: always so outside Linux, and with a Qt platform that needs none."""
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    return not sys.platform.startswith("linux") or any(os.environ.get(name) for name in names)
+
+
+def display() -> Finding:
+    """The same, as a finding."""
+    place = os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY") or "the platform's own"
+    return Finding(
+        "display",
+        has_display(),
+        place if has_display() else "none: the terminal commands work all the same",
+        "" if has_display() else "Start it in a desktop session, or with: xvfb-run glyphscope",
+    )
+
+
+def processes() -> Finding:
+    """Whether a process can be started as the model's is: by spawn."""
+    process = multiprocessing.get_context("spawn").Process(target=os.getpid)
+    try:
+        process.start()
+        process.join(timeout=30)
+        ok, detail = process.exitcode == 0, f"exit code {process.exitcode}"
+    except OSError as error:
+        ok, detail = False, str(error)
+    return Finding("model process", ok, "starts" if ok else detail, "" if ok else "Check limits: ulimit -a")
+
+
+def writable(name: str, folder: Path) -> Finding:
+    """Whether a file can be made in `folder`, or in the nearest of its parents that exists."""
+    existing = next(place for place in (folder, *folder.parents) if place.exists())
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        return Finding(
+            name, False, f"{folder}: {error.strerror}", "Set GLYPHSCOPE_HOME to a folder you can write to."
+        )
+    return Finding(name, True, str(folder))

@@ -1,0 +1,205 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.cli.app import app
+
+CALL = '{action="search" query="AI news" max_results=10}'
+LATE = '{action="calculate" expression="1" precision=999'
+
+
+def check(*arguments: str, text: str | bytes | None = None):
+    return CliRunner().invoke(app, ["check", *arguments], input=text)
+
+
+def answer(*arguments: str, text: str | bytes | None = None):
+    return json.loads(check("--json", *arguments, text=text).stdout)
+
+
+def test_a_valid_call_is_a_yes_with_exactly_the_contracts_keys():
+    result = check("--json", "-", text=CALL)
+    assert result.exit_code == 0
+    report = json.loads(result.stdout)
+    assert list(report) == [
+        "complete", "valid", "tool", "tool_allowed", "tool_char", "arguments", "errors", "fields", "chars", "tokens",
+        "stopped_at",
+    ]  # fmt: skip
+    assert (report["tool"], report["arguments"]) == ("search", {"query": "AI news", "max_results": 10})
+
+
+@pytest.mark.parametrize(
+    ("text", "notation", "code", "char"),
+    [
+        (LATE, "glyph", "CONSTRAINT_MAX", LATE.index("99") + 1),
+        ('{action="delete_database"', "glyph", "UNKNOWN_TOOL", 9),
+        ('{action="browse" url="file:', "glyph", "CONSTRAINT_PATTERN", 22),
+        ('{"action":"delete_database"', "json", "UNKNOWN_TOOL", 11),
+        ('{"action":"browse","url":"file:', "json", "CONSTRAINT_PATTERN", 26),
+        ("", "glyph", "NO_TOOL_CALL", 0),
+    ],
+)
+@pytest.mark.parametrize("chunk", [[], ["--chunk", "1"], ["--chunk", "4"]])
+def test_the_deciding_character_is_named_and_the_answer_is_no(text, notation, code, char, chunk):
+    result = check("--json", "--notation", notation, *chunk, "-", text=text)
+    first = json.loads(result.stdout)["errors"][0]
+    assert (result.exit_code, first["code"], first["char"]) == (1, code, char)
+
+
+def test_the_token_of_a_violation_is_the_chunk_it_happened_in():
+    report = answer("--chunk", "4", "-", text=LATE)
+    assert report["tokens"] == -(-len(LATE) // 4)
+    assert report["errors"][0]["token"] == report["errors"][0]["char"] // 4
+    assert report["stopped_at"] is None
+
+
+def test_stop_reads_no_further_than_the_token_of_the_first_violation():
+    text = LATE + " " * 100
+    report = answer("--chunk", "4", "--stop", "-", text=text)
+    token = report["errors"][0]["token"]
+    assert (report["stopped_at"], report["chars"], report["tokens"]) == (
+        4 * (token + 1),
+        4 * (token + 1),
+        token + 1,
+    )
+    assert len(report["errors"]) == 1
+
+
+def test_line_ends_of_a_file_are_characters_as_they_stand(tmp_path):
+    file = tmp_path / "call"
+    file.write_bytes(CALL.encode() + b"\r\n")
+    assert answer(str(file))["chars"] == len(CALL) + 2
+
+
+def test_people_see_the_deciding_character_marked_without_colour():
+    result = check("-", text=LATE)
+    lines = result.stdout.splitlines()
+    assert lines[1].index("▲") == LATE.index("99") + 1
+    assert (
+        "CONSTRAINT_MAX at character" in result.stdout
+        and "still possible: an integer from 0 to 15" in result.stdout
+    )
+
+
+def test_the_caret_stands_below_wide_and_control_characters_too():
+    text = '{action="search" query="日本\t" max_results=999'
+    lines = check("-", text=text).stdout.splitlines()
+    assert lines[1].index("▲") == len(lines[0]) - 1 + 2  # two wide characters take a cell more each
+    assert "␉" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, "no such file"),
+        (b"\xff\xfe\x00\x01", "not UTF-8"),
+        (b'{action="caf\xe9"', "not UTF-8"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_with_exit_code_2(tmp_path, content, why):
+    file = tmp_path / "call"
+    if content is not None:
+        file.write_bytes(content)
+    result = check("--json", str(file))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert why in result.stderr and str(file) in result.stderr.replace("\n", "")
+    assert "Traceback" not in result.stderr
+
+
+def test_a_folder_is_not_a_file(tmp_path):
+    result = check(str(tmp_path))
+    assert result.exit_code == 2 and "folder" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "registry",
+    ["{", "[1]", '{"glyphscope": 1, "tools": [{"name": "a", "parameters": {"type": "strin"}}]}', ""],
+)
+def test_a_bad_registry_is_told_with_exit_code_2(tmp_path, registry):
+    file = tmp_path / "registry.json"
+    file.write_text(registry)
+    result = check("--json", "--registry", str(file), "-", text=CALL)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert str(file) in result.stderr.replace("\n", "") and "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--lines", "-", "-"], ["--notation", "xml", "-"], ["--chunk", "0", "-"], ["--nonsense"]],
+)
+def test_bad_usage_is_exit_code_2_and_prints_no_answer(arguments):
+    result = check(*arguments, text="")
+    assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_lines_are_answered_one_each_with_their_own_registry_notation_and_shape(tmp_path):
+    registry = {"ping": {"type": "object", "properties": {"n": {"type": "integer"}}}}
+    file = tmp_path / "ping.json"
+    file.write_text(json.dumps(registry))
+    lines = [
+        {"text": CALL},
+        {"text": "{action=ping n=1}", "registry": str(file)},
+        {
+            "text": '{"tool":"ping","args":{"n":"x"}}',
+            "registry": registry,
+            "notation": "json",
+            "shape": "tool-args",
+        },
+    ]
+    result = check("--lines", "-", text="\n".join(map(json.dumps, lines)) + "\n\n")
+    reports = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(report["tool"], report["valid"]) for report in reports] == [
+        ("search", True), ("ping", True), ("ping", False),
+    ]  # fmt: skip
+    assert result.exit_code == 1
+    assert check("--lines", "-", text=json.dumps(lines[0])).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["nonsense", "[]", "{}", '{"text": 1}', '{"text": "", "notation": "xml"}', '{"text": "", "shape": 1}'],
+)
+def test_a_bad_line_is_told_by_its_number_after_the_answers_before_it(line):
+    result = check("--lines", "-", text=json.dumps({"text": CALL}) + "\n" + line)
+    assert result.exit_code == 2
+    assert "line 2" in result.stderr and len(result.stdout.splitlines()) == 1
+
+
+def test_a_lone_surrogate_in_the_answer_is_still_json():
+    result = check("--json", "--notation", "json", "-", text='{"action":"search","query":"\\ud800"}')
+    assert json.loads(result.stdout)["chars"] == 36
+
+
+def test_answers_are_utf8_whatever_the_locale_and_a_closed_pipe_is_quiet():
+    line = json.dumps({"text": '{action="search" query="é😀"}'}) + "\n"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "glyphscope", "check", "--lines", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
+    )
+    with process:
+        assert process.stdin and process.stdout and process.stderr
+        process.stdin.write(line.encode())
+        process.stdin.close()
+        assert json.loads(process.stdout.readline().decode("utf-8"))["arguments"] == {"query": "é😀"}
+        assert process.wait(20) == 0
+
+
+def test_a_closed_pipe_ends_the_command_quietly():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "glyphscope", "check", "--lines", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        assert process.stdin and process.stdout and process.stderr
+        process.stdout.close()
+        process.stdin.write((json.dumps({"text": CALL}) + "\n").encode() * 50)
+        process.stdin.close()
+        assert process.stderr.read() == b""
