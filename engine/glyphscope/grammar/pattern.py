@@ -63,6 +63,8 @@ class PatternMatcher:
 
 
 def _escaped(text: str) -> bytes:
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return text.encode()
     # The engine reads the string as JSON writes it; it takes DEL only escaped.
     return (
         json.dumps(text, ensure_ascii=False)[1:-1].replace("\x7f", "\\u007f").encode("utf-8", "surrogatepass")

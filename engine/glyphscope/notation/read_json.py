@@ -21,7 +21,11 @@ class JsonReader(Reader):
     RUN = re.compile(r'[^"\\\x00-\x1f]+')
     ESCAPES: ClassVar[dict[str, str]] = {
         **{char: char for char in '"\\/'},
-        **{"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"},
+        "b": "\b",
+        "f": "\f",
+        "n": "\n",
+        "r": "\r",
+        "t": "\t",
     }
     SURROGATES = True
 

@@ -44,6 +44,7 @@ _GLYPH_WORDS: dict[str, tuple[int, bool | None]] = {
     "_": (NULL, None),
     "∅": (NULL, None),
 }
+_FIRST_OF_WORDS = frozenset(word[0] for word in _GLYPH_WORDS)
 _WORD = re.compile(r"[\w\-./@+]+")
 _GLYPH_REFUSED = frozenset({"NaN", "Inf", "-Inf"})
 
@@ -70,8 +71,10 @@ def number_kind(text: str) -> int:
 
 def reachable_kinds(prefix: str, notation: Notation) -> int:
     """The kinds of value that some continuation of the unquoted `prefix` (not empty) can have, as bits."""
+    if notation == "glyph" and prefix[0].isalpha() and prefix[0] not in _FIRST_OF_WORDS:
+        return STRING
     kinds = 0
-    if number_prefix(prefix):
+    if prefix[0] in "-0123456789" and number_prefix(prefix):
         kinds = NUMBER if prefix.lstrip("-").isdigit() or prefix == "-" else DECIMAL
     for word, (kind, _) in words(notation).items():
         if word.startswith(prefix):

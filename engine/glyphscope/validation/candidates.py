@@ -24,7 +24,7 @@ class Candidate:
 class Level:
     """An open object or array: its candidates, its value so far, the name of its present member."""
 
-    __slots__ = ("_items", "candidates", "field", "key", "path", "used", "value")
+    __slots__ = ("_items", "candidates", "field", "key", "path", "repeated", "unique", "used", "value")
 
     def __init__(self, candidates: list[Candidate], value: Any, path: str, field: list[Any] | None) -> None:
         self.candidates = candidates
@@ -33,6 +33,8 @@ class Level:
         self.field = field  # the member that this container is the value of
         self.key = ""
         self.used: set[str] = set()
+        self.repeated: list[Candidate] | None = None  # the candidates of every further item, where they are the same
+        self.unique = any(c.spec.unique_rule for c in candidates)
         self._items: set[Hashable] = set()
 
     def repeats(self, item: Any) -> bool:

@@ -24,7 +24,7 @@ from glyphscope.events import (
 )
 from glyphscope.notation.read import make_reader
 from glyphscope.notation.scalars import ARRAY, OBJECT, STRING, scalar_value
-from glyphscope.notation.structure import Structural
+from glyphscope.notation.structure import SCALAR_END, SCALAR_TEXT, Structural
 from glyphscope.validation import literals, members
 from glyphscope.validation.candidates import (
     Candidate,
@@ -130,8 +130,13 @@ class Judge:
         return out
 
     def _take(self, events: list[Structural]) -> None:
-        for kind, start, end, text in events:
-            self._handlers[kind](start, end, text)
+        handlers = self._handlers
+        last = len(events) - 1
+        for index, (kind, start, end, text) in enumerate(events):
+            if kind == SCALAR_TEXT and index < last and events[index + 1][0] == SCALAR_END and self._scalar is None:
+                self._whole_scalar(start, end, text)
+            else:
+                handlers[kind](start, end, text)
             if self._stopped:
                 return
 
@@ -230,12 +235,16 @@ class Judge:
         return found or [Candidate(c.schemas, ANYTHING, c) for c in level.candidates]
 
     def _item_candidates(self, level: Level, start: int) -> list[Candidate]:
+        if level.repeated is not None:
+            return level.repeated
         index = len(level.value)
         found = []
         for c in level.candidates:
             places = c.spec.item(index) if c.spec.arrays or c.spec.max_items is not None else ()
             if places is not None:
                 found += [Candidate(c.schemas, spec, c) for spec in c.schemas.specs(places)]
+        if found and all(c.spec.same_items for c in level.candidates):
+            level.repeated = found
         if found or not level.candidates:
             return found
         self._candidates = level.candidates
@@ -244,7 +253,7 @@ class Judge:
 
     def _end(self, value: Any, end: int, at: int) -> None:
         """A value is complete at character `end` (exclusive); `at` is the character that ended it."""
-        if any(c.spec.deferred for c in self._candidates):
+        if len(self._candidates) != 1 or self._candidates[0].spec.deferred:
             kept = [c for c in self._candidates if failing(c, value) is None]
             self._keep(kept, lambda c: late(failing(c, value)), at)
         if not self._levels:
@@ -253,12 +262,14 @@ class Judge:
         level = self._levels[-1]
         if len(level.candidates) > 1:
             alive = {id(parent) for parent in parents(self._candidates)}
-            level.candidates = [c for c in level.candidates if id(c) in alive]
+            left = [c for c in level.candidates if id(c) in alive]
+            if len(left) < len(level.candidates):
+                level.candidates, level.repeated = left, None
         if isinstance(level.value, dict):
             self._store_member(level, value)
             self._close_field(level, value, end)
         else:
-            if any(c.spec.unique_rule for c in level.candidates) and level.repeats(value):
+            if level.unique and level.repeats(value):
                 self._not_unique(level, at)
             level.value.append(value)
 
@@ -388,6 +399,8 @@ class Judge:
         if isinstance(level.value, dict):
             self._another_member(level, start)
             return
+        if level.repeated is not None:
+            return
         kept = [c for c in level.candidates if item_possible(c, len(level.value))]
         if not kept:
             self._violate(too_many_items(level.candidates[0].spec), start, level.path)
@@ -459,13 +472,37 @@ class Judge:
 
     # numbers, literals, bare words
 
+    def _begin_scalar(self, start: int) -> ScalarPrefix:
+        self._begin(start)
+        self._scalar = ScalarPrefix(self.notation)
+        self._watch_string(bare=True)
+        return self._scalar
+
+    def _whole_scalar(self, start: int, end: int, text: str) -> None:
+        """A scalar that came in one piece: if it is right as a whole, so was each of its beginnings."""
+        scalar = self._begin_scalar(start)
+        if not self._judging_string and self._scalar_left(scalar.kinds_of(text), text):
+            return
+        self._scalar_text(start, end, text)
+
+    def _scalar_left(self, kinds: int, text: str) -> bool:
+        """Whether some candidate can hold a scalar that begins so; narrows the candidates if one can."""
+        kept = [c for c in self._candidates if literals.can_hold(c.spec, kinds, text, self.notation)]
+        if kept and len(kept) < len(self._candidates):
+            self._candidates = kept
+            self._strings = [None] * len(kept)
+        return bool(kept)
+
     def _scalar_text(self, start: int, end: int, text: str) -> None:
-        if self._scalar is None:
-            self._begin(start)
-            self._scalar = ScalarPrefix(self.notation)
-            self._watch_string(bare=True)
+        scalar = self._scalar or self._begin_scalar(start)
+        if not self._judging_string:
+            if scalar.certainly_text and self._scalar_left(STRING, ""):
+                return
+            if self._scalar_left(scalar.kinds_of(scalar.text + text), scalar.text + text):
+                scalar.grow(text)
+                return
         for offset, char in enumerate(text):
-            self._scalar_char(self._scalar, char, start + offset)
+            self._scalar_char(scalar, char, start + offset)
 
     def _scalar_char(self, scalar: ScalarPrefix, char: str, at: int) -> None:
         scalar.grow(char)

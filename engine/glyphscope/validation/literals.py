@@ -34,34 +34,48 @@ _CERTAINLY_TEXT = 8
 class ScalarPrefix:
     """The scalar so far, with what can be told of it without a schema."""
 
-    __slots__ = ("_pieces", "kinds", "notation", "text")
+    __slots__ = ("kinds", "notation", "text")
 
     def __init__(self, notation: Notation) -> None:
         self.notation = notation
-        self.text = ""  # complete while short; a long bare word is only counted by its StringChecks
+        self.text = ""  # complete until it is certainly text
         self.kinds = 0
-        self._pieces = 0
 
-    def grow(self, char: str) -> None:
-        if len(self.text) > _CERTAINLY_TEXT and self.kinds == STRING:
-            return
-        self.text += char
-        self.kinds = reachable_kinds(self.text, self.notation)
+    @property
+    def certainly_text(self) -> bool:
+        """Whether the word is long enough, and of letters, to be nothing but a string."""
+        return self.kinds == STRING and len(self.text) > _CERTAINLY_TEXT
+
+    def grow(self, text: str) -> None:
+        if not self.certainly_text:
+            self.text += text
+            self.kinds = reachable_kinds(self.text, self.notation)
+
+    def kinds_of(self, text: str) -> int:
+        return reachable_kinds(text, self.notation)
+
+
+def can_hold(spec: Spec, kinds: int, text: str, notation: Notation) -> bool:
+    """Whether a scalar that begins with `text`, which can become `kinds`, can satisfy `spec`, where as a bare string
+    everything will do."""
+    kinds &= spec.kinds
+    if kinds & STRING:
+        return True
+    if kinds & NUMBER and _number_left(spec, text, kinds & NUMBER):
+        return True
+    return bool(kinds & (NULL | BOOLEAN)) and any(
+        kind & kinds and word.startswith(text) and _listed(spec, value)
+        for word, (kind, value) in words(notation).items()
+    )
 
 
 def can_still_hold(spec: Spec, prefix: ScalarPrefix, string: StringCheck | None) -> bool:
-    """Whether a scalar that begins with the prefix can satisfy `spec`; `string` is its check as a bare
-    string, None where every string will do."""
-    kinds = prefix.kinds & spec.kinds
-    if kinds & STRING and (string is None or not string.dead):
-        return True
-    if kinds & NUMBER and _number_left(spec, prefix.text, kinds & NUMBER):
-        return True
-    if kinds & (NULL | BOOLEAN):
-        for word, (kind, value) in words(prefix.notation).items():
-            if kind & kinds and word.startswith(prefix.text) and _listed(spec, value):
-                return True
-    return False
+    """Whether a scalar that begins with the prefix can satisfy `spec`; `string` is its check as a bare string, None
+    where every string will do."""
+    kinds = prefix.kinds
+    if string is not None and string.dead:
+        kinds &= ~STRING
+    return can_hold(spec, kinds, prefix.text, prefix.notation)
 
 
 def _number_left(spec: Spec, text: str, kinds: int) -> bool:

@@ -175,6 +175,11 @@ class Spec:
 
     # arrays
 
+    @cached_property
+    def same_items(self) -> bool:
+        """Whether every item, however many, has the same schema."""
+        return self.max_items is None and not any(part.prefix for part in self.arrays)
+
     def item(self, index: int) -> tuple[Place, ...] | None:
         """The places that item `index` must satisfy, or None if there may be no such item."""
         if self.max_items is not None and index >= self.max_items:
