@@ -1,0 +1,25 @@
+"""Text out of tokens: a token's bytes may end in the middle of a character."""
+
+from __future__ import annotations
+
+import codecs
+
+
+class TextAssembler:
+    """Turns the bytes of one token after the other into whole characters."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def feed(self, data: bytes) -> str:
+        """The characters that these bytes complete: none for half of one, U+FFFD for bytes that are no UTF-8."""
+        return self._decoder.decode(data)
+
+    def end(self) -> str:
+        """What is left of a character that never was completed: U+FFFD, or nothing."""
+        return self._decoder.decode(b"", final=True)
+
+
+def shown(data: bytes) -> str:
+    """One token's bytes as text for a table; U+FFFD stands for half a character."""
+    return data.decode("utf-8", errors="replace")

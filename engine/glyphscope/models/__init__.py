@@ -1,0 +1,25 @@
+"""Where tokens come from: llama.cpp in a process of its own, a script, or a record."""
+
+from glyphscope.models.interface import (
+    Cancelled,
+    GenerateRequest,
+    Model,
+    Output,
+    PromptProgress,
+    PromptReady,
+    RenderedPrompt,
+)
+from glyphscope.models.recorded import RecordedModel
+from glyphscope.models.scripted import ScriptedModel
+
+__all__ = [
+    "Cancelled",
+    "GenerateRequest",
+    "Model",
+    "Output",
+    "PromptProgress",
+    "PromptReady",
+    "RecordedModel",
+    "RenderedPrompt",
+    "ScriptedModel",
+]

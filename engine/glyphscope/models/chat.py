@@ -1,0 +1,105 @@
+"""The model's own chat template, rendered as llama.cpp and transformers do; and the plain form for want of one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from jinja2 import TemplateError
+from jinja2.exceptions import TemplateSyntaxError
+from jinja2.ext import loopcontrols
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from glyphscope.errors import PromptError
+from glyphscope.events import Message
+
+NO_TEMPLATE = (
+    "The model has no chat template: messages are written as 'System:', 'User:' and 'Assistant:' paragraphs."
+)
+MERGED_SYSTEM = "The model's chat template takes no system message: it was put before the user's first one."
+
+_HINT = "Use another model, or a prompt with a user's message only."
+
+
+def render_plain(messages: Sequence[Message]) -> str:
+    """A paragraph a message with its role as a word, then `Assistant:`, where the answer is to go on."""
+    turns = [f"{message.role.capitalize()}: {message.content}\n\n" for message in messages]
+    return "".join(turns) + "Assistant:"
+
+
+class ChatTemplate:
+    """A GGUF's `tokenizer.chat_template`. It came with a download: it runs in Jinja's sandbox, and changes nothing."""
+
+    def __init__(self, source: str, *, bos: str = "", eos: str = "") -> None:
+        """Raises PromptError for a template that is not Jinja."""
+        environment = ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
+        )
+        environment.filters["tojson"] = _tojson
+        environment.globals.update(raise_exception=_refuse, strftime_now=_strftime_now)
+        self._given = {"bos_token": bos, "eos_token": eos}
+        try:
+            self._template = environment.from_string(source)
+        except TemplateSyntaxError as error:
+            raise PromptError(
+                f"The model's chat template is damaged: {error.message}",
+                where=f"line {error.lineno}",
+                hint=_HINT,
+            ) from error
+
+    def render(self, messages: Sequence[Message]) -> tuple[str, str]:
+        """The prompt, open for the assistant's answer, and a note. Raises PromptError.
+
+        A template that refuses a system message, or leaves it out without a word, gets it in the user's first one.
+        """
+        refusal: PromptError | None = None
+        try:
+            text = self._render(messages)
+        except PromptError as error:
+            refusal, text = error, ""
+        system = next((m.content.strip() for m in messages if m.role == "system"), "")
+        if refusal is None and (not system or system in text):
+            return text, ""
+        merged = merge_system(messages)
+        if merged is None:
+            raise refusal or PromptError(
+                "The model's chat template leaves the system message out.", hint=_HINT
+            )
+        return self._render(merged), MERGED_SYSTEM
+
+    def _render(self, messages: Sequence[Message]) -> str:
+        given = [{"role": message.role, "content": message.content} for message in messages]
+        try:
+            return self._template.render(messages=given, add_generation_prompt=True, **self._given)
+        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+            raise PromptError(
+                f"The model's chat template cannot take these messages: {error}",
+                where="chat template",
+                hint=_HINT,
+            ) from error
+
+
+def merge_system(messages: Sequence[Message]) -> list[Message] | None:
+    """The messages with the system's content before the user's first; None where one of the two is missing."""
+    system = "\n\n".join(message.content for message in messages if message.role == "system")
+    rest = [message for message in messages if message.role != "system"]
+    place = next((i for i, message in enumerate(rest) if message.role == "user"), None)
+    if not system or place is None:
+        return None
+    rest[place] = Message("user", f"{system}\n\n{rest[place].content}")
+    return rest
+
+
+def _refuse(message: str) -> None:
+    raise TemplateError(message)
+
+
+def _strftime_now(form: str) -> str:
+    return datetime.now().strftime(form)
+
+
+def _tojson(value: Any, indent: int | None = None, **_: Any) -> str:
+    """JSON without HTML's escapes, as templates expect it of transformers."""
+    return json.dumps(value, ensure_ascii=False, indent=indent)

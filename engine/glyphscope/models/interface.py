@@ -1,0 +1,83 @@
+"""What a model is to everything above: text in, evidence of each token out."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from glyphscope.events import ConstraintKind, Message, ModelInfo, Sampling, TokenStep
+
+
+class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One generation. `grammar` is Lark for `mask` and GBNF for `gbnf`; `alternatives` are told of each token."""
+
+    prompt: str
+    constraint: ConstraintKind = "off"
+    grammar: str | None = None
+    sampling: Sampling = Sampling()
+    max_tokens: int = 512
+    alternatives: int = 10
+
+
+class RenderedPrompt(msgspec.Struct, frozen=True):
+    """Messages in the model's chat template; `note` tells in words where it could not take them as given."""
+
+    text: str
+    tokens: int
+    note: str = ""
+
+
+class PromptProgress(msgspec.Struct, frozen=True):
+    """Evaluation of the prompt: `done` of `total` tokens after `ms` milliseconds."""
+
+    done: int
+    total: int
+    ms: float
+
+
+class PromptReady(msgspec.Struct, frozen=True):
+    """The prompt is in the context: `cached` of its `tokens` were there before, the others took `ms` milliseconds."""
+
+    tokens: int
+    cached: int
+    ms: float
+
+
+class Cancelled(msgspec.Struct, frozen=True):
+    """The last item of a generation that `cancel` ended."""
+
+
+Output: TypeAlias = PromptProgress | PromptReady | tuple[TokenStep, ...] | Cancelled
+
+
+class Model(Protocol):
+    """A source of tokens. One generation at a time; the other methods may be called from any thread meanwhile."""
+
+    @property
+    def info(self) -> ModelInfo:
+        """What is known of the model, for records and figures."""
+
+    def count_tokens(self, text: str) -> int:
+        """The number of the model's tokens in the text. Raises ModelError."""
+
+    def tokenize(self, text: str) -> list[int]:
+        """The text's token ids, without a token that only begins a sequence. Raises ModelError."""
+
+    def render_chat(self, messages: Sequence[Message]) -> RenderedPrompt:
+        """The messages in the model's chat template, open for the assistant's answer. Raises PromptError."""
+
+    def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
+        """Progress, then `PromptReady`, then the tokens of each step; the next is decoded when it is asked for.
+
+        Closing the iterator stops. Its end tells nothing more: the last step is an `end` token, or `max_tokens` were
+        decoded, or the context is full, or the constraint allows nothing after it.
+        Raises GrammarError and ContextOverflow before anything is decoded, ModelDied when the process ends.
+        """
+
+    def cancel(self) -> None:
+        """Ends the running generation within 100 ms: its iterator ends with `Cancelled`. From any thread."""
+
+    def close(self) -> None:
+        """Frees what the model holds. Later calls open it again where that is possible."""

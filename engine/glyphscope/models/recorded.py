@@ -1,0 +1,127 @@
+"""A model that is the record of one: it yields the tokens of a recorded run again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Iterable, Sequence
+
+from glyphscope.events import (
+    AnyEvent,
+    Message,
+    ModelInfo,
+    PromptEvaluated,
+    PromptRendered,
+    RunStarted,
+    Token,
+    TokenStep,
+)
+from glyphscope.models.chat import render_plain
+from glyphscope.models.interface import (
+    Cancelled,
+    GenerateRequest,
+    Output,
+    PromptProgress,
+    PromptReady,
+    RenderedPrompt,
+)
+from glyphscope.models.scripted import cut
+
+
+class RecordedModel:
+    """The prompts and the steps of `events`, stage by stage: the n-th generation yields the n-th stage's tokens.
+
+    After the last stage it begins with the first again, so one record can be run any number of times.
+    """
+
+    def __init__(self, events: Iterable[AnyEvent]) -> None:
+        started: RunStarted | None = None
+        self._stages: list[list[AnyEvent]] = []
+        for event in events:
+            if isinstance(event, RunStarted):
+                started = event
+            elif isinstance(event, PromptRendered):
+                self._stages.append([event])
+            elif isinstance(event, (Token, PromptEvaluated)) and self._stages:
+                self._stages[-1].append(event)
+        recorded = started.model if started else ModelInfo(name="recorded")
+        self.info = ModelInfo(
+            name=recorded.name,
+            kind="recorded",
+            path=recorded.path,
+            sha256=recorded.sha256,
+            quantisation=recorded.quantisation,
+            architecture=recorded.architecture,
+            parameters=recorded.parameters,
+            vocabulary=recorded.vocabulary,
+            context=recorded.context,
+            bytes=recorded.bytes,
+            has_chat_template=recorded.has_chat_template,
+        )
+        self._rendered = self._generated = 0
+        self._cancelled = threading.Event()
+
+    def count_tokens(self, text: str) -> int:
+        """What the record knows of a prompt; for any other text, pieces of the size of tokens."""
+        for stage in self._stages:
+            if isinstance(stage[0], PromptRendered) and stage[0].text == text:
+                return stage[0].tokens
+        return len(cut(text))
+
+    def tokenize(self, text: str) -> list[int]:
+        """Numbers from 0: the record does not hold the vocabulary."""
+        return list(range(self.count_tokens(text)))
+
+    def render_chat(self, messages: Sequence[Message]) -> RenderedPrompt:
+        """The recorded prompt of the next stage, which may differ from what `messages` would give today."""
+        if not self._stages:
+            text = render_plain(messages)
+            return RenderedPrompt(text, self.count_tokens(text))
+        prompt = self._stages[self._rendered % len(self._stages)][0]
+        self._rendered += 1
+        assert isinstance(prompt, PromptRendered), "a stage begins with its prompt"
+        return RenderedPrompt(prompt.text, prompt.tokens, prompt.note)
+
+    def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
+        """The recorded steps of the next stage, at most `max_tokens`. Forced tokens come in one batch, as they did."""
+        self._cancelled.clear()
+        stage = self._stages[self._generated % len(self._stages)] if self._stages else []
+        self._generated += 1
+        yield from self._prompt(stage)
+        steps = [event.step for event in stage if isinstance(event, Token)][: request.max_tokens]
+        for batch in _batches(steps):
+            if self._cancelled.is_set():
+                yield Cancelled()
+                return
+            yield batch
+
+    def cancel(self) -> None:
+        """Ends the running generation before its next batch."""
+        self._cancelled.set()
+
+    def close(self) -> None:
+        """Holds nothing."""
+
+    def _prompt(self, stage: list[AnyEvent]) -> Generator[Output, None, None]:
+        progress = [event for event in stage if isinstance(event, PromptEvaluated)]
+        for event in progress:
+            if event.done < event.total:
+                yield PromptProgress(event.done, event.total, event.ms)
+        rendered = stage[0] if stage else None
+        tokens, cached = (
+            (rendered.tokens, rendered.cached) if isinstance(rendered, PromptRendered) else (0, 0)
+        )
+        yield PromptReady(tokens, cached, progress[-1].ms if progress else 0.0)
+
+
+def _batches(steps: Sequence[TokenStep]) -> list[tuple[TokenStep, ...]]:
+    """The steps as they came: forced tokens go through together with the sampled one after them."""
+    batches: list[tuple[TokenStep, ...]] = []
+    batch: list[TokenStep] = []
+    for step in steps:
+        batch.append(step)
+        if not step.forced:
+            batches.append(tuple(batch))
+            batch = []
+    if batch:
+        batches.append(tuple(batch))
+    return batches

@@ -1,0 +1,69 @@
+"""A model that says what it is told to: for lessons and tests that need no file."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Generator, Iterable, Sequence
+
+from glyphscope.decoding.text import TextAssembler
+from glyphscope.events import Message, ModelInfo, TokenStep
+from glyphscope.models.chat import render_plain
+from glyphscope.models.interface import Cancelled, GenerateRequest, Output, PromptReady, RenderedPrompt
+
+_PIECES = re.compile(r"\s?\w{1,8}|\s?[^\w\s]{1,2}|\s", re.DOTALL)
+"""How a script is cut into tokens: short words with the blank before them, punctuation in pairs, much as BPE does."""
+
+
+def cut(text: str) -> list[str]:
+    """The text in pieces of the size of tokens; together they are the text."""
+    return _PIECES.findall(text)
+
+
+class ScriptedModel:
+    """Says `script`, whatever it is asked, a token a step.
+
+    `script` is a text, or its tokens (characters or bytes, which may cut a character). No probability is made up: the
+    evidence that a real model would give is None, and a constraint is not applied.
+    """
+
+    def __init__(
+        self, script: str | Iterable[str | bytes], *, name: str = "scripted", context: int = 1 << 20
+    ) -> None:
+        pieces = cut(script) if isinstance(script, str) else script
+        self._tokens = [p.encode() if isinstance(p, str) else bytes(p) for p in pieces]
+        self._cancelled = threading.Event()
+        self.info = ModelInfo(name=name, kind="scripted", context=context, has_chat_template=False)
+
+    def count_tokens(self, text: str) -> int:
+        """The number of pieces the text is cut into."""
+        return len(cut(text))
+
+    def tokenize(self, text: str) -> list[int]:
+        """Numbers from 0: the pieces have no vocabulary to be numbered in."""
+        return list(range(len(cut(text))))
+
+    def render_chat(self, messages: Sequence[Message]) -> RenderedPrompt:
+        """The plain form, as for a model without a template."""
+        text = render_plain(messages)
+        return RenderedPrompt(text, self.count_tokens(text))
+
+    def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
+        """The script's tokens, then an `end` token, at most `max_tokens` in all."""
+        self._cancelled.clear()
+        yield PromptReady(self.count_tokens(request.prompt), 0, 0.0)
+        text = TextAssembler()
+        for index, data in enumerate(self._tokens[: request.max_tokens]):
+            if self._cancelled.is_set():
+                yield Cancelled()
+                return
+            yield (TokenStep(index=index, id=index, data=data, text=text.feed(data)),)
+        if (index := len(self._tokens)) < request.max_tokens:
+            yield (TokenStep(index=index, id=index, data=b"", text=text.end(), end=True),)
+
+    def cancel(self) -> None:
+        """Ends the running generation before its next token."""
+        self._cancelled.set()
+
+    def close(self) -> None:
+        """Holds nothing."""
