@@ -48,6 +48,8 @@ _BY_NAME = {
 }
 """What people write for an argument whose name ends so."""
 
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+
 
 def example_arguments(schema: dict[str, Any]) -> dict[str, Any] | None:
     """Valid arguments for a tool's normalised `parameters`: its own example, or one made of what is required.
@@ -171,26 +173,19 @@ def _kind(schema: dict[str, Any]) -> str:
 
 
 def _number(schema: dict[str, Any], kind: str) -> int | float:
-    """The schema's nearest to a small whole number that bounds and `multipleOf` allow."""
-    whole = kind == "integer"
-    low = schema.get("minimum", -math.inf)
-    high = schema.get("maximum", math.inf)
+    """A short number that bounds and `multipleOf` allow, the small whole ones first."""
+    check = Draft202012Validator({key: schema[key] for key in _BOUNDS if key in schema} | {"type": kind})
+    low = max(schema.get("minimum", -math.inf), schema.get("exclusiveMinimum", -math.inf))
+    high = min(schema.get("maximum", math.inf), schema.get("exclusiveMaximum", math.inf))
     step = schema.get("multipleOf", 1)
-    if (bound := schema.get("exclusiveMinimum")) is not None and bound >= low:
-        low = math.floor(bound) + 1 if whole else _next(bound, high, 1)
-    if (bound := schema.get("exclusiveMaximum")) is not None and bound <= high:
-        high = math.ceil(bound) - 1 if whole else _next(bound, low, -1)
-    value = min(max(1, low), high)
-    if "multipleOf" in schema:
-        value = step * (
-            math.ceil(value / step) if step * math.ceil(value / step) <= high else math.floor(value / step)
-        )
-    return int(value) if whole or float(value).is_integer() else value
-
-
-def _next(bound: float, other: float, sign: int) -> float:
-    """A short number beyond an exclusive bound, before the other one."""
-    return bound + sign if abs(other - bound) > 1 else (bound + other) / 2
+    ends = [low, low + 1, high, high - 1, (low + high) / 2]
+    finite = [end for end in ends if math.isfinite(end)]
+    steps = [step * round_(end / step) for end in finite for round_ in (math.ceil, math.floor)]
+    for number in (1, 0, step, *steps, *(step * (math.ceil(end / step) + 1) for end in finite), *finite):
+        short = int(number) if float(number).is_integer() else number
+        if check.is_valid(short):
+            return short
+    return 1
 
 
 def _text(schema: dict[str, Any], name: str) -> str:

@@ -1,0 +1,128 @@
+"""From a request to chat messages: the examples and the list of tools follow the registry, notation and shape."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from glyphscope.errors import NotationError, PromptError
+from glyphscope.events import Message, Notation, RunRequest
+from glyphscope.notation import Style, shape_keys, write_call
+from glyphscope.prompting.presets import preset
+from glyphscope.prompting.signature import argument_types, signature
+from glyphscope.prompting.template import Part, PartText, render
+from glyphscope.registry import Tool, ToolRegistry, example_arguments
+
+_STYLES: dict[Notation, Style] = {"glyph": "glyph", "json": "json"}
+"""How calls are shown to the model: GLYPH quoted, JSON compact, so that neither is made to look larger."""
+
+
+@dataclass(frozen=True)
+class RenderedMessages:
+    """`parts` are the pieces of all messages in order: together they are the messages' contents."""
+
+    messages: tuple[Message, ...]
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class ToolView:
+    """A tool as templates see it: `{{ tool.signature }}`, `{{ tool.description }}`, `{{ tool.example }}`."""
+
+    name: PartText
+    description: PartText
+    signature: PartText
+    example: PartText
+    arguments: tuple[ArgumentView, ...]
+
+
+@dataclass(frozen=True)
+class ArgumentView:
+    """An argument as templates see it; `type` with its constraints."""
+
+    name: PartText
+    type: PartText
+    description: PartText
+    required: bool
+
+
+def render_messages(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:
+    """The system message of the preset (or the request's own template) and the user's prompt.
+
+    An empty message is left out. Raises PromptError with the template's line.
+    """
+    template = preset(request.preset).system_template if request.system is None else request.system
+    written = dict(zip(*_written(request, registry)))
+    name_key, args_key = shape_keys(request.shape)
+    values = {
+        "tools": [_tool_view(tool, written.get(tool.name, "")) for tool in registry.allowed],
+        "examples": [PartText("examples", text) for text in written.values()],
+        "format": _format(request),
+        "notation": request.notation,
+        "shape": request.shape,
+        "name_key": name_key,
+        "args_key": args_key,
+        "registry": registry,
+    }
+    system = render(template, values, rest="system")
+    user = [Part("user", request.prompt)] if request.prompt else []
+    messages = [
+        Message(role, "".join(part.text for part in parts))
+        for role, parts in (("system", system), ("user", user))
+        if parts
+    ]
+    return RenderedMessages(tuple(messages), (*system, *user))
+
+
+def example_calls(registry: ToolRegistry) -> list[tuple[str, dict[str, Any]]]:
+    """A valid call for each allowed tool, made from its schema; a tool for which none was found is left out."""
+    calls = ((tool.name, _example(json.dumps(tool.parameters))) for tool in registry.allowed)
+    return [(name, arguments) for name, arguments in calls if arguments is not None]
+
+
+@lru_cache(maxsize=4096)
+def _example(parameters: str) -> dict[str, Any] | None:
+    """Kept by the schema's text: after an edit only the edited tool's example is made anew."""
+    return example_arguments(json.loads(parameters))
+
+
+def _written(request: RunRequest, registry: ToolRegistry) -> tuple[list[str], list[str]]:
+    """Names and texts of the example calls."""
+    calls = example_calls(registry)
+    style = _STYLES[request.notation]
+    try:
+        return [name for name, _ in calls], [
+            write_call(*call, style=style, shape=request.shape) for call in calls
+        ]
+    except NotationError as error:
+        raise PromptError(error.message, where=error.where, hint=error.hint) from error
+
+
+def _format(request: RunRequest) -> str:
+    return write_call("TOOLNAME", {"argument": "value"}, style=_STYLES[request.notation], shape=request.shape)
+
+
+def _tool_view(tool: Tool, example: str) -> ToolView:
+    properties = tool.parameters.get("properties", {})
+    required = tool.parameters.get("required", ())
+    return ToolView(
+        name=PartText("tools", tool.name),
+        description=PartText("tools", tool.description),
+        signature=PartText("tools", signature(tool)),
+        example=PartText("examples", example),
+        arguments=tuple(
+            ArgumentView(
+                name=PartText("tools", name),
+                type=PartText("tools", text),
+                description=PartText("tools", _description(properties[name])),
+                required=name in required,
+            )
+            for name, text in argument_types(tool).items()
+        ),
+    )
+
+
+def _description(schema: Any) -> str:
+    return str(schema.get("description", "")) if isinstance(schema, dict) else ""

@@ -1,0 +1,98 @@
+"""A tool in one line, as a prompt shows it: arguments, types and constraints, without the weight of JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from glyphscope.registry import Tool
+from glyphscope.registry.pointer import follow_fragment
+
+_DEEPEST = 3
+"""Nested objects and lists that are spelled out; what is deeper is called by its type."""
+
+_MOST_VALUES = 20
+
+
+def signature(tool: Tool) -> str:
+    """Such as `search(query: string, max_results?: integer 1..100)`; `?` marks what may be left out."""
+    return f"{tool.name}({_arguments(tool.parameters, tool.parameters, 0)})"
+
+
+def argument_types(tool: Tool) -> dict[str, str]:
+    """What each argument may be, in the words of the signature."""
+    properties = tool.parameters.get("properties", {})
+    return {name: type_text(schema, tool.parameters) for name, schema in properties.items()}
+
+
+def type_text(schema: Any, root: dict[str, Any], depth: int = 0) -> str:
+    """What a value may be, shortly; what has no short form is left to validator and grammar."""
+    for _ in range(_DEEPEST):
+        if not (isinstance(schema, dict) and isinstance(ref := schema.get("$ref"), str)):
+            break
+        found = follow_fragment(root, ref[1:])
+        schema = {**(found[1] if found and isinstance(found[1], dict) else {}), **_without_ref(schema)}
+    if not isinstance(schema, dict):
+        return "any"
+    if "const" in schema:
+        return json.dumps(schema["const"], ensure_ascii=False)
+    if isinstance(values := schema.get("enum"), list):
+        shown = [json.dumps(value, ensure_ascii=False) for value in values[:_MOST_VALUES]]
+        return "|".join(shown if len(values) <= _MOST_VALUES else [*shown, "…"])
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(choices := schema.get(keyword), list):
+            texts = (
+                (type_text(choice, root, depth + 1) for choice in choices) if depth < _DEEPEST else ("any",)
+            )
+            return "|".join(dict.fromkeys(texts))
+    kinds = schema.get("type", "any")
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    return "|".join(_kind(kind, schema, root, depth) for kind in kinds)
+
+
+def _kind(kind: str, schema: dict[str, Any], root: dict[str, Any], depth: int) -> str:
+    if kind in ("integer", "number"):
+        text = kind + _range(schema, "minimum", "maximum", " ")
+        for keyword, sign in (
+            ("exclusiveMinimum", ">"),
+            ("exclusiveMaximum", "<"),
+            ("multipleOf", "multiple of "),
+        ):
+            if keyword in schema:
+                text += f" {sign}{schema[keyword]}"
+        return text
+    if kind == "string":
+        if schema.get("minLength") == 1 and "maxLength" not in schema:
+            text = "non-empty string"
+        else:
+            text = kind + _range(schema, "minLength", "maxLength", " of length ")
+        if "format" in schema:
+            text += f" ({schema['format']})"
+        return f"{text} matching {schema['pattern']}" if "pattern" in schema else text
+    if kind == "array" and depth < _DEEPEST:
+        inner = type_text(schema.get("items", True), root, depth + 1)
+        of = "" if inner == "any" else f" of {inner}"
+        return f"array{of}" + _range(schema, "minItems", "maxItems", " with ")
+    if kind == "object" and depth < _DEEPEST and schema.get("properties"):
+        return "{" + _arguments(schema, root, depth + 1) + "}"
+    return kind
+
+
+def _arguments(schema: dict[str, Any], root: dict[str, Any], depth: int) -> str:
+    required = schema.get("required", ())
+    properties = schema.get("properties", {})
+    return ", ".join(
+        f"{name}{'' if name in required else '?'}: {type_text(item, root, depth)}"
+        for name, item in properties.items()
+    )
+
+
+def _range(schema: dict[str, Any], least: str, most: str, before: str) -> str:
+    low, high = schema.get(least), schema.get(most)
+    if low is None and high is None:
+        return ""
+    return f"{before}{'' if low is None else low}..{'' if high is None else high}"
+
+
+def _without_ref(schema: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in schema.items() if key != "$ref"}

@@ -1,0 +1,192 @@
+"""The prompt follows registry, notation and shape; its parts add up to it; a user's template is strict and harmless."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glyphscope.errors import PromptError
+from glyphscope.events import NOTATIONS, SHAPES, RunRequest
+from glyphscope.notation import call_document
+from glyphscope.prompting import Part, example_calls, presets, render_messages, signature
+from glyphscope.registry import Tool, ToolRegistry, default_registry, load_registry, make_tool
+
+SEED_PROMPT = """\
+You respond ONLY with GLYPH tool calls. No text before or after.
+
+FORMAT: {action="TOOLNAME" argument="value"}
+
+EXAMPLES:
+{action="search" query="AI news" max_results=10}
+{action="calculate" expression="15 * 230 / 100"}
+{action="browse" url="https://example.com"}
+{action="execute" command="ls -la"}
+
+RULES:
+1. Always start with action="toolname"
+2. Use the exact argument names shown
+3. Strings in double quotes, numbers bare
+4. No commas between fields
+
+RESPOND WITH ONLY THE TOOL CALL."""
+
+
+def render(registry: ToolRegistry | None = None, prompt: str = "Hi", **request):
+    registry = registry or default_registry()
+    return render_messages(RunRequest(prompt=prompt, registry=registry.to_document(), **request), registry)
+
+
+def system(registry: ToolRegistry | None = None, **request) -> str:
+    return render(registry, **request).messages[0].content
+
+
+def first(count: int) -> ToolRegistry:
+    return ToolRegistry(default_registry().tools[:count])
+
+
+def test_the_short_preset_is_the_effective_glyph_prompt_to_the_letter():
+    assert system(first(4), preset="short") == SEED_PROMPT
+
+
+def test_the_json_prompt_says_the_same():
+    text = system(first(1), preset="short", notation="json")
+    assert 'FORMAT: {"action":"TOOLNAME","argument":"value"}' in text
+    assert '{"action":"search","query":"AI news","max_results":10}' in text
+    assert "4. Commas between fields" in text
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("preset", [preset.name for preset in presets()])
+def test_parts_add_up_to_the_messages(notation, shape, preset):
+    rendered = render(notation=notation, shape=shape, preset=preset, prompt=" Find\nme ")
+    assert "".join(part.text for part in rendered.parts) == "".join(
+        message.content for message in rendered.messages
+    )
+    assert [message.role for message in rendered.messages] == ["system", "user"]
+    assert rendered.messages[1].content == " Find\nme "
+    names = [part.name for part in rendered.parts]
+    listed = ["system", "tools"] if preset == "default" else []
+    assert names == [*listed, "system", "examples", "system", "user"]
+    assert next(iter(call_document("x", {}, shape))) in system(notation=notation, shape=shape, preset=preset)
+
+
+def test_examples_and_list_follow_the_edited_registry():
+    tool = make_tool(
+        "weather", "Tell it.", {"properties": {"city": {"type": "string"}}, "required": ["city"]}
+    )
+    registry = default_registry().with_tool(tool, "search")
+    text = system(registry)
+    assert '{action="weather" city="Paris"}' in text
+    assert "weather(city: string) - Tell it." in text
+    assert "search" not in text
+    hidden = registry.with_tool(Tool("weather", "", tool.parameters, enabled=False))
+    assert "weather" not in system(hidden)
+
+
+def test_an_own_template_replaces_the_presets_words_and_knows_the_same_things():
+    template = (
+        "{{ notation }} {{ shape }} {{ registry | length }}\n"
+        "{% for tool in tools %}{{ tool.name }}:{% for a in tool.arguments %}"
+        " {{ a.name }}{% if a.required %}!{% endif %}{% endfor %} {{ tool.example }}\n{% endfor %}"
+    )
+    rendered = render(first(1), system=template, notation="json", shape="tool-args")
+    assert rendered.messages[0].content == (
+        "json tool-args 1\nsearch: query! max_results sources "
+        '{"tool":"search","args":{"query":"AI news","max_results":10}}'
+    )
+    names = [part.name for part in rendered.parts]
+    assert names == ["system", "tools", "system", "examples", "user"]
+
+
+def test_an_empty_prompt_or_template_makes_no_message():
+    assert render(prompt="").messages[-1].role == "system"
+    assert [message.role for message in render(system=" \n").messages] == ["user"]
+    assert render(system="", prompt="").messages == ()
+
+
+def test_the_users_prompt_is_no_template():
+    assert render(prompt="{{ 1 / 0 }}{% raw").messages[1].content == "{{ 1 / 0 }}{% raw"
+
+
+@pytest.mark.parametrize(
+    ("template", "line"),
+    [
+        ("ok\n{{ nothing }}", 2),
+        ("{% for x in tools %}\n{{ x.nme }}\n{% endfor %}", 2),
+        ("a\nb\n{% if %}", 3),
+        ("{{ 1 / 0 }}", 1),
+        ("\n{% include 'x' %}", 2),
+        ("{{ ''.__class__.__mro__ }}", 1),
+        ("{{ registry.tools[0].parameters.clear() }}", 1),
+        ("{{ 'a' * 10 ** 10 }}", 1),
+        ("{{ 9 ** 99999999 }}", 1),
+        (
+            "{% for a in range(99999) %}{{ 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' }}{% endfor %}",
+            0,
+        ),
+    ],
+)
+def test_a_template_that_cannot_be_rendered_is_told_with_its_line_and_harms_nothing(template, line):
+    start = time.perf_counter()
+    with pytest.raises(PromptError) as caught:
+        system(system=template)
+    assert caught.value.where == (f"line {line}" if line else "")
+    assert default_registry().tools[0].parameters
+    assert time.perf_counter() - start < 2
+
+
+def test_filters_may_change_printed_text_but_never_what_the_parts_add_up_to():
+    template = "{% filter upper %}{{ examples[0] }}{% endfilter %}"
+    template += " {% set x %}{{ examples[0] }}{% endset %}{{ x | tojson }}"
+    rendered = render(first(1), system=template)
+    assert "\x02" not in rendered.messages[0].content
+    assert rendered.parts[0] == Part("system", rendered.messages[0].content)
+
+
+@given(text=st.text(), description=st.text())
+@settings(max_examples=60, deadline=None)
+def test_no_text_of_user_or_tool_confuses_the_parts(text, description):
+    registry = ToolRegistry((Tool("a", description),))
+    rendered = render(registry, prompt=text, system="<{{ tools[0].description }}|{{ tools[0].name }}>")
+    assert rendered.messages[0].content == f"<{description}|a>"
+    assert "".join(p.text for p in rendered.parts) == f"<{description}|a>{text}"
+
+
+def test_an_unknown_preset_and_a_call_that_the_shape_cannot_hold_are_told():
+    with pytest.raises(PromptError, match="default, short"):
+        system(preset="none")
+    registry = load_registry({"x": {"properties": {"action": {"type": "string"}}, "required": ["action"]}})
+    with pytest.raises(PromptError, match="'action'"):
+        system(registry, shape="flat")
+    assert 'tool="x"' in system(registry, shape="tool-args")
+
+
+def test_the_seven_tools_have_the_known_examples():
+    calls = dict(example_calls(default_registry()))
+    assert calls["search"] == {"query": "AI news", "max_results": 10}
+    assert calls["calculate"] == {"expression": "15 * 230 / 100"}
+    assert calls["browse"] == {"url": "https://example.com"}
+    assert calls["execute"] == {"command": "ls -la"}
+    assert len(calls) == 7
+
+
+def test_a_signature_is_short_and_tells_the_constraints():
+    properties = {
+        "a": {"type": "integer", "minimum": 1, "maximum": 9},
+        "b": {"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}, "maxItems": 3},
+        "c": {"enum": ["x", 1, None]},
+        "d": {"$ref": "#/$defs/d"},
+        "e": {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]},
+        "f": {"type": ["string", "null"], "pattern": "^a", "maxLength": 5},
+        "g": True,
+    }
+    schema = {"type": "object", "properties": properties, "required": ["a"]}
+    schema["$defs"] = {"d": {"type": "object", "properties": {"self": {"$ref": "#/$defs/d"}}}}
+    assert signature(Tool("t", "", schema)) == (
+        't(a: integer 1..9, b?: array of number >0 with ..3, c?: "x"|1|null, d?: {self?: {self?: {self?: object}}}, '
+        "e?: string (date)|null, f?: string of length ..5 matching ^a|null, g?: any)"
+    )

@@ -1,0 +1,84 @@
+"""Examples are valid, small and made from the schema, whatever the schema says."""
+
+from __future__ import annotations
+
+import pytest
+import regex
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from glyphscope.registry import example_arguments
+from glyphscope.registry.sample import matching_text
+
+
+def example_of(schema: dict):
+    arguments = example_arguments({"type": "object", "properties": {"v": schema}, "required": ["v"]})
+    return None if arguments is None else arguments["v"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "string", "default": "d", "examples": ["e"]}, "e"),
+        ({"enum": ["x", "y"]}, "x"),
+        ({"const": 5}, 5),
+        ({"type": "integer", "minimum": 7}, 7),
+        ({"type": "integer", "exclusiveMaximum": -2}, -3),
+        ({"type": "integer", "minimum": 10, "multipleOf": 7}, 14),
+        ({"type": "boolean"}, True),
+        ({"type": ["null", "integer"]}, 1),
+        ({"type": "string", "format": "date"}, "2025-01-31"),
+        ({"type": "array", "items": {"type": "integer"}, "minItems": 2}, [1, 1]),
+        ({"type": "array", "items": {"enum": [3, 4]}, "minItems": 2, "uniqueItems": True}, [3, 4]),
+        ({"type": "object", "properties": {"a": {}, "b": {"type": "null"}}, "required": ["b"]}, {"b": None}),
+        ({"anyOf": [{"type": "integer"}, {"type": "string"}], "minimum": 3}, 3),
+        ({"allOf": [{"type": "integer", "minimum": 3}, {"maximum": 4}]}, 3),
+        ({"type": "string", "pattern": "^[A-Z]{3}-\\d+$"}, "AAA-0"),
+    ],
+)
+def test_what_the_schema_says_is_honoured(schema, value):
+    assert example_of(schema) == value
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "minLength": 40},
+        {"type": "string", "maxLength": 2},
+        {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+        {"type": "string", "pattern": "^(a|b)+x?$", "minLength": 1},
+        {"type": "string", "pattern": "^https?://[^/]+/(?:a|b)$"},
+        {"type": "array", "prefixItems": [{"type": "integer"}], "items": False},
+    ],
+)
+def test_what_is_made_is_valid(schema):
+    assert Draft202012Validator(schema).is_valid(example_of(schema))
+
+
+def test_an_example_that_no_longer_fits_the_edited_schema_is_not_shown():
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}, "examples": [{"query": "old"}]}
+    assert example_arguments(schema) == {}
+    assert example_arguments({**schema, "required": ["q"]}) == {"q": "q"}
+
+
+def test_where_none_is_found_none_is_made_up():
+    assert example_of({"type": "integer", "minimum": 2, "maximum": 1}) is None
+    assert example_of({"not": {}}) is None
+    loop = {"type": "object", "properties": {"v": {"$ref": "#"}}, "required": ["v"]}
+    assert example_arguments(loop) is None
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(a+)+$", "^(?=x)y", "(?P<n>a)b", "[^abc]\\.\\w{2,3}", "a{3}|b", "[", "(", "\\p{L}"]
+)
+def test_a_text_for_a_pattern_matches_it_or_there_is_none(pattern):
+    text = matching_text(pattern)
+    assert text is None or regex.search(pattern, text)
+
+
+@given(st.text(alphabet="ab01[]()|*+?{},^$\\dw.-", max_size=12), st.integers(0, 5))
+@settings(max_examples=300, deadline=None)
+def test_no_pattern_breaks_the_search_for_a_text(pattern, least):
+    text = matching_text(pattern, least)
+    assert text is None or len(text) >= least
