@@ -244,7 +244,16 @@ def test_keys_written_twice_and_numbers_that_are_none_are_told():
 
 
 @pytest.mark.parametrize(
-    "text", ["5", '"x"', "{}", '{"a": 1}', "null", '{"jsonrpc": "2.0", "error": {"code": 1}}']
+    "text",
+    [
+        "5",
+        '"x"',
+        "{}",
+        '{"a": 1}',
+        "null",
+        '{"tools": {"a": {}}}',
+        '{"jsonrpc": "2.0", "error": {"code": 1}}',
+    ],
 )
 def test_what_is_no_registry_is_refused(text):
     with pytest.raises(RegistryError):

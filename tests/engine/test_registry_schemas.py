@@ -201,6 +201,7 @@ def test_real_schemas_load_and_judge_their_instances_as_their_draft_does():
             inner = {"$id": "https://example.com/value", **schema}
             parameters = {"type": "object", "properties": {"value": inner}, "required": ["value"]}
         (tool,) = load_registry([{"name": name, "parameters": parameters}])
+        assert normalise(tool.parameters) == tool.parameters
         check = Draft202012Validator(tool.parameters)
         for test in row["tests"]:
             data = test["data"] if parameters is schema else {"value": test["data"]}

@@ -1,7 +1,7 @@
 """Every mistake in a JSON Schema, at its JSON Pointer, before anything is built from it.
 
 Each keyword of each subschema is checked by itself against what the metaschema of draft 2020-12 says of it. Checking
-the whole schema at once with jsonschema needs about 15 Python frames a level and ends in a RecursionError near 50
+the whole schema at once with jsonschema needs about ten Python frames a level and ends in a RecursionError below 100
 levels; keyword by keyword costs no recursion, finds all mistakes, and equal keywords are checked once.
 """
 

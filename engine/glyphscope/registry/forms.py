@@ -20,6 +20,18 @@ _SCHEMA_KEYS = ("parameters", "inputSchema", "input_schema")
 _OUR_KEYS = {"glyphscope", "tools", "unknown_arguments"}
 _OUR_TOOL_KEYS = {"name", "description", "enabled", "parameters"}
 
+_SIGNS = {
+    "args",
+    "type",
+    "properties",
+    "required",
+    "additionalProperties",
+    "patternProperties",
+    "description",
+    "title",
+}
+_SIGNS |= {"$ref", "$schema", "$defs", "definitions", "allOf", "anyOf", "oneOf", "not", "enum", "const"}
+
 _ARG_TYPES = {
     "string": "string",
     "int": "integer",
@@ -83,12 +95,17 @@ def read_forms(document: Any, where: str = "") -> RawRegistry:
         _listed(raw, document["tools"], ("tools",))
     elif isinstance(document.get("name"), str) or isinstance(document.get("function"), dict):
         _listed(raw, [document], None)
-    elif document and all(isinstance(value, dict) for value in document.values()):
+    elif document and all(_is_schema(value) for value in document.values()):
         for name, value in document.items():
             raw.tools.append(_with_args(raw, name, value) if "args" in value else _from_schema(name, value))
     else:
         raise _unknown_form(where)
     return raw
+
+
+def _is_schema(value: Any) -> bool:
+    """Whether this was meant as the schema or the arguments of a tool; `{"tools": {…}}` was not."""
+    return isinstance(value, dict) and (not value or not _SIGNS.isdisjoint(value))
 
 
 def _unknown_form(where: str) -> RegistryError:
