@@ -52,8 +52,30 @@ def test_a_pattern_that_backtracks_for_ever_does_not_block_loading():
         {"x": {"type": "object", "properties": {"a": {"pattern": "(a+)+$"}, "b": {"pattern": "(x*)*y"}}}}
     )
     assert time.perf_counter() - start < 1
-    with pytest.raises(RegistryError, match="regular expression"):
-        load_registry({"x": {"type": "object", "properties": {"a": {"pattern": "a" * 20_000}}}})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("(((a{1000}){1000}){1000})", "multiply"),
+        ("([ab]{5}\\d{3}){99999999999}", "multiply"),
+        ("(" * 4000 + ")" * 4000, "nested too deep"),
+        ("a" * 20_000, "20000 characters"),
+        ("(a", "no regular expression"),
+    ],
+)
+def test_a_pattern_that_would_take_the_memory_or_the_stack_is_refused_at_once(pattern, words):
+    start = time.perf_counter()
+    with pytest.raises(RegistryError, match=words):
+        load_registry({"x": {"type": "object", "properties": {"a": {"pattern": pattern}}}})
+    assert time.perf_counter() - start < 1
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"^[\w.]{1,64}@[^@\]]{1,255}$", "a{1,1000000}", r"\{9{2}", "(?<year>\\d{4})|x", "[[]{3}"]
+)
+def test_a_pattern_of_every_day_is_taken(pattern):
+    load_registry({"x": {"type": "object", "properties": {"a": {"pattern": pattern}}}})
 
 
 def test_2000_tools_load_within_two_seconds():

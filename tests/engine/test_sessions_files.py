@@ -29,7 +29,7 @@ from glyphscope.sessions import (
 REQUEST = RunRequest(
     prompt="Search for AI news", registry=default_registry().to_document(), system="Be brief — {{ x }}"
 )
-PROJECT = Project(request=REQUEST, notes="ein Gruß")
+PROJECT = Project(request=REQUEST, notes="ein Gruß", drafts={"search": "{not yet"})
 
 
 def fail(number: int):

@@ -12,19 +12,16 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-import regex
 from jsonschema import Draft202012Validator
 from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
 from glyphscope.registry.keywords import NAMED, ONE
+from glyphscope.registry.patterns import bad_pattern
 from glyphscope.registry.pointer import Path
 from glyphscope.registry.references import Place, Places, references
 
 MAX_LEVELS = 256
 """Schemas inside each other: what builds grammars and validators from them walks with one frame or two a level."""
-
-MAX_PATTERN = 10_000
-"""Characters of a regular expression."""
 
 _TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 _MEANT = {
@@ -128,23 +125,12 @@ def _type(value: Any) -> Iterator[tuple[Path, str]]:
 
 
 def _patterns(schema: dict[str, Any]) -> Iterator[tuple[Path, str]]:
-    if isinstance(pattern := schema.get("pattern"), str) and (reason := _bad_pattern(pattern)):
+    if isinstance(pattern := schema.get("pattern"), str) and (reason := bad_pattern(pattern)):
         yield ("pattern",), reason
     named = schema.get("patternProperties")
     for pattern in named if isinstance(named, dict) else ():
-        if reason := _bad_pattern(pattern):
+        if reason := bad_pattern(pattern):
             yield ("patternProperties", pattern), reason
-
-
-@lru_cache(maxsize=4096)
-def _bad_pattern(pattern: str) -> str:
-    if len(pattern) > MAX_PATTERN:
-        return f"The regular expression has {len(pattern)} characters; at most {MAX_PATTERN} are read."
-    try:
-        regex.compile(pattern)
-    except (regex.error, RecursionError, OverflowError, MemoryError) as error:
-        return f"This is no regular expression: {error}."
-    return ""
 
 
 def _references(places: Places, place: Place) -> Iterator[tuple[Path, str]]:

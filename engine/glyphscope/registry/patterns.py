@@ -1,0 +1,54 @@
+"""Whether a schema's regular expression can be read, decided quickly for hostile ones too."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import regex
+
+MAX_LENGTH = 10_000
+"""Characters of a regular expression."""
+
+MAX_SIZE = 200_000
+"""Atoms of a regular expression with its counted repeats written out: `(((a{1000}){1000}){1000})` would take
+12 s and gigabytes to compile."""
+
+_TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])+\]|\{(\d+)(?:,(\d*))?\}|.", re.DOTALL)
+
+
+@lru_cache(maxsize=4096)
+def bad_pattern(pattern: str) -> str:
+    """Why a pattern cannot be used; empty for one that can. Its matching may still backtrack: never unguarded."""
+    if len(pattern) > MAX_LENGTH:
+        return f"The regular expression has {len(pattern)} characters; at most {MAX_LENGTH} are read."
+    if _size(pattern) > MAX_SIZE:
+        return f"The repeats of this regular expression multiply to more than {MAX_SIZE} atoms."
+    try:
+        regex.compile(pattern)
+    except RecursionError:
+        return "The groups of this regular expression are nested too deep."
+    except (regex.error, OverflowError, MemoryError) as error:
+        return f"This is no regular expression: {error}."
+    return ""
+
+
+def _size(pattern: str) -> int:
+    """Atoms with counted repeats written out as far as they must be: `{n,m}` n times, at least once."""
+    groups = [0]
+    last = 0
+    for token in _TOKEN.finditer(pattern):
+        text = token[0]
+        if token[1] is not None:
+            times = max(int(token[1][:9]), 1)
+            groups[-1] += last * (times - 1)
+            last *= times
+        elif text == "(":
+            groups.append(0)
+        elif text == ")" and len(groups) > 1:
+            last = max(groups.pop(), 1)
+            groups[-1] += last
+        elif text not in "*+?|":
+            last = 1
+            groups[-1] += 1
+    return sum(groups)
