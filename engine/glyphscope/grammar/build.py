@@ -131,10 +131,8 @@ def _common_start(names: list[tuple[str, Node]]) -> str:
 
 
 def _impossible(context: ToolContext) -> GrammarError:
-    contradictions = [reason for reason in context.impossible if reason[1] != "the schema is false"]
-    pointer, why = (
-        contradictions or context.impossible or [("", "a value would have to contain itself without end")]
-    )[0]
+    endless = ("", "a value would have to contain itself without end")
+    pointer, why = context.impossible[0] if context.impossible else endless
     return GrammarError(
         f"No call of this tool can be valid: {why}.",
         where=f"{context.schema.tool}: {pointer or 'parameters'}",

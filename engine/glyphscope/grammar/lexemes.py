@@ -44,8 +44,12 @@ def is_possible(body: Node) -> bool | None:
         return True
     grammar = LLMatcher.grammar_from_lark(f"start: T\nT: {lexeme(body)}")
     matcher = LLMatcher(byte_tokenizer(), grammar, log_level=0)
-    possible = any(matcher.compute_bitmask())
-    return None if matcher.is_error() else possible
+    if matcher.is_error():  # the engine ran out of the steps it allows itself
+        return None
+    matcher.compute_bitmask()
+    if matcher.is_error():
+        return False if matcher.get_error().startswith("NoExtensionBias") else None
+    return True
 
 
 def _has_intersection(node: Node) -> bool:

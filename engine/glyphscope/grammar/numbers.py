@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from functools import lru_cache
 from typing import NamedTuple
 
 from glyphscope.grammar.chars import DIGITS
@@ -43,6 +44,7 @@ class Bounds(NamedTuple):
         )
 
 
+@lru_cache(maxsize=1024)
 def integer_node(low: int, high: int) -> Node:
     """The integers from `low` to `high`."""
     return alt(
@@ -70,6 +72,7 @@ def multiples_node(
     )
 
 
+@lru_cache(maxsize=1024)
 def number_node(bounds: Bounds) -> Node:
     """The decimals within the bounds; with an exponent where there are none."""
     low, high = bounds.low, bounds.high

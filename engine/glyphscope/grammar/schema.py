@@ -67,10 +67,13 @@ class Schema:
         self.tool = tool
         self.root = root
         self._validator = Draft202012Validator(root)
+        self._found: dict[str, Any] = {}
         self._anchors: dict[str, str] | None = None
 
     def at(self, pointer: str) -> Any:
         """The schema at a place. Raises GrammarError where there is none."""
+        if pointer in self._found:
+            return self._found[pointer]
         value: Any = self.root
         for token in pointer.split("/")[1:]:
             key = token.replace("~1", "/").replace("~0", "~")
@@ -78,6 +81,7 @@ class Schema:
                 value = value[int(key)] if isinstance(value, list) else value[key]
             except (KeyError, IndexError, ValueError, TypeError):
                 raise GrammarError(f"The schema has no place {pointer!r}.", where=self.tool) from None
+        self._found[pointer] = value
         return value
 
     def expand(self, places: Sequence[Place]) -> Parts | str:

@@ -33,6 +33,7 @@ RAW = chars.subtract(chars.ALL, chars.union(_CONTROLS, chars.of('"\\')))
 _HEX = CharClass(chars.of("0123456789abcdefABCDEF"))
 
 
+@lru_cache(maxsize=1024)
 def string_node(
     notation: Notation, contents: tuple[Node, ...] = (), min_length: int = 0, max_length: int | None = None
 ) -> Node:

@@ -45,6 +45,7 @@ def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
         for keyword in ("anyOf", "oneOf"):
             if keyword in part.schema and keyword not in part.place.taken:
                 return _branches(context, name, part, keyword, parts, form)
+    known = len(context.impossible)
     types = types_of(parts)
     _note_beyond(context, types, parts)
     if form == "members":
@@ -53,7 +54,7 @@ def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
         node = context.any_value(parts[0])
     else:
         node = _typed(context, name, types, parts)
-    if node == NEVER:
+    if node == NEVER and len(context.impossible) == known:  # no part of it has told a reason already
         context.impossible.append((parts[0].place.pointer, "its constraints contradict each other"))
     return node
 

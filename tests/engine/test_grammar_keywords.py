@@ -1,0 +1,318 @@
+"""One table for every keyword of JSON Schema that a grammar can hold: what it must let through and what not."""
+
+import math
+
+import jsonschema
+import pytest
+from llguidance import LLMatcher, LLTokenizer
+
+from glyphscope.errors import GrammarError
+from glyphscope.events import NOTATIONS, SHAPES
+from glyphscope.grammar import build_call_grammar, to_lark
+from glyphscope.notation import write_call
+from glyphscope.registry import Tool, ToolRegistry, normalise
+
+TOKENIZER = LLTokenizer("byte")
+
+
+def accepts(lark: str, text: str) -> bool:
+    matcher = LLMatcher(TOKENIZER, LLMatcher.grammar_from_lark(lark), log_level=0)
+    data = text.encode()
+    assert not matcher.is_error(), matcher.get_error()
+    return matcher.try_consume_tokens(list(data)) == len(data) and matcher.is_accepting()
+
+
+def registry(*properties, required=("x",)):
+    schema = {"type": "object", "properties": dict(properties), "required": list(required)}
+    return ToolRegistry((Tool("tool", "", normalise(schema)),))
+
+
+STR, INT, NUM = {"type": "string"}, {"type": "integer"}, {"type": "number"}
+NODE = {
+    "type": "object",
+    "properties": {"v": INT, "next": {"anyOf": [{"$ref": "#/properties/x"}, {"type": "null"}]}},
+}
+NODE = NODE | {"required": ["v", "next"]}
+WORD = {"type": "string", "pattern": "^[a-z]+$"}
+
+# schema of the argument, values to let through, values to refuse
+TABLE = [
+    (STR, ["", "a", 'a"\\\n\t\x07é😀', "}"], [1, None, True, [], {}]),
+    (INT, [0, 7, -7, 10**19, 2**60], ["7", 7.5, True, None]),
+    (NUM, [0, -1.5, 1e-7, 12.25], ["1", None, True]),
+    ({"type": "boolean"}, [True, False], ["true", 1, None]),
+    ({"type": "null"}, [None], [False, 0, ""]),
+    ({"type": ["string", "null"]}, ["", "null", None], [0, False, []]),
+    ({"type": "string", "nullable": True}, ["a", None], [1]),
+    ({}, ["a", 1, None, [1, [{}]], {"a": {"b": 1.5}}], []),
+    ({"enum": ["utf8", "base64"]}, ["utf8", "base64"], ["utf", "utf88", "UTF8", "", None]),
+    ({"enum": [1, "1", None, True, [1, 2], {"a": 1}]}, [1, "1", None, True, [1, 2], {"a": 1}], [2, "True", False, [1]]),
+    ({"enum": ["a", 5, None], "type": "string"}, ["a"], [5, None]),
+    ({"enum": [5.0]}, [5], [5.5]),
+    ({"const": 'say "hi"'}, ['say "hi"'], ["say hi", ""]),
+    (INT | {"minimum": 1, "maximum": 100}, [1, 9, 10, 99, 100], [0, -1, 101, 500, 1000, 50.5]),
+    (INT | {"minimum": -15, "maximum": -3}, [-15, -9, -3], [-16, -2, 0, 3, 15]),
+    (INT | {"exclusiveMinimum": 0}, [1, 10**9], [0, -1]),
+    (INT | {"exclusiveMaximum": 10, "minimum": -5}, [-5, 0, 9], [10, -6]),
+    (INT | {"minimum": 0.5, "maximum": 3.5}, [1, 3], [0, 4]),
+    (INT | {"multipleOf": 5, "minimum": 0, "maximum": 20}, [0, 5, 20], [1, 25, -5]),
+    (INT | {"multipleOf": 7}, [0, 7, -49, 7 * 10**9], [1, 8, -50]),
+    (INT | {"multipleOf": 7, "minimum": 1000, "maximum": 100000}, [1001, 99995], [994, 1000, 100002]),
+    (NUM | {"minimum": 0, "maximum": 1}, [0, 0.5, 1, 0.999], [-0.1, 1.1, 2, -1]),
+    (NUM | {"exclusiveMinimum": 0, "exclusiveMaximum": 1}, [0.001, 0.5, 0.999], [0, 1, 1.001, -0.5]),
+    (NUM | {"minimum": -2.75, "maximum": 3.125}, [-2.75, -2, 0, 3, 3.125], [-2.76, -3, 3.126, 4]),
+    (NUM | {"maximum": 100}, [-5000.5, 100, 99.9], [100.1, 101, 500]),
+    (NUM | {"multipleOf": 5}, [5, 10], [5.5, 7]),
+    (STR | {"minLength": 1}, ["a", "\n", "é"], [""]),
+    (STR | {"maxLength": 3}, ["", "abc", "\n\n\n", "😀😀😀", 'a"b'], ["abcd", "\n\n\n\n"]),
+    (STR | {"minLength": 2, "maxLength": 2}, ["ab"], ["a", "abc"]),
+    (STR | {"pattern": "^https?://"}, ["http://a", "https://"], ["file:///etc", " http://", "http:/"]),
+    (STR | {"pattern": "b+"}, ["b", "abc"], ["", "ac"]),
+    (STR | {"pattern": "c$"}, ["c", "abc"], ["cd"]),
+    (STR | {"pattern": r"^\d{3}-[^\d\s]{2}$"}, ["123-ab", "123-é."], ["12-ab", "123-a1", "123-ab "]),
+    (STR | {"pattern": r'^"\\\n$'}, ['"\\\n'], ['"\\', '"\n']),
+    (STR | {"pattern": "^(a|bc)*$|^x$"}, ["", "abca", "x"], ["ab", "xx"]),
+    (STR | {"pattern": "^[a-z]+$", "maxLength": 3}, ["a", "abc"], ["", "abcd", "ABC"]),
+    (STR | {"format": "date"}, ["2024-02-29", "2025-12-31"], ["2025-02-29", "2025-13-01", "2025-1-1", "today"]),
+    (STR | {"format": "time"}, ["12:30:00Z", "23:59:59.5+02:00"], ["24:00:00Z", "12:30"]),
+    (STR | {"format": "date-time"}, ["2025-01-01T00:00:00Z"], ["2025-01-01", "2025-01-01 00:00:00Z"]),
+    (STR | {"format": "duration"}, ["P1D", "PT5M", "P2W"], ["P", "5m", "PT"]),
+    (STR | {"format": "uuid"}, ["123e4567-e89b-12d3-a456-426614174000"], ["123e4567e89b12d3a456426614174000", "x"]),
+    (STR | {"format": "ipv4"}, ["0.0.0.0", "255.249.10.1"], ["256.0.0.1", "1.2.3", "01.2.3.4"]),
+    (STR | {"format": "ipv6"}, ["::", "::1", "2001:db8::1", "1:2:3:4:5:6:7:8"], [":::", "1:2:3", "1::2::3", "g::"]),
+    (STR | {"format": "email"}, ["x@x.com", "a.b+c@example.org"], ["x", "@x.com", "x@"]),
+    (STR | {"format": "hostname"}, ["example.com", "a-b"], ["-a", "a_b", ""]),
+    (STR | {"format": "uri"}, ["https://example.com/a?b=c#d", "mailto:x@y.z"], ["example.com", "http://a b"]),
+    ({"type": "array", "items": STR}, [[], ["a"], ["a", "b"]], [["a", 1], "a", [["a"]]]),
+    ({"type": "array", "items": INT, "minItems": 1, "maxItems": 2}, [[1], [1, 2]], [[], [1, 2, 3]]),
+    ({"type": "array", "prefixItems": [INT, STR], "items": False}, [[], [1], [1, "a"]], [["a"], [1, "a", 2]]),
+    ({"type": "array", "prefixItems": [INT, STR], "items": NUM, "minItems": 2},
+     [[1, "a"], [1, "a", 2.5]], [[1], [1, "a", "b"]]),
+    ({"type": "array", "items": False}, [[]], [[1]]),
+    ({"type": "object", "properties": {"a": STR, "b": INT}, "required": ["b"]},
+     [{"b": 1}, {"a": "x", "b": 1}], [{}, {"a": "x"}]),
+    ({"type": "object", "properties": {"a": STR, "b": INT}},
+     [{}, {"a": "x"}, {"b": 1}, {"a": "x", "b": 1}], [{"b": "x"}, {"c": 1}]),
+    ({"type": "object", "properties": {"a": INT}, "additionalProperties": STR},
+     [{}, {"a": 1, "z": "x"}, {"z": "x"}], [{"a": "x"}]),
+    ({"type": "object", "additionalProperties": INT}, [{}, {"k": 1, "a b": 2}], [{"k": "x"}]),
+    ({"type": "object", "additionalProperties": False}, [{}], [{"a": 1}]),
+    ({"type": "object", "patternProperties": {"^x-": INT}, "additionalProperties": False},
+     [{}, {"x-a": 1}], [{"a": 1}, {"x-a": "b"}]),
+    ({"type": "object", "propertyNames": {"pattern": "^[a-z]$"}}, [{"a": 1}], [{"A": 1}, {"ab": 1}]),
+    ({"type": "object", "additionalProperties": INT, "minProperties": 1, "maxProperties": 2},
+     [{"a": 1}], [{}, {"a": 1, "b": 2, "c": 3}]),
+    ({"type": "object", "properties": {"a": INT, "b": INT}, "minProperties": 1}, [{"a": 1}, {"b": 1}], [{}]),
+    ({"type": "object", "properties": {"a": INT, "b": False}}, [{"a": 1}, {}], [{"b": 1}]),
+    ({"anyOf": [INT, {"type": "string", "maxLength": 1}]}, [5, "a"], ["ab", None]),
+    ({"oneOf": [WORD, {"type": "null"}]}, ["abc", None], ["A", 1]),
+    ({"allOf": [INT, {"minimum": 3}, {"maximum": 4}]}, [3, 4], [2, 5]),
+    ({"allOf": [{"anyOf": [STR, INT]}, {"anyOf": [INT, {"type": "null"}]}]}, [1], ["a", None]),
+    ({"type": "object",
+      "allOf": [{"properties": {"a": INT}}, {"properties": {"a": {"minimum": 2}}, "required": ["a"]}]},
+     [{"a": 2}], [{}, {"a": 1}]),
+    ({"type": ["string", "integer"], "not": {"type": "string"}}, [1], ["a"]),
+    (NODE,
+     [{"v": 1, "next": None}, {"v": 1, "next": {"v": 2, "next": None}}],
+     [None, {"v": 1}, {"v": 1, "next": {"v": "a"}}]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+@pytest.mark.parametrize("shape", ["flat", "tool-args"])
+@pytest.mark.parametrize(("schema", "good", "bad"), TABLE, ids=[str(row[0])[:70] for row in TABLE])
+def test_no_keyword_leaks_and_none_refuses_what_it_should_not(schema, good, bad, notation, shape):
+    tools = registry(("x", schema))
+    lark = to_lark(build_call_grammar(tools, notation, shape))
+    validator = jsonschema.Draft202012Validator(tools.tools[0].parameters)
+    for value, expected in [(value, True) for value in good] + [(value, False) for value in bad]:
+        text = write_call("tool", {"x": value}, style=notation, shape=shape)
+        assert accepts(lark, text) == expected, text
+        assert not expected or validator.is_valid({"x": value})
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_optional_arguments_may_be_left_out_but_not_swapped_or_repeated(notation, shape):
+    tools = registry(("a", INT), ("x", STR), ("b", INT), ("c", INT))
+    lark = to_lark(build_call_grammar(tools, notation, shape))
+
+    def call(arguments):
+        return accepts(lark, write_call("tool", arguments, style=notation, shape=shape))
+
+    assert (
+        call({"x": ""})
+        and call({"a": 1, "x": ""})
+        and call({"x": "", "c": 1})
+        and call({"a": 1, "x": "", "b": 2, "c": 3})
+    )
+    assert not call({"a": 1}) and not call({"x": "", "a": 1}) and not call({"c": 1, "x": ""})
+    assert not call({"x": "", "unknown": 1})
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_only_allowed_tools_can_be_named(notation, shape):
+    names = ["search", "search_web", "send", "t", "_x", "größe", 'a"b', "delete"]
+    tools = ToolRegistry(tuple(Tool(name, "", enabled=name != "delete") for name in names))
+    lark = to_lark(build_call_grammar(tools, notation, shape))
+    for name in names:
+        assert accepts(lark, write_call(name, {}, style=notation, shape=shape)) == (name != "delete")
+    for name in ("sear", "search_", "sends", ""):
+        assert not accepts(lark, write_call(name, {}, style=notation, shape=shape))
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_the_top_level_takes_no_argument_that_the_schema_does_not_name(notation):
+    tools = ToolRegistry((Tool("tool", "", {"type": "object"}),))
+    lark = to_lark(build_call_grammar(tools, notation, "tool-args"))
+    assert accepts(lark, write_call("tool", {}, style=notation, shape="tool-args"))
+    assert not accepts(lark, write_call("tool", {"a": 1}, style=notation, shape="tool-args"))
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted"),
+    [
+        ('{tool="tool" args={x="a"}}', True),
+        ('{tool="tool" args={x="\\u00e9\\n\\t\\""}}', True),
+        ('{tool="tool" args={x="\\ud83d\\ude00"}}', False),  # glyph-py reads two halves
+        ('{tool="tool" args={x="\\b"}}', False),
+        ('{tool="tool" args={x="\\/"}}', False),
+        ('{tool="tool" args={x="a\nb"}}', False),
+        ('{tool="tool" args={x=a}}', False),
+        ('{tool="tool" args={x="a"} }', False),
+        ('{tool="tool" args={x="a"}} ', False),
+        (' {tool="tool" args={x="a"}}', False),
+    ],
+)
+def test_glyph_strings_have_no_escape_that_a_glyph_reader_takes_for_another(text, accepted):
+    assert accepts(to_lark(build_call_grammar(registry(("x", STR)), "glyph", "tool-args")), text) == accepted
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "accepted"),
+    [
+        (STR, '"\\ud83d\\ude00\\u00e9\\/\\b"', True),
+        (STR, '"\\ud83d"', False),
+        (STR | {"maxLength": 1}, '"\\ud83d\\ude00"', True),
+        (STR | {"maxLength": 1}, '"\\u00e9\\u00e9"', False),
+        (INT, "01", False),
+        (INT, "-0", False),
+        (INT, "1.0", False),
+        (INT, "1e2", False),
+        (NUM, "1e2", True),
+        (NUM, "1e999", False),
+        (NUM, "1.", False),
+        (NUM | {"maximum": 100}, "500e-1", False),
+    ],
+)
+def test_json_values_are_spelled_as_the_language_of_calls_says(schema, text, accepted):
+    lark = to_lark(build_call_grammar(registry(("x", schema)), "json", "flat"))
+    assert accepts(lark, f'{{"action":"tool","x":{text}}}') == accepted
+
+
+UNHELD = [
+    ({"type": "array", "items": INT, "uniqueItems": True}, "uniqueItems"),
+    ({"type": "array", "contains": {"const": 1}}, "contains"),
+    ({"type": "string", "pattern": "^(?!a)"}, "pattern"),
+    ({"type": "string", "pattern": r"(a)\1"}, "pattern"),
+    ({"type": "string", "format": "idn-email"}, "format"),
+    ({"type": "number", "multipleOf": 0.01}, "multipleOf"),
+    ({"type": "integer", "multipleOf": 97}, "multipleOf"),
+    ({"type": "string", "not": {"const": "a"}}, "not"),
+    ({"oneOf": [{"type": "integer", "minimum": 1}, {"type": "integer", "maximum": 5}]}, "oneOf"),
+    ({"type": "string", "if": {"minLength": 3}, "then": {"pattern": "^a"}}, "if"),
+    (
+        {"type": "object", "properties": {"a": INT, "b": INT}, "dependentRequired": {"a": ["b"]}},
+        "dependentRequired",
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "keyword"), UNHELD, ids=[row[1] for row in UNHELD])
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_what_the_grammar_does_not_hold_is_named_with_its_place(schema, keyword, notation):
+    grammar = build_call_grammar(registry(("x", schema)), notation, "flat")
+    assert [(u.tool, u.pointer, u.keyword) for u in grammar.unheld if u.keyword] == [
+        ("tool", f"/properties/x/{keyword}", keyword)
+    ]
+    assert all(u.why for u in grammar.unheld)
+    to_lark(grammar)
+
+
+def test_alternatives_that_cannot_overlap_are_held():
+    kinds = [
+        {"type": "object", "properties": {"kind": {"const": kind}, "v": value}, "required": ["kind", "v"]}
+        for kind, value in (("a", INT), ("b", STR))
+    ]
+    grammar = build_call_grammar(registry(("x", {"oneOf": kinds})), "json", "flat")
+    assert not grammar.unheld
+    assert accepts(to_lark(grammar), '{"action":"tool","x":{"kind":"b","v":"1"}}')
+    assert not accepts(to_lark(grammar), '{"action":"tool","x":{"kind":"a","v":"1"}}')
+
+
+@pytest.mark.parametrize(
+    ("schema", "where"),
+    [
+        (INT | {"minimum": 5, "maximum": 4}, "/properties/x"),
+        (STR | {"minLength": 5, "maxLength": 4}, "/properties/x"),
+        (STR | {"pattern": "^[a-z]+$", "format": "date"}, "/properties/x"),
+        ({"enum": ["a"], "type": "integer"}, "/properties/x"),
+        (False, "/properties/x"),
+        (
+            {"type": "object", "properties": {"y": {"$ref": "#/properties/x"}}, "required": ["y"]},
+            "parameters",
+        ),
+        ({"$ref": "https://example.com/schema.json"}, "/properties/x/$ref"),
+    ],
+)
+def test_a_tool_that_nobody_can_call_is_an_error_that_names_tool_and_place(schema, where):
+    tools = ToolRegistry(
+        (Tool("tool", "", {"type": "object", "properties": {"x": schema}, "required": ["x"]}),)
+    )
+    with pytest.raises(GrammarError) as error:
+        build_call_grammar(tools, "json", "flat")
+    assert error.value.where == f"tool: {where}" and error.value.hint
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_an_optional_argument_that_cannot_have_a_value_is_never_written(notation):
+    grammar = build_call_grammar(
+        registry(("x", STR), ("y", INT | {"minimum": 5, "maximum": 4})), notation, "flat"
+    )
+    lark = to_lark(grammar)
+    assert accepts(lark, write_call("tool", {"x": "a"}, style=notation))
+    assert not accepts(lark, write_call("tool", {"x": "a", "y": 5}, style=notation))
+
+
+def test_an_argument_named_action_is_refused_in_the_flat_shape_only():
+    tools = registry(("action", STR), required=())
+    with pytest.raises(GrammarError) as error:
+        build_call_grammar(tools, "json", "flat")
+    assert error.value.where == "tool: /properties/action"
+    assert accepts(
+        to_lark(build_call_grammar(tools, "json", "tool-args")), '{"tool":"tool","args":{"action":"a"}}'
+    )
+
+
+def test_an_empty_allow_list_is_an_error():
+    with pytest.raises(GrammarError, match="No tool is allowed"):
+        build_call_grammar(ToolRegistry((Tool("tool", enabled=False),)), "json", "flat")
+
+
+def test_rules_know_the_place_they_come_from():
+    grammar = build_call_grammar(registry(("x", {"type": "array", "items": STR})), "json", "flat")
+    origins = {rule.origin.pointer for rule in grammar.rules.values() if rule.origin}
+    assert origins == {"", "/properties/x", "/properties/x/items"}
+    assert {rule.origin.tool for rule in grammar.rules.values() if rule.origin} == {"tool"}
+
+
+def test_equal_registries_share_a_grammar_and_edits_make_a_new_one():
+    first = build_call_grammar(registry(("x", STR)), "json", "flat")
+    assert build_call_grammar(registry(("x", STR)), "json", "flat") is first
+    assert build_call_grammar(registry(("x", INT)), "json", "flat") is not first
+
+
+def test_infinite_bounds_do_not_stop_the_build():
+    grammar = build_call_grammar(registry(("x", INT | {"maximum": math.inf, "minimum": 1})), "json", "flat")
+    assert accepts(to_lark(grammar), '{"action":"tool","x":12}')
