@@ -206,3 +206,23 @@ def test_one_variable_moves_all_places(tmp_path, monkeypatch):
     assert not (tmp_path / "home").exists()
     monkeypatch.delenv("GLYPHSCOPE_HOME")
     assert "glyphscope" in str(places().settings)
+
+
+def test_no_save_is_lost_between_two_processes(tmp_path):
+    path = tmp_path / "p.glyphscope"
+    save_project(path, Project(request=REQUEST))
+    counting = (
+        "import sys, msgspec; from pathlib import Path; from glyphscope.sessions import *\n"
+        "path = Path(sys.argv[1])\n"
+        "for _ in range(15):\n"
+        "    while True:\n"
+        "        project, digest = load_project(path)\n"
+        "        try:\n"
+        "            save_project(path, msgspec.structs.replace(project, notes=project.notes + sys.argv[2]), digest)\n"
+        "            break\n"
+        "        except ChangedOnDisk:\n"
+        "            pass\n"
+    )
+    both = [subprocess.Popen([sys.executable, "-c", counting, str(path), name]) for name in "ab"]
+    assert [process.wait(timeout=60) for process in both] == [0, 0]
+    assert sorted(load_project(path).project.notes) == ["a"] * 15 + ["b"] * 15

@@ -27,13 +27,15 @@ from glyphscope.events import (
     ToolKnown,
     encode_event,
 )
-from glyphscope.registry import default_registry
+from glyphscope.prompting import render_messages
+from glyphscope.registry import default_registry, load_registry
 from glyphscope.sessions import (
     History,
     Journal,
     Project,
     RecordWriter,
     first_difference,
+    load_project,
     read_record,
     save_project,
     strip_times,
@@ -331,3 +333,17 @@ def test_a_full_disk_keeps_the_last_journal(tmp_path, monkeypatch):
     monkeypatch.undo()
     assert digest_of(journal.file.read_bytes()) == before
     journal.clear()
+
+
+def test_the_deepest_registry_that_loads_goes_through_prompt_project_record_and_history(tmp_path):
+    schema: dict = {"type": "string"}
+    for _ in range(256):
+        schema = {"type": "object", "properties": {"a": schema}, "required": ["a"]}
+    registry = load_registry({"deep": schema})
+    request = RunRequest(prompt="p", registry=registry.to_document())
+    assert "deep(a: " in render_messages(request, registry).messages[0].content
+    save_project(tmp_path / "p", Project(request=request))
+    assert load_project(tmp_path / "p").project.request == request
+    history = History(tmp_path / "h.sqlite3")
+    events = [msgspec.structs.replace(run_of()[0], request=request)]
+    assert list(history.events(history.add(events).id)) == events
