@@ -8,7 +8,18 @@ from llguidance import LLMatcher
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.lexemes import byte_tokenizer, lexeme, quoted
-from glyphscope.grammar.tree import Alt, CharClass, Grammar, Literal, Node, Repeat, RuleRef, Seq, Terminal
+from glyphscope.grammar.tree import (
+    NEVER,
+    Alt,
+    CharClass,
+    Grammar,
+    Literal,
+    Node,
+    Repeat,
+    RuleRef,
+    Seq,
+    Terminal,
+)
 
 
 class _ByIdentity:
@@ -43,7 +54,10 @@ class _Emitter:
 
     def emit(self, grammar: Grammar) -> str:
         lines = [f"start: {grammar.root}"]
-        lines += [f"{rule.name}: {self._node(rule.body)}" for rule in grammar.rules.values()]
+        for rule in grammar.rules.values():
+            if rule.body == NEVER:
+                raise GrammarError("The rule derives no text at all.", where=rule.name)
+            lines.append(f"{rule.name}: {self._node(rule.body)}")
         lines += [f"{name}: {lexeme(body)}" for body, name in self.terminals.items()]
         return "\n".join(lines) + "\n"
 

@@ -205,7 +205,10 @@ def _after_point(low: str, low_open: bool, high: str | None, high_open: bool, si
 
 
 class _Remainders:
-    """Naturals whose remainder by `step` is 0, digit by digit."""
+    """Naturals whose remainder by `step` is 0, digit by digit.
+
+    Each digit is a lexeme of its own: a lexer that takes the longest one would else prefer `20` to `2` and `09`.
+    """
 
     def __init__(self, step: int, rule: Callable[[str, Callable[[], Node]], Node]) -> None:
         self.step = step
@@ -232,7 +235,7 @@ class _Remainders:
             below = low[1:] if digit == first else "0" * (size - 1)
             above = high[1:] if digit == last else "9" * (size - 1)
             following = (remainder * 10 + digit) % self.step
-            options.append(seq(str(digit), self._between(below, above, following)))
+            options.append(seq(_one(digit), self._between(below, above, following)))
         return alt(*options)
 
     def _free(self, size: int, remainder: int) -> Node:
@@ -242,6 +245,11 @@ class _Remainders:
 
     def _digit(self, size: int, remainder: int) -> Node:
         options = (
-            seq(str(digit), self._free(size - 1, (remainder * 10 + digit) % self.step)) for digit in range(10)
+            seq(_one(digit), self._free(size - 1, (remainder * 10 + digit) % self.step))
+            for digit in range(10)
         )
         return alt(*options)
+
+
+def _one(digit: int) -> Node:
+    return CharClass(((0x30 + digit, 0x30 + digit),))

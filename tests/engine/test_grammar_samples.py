@@ -1,0 +1,144 @@
+"""Whatever the mask lets through is a valid call: random walks over the allowed bytes, judged by others' readers."""
+
+import json
+import random
+from functools import partial
+
+import glyph
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from llguidance import LLMatcher, LLTokenizer
+
+from glyphscope.events import NOTATIONS
+from glyphscope.grammar import build_call_grammar, to_lark
+from glyphscope.notation import call_document
+from glyphscope.registry import Tool, ToolRegistry, default_registry
+
+TOKENIZER = LLTokenizer("byte")
+CLOSERS = frozenset(b'"}] ,')
+
+
+def walk(matcher, rng):
+    """A random text of the grammar, which prefers what closes; None where it finds no end in 600 bytes."""
+    text = bytearray()
+    while not matcher.is_accepting():
+        if len(text) > 600:
+            return None
+        bits = np.unpackbits(np.frombuffer(matcher.compute_bitmask(), dtype=np.uint8), bitorder="little")
+        allowed = [int(byte) for byte in np.flatnonzero(bits) if byte < 256]
+        assert allowed, f"the mask is empty after {bytes(text)!r}: {matcher.get_error()[:200]}"
+        closing = [byte for byte in allowed if byte in CLOSERS]
+        printable = [byte for byte in allowed if 0x20 <= byte < 0x7F]
+        ending = closing and rng.random() < 0.3
+        byte = rng.choice(closing if ending else printable if printable and rng.random() < 0.9 else allowed)
+        assert matcher.try_consume_tokens([byte]) == 1
+        text.append(byte)
+    return text.decode()
+
+
+def once(pairs):
+    assert len({key for key, _ in pairs}) == len(pairs), "a key comes twice"
+    return dict(pairs)
+
+
+def plain(value):
+    kind = value.type.name
+    if kind == "LIST":
+        return [plain(item) for item in value.as_list()]
+    if kind == "MAP":
+        return once([(entry.key, plain(entry.value)) for entry in value.as_map()])
+    read = {
+        "NULL": lambda: None,
+        "BOOL": value.as_bool,
+        "INT": value.as_int,
+        "FLOAT": value.as_float,
+        "STR": value.as_str,
+    }
+    return read[kind]()
+
+
+READ = {"json": partial(json.loads, object_pairs_hook=once), "glyph": lambda text: plain(glyph.parse(text))}
+
+
+def check(tools, notation, shape, seed, texts):
+    template = LLMatcher(
+        TOKENIZER, LLMatcher.grammar_from_lark(to_lark(build_call_grammar(tools, notation, shape)))
+    )
+    rng = random.Random(seed)
+    for _ in range(texts):
+        text = walk(template.deep_copy(), rng)
+        if text is None:
+            continue
+        document = READ[notation](text)
+        name = next(iter(document.values()))
+        arguments = document if shape == "flat" else list(document.values())[1]
+        if shape == "flat":
+            arguments = {key: value for key, value in document.items() if key != "action"}
+        assert call_document(name, arguments, shape) == document
+        tool = tools.get(name)
+        assert tool is not None and tool.enabled
+        error = jsonschema.exceptions.best_match(
+            jsonschema.Draft202012Validator(tool.parameters).iter_errors(arguments)
+        )
+        assert error is None, (text, error.message)
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+@pytest.mark.parametrize("shape", ["flat", "tool-args", "name-arguments"])
+def test_every_text_of_the_default_registry_is_a_valid_call(notation, shape):
+    check(default_registry(), notation, shape, seed=7, texts=40)
+
+
+bounds = st.tuples(st.integers(-50, 50), st.integers(0, 40))
+ranged = bounds.map(lambda b: {"minimum": b[0], "maximum": b[0] + b[1]})
+scalars = st.one_of(
+    st.sampled_from([{"type": "string"}, {"type": "boolean"}, {"type": ["null", "number"]}, {"type": "integer"}]),
+    ranged.map(lambda r: {"type": "integer"} | r),
+    ranged.map(lambda r: {"type": "number", "exclusiveMinimum": r["minimum"], "exclusiveMaximum": r["maximum"] + 0.5}),
+    st.integers(2, 12).map(lambda m: {"type": "integer", "multipleOf": m}),
+    st.tuples(st.integers(0, 3), st.integers(0, 5)).map(
+        lambda n: {"type": "string", "minLength": n[0], "maxLength": sum(n)}
+    ),
+    st.sampled_from(["^[a-z]+$", "^a|b$", r"\d{2}", r"^\S+@\W", "[^\"'x]$"]).map(
+        lambda p: {"type": "string", "pattern": p}
+    ),
+    st.sampled_from(["date", "uuid", "ipv4"]).map(lambda f: {"type": "string", "format": f}),
+    st.lists(st.none() | st.integers(-3, 3) | st.text(max_size=3), min_size=1, max_size=4, unique_by=repr).map(
+        lambda e: {"enum": e}
+    ),
+)  # fmt: skip
+NAMES = st.sampled_from(["a", "b", "t", "null", "x y", "größe", 'q"', "_k"])
+
+
+def containers(inner):
+    objects = st.dictionaries(NAMES, inner, max_size=3)
+    return st.one_of(
+        st.tuples(inner, st.integers(0, 2), st.integers(0, 2)).map(
+            lambda a: {"type": "array", "items": a[0], "minItems": a[1], "maxItems": a[1] + a[2]}
+        ),
+        st.tuples(inner, inner).map(lambda a: {"type": "array", "prefixItems": list(a), "items": False}),
+        st.tuples(objects, st.randoms(use_true_random=False)).map(
+            lambda o: (
+                {"type": "object", "properties": o[0], "required": [k for k in o[0] if o[1].random() < 0.5]}
+                | {"additionalProperties": False}
+            )
+        ),
+        st.tuples(inner, inner).map(lambda a: {"anyOf": list(a)}),
+    )
+
+
+schemas = st.dictionaries(NAMES, st.recursive(scalars, containers, max_leaves=5), min_size=1, max_size=3)
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+@settings(max_examples=40, deadline=None)
+@given(properties=schemas, seed=st.integers(0, 2**32), required=st.booleans())
+def test_every_text_of_any_schema_is_a_valid_call(notation, properties, seed, required):
+    schema = {"type": "object", "properties": properties, "required": list(properties) if required else []}
+    tools = ToolRegistry((Tool("tool", "", schema), Tool("other")))
+    grammar = build_call_grammar(tools, notation, "flat")
+    assert not grammar.unheld
+    check(tools, notation, "flat", seed, texts=3)
