@@ -124,7 +124,7 @@ class RegistryDocument(QObject):
     def set_parameters(self, name: str, parameters: dict[str, Any], key: str = "") -> None:
         """The schema as a form made it; the same rule as for text. Edits with the same `key` merge while typing."""
         tool = self.registry.get(name)
-        if tool is None or parameters == self.shown_parameters(name):
+        if tool is None or _same(parameters, self.shown_parameters(name)):
             return
         text = json.dumps(parameters, indent=2, ensure_ascii=False)
         self._put_text(tool, text, f"edit {name}", f"form {name} {key}" if key else "", keep_text=False)
@@ -197,6 +197,16 @@ class RegistryDocument(QObject):
         """Another registry, as one undoable step."""
         self._push(label, RegistryState(registry))
 
+    def add_all(self, registry: ToolRegistry, label: str = "add tools") -> None:
+        """Every tool of another registry; one of a name that is here takes its place."""
+        merged, state = self.registry, self.state
+        for tool in registry:
+            merged = merged.with_tool(tool)
+        names = {tool.name for tool in registry}
+        texts = {name: text for name, text in state.texts.items() if name not in names}
+        problems = {name: found for name, found in state.problems.items() if name not in names}
+        self._push(label, RegistryState(merged, texts, problems))
+
     def reset(self, state: RegistryState) -> None:
         """Start over, as after opening a project: nothing to undo."""
         self.undo_stack.clear()
@@ -235,7 +245,7 @@ class RegistryDocument(QObject):
         else:
             if keep_text:
                 state = replace(state, texts={**state.texts, tool.name: text})
-            if parameters != tool.parameters:
+            if not _same(parameters, tool.parameters):
                 state = replace(state, registry=self.registry.with_tool(replace(tool, parameters=parameters)))
         self._push(label, state, key)
 
@@ -252,6 +262,11 @@ class RegistryDocument(QObject):
     def _push(self, label: str, state: RegistryState, key: str = "") -> None:
         self.undo_stack.push(_Edit(self, label, state, key))
         self._since_edit.start()
+
+
+def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Equal, and in the same order: the order of arguments is the one in which the grammar writes them."""
+    return json.dumps(one) == json.dumps(other)
 
 
 def _check(tool: Tool, text: str) -> tuple[dict[str, Any], tuple[TextProblem, ...]]:

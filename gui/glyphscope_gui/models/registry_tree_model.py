@@ -7,7 +7,9 @@ thousands of tools cost nothing.
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
@@ -162,7 +164,7 @@ class RegistryTreeModel(QAbstractItemModel):
 
     def _registry_changed(self, registry: ToolRegistry) -> None:
         old, new = self._tools, registry.tools
-        start, end = _common(old, new)
+        start, end = _common(old, new, operator.is_)
         gone, come = old[start : len(old) - end], new[start : len(new) - end]
         root = QModelIndex()
         if len(gone) == len(come):
@@ -204,7 +206,7 @@ class RegistryTreeModel(QAbstractItemModel):
         top = self.index(row, 0)
         before, after = self._names(row), list(schema.arguments(tool.parameters))
         tools = (*self._tools[:row], tool, *self._tools[row + 1 :])
-        start, end = _common(before, after)
+        start, end = _common(before, after, operator.eq)
         gone, come = len(before) - start - end, len(after) - start - end
         if gone > come:
             self.beginRemoveRows(top, start, start + gone - come - 1)
@@ -225,14 +227,14 @@ class RegistryTreeModel(QAbstractItemModel):
             self.dataChanged.emit(self.index(0, 0), self.index(len(self._tools) - 1, 0), [PROBLEM_ROLE])
 
 
-def _common(old: tuple[Tool, ...] | list[str], new: tuple[Tool, ...] | list[str]) -> tuple[int, int]:
+def _common(old: Sequence[Any], new: Sequence[Any], same: Callable[[Any, Any], bool]) -> tuple[int, int]:
     """How many items at the start and at the end are the same in both."""
     shorter = min(len(old), len(new))
     start = 0
-    while start < shorter and (old[start] is new[start] or old[start] == new[start]):
+    while start < shorter and same(old[start], new[start]):
         start += 1
     end = 0
-    while end < shorter - start and (old[-1 - end] is new[-1 - end] or old[-1 - end] == new[-1 - end]):
+    while end < shorter - start and same(old[-1 - end], new[-1 - end]):
         end += 1
     return start, end
 

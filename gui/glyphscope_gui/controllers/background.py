@@ -1,0 +1,99 @@
+"""Work that would hold the window up, on a thread of its own: once declared, with what follows in either case."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import QObject, QThread, Signal
+
+
+class _Outcome(NamedTuple):
+    """Told by number: an event that is still under way must not keep its thread's object alive."""
+
+    number: int
+    value: Any
+    error: BaseException | None
+
+
+class _Work(QThread):
+    """One call of `work`; its outcome is told once.
+
+    It has no Qt parent: whoever started it holds it and lets it go when it has ended. With a parent and deleteLater,
+    garbage collection of the parent crashed (measured on PySide6 6.11.3).
+    """
+
+    outcome = Signal(object)
+
+    def __init__(self, number: int, work: Callable[[], Any]) -> None:
+        super().__init__()
+        self._number = number
+        self._work = work
+
+    def run(self) -> None:
+        try:
+            outcome = _Outcome(self._number, self._work(), None)
+        except Exception as error:  # told to `failed` in the GUI thread, where it can be shown
+            outcome = _Outcome(self._number, None, error)
+        self.outcome.emit(outcome)
+
+
+class _Job(NamedTuple):
+    slot: str
+    thread: _Work
+    done: Callable[[Any], None]
+    failed: Callable[[BaseException], None]
+
+
+class Background(QObject):
+    """Starts work and calls back in its own thread. A newer job of the same `slot` makes the older's outcome void."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._numbers = itertools.count()
+        self._jobs: dict[int, _Job] = {}
+        self._newest: dict[str, int] = {}
+
+    def start(
+        self,
+        slot: str,
+        work: Callable[[], Any],
+        done: Callable[[Any], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        """`work` gets a snapshot and touches no widget; `done` or `failed` is called with its outcome."""
+        number = next(self._numbers)
+        thread = _Work(number, work)
+        self._jobs[number] = _Job(slot, thread, done, failed)
+        self._newest[slot] = number
+        thread.outcome.connect(self._deliver)
+        thread.start()
+
+    def wait(self, slot: str) -> None:
+        """Wait for the jobs of `slot` and tell no outcome of theirs: what they were for is over."""
+        self._newest.pop(slot, None)
+        for number, job in list(self._jobs.items()):
+            if job.slot == slot:
+                self._end(number)
+
+    def close(self) -> None:
+        """Wait for all that still runs, and tell no outcome any more. Call it when the owner closes."""
+        self._newest.clear()
+        for number in list(self._jobs):
+            self._end(number)
+
+    def _end(self, number: int) -> _Job | None:
+        job = self._jobs.pop(number, None)
+        if job is not None:
+            job.thread.wait()
+        return job
+
+    def _deliver(self, outcome: _Outcome) -> None:
+        job = self._end(outcome.number)
+        if job is None or self._newest.get(job.slot) != outcome.number:
+            return
+        if outcome.error is not None:
+            job.failed(outcome.error)
+        else:
+            job.done(outcome.value)

@@ -1,0 +1,154 @@
+"""The questions about projects: where to, over another window's work, before closing, after a crash.
+
+Nothing here waits: every dialog is opened, and its answer goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton, QWidget
+
+from glyphscope.errors import StorageError
+from glyphscope.sessions.journal import Leftover
+from glyphscope_gui.controllers.project_controller import ProjectController
+from glyphscope_gui.errors import show_error
+
+SUFFIX = "glyphscope"
+_FILTER = "Glyphscope projects (*.glyphscope);;All files (*)"
+_Role = QMessageBox.ButtonRole
+
+
+class ProjectDialogs(QObject):
+    """Asks for a ProjectController, on top of `window`."""
+
+    def __init__(self, controller: ProjectController, window: QWidget) -> None:
+        super().__init__(window)
+        self._controller = controller
+        self._window = window
+        controller.conflicted.connect(self._ask_conflict)
+        controller.failed.connect(self._show_error)
+
+    def open(self) -> None:
+        """Choose a project to open; unsaved edits are asked about first."""
+        self.before_leaving(self._choose_file)
+
+    def open_path(self, path: Path) -> None:
+        """Open this one, as from the recent list or a drop."""
+        self.before_leaving(lambda: self._controller.open(path))
+
+    def save(self) -> None:
+        """Save to the project's file, or ask where to."""
+        if self._controller.path is None:
+            self.save_as()
+        else:
+            self._controller.save()
+
+    def save_as(self, then: Callable[[], None] | None = None) -> None:
+        """Ask for a file and save there; `then` follows when that worked."""
+        dialog = QFileDialog(
+            self._window, "Save the project", str(self._controller.path or "Untitled"), _FILTER
+        )
+        dialog.setObjectName("saveProjectDialog")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix(SUFFIX)
+
+        def save(path: str) -> None:
+            if self._controller.save(Path(path)) and then:
+                then()
+
+        dialog.fileSelected.connect(save)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def before_leaving(self, then: Callable[[], None]) -> None:
+        """Go on with `then` once the unsaved edits are saved, or the user lets them go; on Cancel, not at all."""
+        if not self._controller.is_dirty:
+            then()
+            return
+        box = self._box(
+            "unsavedQuestion", f"Save the changes to {self._controller.name}?", "Without, they are lost."
+        )
+        save = box.addButton("Save", _Role.AcceptRole)
+        drop = box.addButton("Don’t save", _Role.DestructiveRole)
+        box.addButton(QMessageBox.StandardButton.Cancel)
+
+        def save_then_go() -> None:
+            if self._controller.path is None:
+                self.save_as(then)
+            elif self._controller.save():
+                then()
+
+        self._open(box, {save: save_then_go, drop: then}, default=save)
+
+    def offer_leftovers(self) -> None:
+        """Offer the newest unsaved edits of a program that ended badly; the others wait for the next start."""
+        leftovers = self._controller.leftovers()
+        if leftovers:
+            self._offer(leftovers[0])
+
+    def _offer(self, leftover: Leftover) -> None:
+        unsaved = leftover.unsaved
+        name = Path(unsaved.path).stem if unsaved.path else "an untitled project"
+        text = f"Glyphscope ended before your edits of {name} were saved ({unsaved.time[:16].replace('T', ' ')})."
+        if unsaved.changed_since:
+            text += " The project’s file has changed since; saving will ask before it writes over it."
+        box = self._box("leftoverQuestion", "Take up your unsaved edits?", text)
+        take = box.addButton("Take them up", _Role.AcceptRole)
+        drop = box.addButton("Throw them away", _Role.DestructiveRole)
+        box.addButton("Ask again later", _Role.RejectRole)
+        self._open(
+            box,
+            {
+                take: lambda: self._controller.restore(leftover),
+                drop: lambda: self._controller.discard(leftover),
+            },
+            default=take,
+        )
+
+    def _ask_conflict(self, error: StorageError) -> None:
+        box = self._box(
+            "conflictQuestion", error.message, f"{error.where}\nNothing was written. What shall stand?"
+        )
+        save_as = box.addButton("Save as…", _Role.AcceptRole)
+        reload_ = box.addButton("Reload theirs", _Role.DestructiveRole)
+        overwrite = box.addButton("Overwrite with mine", _Role.DestructiveRole)
+        box.addButton(QMessageBox.StandardButton.Cancel)
+        self._open(
+            box,
+            {
+                save_as: self.save_as,
+                reload_: self._controller.reload,
+                overwrite: lambda: self._controller.save(overwrite=True),
+            },
+            default=save_as,
+        )
+
+    def _show_error(self, error: BaseException) -> None:
+        show_error(self._window, error)
+
+    def _choose_file(self) -> None:
+        dialog = QFileDialog(self._window, "Open a project", "", _FILTER)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(lambda path: self._controller.open(Path(path)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _box(self, name: str, text: str, more: str) -> QMessageBox:
+        box = QMessageBox(self._window)
+        box.setObjectName(name)
+        box.setWindowTitle("Glyphscope")
+        box.setText(text)
+        box.setInformativeText(more)
+        return box
+
+    def _open(
+        self, box: QMessageBox, answers: dict[QPushButton, Callable[[], object]], default: QPushButton
+    ) -> None:
+        for button, answer in answers.items():
+            button.clicked.connect(lambda _checked=False, go=answer: go())
+        box.setDefaultButton(default)
+        box.finished.connect(box.deleteLater)
+        box.open()

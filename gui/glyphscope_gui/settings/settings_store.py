@@ -1,0 +1,60 @@
+"""The settings in use: one frozen value, told when it changes, written soon after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from glyphscope.errors import StorageError
+from glyphscope.sessions import Settings, load_settings, save_settings
+
+SAVE_DELAY_MS = 500
+
+
+class SettingsStore(QObject):
+    """`changed` carries the new Settings; `failed` a StorageError, told once until writing works again."""
+
+    changed = Signal(object)
+    failed = Signal(object)
+
+    def __init__(self, path: Path, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._path = path
+        self._value, self.notice = load_settings(path)
+        self._failing = False
+        self._timer = QTimer(self, singleShot=True, interval=SAVE_DELAY_MS)
+        self._timer.timeout.connect(self._write)
+
+    @property
+    def value(self) -> Settings:
+        return self._value
+
+    def update(self, **changes: Any) -> None:
+        """Change fields of the settings, by name."""
+        self.replace(msgspec.structs.replace(self._value, **changes))
+
+    def replace(self, value: Settings) -> None:
+        if value == self._value:
+            return
+        self._value = value
+        self.changed.emit(value)
+        self._timer.start()
+
+    def close(self) -> None:
+        """Write what waits to be written; the owner calls it at the end."""
+        if self._timer.isActive():
+            self._write()
+
+    def _write(self) -> None:
+        self._timer.stop()
+        try:
+            save_settings(self._path, self._value)
+        except StorageError as error:
+            if not self._failing:
+                self.failed.emit(error)
+            self._failing = True
+        else:
+            self._failing = False

@@ -1,0 +1,203 @@
+"""Which model: a button with its name and quantisation, and a menu of all that can be found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from glyphscope.models import FoundModel, find_models
+from PySide6.QtCore import QEvent, QMimeData, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QToolButton, QWidget
+
+from glyphscope_gui.controllers.background import Background
+from glyphscope_gui.models.model_names import ModelName, model_name
+from glyphscope_gui.settings.settings_store import SettingsStore
+from glyphscope_gui.theme import mono_font, theme
+
+SUFFIX = ".gguf"
+MAX_RECENT = 5
+_PADDING = 11
+
+
+class ModelPicker(QToolButton):
+    """`modelChosen` tells what `open_model` takes: a path or a name. The shell says what is loaded, and how far."""
+
+    modelChosen = Signal(str)
+
+    def __init__(self, settings: SettingsStore, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._settings = settings
+        self._background = Background(self)
+        self._found: tuple[FoundModel, ...] | None = None
+        self._shown = ModelName("Choose a model")
+        self._path = ""
+        self._loading = False
+        self._fraction: float | None = None
+        self._progress_text = ""
+        self.setObjectName("modelPicker")
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._menu = QMenu(self)
+        self._menu.setToolTipsVisible(True)
+        self._menu.aboutToShow.connect(self._fill)
+        self.setMenu(self._menu)
+        self._tell()
+
+    # -- what the shell says -----------------------------------------------------------------------------------
+
+    def set_model(self, model: str, name: str = "", quantisation: str = "") -> None:
+        """The model in use; name and quantisation as the file itself says, where they are known."""
+        self._path = model
+        guess = model_name(model) if model else ModelName("Choose a model")
+        self._shown = ModelName(name or guess.name, quantisation or guess.quantisation)
+        self._tell()
+
+    def set_loading(self, fraction: float | None, text: str = "") -> None:
+        """How far loading is, 0 to 1; None with a text while that is not known, None without one when it is over."""
+        self._loading = fraction is not None or bool(text)
+        self._fraction, self._progress_text = fraction, text
+        self._tell()
+
+    def find(self) -> None:
+        """Look for models in the background; the menu shows them from then on."""
+        folders = tuple(Path(folder) for folder in self._settings.value.model_folders)
+        self._background.start("find", lambda: find_models(folders), self._found_models, self._found_none)
+
+    def ask_for_file(self) -> None:
+        """Choose a GGUF file."""
+        start = str(Path(self._path).parent) if self._path.endswith(SUFFIX) else ""
+        dialog = QFileDialog(self.window(), "Open a model", start, "GGUF models (*.gguf);;All files (*)")
+        dialog.setObjectName("openModelDialog")
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(self.modelChosen)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def shut_down(self) -> None:
+        """Wait for the search to end; the owner calls it when it closes."""
+        self._background.close()
+
+    # -- the menu ----------------------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        self._menu.clear()
+        recent = [model for model in self._settings.value.recent_models if model != self._path][:MAX_RECENT]
+        self._add_group("Recent", [(model, model_name(model), model) for model in recent])
+        found = self._found or ()
+        known = {self._path, *recent}
+        entries = [
+            (str(m.path), ModelName(m.name, m.quantisation), f"{m.path}\n{_size(m.bytes)}") for m in found
+        ]
+        self._add_group("Found on this computer", [entry for entry in entries if entry[0] not in known])
+        if self._found is None:
+            self._menu.addAction("Looking for models…").setEnabled(False)
+            self.find()
+        self._menu.addSeparator()
+        self._menu.addAction("Open a GGUF…").triggered.connect(self.ask_for_file)
+        self._menu.addAction("Look again").triggered.connect(self._look_again)
+
+    def _add_group(self, title: str, entries: Sequence[tuple[str, ModelName, str]]) -> None:
+        if not entries:
+            return
+        self._menu.addSection(title)
+        for model, name, tip in entries:
+            shown = self.fontMetrics().elidedText(name.name, Qt.TextElideMode.ElideMiddle, 360)
+            action = self._menu.addAction(f"{shown}\t{name.quantisation}".replace("&", "&&"))
+            action.setToolTip(tip)
+            action.triggered.connect(lambda _checked=False, chosen=model: self.modelChosen.emit(chosen))
+
+    def _look_again(self) -> None:
+        self._found = None
+        self.find()
+
+    def _found_models(self, found: Sequence[FoundModel]) -> None:
+        self._found = tuple(found)
+        if self._menu.isVisible():
+            self._fill()
+
+    def _found_none(self, _error: BaseException) -> None:
+        """A folder that cannot be read hides only what is in it; a file can still be chosen."""
+        self._found_models(())
+
+    # -- looks -------------------------------------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        name, quantisation = self._shown
+        state = f", {self._progress_text or 'loading'}" if self._loading else ""
+        self.setAccessibleName(f"Model: {name} {quantisation}".strip() + state)
+        self.setToolTip(f"{name} {quantisation}".strip() + (f"\n{self._path}" if self._path else ""))
+        self.updateGeometry()
+        self.update()
+
+    def _words(self) -> tuple[str, str]:
+        if not self._loading:
+            return self._shown
+        percent = "" if self._fraction is None else f"{self._fraction:.0%}"
+        return self._progress_text or f"Loading {self._shown.name}", percent
+
+    def sizeHint(self) -> QSize:
+        name, more = self._words()
+        width = self.fontMetrics().horizontalAdvance(name) + QFontMetrics(mono_font(-1)).horizontalAdvance(
+            more
+        )
+        return QSize(min(max(width + 2 * _PADDING + 34, 150), 320), self.fontMetrics().height() + 14)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(110, self.sizeHint().height())
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.HoverEnter, QEvent.Type.HoverLeave):
+            self.update()
+        return super().event(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colors = theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.setPen(QPen(colors.color("accent" if self.hasFocus() else "border"), 1))
+        painter.setBrush(colors.color("hover" if self.underMouse() else "panel"))
+        painter.drawRoundedRect(box, 5, 5)
+        inner = self.rect().adjusted(_PADDING, 0, -_PADDING, 0)
+        self._paint_arrow(painter, inner.right() - 7, inner.center().y())
+        words, more = self._words()
+        small: QFont = mono_font(-1)
+        more_width = QFontMetrics(small).horizontalAdvance(more)
+        room = inner.width() - more_width - 28
+        shown = self.fontMetrics().elidedText(words, Qt.TextElideMode.ElideMiddle, room)
+        painter.setFont(self.font())
+        painter.setPen(colors.color("text-muted" if self._loading else "text"))
+        painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
+        painter.setFont(small)
+        painter.setPen(colors.color("text-muted"))
+        beside = inner.adjusted(self.fontMetrics().horizontalAdvance(shown) + 8, 0, 0, 0)
+        painter.drawText(beside, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, more)
+        if self._loading:
+            self._paint_progress(painter, box)
+
+    def _paint_arrow(self, painter: QPainter, x: float, y: float) -> None:
+        painter.setPen(QPen(theme().color("text-muted"), 1.4, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+        painter.drawPolyline([QPointF(x - 4, y - 1.5), QPointF(x, y + 2.5), QPointF(x + 4, y - 1.5)])
+
+    def _paint_progress(self, painter: QPainter, box: QRectF) -> None:
+        """A line along the bottom; full and faint while it is not known how far."""
+        fraction = 1.0 if self._fraction is None else self._fraction
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme().color("accent-soft" if self._fraction is None else "accent"))
+        painter.drawRoundedRect(
+            QRectF(box.left() + 4, box.bottom() - 3, (box.width() - 8) * fraction, 2), 1, 1
+        )
+
+
+def dropped_model(data: QMimeData) -> str:
+    """The path of the one GGUF file that is dropped; "" when it is something else."""
+    urls = data.urls()
+    if len(urls) == 1 and urls[0].isLocalFile() and urls[0].toLocalFile().lower().endswith(SUFFIX):
+        return urls[0].toLocalFile()
+    return ""
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

@@ -1,0 +1,78 @@
+"""The raw JSON Schema of a tool, with its mistakes below: each leads to its place."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+
+from glyphscope_gui.models.registry_document import RegistryDocument
+from glyphscope_gui.widgets.json_editor import JsonEditor
+from glyphscope_gui.widgets.tool_form import NOT_IN_FORCE
+
+MAX_SHOWN = 50
+MAX_ROWS, MAX_HEIGHT = 4, 110
+"""Of the list of mistakes, so that the text keeps its room."""
+
+
+class SchemaPanel(QWidget):
+    """Edits the schema of one tool; what is typed goes to the document with every key."""
+
+    def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._document = document
+        self._tool = ""
+        self.editor = JsonEditor(self, own_undo=False)
+        self.editor.setObjectName("toolSchemaEdit")
+        self.editor.setStyleSheet("#toolSchemaEdit { border: none; border-radius: 0; }")
+        self.editor.setAccessibleName("JSON Schema of the tool's arguments")
+        self.notice = QLabel(NOT_IN_FORCE, self, wordWrap=True)
+        self.notice.setProperty("role", "problem")
+        self.notice.setContentsMargins(14, 6, 14, 0)
+        self.list = QListWidget(self)
+        self.list.setObjectName("toolSchemaProblems")
+        self.list.setAccessibleName("Mistakes in the schema")
+        self.list.setWordWrap(True)
+        self.list.setFrameShape(QListWidget.Shape.NoFrame)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.editor, 1)
+        layout.addWidget(self.notice)
+        layout.addWidget(self.list)
+        self.editor.textEdited.connect(self._edited)
+        self.list.itemActivated.connect(self._go_to)
+        self.list.itemClicked.connect(self._go_to)
+        document.changed.connect(self._refresh)
+        document.textChanged.connect(self._refresh)
+        document.problemsChanged.connect(self._show_problems)
+        self.show_tool("")
+
+    def show_tool(self, name: str) -> None:
+        """The tool whose schema is shown; "" for none."""
+        self._tool = name
+        self.editor.setReadOnly(not name)
+        self._refresh()
+
+    def _refresh(self, _change: object = None) -> None:
+        self.editor.show_text(self._document.schema_text(self._tool))
+        self._show_problems()
+
+    def _show_problems(self, _problems: object = None) -> None:
+        found = self._document.problems.get(self._tool, ())[:MAX_SHOWN]
+        self.editor.set_problems(found)
+        self.list.clear()
+        for problem in found:
+            place = f"{problem.pointer}\n" if problem.pointer else ""
+            entry = QListWidgetItem(f"{problem.line}:{problem.column}  {problem.message}", self.list)
+            entry.setToolTip(f"{place}{problem.message}")
+            entry.setData(Qt.ItemDataRole.UserRole, problem)
+        rows = sum(self.list.sizeHintForRow(row) for row in range(min(len(found), MAX_ROWS)))
+        self.list.setFixedHeight(min(rows + 8, MAX_HEIGHT))
+        self.list.setVisible(bool(found))
+        self.notice.setVisible(bool(found))
+
+    def _edited(self, text: str) -> None:
+        self._document.set_schema_text(self._tool, text)
+
+    def _go_to(self, entry: QListWidgetItem) -> None:
+        self.editor.go_to(entry.data(Qt.ItemDataRole.UserRole))

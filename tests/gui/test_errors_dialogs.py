@@ -1,0 +1,113 @@
+"""Errors as a person sees them, and the log of those that are ours."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QDialogButtonBox, QLabel, QPushButton, QWidget
+
+from glyphscope.errors import GlyphscopeError, ModelDied, Problem, RegistryError, StorageError
+from glyphscope_gui.errors import CrashLog, ErrorReporter, explain, install_excepthooks, show_error
+
+
+def failed() -> Exception:
+    try:
+        raise KeyError("inside")
+    except KeyError as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "where", "hint", "detail"),
+    [
+        (StorageError("The disk is full.", where="/a", hint="Make room."), "The disk is full.", "/a", "Make room.", ""),
+        (
+            RegistryError("Two mistakes.", problems=(Problem("/tools/0", "no name"), Problem("", "odd"))),
+            "Two mistakes.", "", "", "/tools/0: no name\n(whole document): odd",
+        ),
+        (
+            ModelDied("The model's process ended.", signal="SIGKILL", stderr="last line"),
+            "The model's process ended.", "", "The next run starts a new process.", "SIGKILL\nlast line",
+        ),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_users_error_is_not_told(error, message, where, hint, detail):
+    found = explain(error)
+    assert (found.message, found.where, found.hint, found.details) == (message, where, hint, detail)
+    assert "Traceback" not in "".join(found)
+
+
+def test_a_mistake_of_ours_is_told_as_the_users():
+    found = explain(failed())
+    assert "should not" in found.message
+    assert "Traceback" in found.details and "inside" in found.details and "Python" in found.details
+
+
+def test_a_dialog_holds_the_window_up_or_cannot_be_copied(qtbot):
+    window = QWidget()
+    qtbot.addWidget(window)
+    dialog = show_error(
+        window, RegistryError("Bad.", where="a.json", hint="Fix it.", problems=(Problem("/x", "y"),))
+    )
+    assert dialog.isVisible()
+    shown = [label.text() for label in dialog.findChildren(QLabel)]
+    assert shown[1:4] == ["Bad.", "a.json", "Fix it."]
+    assert not dialog.details.isVisible()
+    buttons = {b.text().replace("&", ""): b for b in dialog.findChildren(QPushButton)}
+    buttons["Copy"].click()
+    assert QGuiApplication.clipboard().text() == "Bad.\na.json\nFix it.\n/x: y"
+    buttons["Details"].click()
+    assert dialog.details.isVisible()
+    dialog.findChild(QDialogButtonBox).button(QDialogButtonBox.StandardButton.Close).click()
+    assert not dialog.isVisible()
+
+
+def test_a_report_is_offered_never_or_twice(tmp_path):
+    log = CrashLog(tmp_path / "logs" / "crash.log")
+    assert log.take() == ""
+    log.add("first")
+    log.add("second")
+    text = log.take()
+    assert "first" in text and "second" in text
+    assert log.take() == ""
+
+
+def test_the_crash_log_grows_for_ever(tmp_path):
+    log = CrashLog(tmp_path / "crash.log")
+    for _ in range(3):
+        log.add("x" * 200_000)
+    assert len(log.read()) <= 256 * 1024
+
+
+def test_a_log_that_cannot_be_written_ends_the_program(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    CrashLog(tmp_path / "file" / "crash.log").add("report")
+    assert "report" in capsys.readouterr().err
+
+
+def test_an_error_of_a_slot_or_a_thread_is_lost(qtbot, tmp_path):
+    reporter = ErrorReporter(CrashLog(tmp_path / "crash.log"))
+    seen = []
+    reporter.reported.connect(seen.append)
+    undo = install_excepthooks(reporter)
+    try:
+        error = failed()
+        sys.excepthook(type(error), error, error.__traceback__)
+        thread = threading.Thread(target=lambda: 1 / 0)
+        thread.start()
+        thread.join()
+        qtbot.waitUntil(lambda: len(seen) == 2)
+    finally:
+        undo()
+    assert isinstance(seen[1], ZeroDivisionError)
+    text = reporter.log.take()
+    assert "KeyError" in text and "ZeroDivisionError" in text
+
+
+def test_a_users_error_fills_the_crash_log(qapp, tmp_path):
+    reporter = ErrorReporter(CrashLog(tmp_path / "crash.log"))
+    reporter.report(GlyphscopeError("The prompt is too long."))
+    assert reporter.log.read() == ""

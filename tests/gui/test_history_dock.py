@@ -1,0 +1,166 @@
+"""The history: found, opened, pinned, deleted and taken back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPixmap
+
+from glyphscope.events import Aborted, ModelInfo, RunFinished, RunRequest, RunStarted, ToolKnown
+from glyphscope.sessions import History
+from glyphscope_gui.docks import history_dock
+from glyphscope_gui.docks.history_dock import HistoryDock
+from glyphscope_gui.models.history_model import outcome_status, outcome_words, when
+
+
+def run(number, prompt, *, valid=True):
+    started = RunStarted(
+        run=f"run{number}",
+        request=RunRequest(prompt=prompt, registry={}),
+        model=ModelInfo(name="SmolLM2"),
+        versions={},
+        time=f"2026-11-21T08:0{number}:00+00:00",
+    )
+    end = RunFinished(
+        reason="complete" if valid else "aborted", valid=valid, tokens=17, forced=9,
+        prompt_ms=1, first_token_ms=1, total_ms=1,
+    )  # fmt: skip
+    middle = [] if valid else [
+        Aborted(code="CONSTRAINT_MAX", message="", path="", char=1, token=1, tokens_decoded=9)
+    ]  # fmt: skip
+    return [started, ToolKnown(name="search", allowed=True, char=3), *middle, end]
+
+
+@pytest.fixture
+def history(tmp_path):
+    history = History(tmp_path / "history.sqlite3")
+    for number, prompt in enumerate(("AI news", "Delete the database", "Weather")):
+        history.add(run(number, prompt, valid=number != 1))
+    return history
+
+
+@pytest.fixture
+def dock(history, qtbot):
+    dock = HistoryDock(history)
+    qtbot.addWidget(dock)
+    dock.resize(280, 500)
+    dock.show()
+    qtbot.waitUntil(lambda: dock.model.rowCount() == 3)
+    yield dock
+    dock.shut_down()
+
+
+def titles(dock):
+    return [dock.model.index(row, 0).data() for row in range(dock.model.rowCount())]
+
+
+def test_runs_stand_in_another_order_than_newest_first(dock):
+    assert titles(dock) == ["Weather", "Delete the database", "AI news"]
+    assert dock.list.accessibleName()
+    spoken = dock.model.index(1, 0).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert "stopped early: CONSTRAINT_MAX" in spoken and "search" in spoken and "17 tokens" in spoken
+
+
+def test_a_run_cannot_be_found_by_a_word(dock, qtbot):
+    qtbot.keyClicks(dock.search_edit, "database")
+    qtbot.waitUntil(lambda: titles(dock) == ["Delete the database"])
+    qtbot.keyClicks(dock.search_edit, "xx")
+    qtbot.waitUntil(dock.empty.isVisible)
+    assert "databasexx" in dock.empty.text()
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
+def test_a_run_opens_by_mouse_only(dock, qtbot, key):
+    dock.list.setFocus()
+    dock.list.setCurrentIndex(dock.model.index(1, 0))
+    with qtbot.waitSignal(dock.runOpened) as opened:
+        qtbot.keyClick(dock.list, key)
+    assert opened.args == ["run1"]
+
+
+def test_a_click_opens_no_run_or_two(dock, qtbot):
+    seen = []
+    dock.runOpened.connect(seen.append)
+    place = dock.list.visualRect(dock.model.index(2, 0)).center()
+    qtbot.mouseClick(dock.list.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert seen == ["run0"]
+
+
+def test_a_deleted_run_is_gone_at_once_and_for_ever(dock, history, qtbot):
+    dock.list.setCurrentIndex(dock.model.index(0, 0))
+    dock.delete_current()
+    assert titles(dock) == ["Delete the database", "AI news"]
+    assert len(history.rows()) == 3
+    dock.undo_button.click()
+    qtbot.waitUntil(lambda: dock.model.rowCount() == 3)
+    assert len(history.rows()) == 3
+
+
+def test_a_deleted_run_comes_back_at_the_next_start(dock, history, qtbot):
+    dock.list.setCurrentIndex(dock.model.index(0, 0))
+    dock.delete_current()
+    dock.refresh()
+    qtbot.wait(50)
+    assert dock.model.rowCount() == 2
+    dock.shut_down()
+    assert [row.title for row in history.rows()] == ["Delete the database", "AI news"]
+
+
+def test_a_pinned_run_does_not_stand_at_the_top(dock, qtbot):
+    dock.list.setCurrentIndex(dock.model.index(2, 0))
+    dock.pin_current()
+    qtbot.waitUntil(lambda: titles(dock)[0] == "AI news")
+
+
+def test_an_empty_history_says_nothing(qtbot, tmp_path, monkeypatch):
+    dock = HistoryDock(History(tmp_path / "none" / "history.sqlite3"))
+    qtbot.addWidget(dock)
+    dock.show()
+    qtbot.waitUntil(dock.empty.isVisible)
+    assert "Press Run" in dock.empty.text()
+    dock.shut_down()
+
+
+def test_a_history_that_cannot_be_read_ends_the_page(qtbot, tmp_path):
+    (tmp_path / "file").write_text("")
+    dock = HistoryDock(History(tmp_path / "file" / "history.sqlite3"))
+    qtbot.addWidget(dock)
+    with qtbot.waitSignal(dock.notified) as told:
+        pass
+    assert told.args[0]
+    dock.shut_down()
+
+
+@pytest.mark.parametrize(
+    ("time", "words"),
+    [
+        ("2026-11-21T08:04:00+00:00", 5),
+        ("2026-11-19T08:04:00+00:00", 9),
+        ("2025-01-02T08:04:00", 10),
+        ("odd", 3),
+    ],
+)
+def test_a_time_is_written_for_another_day(time, words):
+    assert len(when(time, now=datetime(2026, 11, 21, 12, tzinfo=UTC))) == words
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "words"),
+    [
+        ("valid", "holds", "valid call"),
+        ("aborted CONSTRAINT_MAX", "impossible", "stopped early: CONSTRAINT_MAX"),
+        ("failed MODEL_FAILED", "impossible", "failed: MODEL_FAILED"),
+        ("length", "open", "cut off at the length limit"),
+        ("a new one", "open", "a: new one"),
+    ],
+)
+def test_an_outcome_is_told_by_colour_alone(outcome, status, words):
+    assert (outcome_status(outcome), outcome_words(outcome)) == (status, words)
+
+
+def test_drawing_a_row_fails(dock):
+    pixmap: QPixmap = dock.grab()
+    assert not pixmap.isNull()
+    assert history_dock.UNDO_MS > 3000

@@ -1,0 +1,193 @@
+"""Projects: what is kept, when it counts as saved, and what happens when something is in the way."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import msgspec
+import pytest
+
+from glyphscope.events import RunRequest
+from glyphscope.registry import default_registry
+from glyphscope.sessions import Journal, Project, load_project, save_project
+from glyphscope_gui.controllers import project_controller
+from glyphscope_gui.controllers.project_controller import ProjectController
+from glyphscope_gui.models.prompt_document import PromptContext, PromptDocument
+from glyphscope_gui.models.registry_document import RegistryDocument
+from glyphscope_gui.settings.settings_store import SettingsStore
+
+
+@pytest.fixture
+def make(qapp, tmp_path):
+    made = []
+
+    def controller(name="a"):
+        document = RegistryDocument(default_registry())
+        prompt = PromptDocument(PromptContext(default_registry()))
+        settings = SettingsStore(tmp_path / f"settings_{name}.json")
+        new = ProjectController(document, prompt, settings, Journal(tmp_path / "journal"))
+        new.document, new.prompt, new.settings = document, prompt, settings
+        made.append(new)
+        return new
+
+    yield controller
+    for old in made:
+        old.close()
+        old.settings.close()
+
+
+def errors_of(controller):
+    seen = []
+    controller.failed.connect(seen.append)
+    return seen
+
+
+def test_a_part_of_the_request_does_not_follow_an_edit(make):
+    controller = make()
+    controller.prompt.set_user("Search")
+    controller.prompt.set_system("Be brief.")
+    controller.document.set_enabled("execute", False)
+    controller.set_options(notation="json", shape="tool-args", constraint="off")
+    request = controller.request
+    assert (request.prompt, request.system, request.notation) == ("Search", "Be brief.", "json")
+    assert [t["name"] for t in request.registry["tools"] if not t["enabled"]] == ["execute"]
+    assert controller.prompt.context.shape == "tool-args"
+    assert "execute" not in [t.name for t in controller.prompt.context.registry.allowed]
+
+
+def test_an_edit_does_not_make_a_project_dirty_or_undo_leaves_it_so(make, tmp_path):
+    controller = make()
+    assert not controller.is_dirty
+    controller.document.set_enabled("execute", False)
+    assert controller.is_dirty
+    controller.document.undo_stack.undo()
+    assert not controller.is_dirty
+    controller.prompt.set_user("x")
+    assert controller.is_dirty
+    assert controller.save(tmp_path / "p.glyphscope")
+    assert not controller.is_dirty
+    controller.set_options(notation="json")
+    assert controller.is_dirty
+
+
+def test_a_saved_project_opens_as_another_one(make, tmp_path, qtbot):
+    first, second = make("a"), make("b")
+    path = tmp_path / "p.glyphscope"
+    first.prompt.set_user("Hello")
+    first.document.set_schema_text("search", '{"half": ')
+    first.set_options(stop_on="never", sampling=msgspec.structs.replace(first.options.sampling, seed=9))
+    assert first.save(path)
+    second.open(path)
+    qtbot.waitUntil(lambda: second.path == path)
+    assert second.request == first.request
+    assert second.document.schema_text("search") == '{"half": '
+    assert not second.is_dirty
+    assert second.settings.value.recent_projects == (str(path),)
+
+
+def test_a_project_that_is_damaged_takes_the_open_one_away(make, tmp_path, qtbot):
+    controller = make()
+    errors = errors_of(controller)
+    controller.prompt.set_user("mine")
+    path = tmp_path / "p.glyphscope"
+    path.write_text("{")
+    controller.open(path)
+    qtbot.waitUntil(lambda: bool(errors))
+    assert "damaged" in errors[0].message
+    assert controller.prompt.user == "mine"
+    assert controller.path is None
+
+
+def test_two_windows_overwrite_each_other(make, tmp_path, qtbot):
+    first, second = make("a"), make("b")
+    path = tmp_path / "p.glyphscope"
+    first.prompt.set_user("first")
+    first.save(path)
+    second.open(path)
+    qtbot.waitUntil(lambda: second.path == path)
+    second.prompt.set_user("second")
+    assert second.save()
+    conflicts = []
+    first.conflicted.connect(conflicts.append)
+    first.prompt.set_user("first again")
+    assert not first.save()
+    assert len(conflicts) == 1 and first.is_dirty
+    assert load_project(path).project.request.prompt == "second"
+    assert first.save(overwrite=True)
+    assert load_project(path).project.request.prompt == "first again"
+    second.reload()
+    qtbot.waitUntil(lambda: second.prompt.user == "first again")
+
+
+def test_a_full_disk_loses_the_old_file_or_the_edits(make, tmp_path, monkeypatch):
+    controller = make()
+    errors = errors_of(controller)
+    path = tmp_path / "p.glyphscope"
+    controller.prompt.set_user("old")
+    controller.save(path)
+    controller.prompt.set_user("new")
+
+    def full(*_args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        assert not controller.save()
+    assert errors[0].message == "The disk is full."
+    assert controller.is_dirty and controller.prompt.user == "new"
+    assert load_project(path).project.request.prompt == "old"
+    assert controller.save()
+
+
+def test_unsaved_edits_are_lost_in_a_crash(make, tmp_path, qtbot, monkeypatch):
+    monkeypatch.setattr(project_controller, "JOURNAL_DELAY_MS", 5)
+    first = make("a")
+    first.prompt.set_user("precious")
+    first.document.set_schema_text("search", "{ half")
+    first._write_journal()
+    first.background.wait("journal")
+    os.close(first._journal._lock)  # as the system does when the process dies
+    first._journal._lock = None
+    second = make("b")
+    (leftover,) = second.leftovers()
+    second.restore(leftover)
+    assert second.prompt.user == "precious"
+    assert second.document.schema_text("search") == "{ half"
+    assert second.is_dirty
+    assert second.leftovers() == []
+    second.save(tmp_path / "p.glyphscope")
+    assert not second.is_dirty
+    assert not list((tmp_path / "journal").glob("*.json"))
+
+
+def test_a_saved_project_leaves_a_journal_behind(make, tmp_path, qtbot):
+    controller = make()
+    controller.prompt.set_user("x")
+    controller._write_journal()
+    controller.save(tmp_path / "p.glyphscope")
+    qtbot.wait(20)
+    assert not list((tmp_path / "journal").glob("*"))
+
+
+def test_a_journal_that_cannot_be_written_is_told_with_every_edit(make, tmp_path, qtbot):
+    (tmp_path / "journal").write_text("in the way")
+    controller = make()
+    errors = errors_of(controller)
+    for text in ("a", "b"):
+        controller.prompt.set_user(text)
+        controller._write_journal()
+        qtbot.waitUntil(lambda: bool(errors))
+        controller.background.close()
+    assert len(errors) == 1
+
+
+def test_a_project_of_a_newer_version_is_opened_by_halves(make, tmp_path, qtbot):
+    controller = make()
+    errors = errors_of(controller)
+    path = tmp_path / "p.glyphscope"
+    save_project(path, Project(request=RunRequest(prompt="x", registry=default_registry().to_document())))
+    path.write_text(path.read_text().replace('"glyphscope_project": 1', '"glyphscope_project": 99'))
+    controller.open(path)
+    qtbot.waitUntil(lambda: bool(errors))
+    assert controller.prompt.user == ""

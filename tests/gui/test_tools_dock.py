@@ -1,0 +1,286 @@
+"""The page about tools, as a user works with it: by mouse, by keyboard, by form and by raw text."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent, QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMessageBox, QWidget
+
+from glyphscope.registry import Tool, ToolRegistry, default_registry
+from glyphscope_gui.docks.tools_dock import ToolsDock
+from glyphscope_gui.models.registry_document import RegistryDocument
+from glyphscope_gui.models.registry_tree_model import Item
+from glyphscope_gui.widgets.error_dialog import ErrorDialog
+from glyphscope_gui.widgets.tool_delegate import tick_rect
+
+
+@pytest.fixture
+def document(qapp):
+    return RegistryDocument(default_registry())
+
+
+@pytest.fixture
+def dock(document, qtbot):
+    dock = ToolsDock(document)
+    qtbot.addWidget(dock)
+    dock.resize(280, 620)
+    dock.show()
+    qtbot.waitExposed(dock)
+    yield dock
+    dock.shut_down()
+
+
+def field(dock, label):
+    form = dock.form.argument_form
+    return next(row.field for keyword, row in form.keyword_rows.items() if keyword.label == label)
+
+
+def parameter(document, argument="max_results"):
+    return document.registry.get("search").parameters["properties"][argument]
+
+
+def test_a_name_of_the_contract_or_for_screen_readers_is_missing(dock):
+    for name in ("toolTree", "toolForm", "toolSchemaEdit"):
+        assert dock.findChild(QWidget, name).accessibleName()
+
+
+def test_a_click_on_the_tick_does_not_forbid_the_tool(dock, document, qtbot):
+    index = dock.tree.model().index_of(Item("execute"))
+    place = tick_rect(dock.tree.visualRect(index)).center()
+    qtbot.mouseClick(dock.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert not document.registry.get("execute").enabled
+    qtbot.mouseClick(dock.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert document.registry.get("execute").enabled
+
+
+def test_the_tree_needs_a_mouse(dock, document, qtbot):
+    dock.tree.setFocus()
+    qtbot.keyClick(dock.tree, Qt.Key.Key_Space)
+    assert not document.registry.get("search").enabled
+    qtbot.keyClick(dock.tree, Qt.Key.Key_Down)
+    assert dock.tree.selected() == Item("search", "query")
+    qtbot.keyClick(dock.tree, Qt.Key.Key_Delete)
+    assert "query" not in document.registry.get("search").parameters["properties"]
+    dock.actions_.undo.trigger()
+    assert "query" in document.registry.get("search").parameters["properties"]
+
+
+def test_a_number_typed_in_the_form_does_not_reach_the_registry(dock, document, qtbot):
+    dock.show_argument("search", "max_results")
+    maximum = field(dock, "Maximum")
+    maximum.selectAll()
+    qtbot.keyClicks(maximum, "250")
+    assert parameter(document)["maximum"] == 250
+    assert (
+        dock.tree.currentIndex().data(Qt.ItemDataRole.AccessibleTextRole).startswith("max_results, int 1–250")
+    )
+    document.undo_stack.undo()
+    assert parameter(document)["maximum"] == 100
+    assert maximum.text() == "100"
+
+
+def test_a_text_where_a_number_belongs_is_taken_or_lost(dock, document, qtbot):
+    dock.show_argument("search", "max_results")
+    maximum = field(dock, "Maximum")
+    qtbot.keyClicks(maximum, "x")
+    assert maximum.text() == "100x"
+    assert maximum.property("refused")
+    assert dock.form.problem.isVisible() and "stays in force" in dock.form.problem.text()
+    assert parameter(document)["maximum"] == 100
+    qtbot.keyClick(maximum, Qt.Key.Key_Backspace)
+    assert not maximum.property("refused")
+    assert not dock.form.problem.isVisible()
+
+
+def test_a_bad_pattern_is_in_force_while_it_is_typed(dock, document, qtbot):
+    dock.show_argument("search", "query")
+    pattern = field(dock, "Pattern")
+    qtbot.keyClicks(pattern, "(")
+    assert "pattern" not in parameter(document, "query")
+    assert pattern.text() == "("
+    assert dock.form.problem.isVisible()
+    qtbot.keyClicks(pattern, "a)")
+    assert parameter(document, "query")["pattern"] == "(a)"
+    assert not dock.form.problem.isVisible()
+
+
+def test_undo_in_a_field_undoes_something_else_than_the_last_edit(dock, document, qtbot):
+    dock.show_argument("search", "max_results")
+    minimum = field(dock, "Minimum")
+    minimum.setFocus()
+    minimum.selectAll()
+    qtbot.keyClicks(minimum, "5")
+    qtbot.keyClick(minimum, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert parameter(document)["minimum"] == 1
+    qtbot.keyClick(
+        minimum, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    )
+    assert parameter(document)["minimum"] == 5
+
+
+def test_renaming_while_typing_loses_the_selection(dock, document, qtbot):
+    dock.show_argument("search")
+    name = dock.form.tool_page.name_field
+    name.setFocus()
+    qtbot.keyClicks(name, "er")
+    assert document.registry.tools[0].name == "searcher"
+    assert dock.tree.selected() == Item("searcher")
+    assert name.cursorPosition() == len("searcher")
+    document.undo_stack.undo()
+    assert dock.form.title.text() == "search"
+
+
+def test_another_type_leaves_fields_of_the_old_one(dock, document):
+    dock.show_argument("search", "max_results")
+    dock.form.argument_form.type_field.activated.emit(0)
+    assert parameter(document)["type"] == "string"
+    assert not field(dock, "Maximum").isVisible()
+    assert field(dock, "Pattern").isVisible()
+
+
+def test_a_broken_schema_text_is_lost_or_not_told(dock, document, qtbot):
+    dock.show_argument("search")
+    dock.tabs.setCurrentIndex(1)
+    editor = dock.schema.editor
+    editor.setFocus()
+    editor.moveCursor(editor.textCursor().MoveOperation.End)
+    qtbot.keyClick(editor, Qt.Key.Key_Backspace)
+    text = editor.toPlainText()
+    assert dock.schema.notice.isVisible()
+    assert dock.schema.list.count() == 1
+    dock.show_argument("browse")
+    assert not dock.schema.notice.isVisible()
+    dock.show_argument("search")
+    assert editor.toPlainText() == text
+    qtbot.keyClick(editor, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert json.loads(editor.toPlainText()) == document.registry.get("search").parameters
+    assert not dock.schema.notice.isVisible()
+
+
+def test_a_click_on_a_mistake_leads_nowhere(dock, document):
+    text = document.schema_text("search").replace('"integer"', '"intger"')
+    document.set_schema_text("search", text)
+    dock.tabs.setCurrentIndex(1)
+    dock.schema.list.itemActivated.emit(dock.schema.list.item(0))
+    line = text[: text.index('"intger"')].count("\n")
+    assert dock.schema.editor.textCursor().blockNumber() == line
+
+
+def test_an_edit_by_form_is_not_seen_in_the_raw_schema(dock, document, qtbot):
+    dock.show_argument("search", "max_results")
+    maximum = field(dock, "Maximum")
+    maximum.selectAll()
+    qtbot.keyClicks(maximum, "7")
+    assert json.loads(dock.schema.editor.toPlainText())["properties"]["max_results"]["maximum"] == 7
+
+
+def test_badges_are_shown_before_anything_is_known(dock):
+    dock.show_argument("search", "max_results")
+    row = next(r for k, r in dock.form.argument_form.keyword_rows.items() if k.name == "maximum")
+    assert not row.badge.isVisible()
+    dock.set_enforcement({("search", "/properties/max_results/maximum"): "enforced"})
+    assert row.badge.isVisible()
+    assert row.badge.accessibleName().startswith("enforced")
+    dock.show_argument("search", "query")
+    dock.set_enforcement({})
+    assert not row.badge.isVisible()
+
+
+def test_adding_duplicating_and_moving_select_another_row(dock, document):
+    actions = dock.actions_
+    actions.add_tool.trigger()
+    assert dock.tree.selected() == Item("new_tool")
+    actions.add_argument.trigger()
+    assert dock.tree.selected() == Item("new_tool", "argument")
+    actions.duplicate.trigger()
+    assert dock.tree.selected() == Item("new_tool", "argument_2")
+    actions.move_up.trigger()
+    assert list(document.registry.get("new_tool").parameters["properties"]) == ["argument_2", "argument"]
+    dock.show_argument("new_tool")
+    actions.move_up.trigger()
+    assert document.registry.tools[0].name == "new_tool"
+    assert dock.tree.selected() == Item("new_tool")
+
+
+def test_pasted_tools_replace_those_that_are_there_unasked(dock, document, qtbot):
+    openai = [
+        {"type": "function", "function": {"name": "ping", "parameters": {"type": "object", "properties": {}}}}
+    ]
+    QGuiApplication.clipboard().setText(json.dumps(openai))
+    dock.actions_.paste.trigger()
+    qtbot.waitUntil(lambda: dock.findChild(QMessageBox, "importQuestion") is not None)
+    box = dock.findChild(QMessageBox, "importQuestion")
+    next(b for b in box.buttons() if b.text() == "Add").click()
+    assert [t.name for t in document.registry][-1] == "ping"
+    assert len(document.registry) == 8
+    document.undo_stack.undo()
+    assert len(document.registry) == 7
+
+
+def test_a_dropped_file_that_is_no_registry_changes_the_tools(dock, document, qtbot, tmp_path):
+    file = tmp_path / "broken.json"
+    file.write_text('{"tools": [')
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(file))])
+    event = QDropEvent(
+        QPointF(5, 5),
+        Qt.DropAction.CopyAction,
+        data,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    dock.dropEvent(event)
+    qtbot.waitUntil(lambda: dock.findChild(ErrorDialog) is not None)
+    dock.findChild(ErrorDialog).close()
+    assert len(document.registry) == 7
+
+
+def test_an_exported_registry_is_read_as_another_one(dock, document, qtbot, tmp_path):
+    from glyphscope.registry import load_registry, to_json
+
+    file = tmp_path / "tools.json"
+    dock.actions_._write(file, to_json(document.registry))
+    dock.actions_.background.close()
+    assert load_registry(file) == document.registry
+
+
+def test_many_tools_make_the_tree_slow_or_cannot_be_found(qtbot):
+    tools = tuple(Tool(f"tool_{n}", f"Number {n}") for n in range(2000))
+    document = RegistryDocument(ToolRegistry(tools))
+    dock = ToolsDock(document)
+    qtbot.addWidget(dock)
+    dock.show()
+    assert dock.filter_edit.isVisible()
+    with qtbot.captureExceptions() as errors:
+        QTest.keyClicks(dock.filter_edit, "number 1999")
+    assert errors == []
+    shown = [row for row in range(2000) if not dock.tree.isRowHidden(row, dock.tree.rootIndex())]
+    assert shown == [1999]
+    dock.shut_down()
+
+
+@pytest.mark.parametrize("width", [280, 320])
+def test_something_is_clipped_in_the_narrowest_dock(dock, qtbot, width):
+    dock.resize(width, 560)
+    for item in (
+        Item("search"),
+        Item("search", "query"),
+        Item("search", "max_results"),
+        Item("search", "sources"),
+    ):
+        dock.show_argument(*item)
+        kinds = {
+            ("search", f"/properties/{item.argument}/{k.name}"): "checked"
+            for k in dock.form.argument_form.keyword_rows
+        }
+        dock.set_enforcement(kinds)
+        QGuiApplication.processEvents()
+        body = dock.form.widget()
+        assert body.minimumSizeHint().width() <= dock.form.viewport().width()
+        for child in body.findChildren(QWidget):
+            if child.isVisible():
+                assert child.mapTo(body, QPoint(child.width(), 0)).x() <= body.width()
