@@ -167,6 +167,18 @@ def test_an_old_draft_keeps_its_verdicts(declared, validator, data):
     assert normalise(new) == new
 
 
+@given(schema=schemas(7), value=VALUES)
+@settings(max_examples=150, deadline=None)
+def test_nullable_adds_null_and_nothing_else(schema, value):
+    definitions = {"definitions": {"t": {"type": "string"}, "u": {"items": [{"enum": [1]}]}}}
+    plain, nullable = (
+        normalise({**schema, **definitions}),
+        normalise({**schema, **definitions, "nullable": True}),
+    )
+    expected = value is None or Draft202012Validator(plain).is_valid(value)
+    assert Draft202012Validator(nullable).is_valid(value) == expected
+
+
 MISTAKES = st.sampled_from(
     ["type", "minimum", "minLength", "properties", "items", "required", "enum", "anyOf", "title"]
 )
