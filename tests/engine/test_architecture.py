@@ -1,0 +1,49 @@
+"""The rules of the house, each as a sentence."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LONGEST_FILE = 600
+
+
+def test_a_floor_imports_only_what_is_below_it() -> None:
+    lint = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([lint, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "module", ["glyphscope", "glyphscope.cli", "glyphscope.validation", "glyphscope.sessions"]
+)
+def test_the_engine_loads_neither_qt_nor_a_model(module: str) -> None:
+    program = (
+        f"import sys, {module}; "
+        "print([n for n in ('PySide6', 'pyqtgraph', 'llama_cpp', 'glyphscope_gui') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_no_file_grew_so_long_that_a_noun_in_it_could_be_a_file_of_its_own() -> None:
+    files = [
+        path
+        for root in ("engine", "gui", "assets", "tests", "packaging")
+        for path in (ROOT / root).rglob("*.py")
+    ]
+    long = {str(path.relative_to(ROOT)): lines for path in files if (lines := _lines(path)) > LONGEST_FILE}
+    assert not long
+
+
+def _lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+@pytest.mark.parametrize("folder", ["tests", "packaging"])
+def test_no_package_shadows_one_of_ours(folder: str) -> None:
+    assert not list((ROOT / folder).rglob("__init__.py"))

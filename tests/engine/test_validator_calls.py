@@ -1,0 +1,253 @@
+"""The verdicts people know by heart: the tables of the design, and the character that decides."""
+
+from __future__ import annotations
+
+import pytest
+
+from glyphscope.errors import NotationError
+from glyphscope.events import Notation, Shape
+from glyphscope.registry import default_registry, load_registry
+from glyphscope.validation import CallValidator, CheckReport, Limits
+
+
+def check(text: str, notation: Notation = "glyph", shape: Shape = "flat", chunk: int = 0) -> CheckReport:
+    validator = CallValidator(default_registry(), notation, shape)
+    if chunk:
+        for at in range(0, len(text), chunk):
+            validator.feed(text[at : at + chunk])
+    else:
+        validator.feed(text)
+    validator.finish()
+    return validator.report()
+
+
+ALLOW_LIST = [
+    ('{action="search" query="test"}', '{"action":"search","query":"test"}', None),
+    (
+        '{action="delete_database" target="prod"}',
+        '{"action":"delete_database","target":"prod"}',
+        "UNKNOWN_TOOL",
+    ),
+    ('{action="execute" command="rm -rf /"}', '{"action":"execute","command":"rm -rf /"}', None),
+    (
+        '{action="browse" url="file:///etc/passwd"}',
+        '{"action":"browse","url":"file:///etc/passwd"}',
+        "CONSTRAINT_PATTERN",
+    ),
+    (
+        '{action="read_file" path="/tmp" encoding="invalid"}',
+        '{"action":"read_file","path":"/tmp","encoding":"invalid"}',
+        "CONSTRAINT_ENUM",
+    ),
+    (
+        '{action="calculate" expression="1+1" precision=999}',
+        '{"action":"calculate","expression":"1+1","precision":999}',
+        "CONSTRAINT_MAX",
+    ),
+    (
+        '{action="send_email" to="x@x.com" subject="Hi" body="Hello"}',
+        '{"action":"send_email","to":"x@x.com","subject":"Hi","body":"Hello"}',
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(("in_glyph", "in_json", "code"), ALLOW_LIST)
+def test_the_allow_list_table(in_glyph: str, in_json: str, code: str | None) -> None:
+    for notation, text in (("glyph", in_glyph), ("json", in_json)):
+        for chunk in (0, 1, 4):
+            report = check(text, notation, chunk=chunk)
+            assert report.complete
+            assert [e.code for e in report.errors] == ([code] if code else [])
+            assert report.tool_allowed is (code != "UNKNOWN_TOOL")
+
+
+# `^` stands before the deciding character.
+DECIDED = [
+    ('{action="calculate" precision=9^99', "CONSTRAINT_MAX"),
+    ('{action="^delete_database"', "UNKNOWN_TOOL"),
+    ('{action="browse" url="^file:', "CONSTRAINT_PATTERN"),
+    ('{action="search" query="x" max_results=50^0}', "CONSTRAINT_MAX"),
+    ('{action="search" query="x" max_results=^0', "CONSTRAINT_MIN"),
+    ('{action="search" query="x" max_results=5^.', "TYPE_MISMATCH"),
+    ('{action="search" query="^"', "CONSTRAINT_LEN"),
+    ('{action="search" max_results=^"ten"', "TYPE_MISMATCH"),
+    ('{action="search"^}', "MISSING_REQUIRED"),
+    ('{query="test"^}', "MISSING_TOOL"),
+    ('{action="search" ^foo=1', "UNKNOWN_ARGUMENT"),
+    ('{action="search" query="x" ^query="y"', "DUPLICATE_ARGUMENT"),
+    ("{^foo=1", "UNKNOWN_ARGUMENT"),
+    ("{precision=9^9", "CONSTRAINT_MAX"),
+    ('{precision=3 action="^search"', "UNKNOWN_ARGUMENT"),
+    ('{action="read_file" path="x" encoding="utf^9', "CONSTRAINT_ENUM"),
+    ("{action=read_file path=x encoding=utf^9", "CONSTRAINT_ENUM"),
+    ('{action="search" query="a\\^q"', "SYNTAX"),
+    ('^Sure: {action="search" query="x"}', "LEADING_TEXT"),
+    ("^```", "LEADING_TEXT"),
+    ('{action="search" query="x"} ^ok', "TRAILING_TEXT"),
+    ('{action="search" query="x"^', "TRUNCATED"),
+    ("^delete_database{", "UNKNOWN_TOOL"),
+    ("search{max_results=^x", "TYPE_MISMATCH"),
+    ("search{query=5^}", "TYPE_MISMATCH"),
+    ("^", "NO_TOOL_CALL"),
+]
+DECIDED_JSON = [
+    ('{"action":"calculate","precision":9^99', "CONSTRAINT_MAX"),
+    ('{"action":"^delete_database"', "UNKNOWN_TOOL"),
+    ('{"action":"browse","url":"^file:', "CONSTRAINT_PATTERN"),
+    ('{"action":"search","query":^null', "TYPE_MISMATCH"),
+    ('{"action":^5', "TYPE_MISMATCH"),
+    ('{"action":"read_file","path":"x","encoding":"utf8"^,', "UNKNOWN_ARGUMENT"),
+    ('{"^foo"', "UNKNOWN_ARGUMENT"),
+    ('{"action":"search","query":"x",^}', "SYNTAX"),
+    ('{"action":"search","query":"x","sources":["a"^}', "SYNTAX"),
+    ('{"action":"search","query":"x","sources":["a",^1', "TYPE_MISMATCH"),
+    ('{"action":"search","query":"\\ud83d^x', "SYNTAX"),
+    ('{"action":"calculate","precision":0^1', "SYNTAX"),
+]
+
+
+@pytest.mark.parametrize(
+    ("notation", "marked", "code"),
+    [("glyph", *case) for case in DECIDED] + [("json", *case) for case in DECIDED_JSON],
+)
+@pytest.mark.parametrize("chunk", [0, 1, 3])
+def test_the_deciding_character(notation: Notation, marked: str, code: str, chunk: int) -> None:
+    char = marked.index("^")
+    first = check(marked.replace("^", ""), notation, chunk=chunk).errors[0]
+    assert (first.code, first.char) == (code, char)
+    if chunk:
+        assert first.token == (char // chunk if code not in ("TRUNCATED", "NO_TOOL_CALL") else first.token)
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [
+        ("tool-args", '{"tool":"search","args":{"query":"x"}}'),
+        ("name-arguments", '{"arguments":{"query":"x"},"name":"search"}'),
+        ("flat", '{"query":"x","action":"search"}'),
+    ],
+)
+def test_every_shape_gives_the_same_arguments(shape: Shape, text: str) -> None:
+    report = check(text, "json", shape)
+    assert report.valid
+    assert (report.tool, report.arguments) == ("search", {"query": "x"})
+
+
+@pytest.mark.parametrize(
+    ("marked", "code"),
+    [
+        ('{"tool":"search"^}', "MISSING_REQUIRED"),
+        ('{"tool":"search","args":{"query":"x"}^,', "UNKNOWN_ARGUMENT"),
+        ('{"tool":"search","^x"', "UNKNOWN_ARGUMENT"),
+        ('{"args":{"precision":9,"expression":"1"},"tool":"^search"', "UNKNOWN_ARGUMENT"),
+        ('{"tool":"search","args":^[', "TYPE_MISMATCH"),
+        ('{"tool":"search","^tool"', "DUPLICATE_ARGUMENT"),
+    ],
+)
+def test_the_envelope_is_judged_too(marked: str, code: str) -> None:
+    first = check(marked.replace("^", ""), "json", "tool-args").errors[0]
+    assert (first.code, first.char) == (code, marked.index("^"))
+
+
+def test_a_violation_tells_what_would_still_be_possible_and_where_the_rule_stands() -> None:
+    [error, _] = check('{"action":"search","query":"x","max_results":500', "json").errors
+    assert error.path == "/max_results"
+    assert error.rule == "/properties/max_results/maximum"
+    assert error.viable == "an integer from 1 to 100"
+
+
+def test_fields_have_the_spans_of_their_values() -> None:
+    text = '{action="search" query="AI news" max_results=10}'
+    fields = {f.path: text[f.start : f.end] for f in check(text).fields}
+    assert fields == {"/action": '"search"', "/query": '"AI news"', "/max_results": "10"}
+
+
+def test_a_tool_that_is_not_allowed_is_named_as_such() -> None:
+    registry = default_registry()
+    execute = registry.get("execute")
+    assert execute is not None
+    document = registry.to_document()
+    document["tools"] = [{**t, "enabled": t["name"] != "execute"} for t in document["tools"]]
+    validator = CallValidator(load_registry(document), "glyph", "flat")
+    validator.feed('{action="execute"')
+    assert [(v.code, v.char) for v in validator.violations] == [("UNKNOWN_TOOL", 9)]
+    assert validator.tool == "execute"
+    assert not validator.tool_allowed
+
+
+def test_a_tool_with_an_argument_named_action_does_not_fit_the_flat_shape() -> None:
+    registry = load_registry({"move": {"type": "object", "properties": {"action": {"type": "string"}}}})
+    with pytest.raises(NotationError, match="action"):
+        CallValidator(registry, "json", "flat")
+    CallValidator(registry, "json", "tool-args")
+
+
+def test_with_many_tools_arguments_before_the_name_wait_for_it() -> None:
+    tools = {
+        f"tool{i}": {"type": "object", "properties": {"n": {"type": "integer", "maximum": i}}}
+        for i in range(200)
+    }
+    validator = CallValidator(load_registry(tools), "json", "flat")
+    validator.feed('{"n":150,"action":"tool7"')
+    assert [(v.code, v.path, v.char) for v in validator.violations] == [("CONSTRAINT_MAX", "/n", 24)]
+
+
+@pytest.mark.parametrize(
+    ("limits", "text"),
+    [
+        (Limits(text=40), '{action="search" query="' + "x" * 100),
+        (Limits(depth=5), "{action=search sources=" + "[" * 50),
+        (Limits(fields=3), "{action=execute " + "a=1 " * 10),
+        (Limits(errors=2), "{action=search sources=[" + "1 " * 10),
+    ],
+)
+def test_every_limit_ends_the_judging_with_its_code(limits: Limits, text: str) -> None:
+    registry = load_registry(
+        {
+            "execute": {"type": "object", "additionalProperties": True},
+            "search": {
+                "type": "object",
+                "properties": {"sources": {"items": {"type": ["string", "array"]}}, "query": {}},
+            },
+        }
+    )
+    if limits.fields == 3:
+        text = "{action=execute " + " ".join(f"a{i}=1" for i in range(10))
+    validator = CallValidator(registry, "glyph", "flat", limits=limits)
+    validator.feed(text)
+    assert validator.violations[-1].code == "LIMIT_EXCEEDED"
+    assert not validator.feed(text)
+
+
+def test_bytes_may_end_inside_a_character() -> None:
+    text = '{action="search" query="é😀"}'
+    validator = CallValidator(default_registry(), "glyph", "flat")
+    for byte in text.encode():
+        validator.feed(bytes([byte]))
+    validator.finish()
+    assert validator.valid
+    assert validator.arguments == {"query": "é😀"}
+    assert validator.chars == len(text)
+
+
+def test_a_hostile_pattern_does_not_block() -> None:
+    registry = load_registry(
+        {"t": {"type": "object", "properties": {"s": {"type": "string", "pattern": "^(a+)+$"}}}}
+    )
+    validator = CallValidator(registry, "json", "flat")
+    validator.feed('{"action":"t","s":"' + "a" * 50_000)
+    assert not validator.violations
+    validator.feed("!")
+    assert validator.violations[0].code == "CONSTRAINT_PATTERN"
+
+
+def test_a_pattern_that_looks_around_is_judged_at_the_end_and_says_so() -> None:
+    registry = load_registry(
+        {"t": {"type": "object", "properties": {"s": {"type": "string", "pattern": "^(?!x)"}}}}
+    )
+    validator = CallValidator(registry, "json", "flat")
+    validator.feed('{"action":"t","s":"xa')
+    assert not validator.violations
+    validator.feed('"')
+    assert "looks around" in validator.violations[0].message

@@ -1,0 +1,228 @@
+"""The two laws of the streaming validator, against jsonschema and against every valid text there is.
+
+Sound: what some continuation could still make valid is never refused. Earliest: what none can is refused at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from schema_strategies import in_our_language, schemas, values
+
+from glyphscope.events import Notation
+from glyphscope.notation.write import write_call
+from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.validation import CallValidator, CheckReport
+from glyphscope.validation.checker import Checker
+
+NOTATIONS = st.sampled_from(["glyph", "json"])
+
+
+def registry_of(schema: Any) -> ToolRegistry:
+    parameters = {
+        "type": "object",
+        "properties": {"v": schema},
+        "required": ["v"],
+        "additionalProperties": False,
+    }
+    return ToolRegistry((Tool("f", parameters=parameters),))
+
+
+def written(value: Any, notation: Notation) -> str:
+    return write_call("f", {"v": value}, style=notation)
+
+
+def judged(schema: Any, notation: Notation, text: str, sizes: list[int] | None = None) -> CheckReport:
+    validator = CallValidator(registry_of(schema), notation, "flat")
+    at = 0
+    for size in sizes or []:
+        validator.feed(text[at : at + size])
+        at += size
+    validator.feed(text[at:])
+    validator.finish()
+    return validator.report()
+
+
+@pytest.mark.slow
+@given(schemas, values, NOTATIONS)
+def test_valid_exactly_when_jsonschema_says_so(schema: Any, value: Any, notation: Notation) -> None:
+    assume(in_our_language(value))
+    report = judged(schema, notation, written(value, notation))
+    expected = Checker({"properties": {"v": schema}}).valid({"v": value}, {"properties": {"v": schema}})
+    assert report.valid == expected, report.errors
+    if expected:
+        assert json.dumps(report.arguments) == json.dumps({"v": value})
+
+
+@pytest.mark.slow
+@given(
+    schemas,
+    values,
+    NOTATIONS,
+    st.lists(st.integers(1, 4), max_size=40),
+    st.integers(0, 60),
+    st.text('a0}]", ', max_size=2),
+)
+def test_chunking_changes_no_verdict(
+    schema: Any, value: Any, notation: Notation, sizes: list[int], cut: int, tail: str
+) -> None:
+    text = written(value, notation)[:cut] + tail
+    whole, pieces = judged(schema, notation, text), judged(schema, notation, text, sizes)
+
+    def without_tokens(report: CheckReport) -> Any:
+        return [(e.code, e.message, e.path, e.char, e.rule, e.viable) for e in report.errors], report.fields
+
+    assert without_tokens(whole) == without_tokens(pieces)
+    assert (whole.valid, whole.complete, whole.arguments) == (pieces.valid, pieces.complete, pieces.arguments)
+
+
+# Every valid text of small schemas, by enumeration: the language is finite, so its prefixes are exactly what is viable.
+
+SMALL_SCALARS: list[Any] = [
+    *range(-12, 121),
+    *("".join(p) for n in range(4) for p in itertools.product("ab", repeat=n)),
+]
+SMALL_SCALARS += [None, True, False, "t", "null", "5", "a1"]
+
+
+def ranges(low: int, size: int, step: int) -> dict[str, Any]:
+    return {"type": "integer", "minimum": low, "exclusiveMaximum": low + size, "multipleOf": step}
+
+
+def lengths(low: int, size: int) -> dict[str, Any]:
+    return {"type": "string", "pattern": "^[ab]*$", "minLength": low, "maxLength": low + size}
+
+
+small_schemas = st.one_of(
+    st.builds(ranges, st.integers(-12, 90), st.integers(8, 20), st.sampled_from([1, 1, 2, 3, 7])),
+    st.builds(lengths, st.integers(0, 2), st.integers(0, 1)),
+    st.sampled_from(["^a[ab]*$", "^[ab]b?$", "^(ab|ba|b)$"]).map(
+        lambda pattern: {"type": "string", "pattern": pattern, "maxLength": 3}
+    ),
+    st.lists(
+        st.sampled_from(["a", "ab", "b", "t", "null", "5", 5, None, True]),
+        min_size=1,
+        max_size=4,
+        unique_by=repr,
+    ).map(lambda listed: {"enum": listed, "type": ["string", "integer", "null", "boolean"]}),
+    st.just({"type": ["boolean", "null"]}),
+)
+
+
+@st.composite
+def combined_small(draw: st.DrawFn) -> Any:
+    keyword = draw(st.sampled_from(["anyOf", "oneOf", "allOf", "plain", "plain"]))
+    if keyword == "plain":
+        return draw(small_schemas)
+    return {keyword: draw(st.lists(small_schemas, min_size=2, max_size=3))}
+
+
+def scalar_texts(value: Any, notation: Notation) -> Iterator[str]:
+    if isinstance(value, bool):
+        yield from (
+            [*(("t", "true") if value else ("f", "false"))]
+            if notation == "glyph"
+            else ["true" if value else "false"]
+        )
+    elif value is None:
+        yield from (["_", "null", "nil", "∅"] if notation == "glyph" else ["null"])
+    elif isinstance(value, int):
+        yield str(value)
+        if value == 0:
+            yield "-0"
+    else:
+        yield json.dumps(value)
+        if (
+            notation == "glyph"
+            and value
+            and value not in ("t", "f", "true", "false", "null", "nil")
+            and value[0].isalpha()
+        ):
+            yield value
+
+
+def valid_texts(
+    tools: dict[str, dict[str, Any]], required: dict[str, list[str]], notation: Notation
+) -> set[str]:
+    """Every call, with one separator form: all orders of the members, the name anywhere, GLYPH's head form too."""
+    texts: set[str] = set()
+    for name, arguments in tools.items():
+        written = {}
+        for key, schema in arguments.items():
+            checker = Checker(schema)
+            written[key] = [
+                t for v in SMALL_SCALARS if checker.valid(v, schema) for t in scalar_texts(v, notation)
+            ]
+        for count in range(len(arguments) + 1):
+            for chosen in itertools.combinations(arguments, count):
+                if not set(required[name]) <= set(chosen):
+                    continue
+                choices = [[(key, text) for text in written[key]] for key in chosen]
+                for members in itertools.product(*choices):
+                    for order in itertools.permutations(members):
+                        texts |= calls_of(name, order, notation)
+    return texts
+
+
+def calls_of(name: str, members: tuple[tuple[str, str], ...], notation: Notation) -> set[str]:
+    if notation == "json":
+        parts = [f'"{key}":{text}' for key, text in members]
+        named = f'"action":"{name}"'
+        return {"{" + ",".join([*parts[:at], named, *parts[at:]]) + "}" for at in range(len(parts) + 1)}
+    parts = [f"{key}={text}" for key, text in members]
+    texts = {
+        "{" + " ".join([*parts[:at], f"action={quoted}", *parts[at:]]) + "}"
+        for at in range(len(parts) + 1)
+        for quoted in (f'"{name}"', name)
+    }
+    return texts | {name + "{" + " ".join(parts) + "}"}
+
+
+@pytest.mark.slow
+@given(st.data())
+def test_a_prefix_is_refused_exactly_when_no_valid_call_begins_with_it(data: st.DataObject) -> None:
+    notation = data.draw(NOTATIONS)
+    one = data.draw(combined_small())
+    other = data.draw(
+        st.sampled_from(
+            [{"type": "integer", "minimum": 8, "maximum": 11}, {"enum": ["ab", "b"]}, {"type": "null"}]
+        )
+    )
+    tools = {"go": {"p": one, "pq": other}, "get": {"p": other}}
+    required = {"go": data.draw(st.sampled_from([[], ["p"], ["pq"]])), "get": ["p"]}
+    texts = sorted(valid_texts(tools, required, notation))
+    assume(any(Checker(one).valid(v, one) for v in SMALL_SCALARS))
+    base = data.draw(st.sampled_from(texts))
+    prefix = base[: data.draw(st.integers(0, len(base)))] + data.draw(
+        st.sampled_from(list('{}[]="abtfn01259-:goepqx'))
+    )
+    assume(not left_out(prefix, notation))
+    registry = ToolRegistry(
+        tuple(
+            Tool(name, parameters={"type": "object", "properties": arguments, "required": required[name]})
+            for name, arguments in tools.items()
+        )
+    )
+    validator = CallValidator(registry, notation, "flat")
+    validator.feed(prefix)
+    viable = any(text.startswith(prefix) for text in texts)
+    assert (not validator.violations) == viable, (prefix, validator.violations)
+    if validator.violations:
+        char = validator.violations[0].char
+        assert not any(text.startswith(prefix[: char + 1]) for text in texts)
+        assert any(text.startswith(prefix[:char]) for text in texts)
+
+
+def left_out(prefix: str, notation: Notation) -> bool:
+    """Whether the last character begins one of GLYPH's other spellings, which the enumeration leaves out: `:` for `=`,
+    quoted keys, members that touch a closing quote, space before the end."""
+    if notation == "json" or prefix.count('"', 0, len(prefix) - 1) % 2:
+        return False
+    before, last = prefix[-2:-1], prefix[-1]
+    return last == ":" or before == '"' or (last == '"' and before in ("{", " ")) or before + last == " }"
