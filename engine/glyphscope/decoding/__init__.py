@@ -1,5 +1,24 @@
 """One step: constraint masks, the sampler, and the evidence of each token."""
 
+from glyphscope.decoding.evidence import Evidence
+from glyphscope.decoding.loop import Backend, Decoder
+from glyphscope.decoding.mask import Constraint, MaskTokenizer, TokenMask, mask_tokenizer
+from glyphscope.decoding.sampler import Allowed, Draw, Logits, SamplerState, top
 from glyphscope.decoding.text import TextAssembler, shown
 
-__all__ = ["TextAssembler", "shown"]
+__all__ = [
+    "Allowed",
+    "Backend",
+    "Constraint",
+    "Decoder",
+    "Draw",
+    "Evidence",
+    "Logits",
+    "MaskTokenizer",
+    "SamplerState",
+    "TextAssembler",
+    "TokenMask",
+    "mask_tokenizer",
+    "shown",
+    "top",
+]

@@ -9,12 +9,16 @@ from glyphscope.models.interface import (
     PromptReady,
     RenderedPrompt,
 )
+from glyphscope.models.llama import LlamaModel
+from glyphscope.models.opening import EMBEDDED, embedded_path, open_model
 from glyphscope.models.recorded import RecordedModel
 from glyphscope.models.scripted import ScriptedModel
 
 __all__ = [
+    "EMBEDDED",
     "Cancelled",
     "GenerateRequest",
+    "LlamaModel",
     "Model",
     "Output",
     "PromptProgress",
@@ -22,4 +26,6 @@ __all__ = [
     "RecordedModel",
     "RenderedPrompt",
     "ScriptedModel",
+    "embedded_path",
+    "open_model",
 ]

@@ -1,0 +1,81 @@
+"""What one row of logits says of the token that came, and of those that could have come."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from glyphscope.decoding.sampler import Allowed, Draw, Logits, top
+from glyphscope.decoding.text import shown
+from glyphscope.errors import ModelError
+from glyphscope.events import Alternative
+
+_FLOOR = np.float32(-100.0)
+"""Logits so far below the best are as good as impossible (e^-100); the terms of those of -inf stay finite."""
+
+
+class Evidence:
+    """The raw distribution of one step: natural logarithms, probabilities, and the entropy in bits.
+
+    `logits` have the shape (vocabulary,). One pass of exp over them; 0.2 ms for 49,152.
+    """
+
+    def __init__(self, logits: Logits) -> None:
+        """Raises ModelError for logits that are not numbers, which damaged weights give."""
+        self._logits = logits
+        best = float(logits.max())
+        if not math.isfinite(best):
+            raise ModelError(
+                "The model's output is not a number.", hint="Its file may be damaged: load it again."
+            )
+        self._shifted = np.maximum(logits - np.float32(best), _FLOOR)
+        self._weights = np.exp(self._shifted)
+        self._total = float(self._weights.sum())
+        self._log_total = math.log(self._total)
+
+    def logprob(self, token: int) -> float:
+        """The token's raw log-probability."""
+        return float(self._shifted[token]) - self._log_total
+
+    def probability(self, token: int) -> float:
+        """The token's raw probability."""
+        return float(self._weights[token]) / self._total
+
+    def rank(self, token: int) -> int:
+        """How many tokens the model liked better."""
+        return int(np.count_nonzero(self._logits > self._logits[token]))
+
+    @property
+    def entropy(self) -> float:
+        """Of the raw distribution, in bits."""
+        nats = self._log_total - float(np.dot(self._weights, self._shifted)) / self._total
+        return max(0.0, nats / math.log(2))
+
+    def feasible(self, allowed: Allowed) -> float:
+        """The share of raw probability on allowed tokens."""
+        return min(1.0, float(np.dot(self._weights, allowed.astype(np.float32))) / self._total)
+
+    def alternatives(
+        self, count: int, draw: Draw, allowed: Allowed | None, pieces: list[bytes]
+    ) -> tuple[Alternative, ...]:
+        """The `count` best by raw probability, and the token that came; masked ones stay among them, marked.
+
+        None at all for a count of 0.
+        """
+        if count <= 0:
+            return ()
+        ids = top(self._logits, count).tolist()
+        if draw.id not in ids:
+            ids.append(draw.id)
+        return tuple(
+            Alternative(
+                id=token,
+                data=pieces[token],
+                text=shown(pieces[token]),
+                raw=self.probability(token),
+                final=draw.probability(token),
+                allowed=allowed is None or bool(allowed[token]),
+            )
+            for token in ids
+        )

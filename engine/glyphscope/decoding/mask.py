@@ -1,0 +1,81 @@
+"""The constraint on tokens: which of the vocabulary may come next, and which must."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from llguidance import LLMatcher, LLTokenizer
+
+from glyphscope.decoding.sampler import Allowed
+from glyphscope.errors import GrammarError
+
+MaskTokenizer: TypeAlias = LLTokenizer
+"""A vocabulary made ready for masks."""
+
+_HINT = "Correct the grammar, or turn the constraint off. No run goes on without the constraint it asked for."
+
+
+class Constraint(Protocol):
+    """What may come next in one generation."""
+
+    @property
+    def stopped(self) -> bool:
+        """Nothing may come any more, except an end token: the text is complete."""
+
+    def forced(self) -> list[int]:
+        """The tokens that must come next, before anything is to be chosen."""
+
+    def allowed(self) -> Allowed:
+        """What may come next; an end token among them where the text may end here."""
+
+    def commit(self, token: int) -> None:
+        """The token came. Raises GrammarError for one that is not allowed."""
+
+
+def mask_tokenizer(pieces: Sequence[bytes], vocab: int, tokenize: int, ends: Sequence[int]) -> MaskTokenizer:
+    """A vocabulary made ready for masks: the bytes of each token, special ones marked by a first byte 0xFF.
+
+    `vocab` and `tokenize` are the addresses of llama.cpp's vocabulary and of its function `llama_tokenize`. Takes
+    0.15 s for 49,152 tokens, and holds for every grammar.
+    """
+    return LLTokenizer.from_llamacpp(  # type: ignore[attr-defined,no-any-return]
+        tokens=list(pieces), vocab_ptr=vocab, tokenize_fptr=tokenize, eos_token=list(ends), slices=None
+    )
+
+
+class TokenMask:
+    """A constraint by llguidance, from a grammar in its Lark dialect."""
+
+    def __init__(self, tokenizer: MaskTokenizer, lark: str) -> None:
+        """Raises GrammarError for a grammar that is wrong, or too large."""
+        self._matcher = LLMatcher(tokenizer, lark, log_level=0)
+        self._check()
+        self._size = tokenizer.vocab_size
+        self._bits = np.zeros((self._size + 31) // 32, dtype=np.uint32)
+
+    @property
+    def stopped(self) -> bool:
+        return self._matcher.is_stopped()
+
+    def forced(self) -> list[int]:
+        return list(self._matcher.compute_ff_tokens())
+
+    def allowed(self) -> Allowed:
+        self._matcher.unsafe_compute_mask_ptr(self._bits.ctypes.data, self._bits.nbytes)
+        self._check()
+        return np.unpackbits(self._bits.view(np.uint8), count=self._size, bitorder="little").view(np.bool_)
+
+    def commit(self, token: int) -> None:
+        if not self._matcher.consume_token(token):
+            self._check()
+            raise GrammarError(f"The constraint does not allow the token {token}.", hint=_HINT)
+
+    def _check(self) -> None:
+        if self._matcher.is_error():
+            raise GrammarError(
+                f"The constraint cannot be built: {self._matcher.get_error().strip()}",
+                where="grammar",
+                hint=_HINT,
+            )

@@ -1,0 +1,104 @@
+"""How a token is drawn from logits: penalty, top-k, top-p, min-p, temperature, in llama.cpp's order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glyphscope.events import Sampling
+
+Logits = NDArray[np.float32]
+"""Shape (vocabulary,)."""
+Allowed = NDArray[np.bool_]
+"""Shape (vocabulary,): what the constraint allows next."""
+
+_BLOCK = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """The drawn token, and the final distribution it was drawn from: `ids` by falling probability; all others had 0."""
+
+    id: int
+    ids: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
+
+    def probability(self, token: int) -> float:
+        """The token's final probability."""
+        found = np.flatnonzero(self.ids == token)
+        return float(self.probabilities[found[0]]) if found.size else 0.0
+
+
+def top(logits: Logits, k: int) -> NDArray[np.int64]:
+    """The ids of the `k` largest logits, falling, the lower id first among equals; those of -inf are left out.
+
+    The k-th largest of the maxima of blocks is a lower bound of the k-th largest logit, so only the few logits above
+    it need sorting: 30 µs for 49,152 logits, where `argpartition` takes 500.
+    """
+    if 0 < k < logits.size // _BLOCK:
+        whole = logits.size - logits.size % _BLOCK
+        maxima = logits[:whole].reshape(-1, _BLOCK).max(axis=1)
+        bound = max(np.partition(maxima, -k)[-k], np.finfo(np.float32).min)
+        ids = np.flatnonzero(logits >= bound)
+    else:
+        ids = np.flatnonzero(logits > -np.inf)
+    order = np.argsort(-logits[ids], kind="stable")
+    return ids[order[:k] if k > 0 else order]
+
+
+class SamplerState:
+    """Draws the tokens of one generation. The seed (its lower 64 bits) decides all draws: numpy's PCG64.
+
+    One number is used for each token that is drawn, none for a greedy or a forced one.
+    """
+
+    def __init__(self, sampling: Sampling) -> None:
+        self._sampling = sampling
+        self._random = np.random.Generator(np.random.PCG64(sampling.seed & (2**64 - 1)))
+
+    def draw(self, logits: Logits, allowed: Allowed | None, recent: Sequence[int]) -> Draw:
+        """A token among the allowed ones, of which there is at least one. `recent` are the text's tokens so far."""
+        sampling = self._sampling
+        logits = self._penalise(logits, recent)
+        if allowed is not None:
+            logits = np.where(allowed, logits, np.float32(-np.inf))
+        if sampling.temperature <= 0:
+            best = int(logits.argmax())
+            return Draw(best, np.array([best]), np.ones(1))
+        ids = top(logits, max(sampling.top_k, 0))
+        weights = _softmax(logits[ids].astype(np.float64))
+        kept = _kept(weights, sampling)
+        ids = ids[:kept]
+        final = _softmax(logits[ids].astype(np.float64) / sampling.temperature)
+        place = int(np.searchsorted(np.cumsum(final), self._random.random() * final.sum(), side="right"))
+        return Draw(int(ids[min(place, kept - 1)]), ids, final)
+
+    def _penalise(self, logits: Logits, recent: Sequence[int]) -> Logits:
+        """The repetition penalty of CTRL (arXiv:1909.05858), once for each token among the last `repeat_last_n`."""
+        penalty, last = self._sampling.repeat_penalty, self._sampling.repeat_last_n
+        if penalty == 1.0 or last == 0 or not recent:
+            return logits
+        ids = np.unique(recent if last < 0 else recent[-last:])
+        logits = logits.copy()
+        seen = logits[ids]
+        logits[ids] = np.where(seen > 0, seen / penalty, seen * penalty)
+        return logits
+
+
+def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    weights = np.exp(logits - logits.max())
+    return weights / weights.sum()  # type: ignore[no-any-return]
+
+
+def _kept(weights: NDArray[np.float64], sampling: Sampling) -> int:
+    """How many of the falling weights top-p and min-p keep, at least one."""
+    kept = weights.size
+    if sampling.top_p < 1.0:
+        kept = min(kept, int(np.searchsorted(np.cumsum(weights), sampling.top_p, side="left")) + 1)
+    if sampling.min_p > 0.0:
+        # min-p is relative to the best, so it does not matter that top-p took a share of the weights away
+        kept = min(kept, int(np.count_nonzero(weights >= sampling.min_p * weights[0])))
+    return max(kept, 1)

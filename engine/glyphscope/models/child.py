@@ -1,0 +1,186 @@
+"""The model's process: `python -m glyphscope.models.child`, frames in on stdin, frames out on stdout.
+
+Two threads. One reads frames: it cancels, and answers what needs the vocabulary only. The other loads and computes.
+When stdin closes, because the parent closed it or died, the process ends at once, whatever it is computing.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import sys
+import threading
+import traceback
+from collections import deque
+from typing import Any
+
+import llama_cpp as llama
+
+from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelError
+from glyphscope.models import wire
+from glyphscope.models.generation import Generation
+from glyphscope.models.native import Interrupted
+from glyphscope.models.session import Session
+
+_WARNING = 2  # ggml_log_level: 0 none, 1 info, 2 warning, 3 error, 4 debug, 5 goes on with the line before
+_CONTINUED = 5
+
+
+class Child:
+    """Both threads, and what they share: the queue of work, and the number of the generation that was cancelled."""
+
+    def __init__(self, pipe: wire.Pipe[wire.Envelope], log: deque[str]) -> None:
+        self._pipe = pipe
+        self._log = log
+        self._work: queue.SimpleQueue[wire.Envelope] = queue.SimpleQueue()
+        self._session: Session | None = None
+        self._generation: Generation | None = None
+        self._lock = threading.Lock()
+        self._running = 0
+        self._cancelled = 0
+
+    def compute(self) -> None:
+        """The main thread: one frame of work after the other."""
+        threading.Thread(target=self._read, daemon=True).start()
+        while True:
+            frame = self._work.get()
+            try:
+                self._handle(frame)
+            except Interrupted:
+                self._generation = None
+            except Exception as error:
+                self._reply(frame.number, _failure(error))
+
+    def _read(self) -> None:
+        try:
+            while (frame := self._pipe.read()) is not None:
+                match frame.body:
+                    case wire.Cancel():
+                        self._cancel(frame.number)
+                    case wire.Tokenize() | wire.Render() if self._session is not None:
+                        self._look_up(frame, self._session)
+                    case _:
+                        self._work.put(frame)
+        finally:
+            os._exit(0)
+
+    def _cancel(self, number: int) -> None:
+        with self._lock:
+            self._cancelled = max(self._cancelled, number)
+            if self._session and self._running == number:
+                self._session.engine.interrupt(True)
+
+    def _begin(self, number: int) -> None:
+        """From here on the generation's evaluations can be interrupted. Raises Interrupted if it was already."""
+        with self._lock:
+            self._running = number
+            interrupted = number <= self._cancelled
+            if self._session:
+                self._session.engine.interrupt(interrupted)
+        if interrupted:
+            raise Interrupted
+
+    def _look_up(self, frame: wire.Envelope, session: Session) -> None:
+        try:
+            match frame.body:
+                case wire.Tokenize(text=text):
+                    self._reply(frame.number, wire.Tokens(session.engine.tokenize(text)))
+                case wire.Render(messages=messages):
+                    self._reply(frame.number, wire.Rendered(session.render(messages)))
+        except Exception as error:
+            self._reply(frame.number, _failure(error))
+
+    def _handle(self, frame: wire.Envelope) -> None:
+        number = frame.number
+        match frame.body:
+            case wire.Load() as load:
+                self._session = Session(
+                    load, progress=lambda share: self._reply(number, wire.Loading(share)), log=self._log
+                )
+                self._reply(number, wire.Loaded(self._session.info))
+            case wire.Generate(request=request):
+                self._generation = None
+                self._begin(number)
+                generation = Generation(self._loaded(), request, self._log)
+                for progress in generation.evaluate_prompt():
+                    self._reply(number, wire.Progress(progress))
+                self._generation = generation
+                self._reply(number, wire.Ready(generation.ready))
+            case wire.Step():
+                self._begin(number)
+                if self._generation is None:
+                    raise ModelError("There is no generation to go on with.")
+                steps = self._generation.step()
+                self._reply(number, wire.Steps(steps, self._generation.ended))
+            case _:
+                raise ModelError("The model is not loaded.")
+
+    def _loaded(self) -> Session:
+        if self._session is None:
+            raise ModelError("The model is not loaded.")
+        return self._session
+
+    def _reply(self, number: int, body: wire.Reply) -> None:
+        try:
+            self._pipe.write(wire.Answer(number, body))
+        except OSError:
+            os._exit(0)
+
+
+def _failure(error: Exception) -> wire.Failed:
+    match error:
+        case ContextOverflow():
+            return wire.Failed("ContextOverflow", "", needed=error.needed, available=error.available)
+        case GlyphscopeError():
+            return wire.Failed(type(error).__name__, error.message, error.where, error.hint)
+        case MemoryError():
+            return wire.Failed(
+                "ModelError", "There is not enough memory.", "", "Use a smaller model or context."
+            )
+        case _:
+            traceback.print_exception(error)
+            return wire.Failed("ModelError", f"The model's process failed: {type(error).__name__}: {error}")
+
+
+def _take_stdio() -> tuple[int, int]:
+    """Keeps stdin and stdout for frames: what C and Python code print goes to stderr instead."""
+    read_fd, write_fd = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return read_fd, write_fd
+
+
+def _listen(log: deque[str]) -> Any:
+    """Keeps llama.cpp's warnings and errors in `log` and on stderr; the function must be kept as long as it is used."""
+    last = [0]
+
+    @llama.llama_log_callback  # type: ignore[untyped-decorator]
+    def listen(level: int, text: bytes, _: object) -> None:
+        last[0] = last[0] if level == _CONTINUED else level
+        if last[0] >= _WARNING and last[0] != 4:
+            line = text.decode("utf-8", errors="replace")
+            sys.stderr.write(line)
+            if stripped := line.strip():
+                log.append(stripped)
+
+    llama.llama_log_set(listen, None)
+    return listen
+
+
+def main() -> None:
+    """Serves until stdin closes."""
+    pipe = wire.Pipe(*_take_stdio(), wire.Envelope)
+    # Ctrl+C goes to every process of the terminal; the parent decides what it means
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    log: deque[str] = deque(maxlen=8)
+    listener = _listen(log)
+    Child(pipe, log).compute()
+    del listener
+
+
+if __name__ == "__main__":
+    main()

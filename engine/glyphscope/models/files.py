@@ -1,0 +1,118 @@
+"""A model's file before it is loaded: whether it can be, and what is known of it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import threading
+from pathlib import Path
+
+from glyphscope.errors import ModelError
+from glyphscope.events import ModelInfo
+from glyphscope.models.gguf import Header, read_header
+
+_LANGUAGE = "Choose a language model; files named mmproj hold the image part of one."
+
+
+def inspect_file(path: Path, *, fits: bool = True) -> ModelInfo:
+    """What the file's header tells. With `fits`, a model larger than the free memory is an error.
+
+    Raises ModelError for a file that is missing, a folder, unreadable, empty, no GGUF, damaged, cut off, or no
+    language model.
+    """
+    where = str(path)
+    if path.is_dir():
+        raise ModelError(
+            "This is a folder, not a model file.", where=where, hint="Choose a .gguf file in it."
+        )
+    if not path.exists():
+        raise ModelError(
+            "There is no such file.", where=where, hint="`glyphscope models` lists the models found."
+        )
+    header = read_header(path)
+    if not header.architecture or not header.vocabulary:
+        kind = (
+            f"a {header.architecture} file without a vocabulary" if header.architecture else "no model at all"
+        )
+        raise ModelError(f"The file is not a language model: it is {kind}.", where=where, hint=_LANGUAGE)
+    available = available_memory()
+    if fits and available is not None and header.size > available:
+        raise ModelError(
+            f"The model needs {_gib(header.size)} of memory, and {_gib(available)} are free.",
+            where=where,
+            hint="Close other programs, or choose a smaller model or a stronger quantisation.",
+        )
+    return model_info(path, header)
+
+
+def model_info(path: Path, header: Header) -> ModelInfo:
+    """The header's facts; the file's hash is not among them."""
+    return ModelInfo(
+        name=header.name or path.stem,
+        path=str(path),
+        quantisation=header.quantisation,
+        architecture=header.architecture,
+        parameters=header.parameters,
+        vocabulary=header.vocabulary,
+        context=header.context,
+        bytes=header.size,
+        has_chat_template=header.has_chat_template,
+    )
+
+
+def available_memory() -> int | None:
+    """Bytes that can be had without swapping; None where the system does not tell."""
+    with (
+        contextlib.suppress(OSError, ValueError, IndexError),
+        open("/proc/meminfo", encoding="ascii") as file,
+    ):
+        for line in file:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return None
+
+
+def _gib(count: int) -> str:
+    return f"{count / 2**30:.1f} GiB"
+
+
+_hashes: dict[tuple[str, int, int], str] = {}
+
+
+class FileHash:
+    """The SHA-256 of a file, computed in the background; known at once for a file that did not change since."""
+
+    def __init__(self, path: Path) -> None:
+        status = path.stat()
+        self._key = (str(path.resolve()), status.st_size, status.st_mtime_ns)
+        self._thread: threading.Thread | None = None
+        self._stopped = False
+        if self._key not in _hashes:
+            self._thread = threading.Thread(target=self._compute, name="model-hash", daemon=True)
+            self._thread.start()
+
+    def value(self, wait: float = 0.0) -> str:
+        """The hash in hex; nothing where it is not known after `wait` seconds, or the file cannot be read."""
+        if self._thread is not None and wait > 0:
+            self._thread.join(wait)
+        return _hashes.get(self._key, "")
+
+    def stop(self) -> None:
+        """Ends the computation."""
+        self._stopped = True
+        if self._thread is not None:
+            self._thread.join()
+
+    def _compute(self) -> None:
+        digest = hashlib.sha256()
+        buffer = bytearray(1 << 20)
+        with contextlib.suppress(OSError), open(self._key[0], "rb", buffering=0) as file:
+            while not self._stopped:
+                count = file.readinto(buffer)
+                if not count:
+                    _hashes[self._key] = digest.hexdigest()
+                    return
+                digest.update(memoryview(buffer)[:count])

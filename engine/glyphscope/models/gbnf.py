@@ -1,0 +1,75 @@
+"""llama.cpp's own grammar sampler as a constraint, for comparison with the mask. Only in the model's process."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import llama_cpp as llama
+import numpy as np
+from numpy.typing import NDArray
+
+from glyphscope.decoding import Allowed
+from glyphscope.errors import GrammarError
+from glyphscope.models.native import LlamaEngine
+
+_CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+
+
+class GbnfConstraint:
+    """A constraint in GBNF. It forces nothing, and its grammar is walked for the whole vocabulary at each step.
+
+    A grammar that llama.cpp's parser refuses is a GrammarError; one that gets past it and is wrong all the same can
+    end the process (measured: left recursion), which is why this is in a process of its own.
+    """
+
+    def __init__(self, engine: LlamaEngine, grammar: str, log: Sequence[str]) -> None:
+        """Raises GrammarError, with llama.cpp's reason from `log`."""
+        self._sampler: Any = llama.llama_sampler_init_grammar(engine.vocab, grammar.encode(), b"root")
+        if not self._sampler:
+            raise GrammarError(
+                f"llama.cpp refuses the grammar. {' '.join(log[-2:])}".strip(),
+                where="grammar",
+                hint="Check that every rule is defined, that one is called root, and that quotes and brackets close.",
+            )
+        self._engine = engine
+        self._ids = np.arange(engine.vocabulary, dtype=np.int32)
+        self._candidates = np.zeros(engine.vocabulary, dtype=_CANDIDATE)
+        self._allowed: Allowed | None = None
+        self._ended = False
+
+    def __del__(self) -> None:
+        if self._sampler:
+            llama.llama_sampler_free(self._sampler)
+
+    @property
+    def stopped(self) -> bool:
+        return self._ended
+
+    def forced(self) -> list[int]:
+        return []
+
+    def allowed(self) -> Allowed:
+        if self._allowed is None:
+            self._allowed = self._walk()
+        return self._allowed
+
+    def commit(self, token: int) -> None:
+        # accepting a token that the grammar does not allow aborts the process: never without asking it first
+        if not self.allowed()[token]:
+            raise GrammarError(f"The constraint does not allow the token {token}.", where="grammar")
+        if self._engine.is_end(token):
+            self._ended = True
+            return
+        llama.llama_sampler_accept(self._sampler, token)
+        self._allowed = None
+
+    def _walk(self) -> NDArray[np.bool_]:
+        """The sampler sets the logits of what it refuses to -inf, and keeps the order of what it is given."""
+        self._candidates["id"] = self._ids
+        self._candidates["logit"] = 0.0
+        data = self._candidates.ctypes.data_as(llama.llama_token_data_p)
+        array = llama.llama_token_data_array(data, self._candidates.size, -1, False)
+        llama.llama_sampler_apply(self._sampler, ctypes.byref(array))
+        return self._candidates["logit"] > -np.inf

@@ -1,0 +1,68 @@
+"""One generation in the model's process: the constraint, the prompt's evaluation, then the steps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from glyphscope.decoding import Constraint, Decoder, TokenMask
+from glyphscope.errors import ContextOverflow, GrammarError
+from glyphscope.events import TokenStep
+from glyphscope.models.gbnf import GbnfConstraint
+from glyphscope.models.interface import GenerateRequest, PromptProgress, PromptReady
+from glyphscope.models.native import CHUNK
+from glyphscope.models.session import Session
+
+
+class Generation:
+    """Everything that can be refused is refused when it is made: a grammar that cannot be built, a prompt too long."""
+
+    def __init__(self, session: Session, request: GenerateRequest, log: Sequence[str]) -> None:
+        """Raises GrammarError and ContextOverflow."""
+        engine = self._engine = session.engine
+        self._prompt = engine.tokenize(request.prompt, begin=True) or engine.ends[:1]
+        if len(self._prompt) + 1 > engine.context:
+            raise ContextOverflow(len(self._prompt), engine.context)
+        self._decoder = Decoder(
+            engine,
+            self._prompt,
+            constraint=_constraint(session, request, log),
+            sampling=request.sampling,
+            max_tokens=request.max_tokens,
+            alternatives=request.alternatives,
+        )
+        self.ready = PromptReady(len(self._prompt), 0, 0.0)
+
+    @property
+    def ended(self) -> bool:
+        """There is no further step."""
+        return self._decoder.ended
+
+    def evaluate_prompt(self) -> Iterator[PromptProgress]:
+        """Evaluates what the context does not hold yet, except the last token: that one belongs to the first step."""
+        start = time.perf_counter()
+        total = len(self._prompt)
+        cached = done = self._engine.keep(self._prompt)
+        while done < total - 1:
+            chunk = self._prompt[done : min(done + CHUNK, total - 1)]
+            self._engine.evaluate(chunk)
+            done += len(chunk)
+            yield PromptProgress(done, total, (time.perf_counter() - start) * 1000)
+        self.ready = PromptReady(total, cached, (time.perf_counter() - start) * 1000)
+
+    def step(self) -> tuple[TokenStep, ...]:
+        """The next step's tokens; empty at the end."""
+        return self._decoder.step()
+
+
+def _constraint(session: Session, request: GenerateRequest, log: Sequence[str]) -> Constraint | None:
+    if request.constraint == "off":
+        return None
+    if not request.grammar:
+        raise GrammarError(
+            f"The constraint {request.constraint} needs a grammar.",
+            hint="Give one, or turn the constraint off.",
+        )
+    if request.constraint == "gbnf":
+        return GbnfConstraint(session.engine, request.grammar, log)
+    return TokenMask(session.mask_tokenizer, request.grammar)

@@ -1,0 +1,245 @@
+"""A GGUF file's header, read without llama.cpp: what the model is, and whether the file is whole.
+
+The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The file is a download: no length in it is
+believed before it was compared with what the file has.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from glyphscope.errors import ModelError
+
+_DAMAGED = "Download it again: it is damaged, or not complete."
+_BLOCK = 1 << 20
+_HEADER_LIMIT = 1 << 28
+_DEPTH_LIMIT = 4
+_KEPT_STRING = 1 << 20
+
+_SCALARS = {
+    0: "<B",
+    1: "<b",
+    2: "<H",
+    3: "<h",
+    4: "<I",
+    5: "<i",
+    6: "<f",
+    7: "<?",
+    10: "<Q",
+    11: "<q",
+    12: "<d",
+}
+_STRING, _ARRAY = 8, 9
+
+_FILE_TYPES = {
+    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S",
+    12: "Q3_K_M", 13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S", 17: "Q5_K_M", 18: "Q6_K", 19: "IQ2_XXS",
+    20: "IQ2_XS", 21: "Q2_K_S", 22: "IQ3_XS", 23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL", 26: "IQ3_S", 27: "IQ3_M",
+    28: "IQ2_S", 29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4",
+}  # fmt: skip
+"""llama.cpp's `llama_ftype`: how the greater part of the weights is stored."""
+
+_TENSOR_TYPES = {
+    0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34), 9: (32, 36),
+    10: (256, 84), 11: (256, 110), 12: (256, 144), 13: (256, 176), 14: (256, 210), 15: (256, 292), 16: (256, 66),
+    17: (256, 74), 18: (256, 98), 19: (256, 50), 20: (32, 18), 21: (256, 110), 22: (256, 82), 23: (256, 136),
+    24: (1, 1), 25: (1, 2), 26: (1, 4), 27: (1, 8), 28: (1, 8), 29: (256, 56), 30: (1, 2), 34: (256, 54),
+    35: (256, 66), 39: (32, 17),
+}  # fmt: skip
+"""ggml's tensor types: elements in a block, and bytes of a block. Sizes of types not listed are not checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a file's header tells. `values` are the metadata's numbers and texts; of an array, its length alone."""
+
+    size: int
+    parameters: int
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def text(self, key: str) -> str:
+        """The metadata's text under that key, or nothing."""
+        value = self.values.get(key)
+        return value if isinstance(value, str) else ""
+
+    def number(self, key: str) -> int:
+        """The metadata's number under that key, or the length of its array; 0 if there is none."""
+        value = self.values.get(key)
+        return value if isinstance(value, int) else 0
+
+    @property
+    def architecture(self) -> str:
+        return self.text("general.architecture")
+
+    @property
+    def name(self) -> str:
+        return self.text("general.name")
+
+    @property
+    def quantisation(self) -> str:
+        return (
+            _FILE_TYPES.get(self.number("general.file_type"), "")
+            if "general.file_type" in self.values
+            else ""
+        )
+
+    @property
+    def context(self) -> int:
+        """Tokens, as the model was trained."""
+        return self.number(f"{self.architecture}.context_length")
+
+    @property
+    def vocabulary(self) -> int:
+        return self.number("tokenizer.ggml.tokens")
+
+    @property
+    def has_chat_template(self) -> bool:
+        return bool(self.text("tokenizer.chat_template"))
+
+
+def read_header(path: Path) -> Header:
+    """Raises ModelError for a file that cannot be read, is no GGUF, or is damaged or cut off where it can be seen."""
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            return _read(_Cursor(file, size, str(path)))
+    except OSError as error:
+        raise ModelError(
+            f"The file cannot be read: {error.strerror or error}",
+            where=str(path),
+            hint="Check its permissions.",
+        ) from error
+
+
+class _Cursor:
+    """Reads on in a file, and refuses to read beyond its end."""
+
+    def __init__(self, file: BinaryIO, size: int, where: str) -> None:
+        self._file = file
+        self._buffer = b""
+        self._at = 0
+        self._before = 0
+        self.size = size
+        self.where = where
+
+    @property
+    def position(self) -> int:
+        return self._before + self._at
+
+    def damaged(self, what: str) -> ModelError:
+        return ModelError(f"The GGUF file is damaged: {what}.", where=self.where, hint=_DAMAGED)
+
+    def take(self, count: int) -> bytes:
+        left = self.size - self.position
+        if count > left:
+            raise self.damaged(f"its header goes on beyond the file's end ({self.size} bytes)")
+        if self.position + count > _HEADER_LIMIT:
+            raise self.damaged(f"its header is larger than {_HEADER_LIMIT >> 20} MiB")
+        if self._at + count > len(self._buffer):
+            self._before += self._at
+            rest = self._buffer[self._at :]
+            self._buffer = rest + self._file.read(max(count - len(rest), _BLOCK))
+            self._at = 0
+            if count > len(self._buffer):
+                raise self.damaged("it became shorter while it was read")
+        data = self._buffer[self._at : self._at + count]
+        self._at += count
+        return data
+
+    def number(self, form: str) -> Any:
+        return struct.unpack(form, self.take(struct.calcsize(form)))[0]
+
+    def length(self, unit: int = 1) -> int:
+        """A count of things of at least `unit` bytes each, which must fit in the rest of the file."""
+        count: int = self.number("<Q")
+        if count * unit > self.size - self.position:
+            raise self.damaged(f"it tells of {count} entries, and has no room for them")
+        return count
+
+
+def _read(cursor: _Cursor) -> Header:
+    if cursor.size == 0:
+        raise ModelError("The file is empty.", where=cursor.where, hint=_DAMAGED)
+    if cursor.size < 4 or cursor.take(4) != b"GGUF":
+        raise ModelError(
+            "The file is not a GGUF model.",
+            where=cursor.where,
+            hint="Choose a file that llama.cpp can load (.gguf).",
+        )
+    _check_version(cursor)
+    tensors, pairs = cursor.length(unit=24), cursor.length(unit=12)
+    values: dict[str, Any] = {}
+    for _ in range(pairs):
+        key = cursor.take(cursor.length()).decode("utf-8", errors="replace")
+        values[key] = _value(cursor, cursor.number("<I"))
+    parameters, end = _tensors(cursor, tensors)
+    alignment = values.get("general.alignment", 32)
+    if not isinstance(alignment, int) or alignment <= 0 or alignment & (alignment - 1):
+        raise cursor.damaged("its alignment is not a power of two")
+    data = -(-cursor.position // alignment) * alignment
+    if data + end > cursor.size:
+        raise ModelError(
+            f"The file is cut off: {cursor.size:,} of at least {data + end:,} bytes are there.",
+            where=cursor.where,
+            hint=_DAMAGED,
+        )
+    return Header(cursor.size, parameters, values)
+
+
+def _check_version(cursor: _Cursor) -> None:
+    version: int = cursor.number("<I")
+    if version in (2, 3):
+        return
+    if version & 0xFFFF == 0:
+        raise ModelError(
+            "The GGUF file is for big-endian machines.", where=cursor.where, hint="Get the usual one."
+        )
+    raise ModelError(
+        f"The GGUF file has version {version}; 2 and 3 can be read.",
+        where=cursor.where,
+        hint="Convert it again, or download it again.",
+    )
+
+
+def _value(cursor: _Cursor, kind: int, depth: int = 0) -> Any:
+    """A number or a text; of an array its length. Long texts are cut: only whether they are there matters."""
+    if form := _SCALARS.get(kind):
+        return cursor.number(form)
+    if kind == _STRING:
+        return cursor.take(cursor.length())[:_KEPT_STRING].decode("utf-8", errors="replace")
+    if kind != _ARRAY or depth == _DEPTH_LIMIT:
+        raise cursor.damaged(f"a value of the unknown type {kind}")
+    item = cursor.number("<I")
+    if form := _SCALARS.get(item):
+        width = struct.calcsize(form)
+        count = cursor.length(unit=width)
+        cursor.take(count * width)
+        return count
+    count = cursor.length(unit=8)
+    for _ in range(count):
+        if item == _STRING:
+            cursor.take(cursor.length())
+        else:
+            _value(cursor, item, depth + 1)
+    return count
+
+
+def _tensors(cursor: _Cursor, count: int) -> tuple[int, int]:
+    """The number of parameters, and the end of the last tensor's data, counted from the data's start."""
+    parameters = end = 0
+    for _ in range(count):
+        cursor.take(cursor.length())
+        dimensions: int = cursor.number("<I")
+        if not 1 <= dimensions <= 4:
+            raise cursor.damaged(f"a tensor with {dimensions} dimensions")
+        elements = 1
+        for _ in range(dimensions):
+            elements *= cursor.number("<Q")
+        kind, offset = cursor.number("<I"), cursor.number("<Q")
+        per_block, width = _TENSOR_TYPES.get(kind, (1, 0))
+        parameters += elements
+        end = max(end, offset + -(-elements // per_block) * width)
+    return parameters, end

@@ -1,0 +1,201 @@
+"""A GGUF model by llama.cpp, in a process of its own that is started again when it died."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+
+from glyphscope import errors
+from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelDied, ModelError
+from glyphscope.events import Message, ModelInfo
+from glyphscope.models import wire
+from glyphscope.models.files import FileHash, inspect_file
+from glyphscope.models.interface import Cancelled, GenerateRequest, Output, RenderedPrompt
+from glyphscope.models.process import Interrupt, ModelProcess
+
+DEFAULT_CONTEXT = 4096
+
+_HASH_WAIT = 1.0
+"""Seconds that opening a model waits for its file's hash: enough for a small one."""
+
+
+class LlamaModel:
+    """Implements `Model`. One generation at a time: another thread's waits for the end of the one that runs."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        context: int = DEFAULT_CONTEXT,
+        threads: int = 0,
+        progress: Callable[[float], None] | None = None,
+        fits: bool = True,
+    ) -> None:
+        """Loads the file; `progress` is told the share from 0 to 1. Raises ModelError.
+
+        `context` in tokens, at most the model's own; `threads` 0 is the number of cores. With `fits`, a model that is
+        larger than the free memory is refused.
+        """
+        self._header = inspect_file(path, fits=fits)
+        self._path, self._context, self._threads = path, context, threads
+        self._info = self._header
+        self._process: ModelProcess | None = None
+        self._starting = threading.Lock()
+        self._generating = threading.Lock()
+        self._owner: int | None = None
+        self._running: tuple[ModelProcess, int] | None = None
+        self._hash = FileHash(path)
+        try:
+            self._started(progress)
+        except BaseException:
+            self._hash.stop()
+            raise
+        self._hash.value(wait=_HASH_WAIT)
+
+    @property
+    def info(self) -> ModelInfo:
+        """The model as it was loaded. `sha256` is empty while the hash of a large file is still computed."""
+        return msgspec.structs.replace(self._info, sha256=self._hash.value())
+
+    @property
+    def pid(self) -> int | None:
+        """The process's number, while there is one."""
+        return self._process.pid if self._process is not None and self._process.alive else None
+
+    def count_tokens(self, text: str) -> int:
+        return len(self.tokenize(text))
+
+    def tokenize(self, text: str) -> list[int]:
+        reply = self._ask(wire.Tokenize(text))
+        assert isinstance(reply, wire.Tokens), reply
+        return reply.ids
+
+    def render_chat(self, messages: Sequence[Message]) -> RenderedPrompt:
+        reply = self._ask(wire.Render(list(messages)))
+        assert isinstance(reply, wire.Rendered), reply
+        return reply.prompt
+
+    def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
+        with self._alone():
+            process = self._started()
+            number = process.open()
+            self._running = (process, number)
+            try:
+                process.send(number, wire.Generate(request))
+                yield from _outputs(process, number)
+            finally:
+                self._running = None
+                process.forget(number)
+
+    def cancel(self) -> None:
+        running = self._running
+        if running is not None:
+            process, number = running
+            process.interrupt(number)
+
+    def close(self) -> None:
+        """Ends the process; a later call starts it again."""
+        self._hash.stop()
+        with self._starting:
+            if self._process is not None:
+                self._process.close()
+                self._process = None
+
+    @contextlib.contextmanager
+    def _alone(self) -> Generator[None, None, None]:
+        here = threading.get_ident()
+        if self._owner == here:
+            raise ModelError(
+                "The model is still generating in this thread.",
+                hint="Close the generation before the next one.",
+            )
+        with self._generating:
+            self._owner = here
+            try:
+                yield
+            finally:
+                self._owner = None
+
+    def _ask(self, body: wire.Request) -> wire.Reply | Interrupt:
+        process = self._started()
+        number = process.open()
+        try:
+            process.send(number, body)
+            return _good(process.receive(number))
+        finally:
+            process.forget(number)
+
+    def _started(self, progress: Callable[[float], None] | None = None) -> ModelProcess:
+        """The process with the model loaded; a new one where there is none, or the old one died."""
+        with self._starting:
+            if self._process is not None and self._process.alive:
+                return self._process
+            if self._process is not None:
+                self._process.close()
+                self._process = None
+            process = ModelProcess()
+            try:
+                self._info = self._load(process, progress)
+            except BaseException:
+                process.close()
+                raise
+            self._process = process
+            return process
+
+    def _load(self, process: ModelProcess, progress: Callable[[float], None] | None) -> ModelInfo:
+        number = process.open()
+        try:
+            process.send(number, wire.Load(str(self._path), self._header, self._context, self._threads))
+            while True:
+                match _good(process.receive(number)):
+                    case wire.Loaded(info=info):
+                        return info
+                    case wire.Loading(share=share) if progress is not None:
+                        progress(share)
+        except ModelDied as death:
+            raise ModelError(
+                f"The model cannot be loaded: {death.message}",
+                where=str(self._path),
+                hint=f"The file may be damaged. {death.stderr.splitlines()[-1] if death.stderr else ''}".strip(),
+            ) from death
+        finally:
+            process.forget(number)
+
+
+def _outputs(process: ModelProcess, number: int) -> Generator[Output, None, None]:
+    """The prompt's replies, then a step for each time that the consumer comes back."""
+    while True:
+        match _good(process.receive(number)):
+            case Interrupt():
+                yield Cancelled()
+                return
+            case wire.Progress(progress=progress):
+                yield progress
+            case wire.Ready(ready=ready):
+                yield ready
+                process.send(number, wire.Step())
+            case wire.Steps(steps=steps, ended=ended):
+                if steps:
+                    yield steps
+                if ended:
+                    return
+                process.send(number, wire.Step())
+
+
+def _good(reply: wire.Reply | Interrupt) -> wire.Reply | Interrupt:
+    if isinstance(reply, wire.Failed):
+        _fail(reply)
+    return reply
+
+
+def _fail(reply: wire.Failed) -> NoReturn:
+    if reply.error == "ContextOverflow":
+        raise ContextOverflow(reply.needed, reply.available)
+    kind = getattr(errors, reply.error, ModelError)
+    error: GlyphscopeError = kind(reply.message, where=reply.where, hint=reply.hint)
+    raise error

@@ -1,0 +1,241 @@
+"""llama.cpp: a model and its context, by the low-level functions of llama-cpp-python. Only in the model's process."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+
+import llama_cpp as llama
+import numpy as np
+
+from glyphscope.decoding import Logits
+from glyphscope.errors import ModelError
+
+CHUNK = 64
+"""Tokens a batch of prompt evaluation: progress is told after each, and larger ones are no faster on a processor."""
+
+_ENCODERS_HINT = "Open a model that generates text, not one for embeddings or re-ranking."
+
+
+class Interrupted(Exception):  # noqa: N818 - it is no error, and nobody above the process sees it
+    """An evaluation was ended by `LlamaEngine.interrupt`; its tokens are not in the context."""
+
+
+class LlamaEngine:
+    """A loaded model with one sequence in its context. It evaluates and tokenizes; it chooses nothing.
+
+    `tokens` are those in the context (its KV cache). Tokenizing may go on in another thread during an evaluation.
+    """
+
+    def __init__(
+        self, path: str, *, context: int, threads: int, progress: Callable[[float], None], log: Sequence[str]
+    ) -> None:
+        """Raises ModelError, with llama.cpp's last words from `log`, for a file that it cannot load."""
+        llama.llama_backend_init()
+        parameters = llama.llama_model_default_params()
+
+        @llama.llama_progress_callback  # type: ignore[untyped-decorator]
+        def loading(share: float, _: object) -> bool:
+            progress(share)
+            return True
+
+        parameters.progress_callback = loading
+        self._model = llama.llama_model_load_from_file(os.fsencode(path), parameters)
+        if not self._model:
+            raise ModelError(
+                f"llama.cpp cannot load the file: {' '.join(log[-3:]) or 'no reason was given'}",
+                where=path,
+                hint="It may be damaged, or of a kind that this version does not know. Download it again.",
+            )
+        self.vocab = llama.llama_model_get_vocab(self._model)
+        self.vocabulary: int = llama.llama_vocab_n_tokens(self.vocab)
+        if not self.vocabulary or not llama.llama_model_has_decoder(self._model):
+            raise ModelError("The model generates no text.", where=path, hint=_ENCODERS_HINT)
+        self._open_context(path, context, threads, log)
+        self.pieces = [self._piece(token) for token in range(self.vocabulary)]
+        self.ends = [token for token in range(self.vocabulary) if llama.llama_vocab_is_eog(self.vocab, token)]
+        self._is_end = frozenset(self.ends)
+        self.tokens: list[int] = []
+
+    def _open_context(self, path: str, context: int, threads: int, log: Sequence[str]) -> None:
+        trained = llama.llama_model_n_ctx_train(self._model)
+        parameters = llama.llama_context_default_params()
+        parameters.n_ctx = min(context, trained) if trained > 0 else context
+        parameters.n_batch = parameters.n_ubatch = CHUNK
+        parameters.n_threads = parameters.n_threads_batch = threads or physical_cores()
+        self._flag = ctypes.create_string_buffer(2)
+        if callback := _flag_reader():
+            parameters.abort_callback = callback
+            parameters.abort_callback_data = ctypes.addressof(self._flag)
+        self._context = llama.llama_init_from_model(self._model, parameters)
+        if not self._context:
+            raise ModelError(
+                f"llama.cpp cannot make a context of {parameters.n_ctx} tokens: {' '.join(log[-3:])}",
+                where=path,
+                hint="Open the model with a smaller context.",
+            )
+        self._memory = llama.llama_get_memory(self._context)
+        if not self._memory:
+            raise ModelError("The model generates no text.", where=path, hint=_ENCODERS_HINT)
+        # llama.cpp rounds the size up; what was asked for is the limit
+        self.context: int = parameters.n_ctx
+        self._batch = llama.llama_batch_init(CHUNK, 0, 1)
+
+    @property
+    def parameters(self) -> int:
+        return int(llama.llama_model_n_params(self._model))
+
+    @property
+    def chat_template(self) -> str | None:
+        """The source of the model's own chat template."""
+        template = llama.llama_model_chat_template(self._model, None)
+        return template.decode("utf-8", errors="replace") if template else None
+
+    @property
+    def room(self) -> int:
+        """How many more tokens the context holds."""
+        return self.context - len(self.tokens)
+
+    @property
+    def tokenize_address(self) -> int:
+        """The address of `llama_tokenize`, for a tokenizer that calls it by itself."""
+        return ctypes.cast(llama.llama_cpp._lib.llama_tokenize, ctypes.c_void_p).value or 0
+
+    def special(self, which: str) -> str:
+        """The text of the token `bos` or `eos`; empty where the model has none."""
+        token = getattr(llama, f"llama_vocab_{which}")(self.vocab)
+        return "" if token < 0 else self.pieces[token].decode("utf-8", errors="replace")
+
+    def is_end(self, token: int) -> bool:
+        """Whether the token ends a generation."""
+        return token in self._is_end
+
+    def tokenize(self, text: str, *, begin: bool = False) -> list[int]:
+        """The token ids; special tokens are read where they are written.
+
+        With `begin`, the token that begins a sequence comes first where the model wants one and the text has none.
+        """
+        if begin:
+            bos = self.special("bos")
+            begin = bool(llama.llama_vocab_get_add_bos(self.vocab)) and not (bos and text.startswith(bos))
+        data = text.encode("utf-8", errors="replace")
+        size = len(data) + 2
+        ids = (llama.llama_token * size)()
+        count = llama.llama_tokenize(self.vocab, data, len(data), ids, size, False, True)
+        if count < 0:
+            raise ModelError("The text cannot be tokenized.", hint="It may be too long.")
+        found = list(ids[:count])
+        return [llama.llama_vocab_bos(self.vocab), *found] if begin else found
+
+    def keep(self, prompt: Sequence[int]) -> int:
+        """Keeps the longest prefix that the context and all but the last token of `prompt` share; its length.
+
+        The last token always stays to be evaluated, for its logits. A model whose memory cannot be cut in the middle
+        (recurrent ones) starts over.
+        """
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(self.tokens, prompt[:-1]))
+        self._cut(sum(1 for _ in same))
+        return len(self.tokens)
+
+    def evaluate(self, tokens: Sequence[int]) -> None:
+        """Evaluates at most `CHUNK` tokens without asking for logits. Raises Interrupted and ModelError."""
+        self._decode(tokens, outputs=0)
+
+    def decode(self, tokens: Sequence[int], outputs: int) -> list[Logits]:
+        """Evaluates the tokens; the logits after each of the last `outputs`. Raises Interrupted and ModelError."""
+        rows: list[Logits] = []
+        for start in range(0, len(tokens), CHUNK):
+            part = tokens[start : start + CHUNK]
+            behind = len(tokens) - start - len(part)
+            rows += self._decode(part, outputs=min(len(part), max(0, outputs - behind)))
+        return rows
+
+    def interrupt(self, on: bool) -> None:
+        """Ends a running evaluation, and any later one, until it is taken back. From any thread."""
+        self._flag[0] = b"\1" if on else b"\0"
+
+    def _decode(self, tokens: Sequence[int], outputs: int) -> list[Logits]:
+        if self._flag[0] != b"\0":
+            raise Interrupted
+        batch, start, count = self._batch, len(self.tokens), len(tokens)
+        batch.n_tokens = count
+        for i, token in enumerate(tokens):
+            batch.token[i] = token
+            batch.pos[i] = start + i
+            batch.n_seq_id[i] = 1
+            batch.seq_id[i][0] = 0
+            batch.logits[i] = i >= count - outputs
+        status = llama.llama_decode(self._context, batch)
+        if status != 0:
+            self._cut(start)
+            if status == 2:
+                raise Interrupted
+            raise ModelError(
+                f"llama.cpp could not evaluate {count} tokens (status {status}).",
+                hint="Open the model with a smaller context, or use another one.",
+            )
+        self.tokens += tokens
+        return [self._row(i) for i in range(count - outputs, count)]
+
+    def _row(self, place: int) -> Logits:
+        """A copy: the next evaluation writes over the original."""
+        pointer = llama.llama_get_logits_ith(self._context, place)
+        address = ctypes.cast(pointer, ctypes.c_void_p).value
+        if address is None:
+            raise ModelError("llama.cpp gave no logits.")
+        return np.frombuffer(
+            memoryview((ctypes.c_float * self.vocabulary).from_address(address)), np.float32
+        ).copy()
+
+    def _cut(self, length: int) -> None:
+        if llama.llama_memory_seq_rm(self._memory, 0, length, -1):
+            del self.tokens[length:]
+        else:
+            llama.llama_memory_clear(self._memory, True)
+            self.tokens.clear()
+
+    def _piece(self, token: int) -> bytes:
+        size = 256
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            count = llama.llama_token_to_piece(self.vocab, token, buffer, size, 0, True)
+            if count >= 0:
+                return buffer.raw[:count]
+            size = -count
+
+
+def physical_cores() -> int:
+    """The number of cores to compute with: hyper-threads of one core only get in each other's way."""
+    try:
+        usable = os.sched_getaffinity(0)
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            cores = {core for cpu, core in _cores(file.read()) if cpu in usable}
+    except (OSError, AttributeError):
+        return max(1, (os.cpu_count() or 2) // 2)
+    return len(cores) or len(usable)
+
+
+def _cores(cpuinfo: str) -> list[tuple[int, tuple[str, str]]]:
+    """Each logical processor with its package and core."""
+    found = []
+    for block in cpuinfo.split("\n\n"):
+        pairs = (line.partition(":") for line in block.splitlines())
+        fields = {name.strip(): value.strip() for name, _, value in pairs}
+        if "core id" in fields and fields.get("processor", "").isdigit():
+            found.append((int(fields["processor"]), (fields.get("physical id", ""), fields["core id"])))
+    return found
+
+
+def _flag_reader() -> Callable[[ctypes.c_void_p], bool] | None:
+    """A C function that tells whether the byte at its argument is set: `strlen`, of a buffer of that byte and a zero.
+
+    llama.cpp asks after each of about a thousand operations of an evaluation. A Python function there would take the
+    interpreter's lock each time; this one costs nothing. None where the C library has no such symbol.
+    """
+    try:
+        address = ctypes.cast(ctypes.CDLL(None).strlen, ctypes.c_void_p).value
+    except (OSError, AttributeError, TypeError):
+        return None
+    return llama.ggml_abort_callback(address) if address else None

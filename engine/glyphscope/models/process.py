@@ -1,0 +1,176 @@
+"""The parent's end of the model's process: it starts, is asked, answers, dies, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from typing import TypeAlias
+
+import msgspec
+
+from glyphscope.errors import ModelDied
+from glyphscope.models import wire
+
+FROZEN_SWITCH = "--model-process"
+"""What a frozen program (PyInstaller) starts itself with to become the model's process: call `child.main()` then."""
+
+_GRACE = 1.0
+_STDERR_LINES = 30
+_HINTS = {
+    "SIGKILL": "The system may have run out of memory: use a smaller model or context. The next run starts anew."
+}
+
+
+class Interrupt:
+    """Put among a request's replies by `ModelProcess.interrupt`."""
+
+
+Item: TypeAlias = wire.Reply | Interrupt | None
+"""A reply; None when the process is dead."""
+
+
+class ModelProcess:
+    """A running process. Requests have numbers; each number's replies have a queue of their own."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            _command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+        )
+        assert self._process.stdin and self._process.stdout, "both are pipes"
+        self._pipe = wire.Pipe(self._process.stdout.fileno(), self._process.stdin.fileno(), wire.Answer)
+        self._numbers = itertools.count(1)
+        self._replies: dict[int, queue.SimpleQueue[Item]] = {}
+        self._lock = threading.Lock()
+        self._dead = False
+        self._closing = False
+        self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._threads = [
+            threading.Thread(target=target, name=f"model-{name}", daemon=True)
+            for name, target in (("replies", self._read_replies), ("stderr", self._read_stderr))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked."""
+        return not self._dead and self._process.poll() is None
+
+    @property
+    def stderr(self) -> str:
+        """The last lines it printed."""
+        return "\n".join(self._stderr)
+
+    def open(self) -> int:
+        """A new request's number, ready for replies. `forget` it when it is answered."""
+        number = next(self._numbers)
+        with self._lock:
+            self._replies[number] = queue.SimpleQueue()
+            if self._dead:
+                self._replies[number].put(None)
+        return number
+
+    def forget(self, number: int) -> None:
+        """Replies that still come for that number are dropped."""
+        with self._lock:
+            self._replies.pop(number, None)
+
+    def send(self, number: int, body: wire.Request) -> None:
+        """Raises ModelDied."""
+        try:
+            self._pipe.write(wire.Envelope(number, body))
+        except (OSError, ValueError) as error:
+            raise self.death() from error
+
+    def receive(self, number: int) -> wire.Reply | Interrupt:
+        """The request's next reply. Raises ModelDied."""
+        reply = self._replies[number].get()
+        if reply is None:
+            raise self.death()
+        return reply
+
+    def interrupt(self, number: int) -> None:
+        """Cancels the generation of that number: `receive` returns at once, and the process stops computing."""
+        with self._lock:
+            replies = self._replies.get(number)
+        if replies is not None:
+            replies.put(Interrupt())
+            with contextlib.suppress(OSError, ValueError):
+                self._pipe.write(wire.Envelope(number, wire.Cancel()))
+
+    def death(self) -> ModelDied:
+        """The error that tells how the process ended; it has to be over, or about to be."""
+        try:
+            code = self._process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        if threading.current_thread() not in self._threads:
+            self._threads[1].join(_GRACE)
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else ""
+        how = f"was ended by {name}" if name else f"ended with exit code {code}"
+        return ModelDied(
+            f"The model's process {how}.", signal=name, stderr=self.stderr, hint=_HINTS.get(name, "")
+        )
+
+    def close(self) -> None:
+        """Ends the process, by force if it takes longer than a second; its threads and pipes go with it."""
+        if self._closing:
+            return
+        self._closing = True
+        process = self._process
+        assert process.stdin and process.stdout and process.stderr, "all are pipes"
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        try:
+            process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        for thread in self._threads:
+            thread.join(_GRACE)
+        process.stdout.close()
+        process.stderr.close()
+
+    def _read_replies(self) -> None:
+        with contextlib.suppress(OSError, msgspec.DecodeError):
+            while (answer := self._pipe.read()) is not None:
+                with self._lock:
+                    replies = self._replies.get(answer.number)
+                if replies is not None:
+                    replies.put(answer.body)
+        # a frame that cannot be read leaves nothing to go on with either
+        self._process.kill()
+        with self._lock:
+            self._dead = True
+            for replies in self._replies.values():
+                replies.put(None)
+
+    def _read_stderr(self) -> None:
+        assert self._process.stderr, "it is a pipe"
+        rest = b""
+        with contextlib.suppress(OSError, ValueError):
+            while part := os.read(self._process.stderr.fileno(), 1 << 16):
+                *lines, rest = (rest + part).split(b"\n")
+                rest = rest[-4096:]
+                self._stderr.extend(line.decode("utf-8", errors="replace") for line in lines if line.strip())
+        if rest.strip():
+            self._stderr.append(rest.decode("utf-8", errors="replace"))
+
+
+def _command() -> list[str]:
+    if getattr(sys, "frozen", False):
+        return [sys.executable, FROZEN_SWITCH]
+    # -P: the working folder is the user's, and no module is to be imported from it
+    return [sys.executable, "-P", "-m", "glyphscope.models.child"]

@@ -1,0 +1,67 @@
+"""A loaded model with what is made of it once: its masks' tokenizer and its chat template."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import llama_cpp as llama
+import msgspec
+
+from glyphscope.decoding import MaskTokenizer, mask_tokenizer
+from glyphscope.events import Message
+from glyphscope.models import wire
+from glyphscope.models.chat import NO_TEMPLATE, ChatTemplate, render_plain
+from glyphscope.models.interface import RenderedPrompt
+from glyphscope.models.native import LlamaEngine
+
+_SPECIAL = b"\xff"
+
+
+class Session:
+    """The engine, and what the loaded model tells of itself beyond its file's header."""
+
+    def __init__(self, load: wire.Load, *, progress: Callable[[float], None], log: Sequence[str]) -> None:
+        """Raises ModelError."""
+        self.engine = LlamaEngine(
+            load.path, context=load.context, threads=load.threads, progress=progress, log=log
+        )
+        self.info = msgspec.structs.replace(
+            load.info,
+            context=self.engine.context,
+            vocabulary=self.engine.vocabulary,
+            parameters=self.engine.parameters,
+            has_chat_template=self.engine.chat_template is not None,
+        )
+
+    @cached_property
+    def mask_tokenizer(self) -> MaskTokenizer:
+        engine = self.engine
+        pieces = [
+            _SPECIAL + piece if self._is_special(token, piece) else piece
+            for token, piece in enumerate(engine.pieces)
+        ]
+        return mask_tokenizer(pieces, engine.vocab, engine.tokenize_address, engine.ends)
+
+    @cached_property
+    def _template(self) -> ChatTemplate | None:
+        source = self.engine.chat_template
+        if source is None:
+            return None
+        return ChatTemplate(source, bos=self.engine.special("bos"), eos=self.engine.special("eos"))
+
+    def render(self, messages: Sequence[Message]) -> RenderedPrompt:
+        """Raises PromptError."""
+        if self._template is None:
+            text, note = render_plain(messages), NO_TEMPLATE
+        else:
+            text, note = self._template.render(messages)
+        return RenderedPrompt(text, len(self.engine.tokenize(text, begin=True)), note)
+
+    def _is_special(self, token: int, piece: bytes) -> bool:
+        """A control token, or one defined by the model's maker that looks like one: no grammar's text matches it."""
+        kind = llama.llama_vocab_get_attr(self.engine.vocab, token)
+        if kind & llama.LLAMA_TOKEN_ATTR_CONTROL:
+            return True
+        defined = bool(kind & llama.LLAMA_TOKEN_ATTR_USER_DEFINED)
+        return defined and piece.startswith(b"<") and piece.endswith(b">")

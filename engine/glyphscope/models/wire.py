@@ -1,0 +1,158 @@
+"""What goes over the pipes of the model's process: msgpack frames, each with its length before it."""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+from typing import Generic, TypeAlias, TypeVar
+
+import msgspec
+
+from glyphscope.events import Message, ModelInfo, TokenStep
+from glyphscope.models.interface import GenerateRequest, PromptProgress, PromptReady, RenderedPrompt
+
+_LENGTH = struct.Struct("<I")
+_LIMIT = 1 << 30
+
+
+class _Frame(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    pass
+
+
+class Load(_Frame, frozen=True):
+    """Load the file; `threads` 0 is the number of cores. `info` is what its header told."""
+
+    path: str
+    info: ModelInfo
+    context: int
+    threads: int = 0
+
+
+class Tokenize(_Frame, frozen=True):
+    """Answered by `Tokens`, also while a generation runs."""
+
+    text: str
+
+
+class Render(_Frame, frozen=True):
+    """Answered by `Rendered`, also while a generation runs."""
+
+    messages: list[Message]
+
+
+class Generate(_Frame, frozen=True):
+    """Evaluate the prompt: `Progress`, then `Ready`."""
+
+    request: GenerateRequest
+
+
+class Step(_Frame, frozen=True):
+    """Decode one step of the generation with this frame's number: `Steps`."""
+
+
+class Cancel(_Frame, frozen=True):
+    """End the generation with this frame's number; not answered."""
+
+
+class Loading(_Frame, frozen=True):
+    """The share of the file that is loaded, from 0 to 1."""
+
+    share: float
+
+
+class Loaded(_Frame, frozen=True):
+    info: ModelInfo
+
+
+class Tokens(_Frame, frozen=True):
+    ids: list[int]
+
+
+class Rendered(_Frame, frozen=True):
+    prompt: RenderedPrompt
+
+
+class Progress(_Frame, frozen=True):
+    progress: PromptProgress
+
+
+class Ready(_Frame, frozen=True):
+    ready: PromptReady
+
+
+class Steps(_Frame, frozen=True):
+    """`ended`: there is no further step to ask for."""
+
+    steps: tuple[TokenStep, ...]
+    ended: bool
+
+
+class Failed(_Frame, frozen=True):
+    """An error by the name of its class; `needed` and `available` are those of a ContextOverflow."""
+
+    error: str
+    message: str
+    where: str = ""
+    hint: str = ""
+    needed: int = 0
+    available: int = 0
+
+
+Request: TypeAlias = Load | Tokenize | Render | Generate | Step | Cancel
+Reply: TypeAlias = Loading | Loaded | Tokens | Rendered | Progress | Ready | Steps | Failed
+
+
+class Envelope(msgspec.Struct, frozen=True, array_like=True):
+    """A request with its number."""
+
+    number: int
+    body: Request
+
+
+class Answer(msgspec.Struct, frozen=True, array_like=True):
+    """A reply, with the number of the request it answers."""
+
+    number: int
+    body: Reply
+
+
+F = TypeVar("F", Envelope, Answer)
+
+
+class Pipe(Generic[F]):
+    """Frames of type `F` read from one file descriptor, any frames written to another, from any thread."""
+
+    def __init__(self, read_fd: int, write_fd: int, kind: type[F]) -> None:
+        self._read_fd, self._write_fd = read_fd, write_fd
+        self._decoder: msgspec.msgpack.Decoder[F] = msgspec.msgpack.Decoder(kind)
+        self._encoder = msgspec.msgpack.Encoder()
+        self._writing = threading.Lock()
+
+    def read(self) -> F | None:
+        """The next frame; None where the other end is closed, also in the middle of a frame."""
+        head = self._exactly(_LENGTH.size)
+        if head is None:
+            return None
+        body = self._exactly(_LENGTH.unpack(head)[0])
+        return None if body is None else self._decoder.decode(body)
+
+    def write(self, frame: Envelope | Answer) -> None:
+        """Raises OSError where the other end is closed, ValueError for a frame of 1 GiB or more."""
+        body = self._encoder.encode(frame)
+        if len(body) >= _LIMIT:
+            raise ValueError("a frame of 1 GiB or more")
+        data = memoryview(_LENGTH.pack(len(body)) + body)
+        with self._writing:
+            while data:
+                data = data[os.write(self._write_fd, data) :]
+
+    def _exactly(self, count: int) -> bytes | None:
+        parts: list[bytes] = []
+        while count:
+            part = os.read(self._read_fd, min(count, 1 << 20))
+            if not part:
+                return None
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
