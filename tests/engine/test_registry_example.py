@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 import regex
 from hypothesis import given, settings
@@ -82,3 +84,12 @@ def test_a_text_for_a_pattern_matches_it_or_there_is_none(pattern):
 def test_no_pattern_breaks_the_search_for_a_text(pattern, least):
     text = matching_text(pattern, least)
     assert text is None or len(text) >= least
+
+
+def test_a_pattern_that_backtracks_for_ever_costs_an_example_no_time():
+    hostile = {"type": "string", "pattern": "^(a+)+$", "examples": ["a" * 40 + "!"]}
+    start = time.perf_counter()
+    assert example_of(hostile) is None or example_of(hostile).strip("a") == ""
+    names = {"type": "object", "patternProperties": {"^(a+)+$": {}}, "examples": [{"a" * 40 + "!": 1}]}
+    example_of(names)
+    assert time.perf_counter() - start < 1

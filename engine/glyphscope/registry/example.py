@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.validators import extend
 
 from glyphscope.registry.keywords import children
+from glyphscope.registry.patterns import found
 from glyphscope.registry.pointer import follow_fragment
 from glyphscope.registry.sample import matching_text
 
@@ -51,6 +52,24 @@ _BY_NAME = {
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
 
+def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationError]:
+    if isinstance(value, str) and not found(pattern, value):
+        yield ValidationError(f"{value!r} does not match {pattern!r}")
+
+
+def _pattern_properties(
+    validator: Any, rules: dict[str, Any], value: Any, _: Any
+) -> Iterator[ValidationError]:
+    for pattern, rule in rules.items():
+        for name in value if isinstance(value, dict) else ():
+            if found(pattern, name):
+                yield from validator.descend(value[name], rule, path=name)
+
+
+_Validator = extend(Draft202012Validator, {"pattern": _pattern, "patternProperties": _pattern_properties})
+"""jsonschema's own matching may backtrack for ever on a schema's pattern, in the thread of whoever shows a prompt."""
+
+
 def example_arguments(schema: dict[str, Any]) -> dict[str, Any] | None:
     """Valid arguments for a tool's normalised `parameters`: its own example, or one made of what is required.
 
@@ -59,7 +78,7 @@ def example_arguments(schema: dict[str, Any]) -> dict[str, Any] | None:
     """
     for candidate in _candidates(schema):
         try:
-            if isinstance(candidate, dict) and Draft202012Validator(schema).is_valid(candidate):
+            if isinstance(candidate, dict) and _Validator(schema).is_valid(candidate):
                 return candidate
         except Exception:  # jsonschema raises what its parts raise: re.error, RecursionError, referencing's
             continue
@@ -120,8 +139,8 @@ class _Maker:
             merged = _both(
                 merged, {key: value for key, value in part.items() if key not in ("$ref", "allOf")}
             )
-            if isinstance(ref := part.get("$ref"), str) and (found := follow_fragment(self._root, ref[1:])):
-                stack.append(found[1])
+            if isinstance(ref := part.get("$ref"), str) and (target := follow_fragment(self._root, ref[1:])):
+                stack.append(target[1])
             stack.extend(part.get("allOf", ()))
         return merged
 
@@ -196,18 +215,13 @@ def _text(schema: dict[str, Any], name: str) -> str:
         _BY_FORMAT.get(schema.get("format", "")) or _BY_NAME.get(last) or (last if last.isalpha() else "text")
     )
     if isinstance(pattern := schema.get("pattern"), str):
-        if least <= len(usual) <= most and _matches(pattern, usual):
+        if least <= len(usual) <= most and found(pattern, usual):
             return usual
         return matching_text(pattern, least) or usual
     if len(usual) < least:
         usual += " " + "text " * (least // 5 + 1)
         return usual[: max(least, 1)].rstrip().ljust(least, "x")
     return usual[:most]
-
-
-@lru_cache(maxsize=512)
-def _matches(pattern: str, text: str) -> bool:
-    return bool(Draft202012Validator({"pattern": pattern}).is_valid(text))
 
 
 def _distinct(value: Any, index: int, schema: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Whether a schema's regular expression can be read, decided quickly for hostile ones too."""
+"""A schema's regular expressions: whether they can be read, and where they match, decided quickly for hostile ones."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ MAX_SIZE = 200_000
 """Atoms of a regular expression with its counted repeats written out: `(((a{1000}){1000}){1000})` would take
 12 s and gigabytes to compile."""
 
+_PATIENCE = 0.05
+"""Seconds; everyday patterns take microseconds, a backtracking one would take for ever."""
+
 _TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])+\]|\{(\d+)(?:,(\d*))?\}|.", re.DOTALL)
 
 
 @lru_cache(maxsize=4096)
 def bad_pattern(pattern: str) -> str:
-    """Why a pattern cannot be used; empty for one that can. Its matching may still backtrack: never unguarded."""
+    """Why a pattern cannot be used; empty for one that can. Its matching may backtrack: `found` guards it."""
     if len(pattern) > MAX_LENGTH:
         return f"The regular expression has {len(pattern)} characters; at most {MAX_LENGTH} are read."
     if _size(pattern) > MAX_SIZE:
@@ -31,6 +34,14 @@ def bad_pattern(pattern: str) -> str:
     except (regex.error, OverflowError, MemoryError) as error:
         return f"This is no regular expression: {error}."
     return ""
+
+
+def found(pattern: str, text: str) -> bool:
+    """Whether `pattern` is found in `text`; False also where that cannot be told within 50 ms."""
+    try:
+        return regex.search(pattern, text, timeout=_PATIENCE) is not None
+    except (regex.error, TimeoutError):
+        return False
 
 
 def _size(pattern: str) -> int:

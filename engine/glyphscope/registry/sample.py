@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-import regex
+from glyphscope.registry.patterns import found
 
 _CLASSES = {"d": "0", "w": "a", "s": " ", "D": "a", "W": "-", "S": "a", "n": "\n", "t": "\t", "r": "\r"}
 _COUNT = re.compile(r"\{(\d+)(?:,\d*)?\}")
@@ -25,16 +25,9 @@ def matching_text(pattern: str, least: int = 0) -> str | None:
         return None
     for filler in ("", "a", "0", "x.example"):
         grown = text + (filler * least)[: max(0, least - len(text))] if filler else text
-        if len(grown) >= least and _found(pattern, grown):
+        if len(grown) >= least and found(pattern, grown):
             return grown
     return None
-
-
-def _found(pattern: str, text: str) -> bool:
-    try:
-        return regex.search(pattern, text, timeout=0.05) is not None
-    except (regex.error, TimeoutError):
-        return False
 
 
 def _branch(pattern: str, at: int) -> tuple[str, int]:
