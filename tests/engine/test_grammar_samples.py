@@ -16,6 +16,7 @@ from glyphscope.events import NOTATIONS
 from glyphscope.grammar import build_call_grammar, to_lark
 from glyphscope.notation import call_document
 from glyphscope.registry import Tool, ToolRegistry, default_registry
+from glyphscope.validation import CallValidator
 
 TOKENIZER = LLTokenizer("byte")
 CLOSERS = frozenset(b'"}] ,')
@@ -84,6 +85,11 @@ def check(tools, notation, shape, seed, texts):
             jsonschema.Draft202012Validator(tool.parameters).iter_errors(arguments)
         )
         assert error is None, (text, error.message)
+        judge = CallValidator(tools, notation, shape)
+        for char in text:
+            judge.feed(char)
+        judge.finish()
+        assert not judge.violations and judge.valid, (text, judge.violations)
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)

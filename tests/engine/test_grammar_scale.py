@@ -1,0 +1,101 @@
+"""Large, deep and hostile schemas: built in bounded time, or refused by name."""
+
+import json
+import os
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from llguidance import LLMatcher, LLTokenizer
+
+from glyphscope.errors import GrammarError
+from glyphscope.events import NOTATIONS
+from glyphscope.grammar import build_call_grammar, to_lark
+from glyphscope.notation import write_value
+from glyphscope.registry import Tool, ToolRegistry, normalise
+
+TOKENIZER = LLTokenizer("byte")
+SAMPLE = Path(os.environ.get("GLYPHSCOPE_SCHEMAS", "../shared/data/schemas/sample.jsonl"))
+
+
+def matcher_of(lark):
+    return LLMatcher(TOKENIZER, LLMatcher.grammar_from_lark(lark), log_level=0)
+
+
+def accepts(matcher, text):
+    data = text.encode()
+    return matcher.try_consume_tokens(list(data)) == len(data) and matcher.is_accepting()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_two_thousand_tools_are_built_in_seconds_and_each_can_be_called(notation):
+    schema = {
+        "type": "object",
+        "properties": {"q": {"type": "string"}, "n": {"type": "integer", "maximum": 9}},
+    }
+    tools = ToolRegistry(tuple(Tool(f"tool_{i}", "", schema | {"required": ["q"]}) for i in range(2000)))
+    start = time.perf_counter()
+    lark = to_lark(build_call_grammar(tools, notation, "flat"))
+    assert time.perf_counter() - start < 10  # 2 s on an idle machine
+    template = matcher_of(lark)
+    for i in (0, 1, 19, 199, 1999):
+        document = {"action": f"tool_{i}", "q": "", "n": 9}
+        assert accepts(template.deep_copy(), write_value(document, notation))
+    assert not accepts(template.deep_copy(), write_value({"action": "tool_2000", "q": ""}, notation))
+
+
+def nested(levels, wrap):
+    schema = {"type": "integer"}
+    for _ in range(levels):
+        schema = wrap(schema)
+    return schema
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda s: {"type": "object", "properties": {"a": s}, "required": ["a"]},
+        lambda s: {"type": "array", "items": s},
+        lambda s: {"anyOf": [s, {"type": "null"}]},
+        lambda s: {"allOf": [s]},
+    ],
+)
+def test_no_depth_of_a_schema_is_too_deep(wrap):
+    schema = {"type": "object", "properties": {"x": nested(200, wrap)}, "required": ["x"]}
+    tools = ToolRegistry((Tool("tool", "", schema),))
+    for notation in NOTATIONS:
+        to_lark(build_call_grammar(tools, notation, "tool-args"))
+
+
+def test_alternatives_that_multiply_end_in_an_error_and_not_in_a_hang():
+    many = {"anyOf": [{"minimum": i} for i in range(12)]}
+    schema = {"type": "object", "properties": {"x": {"type": "integer", "allOf": [many] * 6}}}
+    with pytest.raises(GrammarError, match="more than"):
+        build_call_grammar(ToolRegistry((Tool("tool", "", schema),)), "json", "flat")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SAMPLE.exists(), reason="the sample of real schemas is not there")
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_real_schemas_build_or_say_why_and_take_only_valid_instances(notation):
+    counts = Counter()
+    for line in SAMPLE.read_text().splitlines():
+        row = json.loads(line)
+        tools = ToolRegistry((Tool("tool", "", normalise(row["schema"])),))
+        try:
+            grammar = build_call_grammar(tools, notation, "tool-args")
+        except GrammarError as error:
+            assert error.where.startswith("tool: ")
+            counts["refused"] += 1
+            continue
+        counts["built"] += 1
+        template = matcher_of(to_lark(grammar))
+        for test in row["tests"]:
+            text = write_value({"tool": "tool", "args": test["data"]}, notation)
+            taken = accepts(template.deep_copy(), text)
+            counts["valid" if test["valid"] else "invalid", taken] += 1
+            assert test["valid"] or not taken or grammar.unheld, row["name"]
+    print(notation, dict(counts))
+    assert counts["built"] >= 525 and counts["valid", True] >= 495
