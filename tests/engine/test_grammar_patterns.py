@@ -34,7 +34,7 @@ def reader(pattern, notation):
 
 @pytest.mark.parametrize("notation", ["json", "glyph"])
 @pytest.mark.parametrize("pattern", PATTERNS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(texts=st.lists(st.text('ab1 -."\\{}]\t', max_size=5), min_size=4, max_size=4))
 def test_a_pattern_lets_through_what_it_is_found_in(pattern, notation, texts):
     template = reader(pattern, notation)

@@ -72,7 +72,7 @@ class ToolContext:
         return self.book.shared("any", self._any_value)
 
     def _any_value(self) -> Node:
-        surface, anything = self.surface, RuleRef("any")
+        surface, anything = self.surface, self.book.shared("any", self._any_value)
         entry = seq(surface.map_key(), surface.key_end, anything)
         return alt(
             string_node(surface.notation), terminal(number_node(Bounds())), surface.boolean, surface.null,

@@ -30,6 +30,7 @@ class RuleBook:
     def __init__(self) -> None:
         self.rules: dict[str, Rule] = {}
         self._counts: dict[str, int] = {}
+        self._shared: dict[str, str] = {}
 
     def reserve(self, hint: str) -> str:
         """A name nobody has, made from the hint."""
@@ -54,13 +55,12 @@ class RuleBook:
         self.add(name, body)
         return RuleRef(name)
 
-    def shared(self, name: str, make: Callable[[], Node]) -> Node:
-        """The rule that every place shares under a name of its own; made once, and it may refer to itself."""
-        key = f"shared:{name}"
-        if key not in self._counts:
-            self._counts[key] = 0
-            self.rules[name] = Rule(name, NEVER)
-            self.rules[name] = Rule(name, make())
+    def shared(self, hint: str, make: Callable[[], Node]) -> Node:
+        """The rule that every place shares under a hint; made once, and `make` may ask for it again."""
+        name = self._shared.get(hint)
+        if name is None:
+            name = self._shared[hint] = self.reserve(hint)
+            self.add(name, make())
         return RuleRef(name)
 
     def grammar(self, root: str, unheld: tuple[Unheld, ...]) -> Grammar:
