@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from glyphscope.prompting import PromptPreset, RenderedMessages, presets, render_messages
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Notation, RunRequest, Shape
+from glyphscope.prompting import PromptPreset, RenderedMessages, presets, render_messages
 from glyphscope.registry import ToolRegistry
 
 RENDER_DELAY_MS = 200

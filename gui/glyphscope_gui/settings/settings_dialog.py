@@ -68,6 +68,7 @@ class SettingsDialog(QDialog):
         )
         form.addRow("Model folders", self.folder_list)
         row = QHBoxLayout()
+        row.setSpacing(8)
         add, remove = QPushButton("Add a folder…", self), QPushButton("Remove", self)
         add.clicked.connect(self._ask_for_folder)
         remove.clicked.connect(self._remove_folder)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from glyphscope_gui.theme import theme
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QFont, QFontInfo, QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtCore import QRectF, QSize
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from glyphscope_gui.widgets.verdict import paint_pill, pill_font
 
 Enforcement = Literal["enforced", "checked", "unsupported"]
 
@@ -44,31 +45,10 @@ class EnforcementBadge(QWidget):
     def sizeHint(self) -> QSize:
         if self._kind is None:
             return QSize(0, 0)
-        metrics = self._metrics()
-        return QSize(metrics.horizontalAdvance(_WORDS[self._kind][0]) + 16, metrics.height() + 5)
+        metrics = QFontMetrics(pill_font(self.font()))
+        return QSize(metrics.horizontalAdvance(_WORDS[self._kind][0]) + 17, metrics.height() + 5)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._kind is None:
-            return
-        words, role, _ = _WORDS[self._kind]
-        colors = theme()
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(colors.color(f"{role}-soft"))
-        box = QRectF(self.rect())
-        painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
-        painter.setFont(self._font())
-        painter.setPen(colors.color(role))
-        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, words)
-
-    def _font(self) -> QFont:
-        font = QFont(self.font())
-        font.setPixelSize(
-            max(9, round(QFontInfo(font).pixelSize() * 0.8))
-        )  # whether it was set in points or pixels
-        font.setWeight(QFont.Weight.DemiBold)
-        return font
-
-    def _metrics(self) -> QFontMetrics:
-        return QFontMetrics(self._font())
+        if self._kind is not None:
+            words, role, _ = _WORDS[self._kind]
+            paint_pill(QPainter(self), QRectF(self.rect()), words, role, self.font())

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from glyphscope_gui.theme import theme
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QFont, QFontInfo, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from glyphscope_gui.models.history_model import ROW_ROLE, facts, outcome_status, outcome_words, when
+from glyphscope_gui.theme import theme
+from glyphscope_gui.widgets.verdict import VERDICTS
 
-_MARKS = {"holds": "✓", "impossible": "✕", "open": "◌"}
 _MARGIN = 10
 
 
@@ -51,7 +51,7 @@ class HistoryDelegate(QStyledItemDelegate):
         _draw(painter, line.adjusted(0, 0, -room, 0), str(index.data()), option.font, "text")
         status = outcome_status(row.outcome)
         line = QRect(box.left(), line.bottom() + 3, box.width(), QFontMetrics(small).height())
-        _draw(painter, line, f"{_MARKS[status]} {outcome_words(row.outcome)}", small, status)
+        _draw(painter, line, f"{VERDICTS[status].sign} {outcome_words(row.outcome)}", small, status)
         line.translate(0, line.height() + 1)
         _draw(painter, line, facts(row), small, "text-muted")
         painter.restore()

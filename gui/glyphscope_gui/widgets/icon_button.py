@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from glyphscope_gui.theme import theme
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QAction, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
+
+from glyphscope_gui.theme import theme
 
 SIZE = 16
 

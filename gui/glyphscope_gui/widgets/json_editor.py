@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from glyphscope_gui.theme import theme
 from PySide6.QtGui import QAction, QContextMenuEvent, QTextCharFormat
 from PySide6.QtWidgets import QWidget
 
+from glyphscope_gui.theme import theme
 from glyphscope_gui.widgets.code_edit import CodeEdit
 from glyphscope_gui.widgets.json_highlighter import PARTS, JsonHighlighter
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from glyphscope.models import FoundModel, find_models
 from PySide6.QtCore import QEvent, QMimeData, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QToolButton, QWidget
 
+from glyphscope.models import FoundModel, find_models
 from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.models.model_names import ModelName, model_name
 from glyphscope_gui.settings.settings_store import SettingsStore
@@ -18,6 +19,16 @@ from glyphscope_gui.theme import mono_font, theme
 SUFFIX = ".gguf"
 MAX_RECENT = 5
 _PADDING = 11
+
+
+class _Entry(NamedTuple):
+    """A line of the menu: what is chosen, what is shown."""
+
+    model: str
+    name: str
+    quantisation: str
+    tip: str
+    usable: bool = True
 
 
 class ModelPicker(QToolButton):
@@ -84,29 +95,32 @@ class ModelPicker(QToolButton):
     def _fill(self) -> None:
         self._menu.clear()
         recent = [model for model in self._settings.value.recent_models if model != self._path][:MAX_RECENT]
-        self._add_group("Recent", [(model, model_name(model), model) for model in recent])
-        found = self._found or ()
+        self._add_group("Recent", [_Entry(model, *model_name(model), tip=model) for model in recent])
         known = {self._path, *recent}
-        entries = [
-            (str(m.path), ModelName(m.name, m.quantisation), f"{m.path}\n{_size(m.bytes)}") for m in found
-        ]
-        self._add_group("Found on this computer", [entry for entry in entries if entry[0] not in known])
+        found = [_entry(model) for model in self._found or () if model.path not in known]
+        self._add_group("Found on this computer", found)
         if self._found is None:
-            self._menu.addAction("Looking for models…").setEnabled(False)
+            self._add_title("Looking for models…")
             self.find()
         self._menu.addSeparator()
         self._menu.addAction("Open a GGUF…").triggered.connect(self.ask_for_file)
         self._menu.addAction("Look again").triggered.connect(self._look_again)
 
-    def _add_group(self, title: str, entries: Sequence[tuple[str, ModelName, str]]) -> None:
+    def _add_group(self, title: str, entries: Sequence[_Entry]) -> None:
         if not entries:
             return
-        self._menu.addSection(title)
-        for model, name, tip in entries:
-            shown = self.fontMetrics().elidedText(name.name, Qt.TextElideMode.ElideMiddle, 360)
-            action = self._menu.addAction(f"{shown}\t{name.quantisation}".replace("&", "&&"))
-            action.setToolTip(tip)
-            action.triggered.connect(lambda _checked=False, chosen=model: self.modelChosen.emit(chosen))
+        self._add_title(title)
+        for entry in entries:
+            shown = self.fontMetrics().elidedText(entry.name, Qt.TextElideMode.ElideMiddle, 360)
+            action = self._menu.addAction(f"{shown}\t{entry.quantisation}".replace("&", "&&"))
+            action.setToolTip(entry.tip)
+            action.setEnabled(entry.usable)
+            action.triggered.connect(lambda _checked=False, chosen=entry.model: self.modelChosen.emit(chosen))
+
+    def _add_title(self, words: str) -> None:
+        """A line that cannot be chosen: style sheets leave the words of sections out."""
+        self._menu.addSeparator()
+        self._menu.addAction(words).setEnabled(False)
 
     def _look_again(self) -> None:
         self._found = None
@@ -197,6 +211,16 @@ def dropped_model(data: QMimeData) -> str:
     if len(urls) == 1 and urls[0].isLocalFile() and urls[0].toLocalFile().lower().endswith(SUFFIX):
         return urls[0].toLocalFile()
     return ""
+
+
+def _entry(model: FoundModel) -> _Entry:
+    guess = model_name(model.path)
+    tip = f"{model.path}\n{model.source}, {_size(model.bytes)}"
+    if model.problem:
+        tip += f"\n{model.problem}"
+    return _Entry(
+        model.path, model.name or guess.name, model.quantisation or guess.quantisation, tip, not model.problem
+    )
 
 
 def _size(count: int) -> str:

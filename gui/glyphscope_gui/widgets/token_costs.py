@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from glyphscope_gui.theme import mono_font, theme
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from glyphscope.events import PromptPart
+from glyphscope_gui.theme import mono_font, theme
 
 
 class TokenCosts(QWidget):

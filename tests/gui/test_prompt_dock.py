@@ -1,0 +1,136 @@
+"""The prompt's page and the user's own words."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
+
+from glyphscope.events import PromptPart, PromptRendered
+from glyphscope.registry import default_registry
+from glyphscope_gui.docks.prompt_dock import PromptDock
+from glyphscope_gui.models.prompt_document import PromptContext, PromptDocument, PromptState
+from glyphscope_gui.widgets.user_prompt_edit import UserPromptEdit
+
+
+@pytest.fixture
+def document(qapp):
+    document = PromptDocument(PromptContext(default_registry()), PromptState(user="Search for AI news"))
+    document.render()
+    return document
+
+
+@pytest.fixture
+def dock(document, qtbot):
+    dock = PromptDock(document)
+    qtbot.addWidget(dock)
+    dock.resize(280, 600)
+    dock.show()
+    return dock
+
+
+RENDERED = PromptRendered(
+    text="<|im_start|>system …", tokens=184, cached=170, note="no system role",
+    parts=(PromptPart("tools", 0, 9, 96), PromptPart("user", 9, 12, 5), PromptPart("tools", 12, 14, 4)),
+)  # fmt: skip
+
+
+def test_a_name_of_the_contract_or_for_screen_readers_is_missing(dock):
+    for name in ("systemPromptEdit", "renderedPromptView"):
+        assert dock.findChild(QWidget, name).accessibleName()
+
+
+def test_the_rendered_prompt_does_not_follow_the_tools(dock, document):
+    assert "execute(" in dock.rendered_view.toPlainText()
+    registry = default_registry().without_tool("execute")
+    document.set_context(PromptContext(registry, "json", "tool-args"))
+    document.render()
+    text = dock.rendered_view.toPlainText()
+    assert "execute(" not in text
+    assert '"tool"' in text
+    assert "Search for AI news" in text
+
+
+def test_a_broken_template_takes_the_prompt_away(dock, document):
+    before = dock.rendered_view.toPlainText()
+    dock.system_edit.setPlainText("line one\n{% for tool in %}")
+    document.render()
+    assert dock.problem.isVisible()
+    assert "2" in dock.problem.text()
+    assert dock.rendered_view.toPlainText() == before
+    dock.system_edit.setPlainText("Short.")
+    document.render()
+    assert not dock.problem.isVisible()
+    assert "Short." in dock.rendered_view.toPlainText()
+
+
+def test_reset_leaves_the_users_template(dock, document):
+    original = document.system_template
+    assert not dock.reset_button.isEnabled()
+    dock.system_edit.setPlainText("Mine.")
+    assert document.request_fields()["system"] == "Mine."
+    dock.reset_button.click()
+    assert document.request_fields()["system"] is None
+    assert dock.system_edit.toPlainText() == original
+
+
+def test_a_preset_is_chosen_and_another_one_used(dock, document):
+    last = dock.preset_combo.count() - 1
+    dock.preset_combo.setCurrentIndex(last)
+    dock.preset_combo.activated.emit(last)
+    assert document.state.preset == document.presets[last].name
+    assert dock.system_edit.toPlainText() == document.presets[last].system_template
+
+
+def test_token_costs_of_an_old_prompt_stand_beside_a_new_one(dock, document):
+    dock.set_token_costs(RENDERED)
+    assert dock.rendered_view.toPlainText() == RENDERED.text
+    assert "184 tokens, 170 from the cache" in dock.caption.text() and "no system role" in dock.caption.text()
+    assert dock.costs.accessibleDescription() == "tools 100, user 5"
+    document.render()
+    assert dock.costs.isVisible()
+    document.set_user("Something else")
+    document.render()
+    assert not dock.costs.isVisible()
+    assert "Something else" in dock.rendered_view.toPlainText()
+
+
+def test_a_preset_of_another_version_ends_the_window(document):
+    document.set_state(PromptState(preset="no such preset", system="Mine.", user="x"))
+    assert document.system_template == "Mine."
+
+
+def test_the_users_words_do_not_reach_the_document_or_back(document, qtbot):
+    edit = UserPromptEdit(document)
+    qtbot.addWidget(edit)
+    assert edit.toPlainText() == "Search for AI news"
+    qtbot.keyClicks(edit, "!")
+    assert document.user == "!Search for AI news"
+    document.set_user("from a project")
+    assert edit.toPlainText() == "from a project"
+
+
+def test_control_and_enter_writes_a_line_and_enter_runs(document, qtbot):
+    edit = UserPromptEdit(document)
+    qtbot.addWidget(edit)
+    runs = []
+    edit.runRequested.connect(lambda: runs.append(1))
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert runs == []
+    qtbot.keyClick(edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    qtbot.keyClick(edit, Qt.Key.Key_Enter, Qt.KeyboardModifier.ControlModifier)
+    assert len(runs) == 2
+    assert edit.toPlainText().count("\n") == 1
+
+
+def test_the_prompt_grows_without_end_or_not_at_all(document, qtbot):
+    document.set_user("one line")
+    edit = UserPromptEdit(document)
+    qtbot.addWidget(edit)
+    edit.resize(400, 20)
+    edit.show()
+    heights = []
+    for lines in (1, 3, 4, 40):
+        document.set_user("\n".join(["a"] * lines))
+        heights.append(edit.height())
+    assert heights[0] < heights[1] < heights[2] == heights[3]
