@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from schema_strategies import in_our_language, schemas, values
 
 from glyphscope.events import Notation
 from glyphscope.notation.write import write_call
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.validation import CallValidator, CheckReport
 from glyphscope.validation.checker import Checker
+from schema_strategies import in_our_language, schemas, values
 
 NOTATIONS = st.sampled_from(["glyph", "json"])
 

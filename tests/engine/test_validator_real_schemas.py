@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from glyphscope.events import Notation
 from glyphscope.notation.write import write_call
 from glyphscope.registry import load_registry

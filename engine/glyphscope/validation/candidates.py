@@ -33,7 +33,9 @@ class Level:
         self.field = field  # the member that this container is the value of
         self.key = ""
         self.used: set[str] = set()
-        self.repeated: list[Candidate] | None = None  # the candidates of every further item, where they are the same
+        self.repeated: list[Candidate] | None = (
+            None  # the candidates of every further item, where they are the same
+        )
         self.unique = any(c.spec.unique_rule for c in candidates)
         self._items: set[Hashable] = set()
 

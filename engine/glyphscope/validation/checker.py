@@ -10,6 +10,7 @@ import jsonschema
 from jsonschema.protocols import Validator
 
 from glyphscope.grammar import pattern
+from glyphscope.validation.evaluated import unevaluated_properties
 from glyphscope.validation.formats import FORMATS
 
 # jsonschema recurses with the instance, several Python frames a level.
@@ -66,6 +67,7 @@ _Validator: Any = jsonschema.validators.extend(
         "pattern": _pattern,
         "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties,
+        "unevaluatedProperties": unevaluated_properties,
     },
 )
 _FORMAT_CHECKER = _format_checker()

@@ -133,7 +133,12 @@ class Judge:
         handlers = self._handlers
         last = len(events) - 1
         for index, (kind, start, end, text) in enumerate(events):
-            if kind == SCALAR_TEXT and index < last and events[index + 1][0] == SCALAR_END and self._scalar is None:
+            if (
+                kind == SCALAR_TEXT
+                and index < last
+                and events[index + 1][0] == SCALAR_END
+                and self._scalar is None
+            ):
                 self._whole_scalar(start, end, text)
             else:
                 handlers[kind](start, end, text)

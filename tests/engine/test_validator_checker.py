@@ -1,0 +1,105 @@
+"""The final check: jsonschema's verdicts, with patterns that cannot hang."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glyphscope.validation.checker import Checker
+from schema_strategies import schemas, values
+
+
+def without_formats(schema: Any) -> bool:
+    return '"format"' not in repr(schema).replace("'", '"')
+
+
+@pytest.mark.slow
+@given(schemas.filter(without_formats), values)
+def test_the_checker_agrees_with_plain_jsonschema(schema: Any, value: Any) -> None:
+    assert Checker(schema).valid(value, schema) == jsonschema.Draft202012Validator(schema).is_valid(value)
+
+
+parts = st.recursive(
+    st.sampled_from(
+        [
+            {"properties": {"a": {"type": "integer"}}},
+            {"properties": {"b": True}, "required": ["b"]},
+            {"patternProperties": {"^a": {"type": "integer"}}},
+            {"additionalProperties": {"type": "null"}},
+            {
+                "if": {"required": ["a"]},
+                "then": {"properties": {"b": True}},
+                "else": {"properties": {"c": True}},
+            },
+            {"dependentSchemas": {"a": {"properties": {"key": True}}}},
+            {"$ref": "#/$defs/d"},
+        ]
+    ),
+    lambda inner: st.builds(
+        lambda keyword, some: {keyword: some},
+        st.sampled_from(["allOf", "anyOf", "oneOf"]),
+        st.lists(inner, min_size=1, max_size=3),
+    ),
+    max_leaves=5,
+)
+
+
+@pytest.mark.slow
+@given(
+    parts,
+    st.sampled_from([False, {"type": "null"}]),
+    st.dictionaries(st.sampled_from(["a", "ab", "b", "c"]), values),
+)
+def test_unevaluated_properties_agree_with_plain_jsonschema(part: Any, rest: Any, value: Any) -> None:
+    schema = {
+        **part,
+        "unevaluatedProperties": rest,
+        "$defs": {"d": {"properties": {"c": {"type": "string"}}}},
+    }
+    assert Checker(schema).valid(value, schema) == jsonschema.Draft202012Validator(schema).is_valid(value)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"patternProperties": {"^(a+)+$": True}, "unevaluatedProperties": False},
+        {"patternProperties": {"^(a+)+$": True}, "additionalProperties": False},
+        {"propertyNames": {"pattern": "^(a+)+$"}},
+        {"additionalProperties": {"pattern": "^(?=a)(a+)+$"}},
+    ],
+)
+def test_no_hostile_pattern_blocks_the_final_check(schema: Any) -> None:
+    text = "a" * 5000 + "!"
+    assert not Checker(schema).valid({text: text}, schema)
+
+
+def test_a_pattern_that_only_the_linear_engine_knows_is_no_crash() -> None:
+    schema = {"patternProperties": {r"^\p{L}+$": {"type": "integer"}}, "unevaluatedProperties": False}
+    assert Checker(schema).valid({"é": 1}, schema)
+    assert not Checker(schema).valid({"1": 1}, schema)
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("date", "2024-02-29", "2023-02-29"),
+        ("time", "23:59:60Z", "24:00:00Z"),
+        ("date-time", "2024-01-01T00:00:00+01:00", "2024-01-01"),
+        ("duration", "P1DT2H", "P"),
+        ("email", "a.b@example.org", "a@"),
+        ("hostname", "a-b.example", "-a"),
+        ("ipv4", "127.0.0.1", "256.1.1.1"),
+        ("ipv6", "::ffff:1.2.3.4", "1::2::3"),
+        ("uuid", "123e4567-e89b-12d3-a456-426614174000", "123e4567"),
+        ("uri", "https://example.org/a?b=c#d", "no scheme"),
+        ("json-pointer", "/a~1b", "a"),
+    ],
+)
+def test_formats_are_held_to(name: str, good: str, bad: str) -> None:
+    schema = {"format": name}
+    assert Checker(schema).valid(good, schema)
+    assert not Checker(schema).valid(bad, schema)
