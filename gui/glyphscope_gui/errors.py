@@ -69,6 +69,23 @@ def show_error(parent: QWidget | None, error: BaseException) -> ErrorDialog:
     return dialog
 
 
+def offer_crash_report(parent: QWidget | None, log: CrashLog) -> ErrorDialog | None:
+    """Show what an earlier run left in the log, once; None when it left nothing."""
+    reports = log.take()
+    if not reports.strip():
+        return None
+    dialog = ErrorDialog(
+        "Glyphscope ended badly last time",
+        "What happened is kept here. What you had not saved is offered again by itself.",
+        "",
+        "Copy the report and send it to us, with what you did before.",
+        reports,
+        parent=parent,
+    )
+    dialog.open()
+    return dialog
+
+
 class CrashLog:
     """A text file of reports; the newest stand at the end."""
 

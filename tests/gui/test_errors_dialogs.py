@@ -10,7 +10,14 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialogButtonBox, QLabel, QPushButton, QWidget
 
 from glyphscope.errors import GlyphscopeError, ModelDied, Problem, RegistryError, StorageError
-from glyphscope_gui.errors import CrashLog, ErrorReporter, explain, install_excepthooks, show_error
+from glyphscope_gui.errors import (
+    CrashLog,
+    ErrorReporter,
+    explain,
+    install_excepthooks,
+    offer_crash_report,
+    show_error,
+)
 
 
 def failed() -> Exception:
@@ -73,6 +80,16 @@ def test_a_report_is_offered_never_or_twice(tmp_path):
     text = log.take()
     assert "first" in text and "second" in text
     assert log.take() == ""
+
+
+def test_a_crash_is_offered_when_there_was_none(qtbot, tmp_path):
+    log = CrashLog(tmp_path / "crash.log")
+    assert offer_crash_report(None, log) is None
+    log.add("Traceback: odd")
+    dialog = offer_crash_report(None, log)
+    assert "odd" in dialog.details.toPlainText()
+    dialog.close()
+    assert offer_crash_report(None, log) is None
 
 
 def test_the_crash_log_grows_for_ever(tmp_path):

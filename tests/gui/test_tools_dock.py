@@ -108,6 +108,19 @@ def test_a_bad_pattern_is_in_force_while_it_is_typed(dock, document, qtbot):
     assert not dock.form.problem.isVisible()
 
 
+def test_an_argument_renamed_beside_a_mistake_is_doubled(dock, document, qtbot):
+    dock.show_argument("search", "query")
+    qtbot.keyClicks(field(dock, "Pattern"), "(")
+    name = dock.form.argument_form.name_field
+    qtbot.keyClicks(name, "_2")
+    assert dock.tree.selected() == Item("search", "query_2")
+    field(dock, "Pattern").setText("")
+    qtbot.keyClicks(field(dock, "Pattern"), "a")
+    assert next(iter(document.registry.get("search").parameters["properties"])) == "query_2"
+    assert "query" not in document.registry.get("search").parameters["properties"]
+    assert not document.problems
+
+
 def test_undo_in_a_field_undoes_something_else_than_the_last_edit(dock, document, qtbot):
     dock.show_argument("search", "max_results")
     minimum = field(dock, "Minimum")

@@ -66,7 +66,8 @@ def summary(schema: Any) -> str:
             ("allOf", "all of"),
         ):
             if keyword in schema:
-                return words if keyword == "$ref" else f"{words} {len(schema[keyword])}"
+                choices = schema[keyword]
+                return f"{words} {len(choices)}" if isinstance(choices, list) else words
         return "any"
     text = _SHORT.get(kind, kind)
     if kind == "array" and type_of(schema.get("items")):

@@ -105,6 +105,14 @@ class RegistryDocument(QObject):
         tool = self.registry.get(name)
         return {} if tool is None else tool.parameters
 
+    def shown_tools(self) -> tuple[Tool, ...]:
+        """The tools with what is typed in them, as `shown_parameters`; to be shown, never to be run."""
+        drafts = self.problems
+        return tuple(
+            replace(t, parameters=self.shown_parameters(t.name)) if t.name in drafts else t
+            for t in self.registry
+        )
+
     def name_problem(self, old: str, new: str) -> str:
         """Why a tool cannot be called `new`; "" when it can."""
         if new != old and self.registry.get(new) is not None:
@@ -199,10 +207,11 @@ class RegistryDocument(QObject):
 
     def add_all(self, registry: ToolRegistry, label: str = "add tools") -> None:
         """Every tool of another registry; one of a name that is here takes its place."""
-        merged, state = self.registry, self.state
-        for tool in registry:
-            merged = merged.with_tool(tool)
+        state = self.state
         names = {tool.name for tool in registry}
+        kept = [registry.get(tool.name) or tool for tool in self.registry]
+        new = [tool for tool in registry if self.registry.get(tool.name) is None]
+        merged = replace(self.registry, tools=(*kept, *new))
         texts = {name: text for name, text in state.texts.items() if name not in names}
         problems = {name: found for name, found in state.problems.items() if name not in names}
         self._push(label, RegistryState(merged, texts, problems))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.registry import Tool
 from glyphscope_gui.models import argument_schema as schema
 from glyphscope_gui.models.registry_document import RegistryDocument
 
@@ -43,20 +43,28 @@ class RegistryTreeModel(QAbstractItemModel):
         super().__init__(parent)
         self._document = document
         self._numbers = itertools.count(1)
-        self._tools: tuple[Tool, ...] = ()
+        self._tools: list[Tool] = []
         self._ids: list[int] = []
         self._rows: dict[int, int] = {}
         self._arguments: dict[int, list[str]] = {}
-        self._take(document.registry.tools, [next(self._numbers) for _ in document.registry.tools])
-        document.changed.connect(self._registry_changed)
+        tools = document.shown_tools()
+        self._take(tools, [next(self._numbers) for _ in tools])
+        document.changed.connect(self._tools_changed)
+        document.textChanged.connect(self._tools_changed)
         document.problemsChanged.connect(self._problems_changed)
 
     # -- what a view asks --------------------------------------------------------------------------------------
 
     def index(self, row: int, column: int, parent: _Index = QModelIndex()) -> QModelIndex:  # noqa: B008
-        if not self.hasIndex(row, column, parent):
+        if column != 0 or not 0 <= row < self.rowCount(parent):
             return QModelIndex()
-        return self.createIndex(row, column, self._ids[parent.row()] if parent.isValid() else 0)
+        return self.createIndex(row, 0, self._ids[parent.row()] if parent.isValid() else 0)
+
+    def hasChildren(self, parent: _Index = QModelIndex()) -> bool:  # noqa: B008
+        """Asked for every tool whenever a view lays itself out, so without making the list of names."""
+        if not parent.isValid():
+            return bool(self._tools)
+        return not parent.internalId() and bool(schema.arguments(self._tools[parent.row()].parameters))
 
     def parent(self, index: _Index) -> QModelIndex:  # type: ignore[override]
         owner = index.internalId() if index.isValid() else 0
@@ -91,6 +99,12 @@ class RegistryTreeModel(QAbstractItemModel):
             return False
         self._document.set_enabled(self.item(index).tool, Qt.CheckState(value) == Qt.CheckState.Checked)
         return True
+
+    def matches(self, row: int, words: list[str]) -> bool:
+        """Whether a tool's name and description have all the words, which are casefolded."""
+        tool = self._tools[row]
+        text = f"{tool.name} {tool.description}".casefold()
+        return all(word in text for word in words)
 
     # -- rows and names ----------------------------------------------------------------------------------------
 
@@ -162,8 +176,8 @@ class RegistryTreeModel(QAbstractItemModel):
 
     # -- what an edit changed ----------------------------------------------------------------------------------
 
-    def _registry_changed(self, registry: ToolRegistry) -> None:
-        old, new = self._tools, registry.tools
+    def _tools_changed(self, _change: object) -> None:
+        old, new = self._tools, self._document.shown_tools()
         start, end = _common(old, new, operator.is_)
         gone, come = old[start : len(old) - end], new[start : len(new) - end]
         root = QModelIndex()
@@ -195,8 +209,8 @@ class RegistryTreeModel(QAbstractItemModel):
             self._take(new, ids)
             self.endResetModel()
 
-    def _take(self, tools: tuple[Tool, ...], ids: list[int]) -> None:
-        self._tools = tools
+    def _take(self, tools: Sequence[Tool], ids: list[int]) -> None:
+        self._tools = list(tools)
         self._ids = ids
         self._rows = {number: row for row, number in enumerate(ids)}
         self._arguments = {}
@@ -205,14 +219,13 @@ class RegistryTreeModel(QAbstractItemModel):
         """One tool in its place: rows of arguments come and go only where the count changes."""
         top = self.index(row, 0)
         before, after = self._names(row), list(schema.arguments(tool.parameters))
-        tools = (*self._tools[:row], tool, *self._tools[row + 1 :])
         start, end = _common(before, after, operator.eq)
         gone, come = len(before) - start - end, len(after) - start - end
         if gone > come:
             self.beginRemoveRows(top, start, start + gone - come - 1)
         elif come > gone:
             self.beginInsertRows(top, start, start + come - gone - 1)
-        self._tools = tools
+        self._tools[row] = tool
         self._arguments[row] = after
         if gone > come:
             self.endRemoveRows()
@@ -239,7 +252,7 @@ def _common(old: Sequence[Any], new: Sequence[Any], same: Callable[[Any, Any], b
     return start, end
 
 
-def _moved(old: tuple[Tool, ...], new: tuple[Tool, ...]) -> tuple[int, int] | None:
+def _moved(old: Sequence[Tool], new: Sequence[Tool]) -> tuple[int, int] | None:
     """From and to, when one item of `old` went to the other end of the stretch and nothing else changed."""
     if len(old) < 2:
         return None

@@ -70,11 +70,11 @@ class ToolTree(QTreeView):
 
     def filter(self, words: str) -> None:
         """Show only the tools whose name or description has all the words."""
-        wanted = words.casefold().split()
+        wanted, root = words.casefold().split(), QModelIndex()
         for row in range(self.model().rowCount()):
-            index = self.model().index(row, 0)
-            text = str(index.data(Qt.ItemDataRole.ToolTipRole)).casefold() if wanted else ""
-            self.setRowHidden(row, QModelIndex(), not all(word in text for word in wanted))
+            hidden = not self.model().matches(row, wanted)
+            if hidden != self.isRowHidden(row, root):
+                self.setRowHidden(row, root, hidden)
 
     def _current_changed(self, current: QModelIndex, _previous: QModelIndex) -> None:
         if current.isValid() and not current.parent().isValid():
