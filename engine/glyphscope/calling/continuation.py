@@ -1,0 +1,116 @@
+"""What an aborted run would have said: the measured price of not stopping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from glyphscope.calling.decode import Decoding
+from glyphscope.calling.emitter import Emitter
+from glyphscope.calling.failures import failed
+from glyphscope.calling.fold import CONTINUATION, fold_events
+from glyphscope.calling.request import generate_request
+from glyphscope.errors import GlyphscopeError, ModelError, PromptError
+from glyphscope.events import AnyEvent, PromptEvaluated, PromptPart, PromptRendered, RunRequest, Token
+from glyphscope.models import Model
+from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.validation import CallValidator
+
+
+def continue_aborted(request: RunRequest, events: Iterable[AnyEvent], model: Model) -> Iterator[AnyEvent]:
+    """Goes on where the aborted run of `request` stopped, with the same constraint, and stops for nothing.
+
+    `events` are the aborted run's. What comes is a run of its own, in the stage `CONTINUATION`: its tokens and
+    characters are numbered on from the aborted ones, only what is new is told, and the tokens of its `RunFinished` are
+    all of them, with the aborted run's. Folding both streams one after the other gives the whole text.
+
+    A greedy run without constraint goes on from its text, which the model still has in its cache. Any other depends
+    on more than the text (the sampler's random state, the grammar's), so it is made again from the beginning with its
+    seed, and it is an error if that does not give the same tokens. Never raises a GlyphscopeError, as `run`.
+    """
+    request = msgspec.structs.replace(request, stop_on="never")
+    emitter = Emitter()
+    yield emitter.started(request, model.info)
+    try:
+        registry = parse_document(request.registry)
+        state = fold_events(events)
+        if state.prompt is None:
+            raise PromptError("The aborted run has no prompt to go on from.", hint="Run it again.")
+        yield emitter.enter(CONTINUATION, "What it would have said")
+        if depends_on_text_only(request):
+            known = _whole_characters(state.tokens)
+            decoding = _from_text(request, registry, state.prompt, known, model, emitter)
+            yield from decoding.events()
+        else:
+            decoding = _from_start(request, registry, state.prompt, model, emitter)
+            yield from _after(state.tokens, decoding.events())
+        yield from decoding.ending()
+    except GlyphscopeError as error:
+        yield emitter.stamp(failed(error))
+
+
+def depends_on_text_only(request: RunRequest) -> bool:
+    """Whether the next token follows from the text alone."""
+    sampling = request.sampling
+    return request.constraint == "off" and sampling.temperature == 0 and sampling.repeat_penalty == 1
+
+
+def _whole_characters(tokens: list[Token]) -> tuple[Token, ...]:
+    """The tokens without the part of a character at the end, which no text can hold: it is decoded again."""
+    end = len(tokens)
+    while end and tokens[end - 1].step.data and not tokens[end - 1].step.text:
+        end -= 1
+    return tuple(tokens[:end])
+
+
+def _from_text(
+    request: RunRequest,
+    registry: ToolRegistry,
+    prompt: PromptRendered,
+    known: tuple[Token, ...],
+    model: Model,
+    emitter: Emitter,
+) -> Decoding:
+    """A generation from the prompt and the known text; the validator reads the latter first."""
+    validator = CallValidator(registry, request.notation, request.shape)
+    for index, token in enumerate(known):
+        validator.feed(token.step.text, index)
+    written = "".join(token.step.text for token in known)
+    prompt = PromptRendered(
+        text=prompt.text + written,
+        tokens=prompt.tokens + len(known),
+        cached=0,
+        parts=(
+            *prompt.parts,
+            PromptPart("written", len(prompt.text), len(prompt.text + written), len(known)),
+        ),
+    )
+    generation = generate_request(request, registry, prompt.text)
+    generation = msgspec.structs.replace(generation, max_tokens=request.max_tokens - len(known))
+    return Decoding(model, generation, prompt, validator, emitter, request.stop_on, known=known)
+
+
+def _from_start(
+    request: RunRequest, registry: ToolRegistry, prompt: PromptRendered, model: Model, emitter: Emitter
+) -> Decoding:
+    validator = CallValidator(registry, request.notation, request.shape)
+    generation = generate_request(request, registry, prompt.text)
+    return Decoding(model, generation, prompt, validator, emitter, request.stop_on)
+
+
+def _after(known: list[Token], events: Iterator[AnyEvent]) -> Iterator[AnyEvent]:
+    """The events from the first token on that is not known. Raises ModelError where a known one comes out otherwise."""
+    new = False
+    for event in events:
+        if isinstance(event, Token) and not new:
+            index = event.step.index
+            new = index >= len(known)
+            if not new and event.step.id != known[index].step.id:
+                raise ModelError(
+                    f"The model did not write the same again: token {index} is {event.step.text!r}, "
+                    f"and was {known[index].step.text!r}.",
+                    hint="The rest cannot be told for this run. Was the model or its context changed?",
+                )
+        if new or isinstance(event, PromptRendered | PromptEvaluated):
+            yield event

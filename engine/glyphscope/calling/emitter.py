@@ -1,0 +1,64 @@
+"""The one place that knows which run an event belongs to, its stage, and when it happened."""
+
+from __future__ import annotations
+
+import platform
+import time
+import uuid
+from datetime import UTC, datetime
+from functools import lru_cache
+from importlib import metadata
+from typing import TypeVar
+
+import msgspec
+
+from glyphscope.events import ModelInfo, RunEvent, RunRequest, RunStarted, StageStarted
+
+E = TypeVar("E", bound=RunEvent)
+
+PACKAGES = ("glyphscope", "llama-cpp-python", "llguidance", "jsonschema", "glyph-py", "msgspec")
+"""The packages whose versions can change a run's result, beside Python itself."""
+
+
+class Emitter:
+    """Stamps events with run, stage and seconds since it was made. One for each run."""
+
+    def __init__(self) -> None:
+        self.run = uuid.uuid4().hex[:12]
+        self.stage = ""
+        self._start = time.perf_counter()
+
+    @property
+    def now(self) -> float:
+        """Seconds since the run started."""
+        return time.perf_counter() - self._start
+
+    def stamp(self, event: E) -> E:
+        """The event with run, stage and time."""
+        return msgspec.structs.replace(event, run=self.run, stage=self.stage, t=self.now)
+
+    def started(self, request: RunRequest, model: ModelInfo) -> RunStarted:
+        """The event with which every run begins."""
+        wall = datetime.now(UTC).isoformat(timespec="milliseconds")
+        return self.stamp(RunStarted(request=request, model=model, versions=versions(), time=wall))
+
+    def enter(self, stage: str, title: str) -> StageStarted:
+        """The event with which a stage begins; what is stamped from here on belongs to it."""
+        self.stage = stage
+        return self.stamp(StageStarted(title=title))
+
+
+@lru_cache(maxsize=1)
+def _versions() -> tuple[tuple[str, str], ...]:
+    found = [("python", platform.python_version())]
+    for package in PACKAGES:
+        try:
+            found.append((package, metadata.version(package)))
+        except metadata.PackageNotFoundError:
+            continue
+    return tuple(found)
+
+
+def versions() -> dict[str, str]:
+    """The installed version of Python and of each of `PACKAGES`; what is not installed is left out."""
+    return dict(_versions())
