@@ -24,7 +24,7 @@ KIND_WORDS = {
     OBJECT: "object",
 }  # fmt: skip
 
-MAX_NUMBER_LENGTH = 1000
+MAX_NUMBER_LENGTH = 4000  # Python reads integers of up to 4,300 digits
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _NUMBER_PREFIX = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*|(?:\.[0-9]+)?[eE][+-]?[0-9]*)?)?")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import glyph
@@ -92,8 +92,19 @@ def _write_glyph(value: Any, write_key: Callable[[str], str], write_scalar: Call
         entries = (f"{write_key(k)}={_write_glyph(v, write_key, write_scalar)}" for k, v in value.items())
         return "{" + " ".join(entries) + "}"
     if isinstance(value, list | tuple):
-        return "[" + " ".join(_write_glyph(item, write_key, write_scalar) for item in value) + "]"
+        return "[" + " ".join(_write_items(value, write_key, write_scalar)) + "]"
     return write_scalar(value)
+
+
+def _write_items(
+    items: Sequence[Any], write_key: Callable[[str], str], write_scalar: Callable[[Any], str]
+) -> Iterator[str]:
+    for index, item in enumerate(items):
+        following = items[index + 1] if index + 1 < len(items) else None
+        if isinstance(item, str) and isinstance(following, Mapping):
+            yield quote(item)  # a bare word before a brace is the name of a struct, also across a space
+        else:
+            yield _write_glyph(item, write_key, write_scalar)
 
 
 def _check(root: Any) -> None:

@@ -134,7 +134,7 @@ class Spec:
 
     def _find_member(self, key: str) -> tuple[Place, ...] | None:
         places: list[Place] = []
-        named = open_to_all = False
+        named, open_to_all = key in self.required, False
         for part in self.objects:
             mine = [part.properties[key]] if key in part.properties else []
             mine += [place for wanted, place in part.patterns if pattern.found(wanted, key)]
