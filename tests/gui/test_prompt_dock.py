@@ -10,14 +10,22 @@ from glyphscope.events import PromptPart, PromptRendered
 from glyphscope.registry import default_registry
 from glyphscope_gui.docks.prompt_dock import PromptDock
 from glyphscope_gui.models.prompt_document import PromptContext, PromptDocument, PromptState
+from glyphscope_gui.widgets.code_edit import CodeEdit
+from glyphscope_gui.widgets.json_editor import JsonEditor
 from glyphscope_gui.widgets.user_prompt_edit import UserPromptEdit
 
 
 @pytest.fixture
-def document(qapp):
+def document(qapp, qtbot):
     document = PromptDocument(PromptContext(default_registry()), PromptState(user="Search for AI news"))
-    document.render()
-    return document
+    render(document, qtbot)
+    yield document
+    document.shut_down()
+
+
+def render(document, qtbot):
+    with qtbot.waitSignal(document.failed):
+        document.render()
 
 
 @pytest.fixture
@@ -40,31 +48,31 @@ def test_a_name_of_the_contract_or_for_screen_readers_is_missing(dock):
         assert dock.findChild(QWidget, name).accessibleName()
 
 
-def test_the_rendered_prompt_does_not_follow_the_tools(dock, document):
+def test_the_rendered_prompt_does_not_follow_the_tools(dock, document, qtbot):
     assert "execute(" in dock.rendered_view.toPlainText()
     registry = default_registry().without_tool("execute")
     document.set_context(PromptContext(registry, "json", "tool-args"))
-    document.render()
+    render(document, qtbot)
     text = dock.rendered_view.toPlainText()
     assert "execute(" not in text
     assert '"tool"' in text
     assert "Search for AI news" in text
 
 
-def test_a_broken_template_takes_the_prompt_away(dock, document):
+def test_a_broken_template_takes_the_prompt_away(dock, document, qtbot):
     before = dock.rendered_view.toPlainText()
     dock.system_edit.setPlainText("line one\n{% for tool in %}")
-    document.render()
+    render(document, qtbot)
     assert dock.problem.isVisible()
     assert "2" in dock.problem.text()
     assert dock.rendered_view.toPlainText() == before
     dock.system_edit.setPlainText("Short.")
-    document.render()
+    render(document, qtbot)
     assert not dock.problem.isVisible()
     assert "Short." in dock.rendered_view.toPlainText()
 
 
-def test_reset_leaves_the_users_template(dock, document):
+def test_reset_leaves_the_users_template(dock, document, qtbot):
     original = document.system_template
     assert not dock.reset_button.isEnabled()
     dock.system_edit.setPlainText("Mine.")
@@ -74,7 +82,7 @@ def test_reset_leaves_the_users_template(dock, document):
     assert dock.system_edit.toPlainText() == original
 
 
-def test_a_preset_is_chosen_and_another_one_used(dock, document):
+def test_a_preset_is_chosen_and_another_one_used(dock, document, qtbot):
     last = dock.preset_combo.count() - 1
     dock.preset_combo.setCurrentIndex(last)
     dock.preset_combo.activated.emit(last)
@@ -82,15 +90,15 @@ def test_a_preset_is_chosen_and_another_one_used(dock, document):
     assert dock.system_edit.toPlainText() == document.presets[last].system_template
 
 
-def test_token_costs_of_an_old_prompt_stand_beside_a_new_one(dock, document):
+def test_token_costs_of_an_old_prompt_stand_beside_a_new_one(dock, document, qtbot):
     dock.set_token_costs(RENDERED)
     assert dock.rendered_view.toPlainText() == RENDERED.text
     assert "184 tokens, 170 from the cache" in dock.caption.text() and "no system role" in dock.caption.text()
     assert dock.costs.accessibleDescription() == "tools 100, user 5"
-    document.render()
+    render(document, qtbot)
     assert dock.costs.isVisible()
     document.set_user("Something else")
-    document.render()
+    render(document, qtbot)
     assert not dock.costs.isVisible()
     assert "Something else" in dock.rendered_view.toPlainText()
 
@@ -134,3 +142,47 @@ def test_the_prompt_grows_without_end_or_not_at_all(document, qtbot):
         document.set_user("\n".join(["a"] * lines))
         heights.append(edit.height())
     assert heights[0] < heights[1] < heights[2] == heights[3]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", "abc"),
+        ("abc", ""),
+        ("aaa", "aa"),
+        ("a😀b", "a😀cb"),
+        ("one two", "one three two"),
+        ("xaxb", "xb"),
+    ],
+)
+def test_a_text_that_is_shown_is_another_or_the_cursor_jumps(qtbot, old, new):
+    edit = CodeEdit()
+    qtbot.addWidget(edit)
+    edited = []
+    edit.textEdited.connect(edited.append)
+    edit.show_text(old)
+    edit.show_text(new)
+    assert edit.toPlainText() == new
+    assert edited == []
+
+
+def test_new_lines_and_tabs_are_written_as_nobody_writes_json(qtbot):
+    edit = CodeEdit()
+    qtbot.addWidget(edit)
+    qtbot.keyClicks(edit, "{")
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    qtbot.keyClicks(edit, "x")
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    qtbot.keyClick(edit, Qt.Key.Key_Tab)
+    assert edit.toPlainText() == "{\n  x\n    "
+
+
+def test_a_json_text_is_lost_when_it_is_laid_out(qtbot):
+    edit = JsonEditor()
+    qtbot.addWidget(edit)
+    edit.setPlainText('{"b": 1, "a": [1]')
+    edit.format_action.trigger()
+    assert edit.toPlainText() == '{"b": 1, "a": [1]'
+    edit.setPlainText('{"b": "é", "a": [1]}')
+    edit.format_action.trigger()
+    assert edit.toPlainText() == '{\n  "b": "é",\n  "a": [\n    1\n  ]\n}'

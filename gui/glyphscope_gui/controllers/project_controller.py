@@ -166,6 +166,7 @@ class ProjectController(QObject):
         self._timer.stop()
         self._told.stop()
         self.background.close()
+        self._prompt.shut_down()
         self._journal.clear()
 
     # -- inside ------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -282,7 +282,18 @@ def to_utf16(text: str, position: int) -> int:
 def _common_ends(old: str, new: str) -> tuple[int, int]:
     """How many characters at the start and at the end are the same in both."""
     shorter = min(len(old), len(new))
-    start = next((i for i in range(shorter) if old[i] != new[i]), shorter)
-    rest = shorter - start
-    end = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
+    start = _longest(shorter, lambda count: old.startswith(new[:count]))
+    end = _longest(shorter - start, lambda count: old.endswith(new[len(new) - count :]))
     return start, end
+
+
+def _longest(most: int, fits: Callable[[int], bool]) -> int:
+    """The largest count up to `most` that fits, by halving: comparing whole slices is quicker than characters."""
+    least = 0
+    while least < most:
+        middle = (least + most + 1) // 2
+        if fits(middle):
+            least = middle
+        else:
+            most = middle - 1
+    return least
