@@ -39,10 +39,14 @@ class Generation:
         return self._decoder.ended
 
     def evaluate_prompt(self) -> Iterator[PromptProgress]:
-        """Evaluates what the context does not hold yet, except the last token: that one belongs to the first step."""
+        """Evaluates what the context does not hold yet, except the last token: that one belongs to the first step.
+
+        The first progress comes before any evaluation: its `done` is what was cached.
+        """
         start = time.perf_counter()
         total = len(self._prompt)
         cached = done = self._engine.keep(self._prompt)
+        yield PromptProgress(done, total, 0.0)
         while done < total - 1:
             chunk = self._prompt[done : min(done + CHUNK, total - 1)]
             self._engine.evaluate(chunk)

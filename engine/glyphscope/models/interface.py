@@ -30,7 +30,7 @@ class RenderedPrompt(msgspec.Struct, frozen=True):
 
 
 class PromptProgress(msgspec.Struct, frozen=True):
-    """Evaluation of the prompt: `done` of `total` tokens after `ms` milliseconds."""
+    """Evaluation of the prompt: `done` of `total` tokens after `ms` milliseconds; the first is what was cached."""
 
     done: int
     total: int
