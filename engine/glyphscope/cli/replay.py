@@ -1,0 +1,85 @@
+"""`glyphscope replay`: a recorded run once more, as it was or against today's validator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.text import Text
+
+from glyphscope.calling import CONTINUATION, run
+from glyphscope.cli.inputs import InputError
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.output import diagnostics, print_json
+from glyphscope.cli.run import show
+from glyphscope.events import AnyEvent, PromptRendered, RunStarted, StageStarted
+from glyphscope.models import RecordedModel
+from glyphscope.sessions import Record, first_difference, read_record
+
+
+def replay(
+    file: Annotated[Path, typer.Argument(metavar="RUN.jsonl", help="A record of `glyphscope run --record`.")],
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Run the recorded tokens again and compare every event but its time."),
+    ] = False,
+    speed: Annotated[
+        float, typer.Option(min=0.0, help="1 is as fast as it was, 2 twice as fast, 0 without waiting.")
+    ] = 0.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a recorded run again. With --verify, exit code 1 and the first difference where there is one."""
+    record = read_record(file)
+    if record.torn:
+        diagnostics().print(Text(f"{file}: the last line was cut off and is left out."))
+    if verify:
+        raise typer.Exit(_verify(record, file, as_json))
+    show(_paced(record.events, speed), as_json=as_json)
+
+
+def rerun(events: Iterable[AnyEvent]) -> list[AnyEvent]:
+    """The recorded tokens under today's validator: what the run would tell now. Raises InputError without a start."""
+    events = list(events)
+    started = next((event for event in events if isinstance(event, RunStarted)), None)
+    if started is None:
+        raise InputError("The record does not hold the beginning of a run.")
+    if any(isinstance(event, StageStarted) and event.stage == CONTINUATION for event in events):
+        raise InputError(
+            "This is the continuation of a run, which does not stand by itself.",
+            hint="Verify the run itself.",
+        )
+    return list(run(started.request, RecordedModel(events)))
+
+
+def _verify(record: Record, file: Path, as_json: bool) -> int:
+    difference = first_difference(_comparable(record.events), _comparable(rerun(record.events)))
+    if as_json:
+        print_json({"equal": not difference, "events": len(record.events), "difference": difference})
+    else:
+        verdict = f"✗ {difference}" if difference else f"✓ the same {len(record.events)} events"
+        typer.echo(f"{file}: {verdict}")
+    return 1 if difference else 0
+
+
+def _comparable(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
+    """The events without what only the model of then could tell again: its kind, the versions, the prices of parts."""
+    for event in events:
+        if isinstance(event, RunStarted):
+            model = msgspec.structs.replace(event.model, kind="recorded")
+            event = msgspec.structs.replace(event, model=model, versions={})
+        elif isinstance(event, PromptRendered):
+            event = msgspec.structs.replace(event, parts=())
+        yield event
+
+
+def _paced(events: Iterable[AnyEvent], speed: float) -> Iterator[AnyEvent]:
+    """The events at the times they came, divided by `speed`; at once for 0."""
+    start = time.perf_counter()
+    for event in events:
+        if speed:
+            time.sleep(max(0.0, event.t / speed - (time.perf_counter() - start)))
+        yield event

@@ -1,0 +1,156 @@
+"""`glyphscope run`: a prompt to a model, and what comes of it, token by token."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.live import Live
+
+from glyphscope.calling import RunState, fold
+from glyphscope.calling import run as run_direct
+from glyphscope.cli.inputs import InputError, read_registry, read_text
+from glyphscope.cli.live import RunView
+from glyphscope.cli.opening import opened
+from glyphscope.cli.options import JsonOption, ModelOption, NotationOption, RegistryOption, ShapeOption
+from glyphscope.cli.output import console, print_json
+from glyphscope.events import AnyEvent, ConstraintKind, RunRequest, Sampling, StopOn, Strategy
+from glyphscope.models import EMBEDDED, Model
+from glyphscope.sessions import RecordWriter
+
+BAD_REQUEST = frozenset({"BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED"})
+"""What fails by what was asked for, not by the model: bad input, exit code 2."""
+
+INTERRUPTED = 130
+
+_DEFAULT = Sampling()
+
+
+def run(
+    prompt: Annotated[
+        str, typer.Argument(metavar="PROMPT|-", help="What the user says; - reads standard input.")
+    ],
+    model: ModelOption = EMBEDDED,
+    registry: RegistryOption = None,
+    notation: NotationOption = "glyph",
+    shape: ShapeOption = "flat",
+    constraint: Annotated[
+        ConstraintKind, typer.Option(help="What holds the model to the registry.")
+    ] = "mask",
+    grammar: Annotated[
+        Path | None,
+        typer.Option(metavar="G.gbnf", help="The grammar of the constraint gbnf.", show_default=False),
+    ] = None,
+    strategy: Annotated[Strategy, typer.Option(help="How the prompt becomes a call.")] = "direct",
+    stop_on: Annotated[StopOn, typer.Option(help="What stops the run before its end.")] = "error",
+    system: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A template for the system prompt, in place of the preset's.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(help="Of the sampler; the same seed draws the same tokens.")
+    ] = _DEFAULT.seed,
+    temperature: Annotated[
+        float, typer.Option(min=0.0, help="0 takes the likeliest token.")
+    ] = _DEFAULT.temperature,
+    top_k: Annotated[int, typer.Option(min=0, help="Keep the k likeliest; 0 keeps all.")] = _DEFAULT.top_k,
+    top_p: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Keep this much probability.")
+    ] = _DEFAULT.top_p,
+    min_p: Annotated[
+        float,
+        typer.Option(min=0.0, max=1.0, help="Drop what is less likely than this share of the likeliest."),
+    ] = _DEFAULT.min_p,
+    max_tokens: Annotated[int, typer.Option(min=1, help="The longest answer.")] = 512,
+    context: Annotated[
+        int | None,
+        typer.Option(min=16, help="The context to open the model with, in tokens.", show_default=False),
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN.jsonl", help="Write the run here, to be replayed.", show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask a model for a call and watch it come. Exit code 0 for a valid call, 1 for none.
+
+    With --json each event is a line; the last is run_finished or run_failed.
+    """
+    if (grammar is not None) != (constraint == "gbnf"):
+        raise InputError(
+            "--grammar and --constraint gbnf go together.", hint="Give both of them, or neither."
+        )
+    request = RunRequest(
+        prompt=read_text("-") if prompt == "-" else prompt,
+        registry=read_registry(registry).to_document(),
+        model=model,
+        system=read_text(str(system)) if system else None,
+        notation=notation,
+        shape=shape,
+        constraint=constraint,
+        grammar=read_text(str(grammar)) if grammar else None,
+        strategy=strategy,
+        stop_on=stop_on,
+        sampling=Sampling(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, seed=seed),
+        max_tokens=max_tokens,
+    )
+    with ExitStack() as stack:
+        writer = stack.enter_context(RecordWriter(record)) if record else None
+        source = stack.enter_context(opened(model, context=context, quiet=as_json))
+        stack.enter_context(_cancelled_by_ctrl_c(source))
+        state = show(_recorded(run_direct(request, source), writer), as_json=as_json)
+    raise typer.Exit(exit_code(state))
+
+
+def show(events: Iterable[AnyEvent], *, as_json: bool) -> RunState:
+    """Prints the events, a JSON line each or live, and answers with what the run came to."""
+    state = RunState()
+    if as_json:
+        for event in events:
+            print_json(event)
+            fold(state, event)
+        return state
+    with Live(RunView(state), console=console(), refresh_per_second=12, vertical_overflow="visible"):
+        for event in events:
+            fold(state, event)
+    return state
+
+
+def exit_code(state: RunState) -> int:
+    """0 for a valid call, 1 for none, 2 where the request could not be run, 130 for an interrupted run."""
+    if state.failed is not None:
+        return 2 if state.failed.code in BAD_REQUEST else 1
+    if state.outcome == "cancelled":
+        return INTERRUPTED
+    return 0 if state.outcome == "valid" else 1
+
+
+def _recorded(events: Iterable[AnyEvent], writer: RecordWriter | None) -> Iterator[AnyEvent]:
+    for event in events:
+        if writer is not None:
+            writer.write(event)
+        yield event
+
+
+@contextmanager
+def _cancelled_by_ctrl_c(model: Model) -> Iterator[None]:
+    """The first Ctrl-C cancels the generation, so that the run ends by its own last event; the second interrupts."""
+
+    def cancel(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, before)
+        model.cancel()
+
+    before = signal.signal(signal.SIGINT, cancel)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
