@@ -3,7 +3,8 @@
 Left out, because a call's arguments are JSON values: structs, sums, references, bytes and tables. Left out, because
 their value would not be what the writer meant: unknown escapes (glyph-py drops the backslash), `\\b` and `\\f`
 (glyph-py reads the letters), escaped surrogates, numbers with leading zeros. Two values that touch are read where
-the first ends by itself (a quote, a bracket).
+the first ends by itself (a quote, a bracket). One difference: `[x {k=v}]` is a word and a map, as GLYPH's own golden
+case 010 has it; glyph-py 1.0.1 takes it for a struct. Our writers quote the word, which all readers agree on.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from glyphscope.notation.reader import Reader
 from glyphscope.notation.scalars import (
     GLYPH_NUMBERISH,
     MAX_NUMBER_LENGTH,
-    STRING,
     is_bare_key,
     number_prefix,
     scalar_value,
@@ -169,26 +169,11 @@ class GlyphReader(Reader):
 
     def _end_scalar(self, text: str, at: int, out: list[Structural]) -> int:
         word = self._whole_word()
-        kind = scalar_value(word, "glyph")[0]
-        if kind == 0:
+        if scalar_value(word, "glyph")[0] == 0:
             return self._refuse(text, at, out, _no_value(word))
         place = self._base + at
         out.append((s.SCALAR_END, place, place + 1, word))
         self._value_done(place, out)
-        if kind == STRING and self._stack and self._stack[-1] == "[":
-            self._state = self._after_bare_item
-        return at
-
-    def _after_bare_item(self, text: str, at: int, out: list[Structural]) -> int:
-        """A bare word before a brace is the name of a struct to GLYPH, also across blanks."""
-        match = _BLANK.match(text, at)
-        if match:
-            at = match.end()
-        if at == len(text):
-            return at
-        if text[at] in "{(":
-            return self._refuse(text, at, out, _bad_word(self._word, text[at]))
-        self._state = self._after_item
         return at
 
     # maps and lists
