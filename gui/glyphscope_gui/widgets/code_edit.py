@@ -58,6 +58,7 @@ class CodeEdit(QPlainTextEdit):
         self._problems: tuple[TextProblem, ...] = ()
         self._showing = False
         self._numbers = _LineNumbers(self)
+        self.setCornerWidget(QWidget(self))  # without one, Fusion draws a box between the scroll bars
         self.blockCountChanged.connect(self._fit_numbers)
         self.updateRequest.connect(self._scroll_numbers)
         self.cursorPositionChanged.connect(self._mark)

@@ -37,6 +37,8 @@ class LineField(QLineEdit):
             if self.hasFocus():
                 return
         self.setText(self.write(value))
+        if not self.hasFocus():
+            self.setCursorPosition(0)  # of a long text, show the start
         self.set_refused(False)
 
     def read(self, text: str) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from glyphscope_gui.models.registry_document import RegistryDocument
@@ -10,8 +11,10 @@ from glyphscope_gui.widgets.json_editor import JsonEditor
 from glyphscope_gui.widgets.tool_form import NOT_IN_FORCE
 
 MAX_SHOWN = 50
-MAX_ROWS, MAX_HEIGHT = 4, 110
+MAX_HEIGHT = 120
 """Of the list of mistakes, so that the text keeps its room."""
+ROW_MARGINS = 36
+"""What is left and right of the words in the list, with the scroll bar."""
 
 
 class SchemaPanel(QWidget):
@@ -66,10 +69,25 @@ class SchemaPanel(QWidget):
             entry = QListWidgetItem(f"{problem.line}:{problem.column}  {problem.message}", self.list)
             entry.setToolTip(f"{place}{problem.message}")
             entry.setData(Qt.ItemDataRole.UserRole, problem)
-        rows = sum(self.list.sizeHintForRow(row) for row in range(min(len(found), MAX_ROWS)))
-        self.list.setFixedHeight(min(rows + 8, MAX_HEIGHT))
+        self._fit_list()
         self.list.setVisible(bool(found))
         self.notice.setVisible(bool(found))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_list()
+
+    def _fit_list(self) -> None:
+        """As high as its mistakes at the panel's width; the list itself knows its width only when it is shown."""
+        room = QRect(0, 0, max(self.width() - ROW_MARGINS, 50), 1000)
+        height = sum(
+            self.fontMetrics()
+            .boundingRect(room, Qt.TextFlag.TextWordWrap, self.list.item(row).text())
+            .height()
+            + 9
+            for row in range(self.list.count())
+        )
+        self.list.setFixedHeight(min(height + 6, MAX_HEIGHT))
 
     def _edited(self, text: str) -> None:
         self._document.set_schema_text(self._tool, text)

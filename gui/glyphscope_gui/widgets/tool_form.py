@@ -115,12 +115,9 @@ class ToolForm(QScrollArea):
         found = self._document.problems.get(item.tool, ())
         text = self._refusal
         if not text and found:
-            place = found[0].pointer.removeprefix("/properties/").replace("/", " · ")
-            text = (
-                f"{place}: {found[0].message}\n{NOT_IN_FORCE}"
-                if place
-                else f"{found[0].message}\n{NOT_IN_FORCE}"
-            )
+            first = found[0]
+            place = first.pointer.removeprefix("/properties/").replace("/", " · ")
+            text = f"{place or f'Schema, line {first.line}'}: {first.message}\n{NOT_IN_FORCE}"
         self.problem.setText(text)
         self.problem.setVisible(bool(text))
 
