@@ -64,12 +64,13 @@ class Decoder:
     @property
     def ended(self) -> bool:
         """Nothing comes any more: an end token came, or nothing else may come, or there is no room for it."""
-        return (
-            self._ended
-            or self._index >= self._max_tokens
-            or self._backend.room < 1
-            or (self._constraint is not None and self._constraint.stopped)
-        )
+        return self._complete or self._backend.room < 1
+
+    @property
+    def _complete(self) -> bool:
+        """Nothing may come any more, whatever room there is."""
+        stopped = self._constraint is not None and self._constraint.stopped
+        return self._ended or stopped or self._index >= self._max_tokens
 
     def step(self) -> tuple[TokenStep, ...]:
         """The forced tokens, and one that was chosen; empty at the end. Raises GrammarError and ModelError."""
@@ -82,7 +83,7 @@ class Decoder:
         steps: list[TokenStep] = []
         for token, row in zip(forced, rows):
             steps.append(self._forced_step(token, row, decode_ms=0.0 if steps else spent))
-        if not (steps and self.ended):
+        if not self._complete:
             steps.append(self._chosen_step(rows[-1], decode_ms=0.0 if steps else spent))
         return tuple(steps)
 

@@ -1,5 +1,6 @@
 """Where tokens come from: llama.cpp in a process of its own, a script, or a record."""
 
+from glyphscope.models.finding import FoundModel, find_models
 from glyphscope.models.interface import (
     Cancelled,
     GenerateRequest,
@@ -17,6 +18,7 @@ from glyphscope.models.scripted import ScriptedModel
 __all__ = [
     "EMBEDDED",
     "Cancelled",
+    "FoundModel",
     "GenerateRequest",
     "LlamaModel",
     "Model",
@@ -27,5 +29,6 @@ __all__ = [
     "RenderedPrompt",
     "ScriptedModel",
     "embedded_path",
+    "find_models",
     "open_model",
 ]

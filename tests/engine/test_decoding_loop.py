@@ -1,0 +1,142 @@
+"""The loop over a model made of a table: what is decoded, in which batches, and what is told of it."""
+
+import numpy as np
+import pytest
+
+from glyphscope.decoding import Decoder
+from glyphscope.errors import GrammarError
+from glyphscope.events import Sampling
+
+END = 9
+PIECES = [b"a", b"b", b"\xc3", b"\xa9", b"{", b"}", b"x", b"y", b"z", b"<end>"]
+
+
+class Table:
+    """After token n comes token n + 1, and after 8 the end. Remembers its batches."""
+
+    pieces = PIECES
+
+    def __init__(self, room=100):
+        self.room = room
+        self.batches = []
+
+    def decode(self, tokens, outputs):
+        self.batches.append((list(tokens), outputs))
+        self.room -= len(tokens)
+        rows = []
+        for token in tokens[len(tokens) - outputs :]:
+            row = np.zeros(len(PIECES), dtype=np.float32)
+            row[(token + 1) % len(PIECES)] = 5
+            rows.append(row)
+        return rows
+
+    def is_end(self, token):
+        return token == END
+
+
+class Script:
+    """Forces or allows what each place of `places` names; a list is forced, a set allowed."""
+
+    def __init__(self, *places):
+        self.places = list(places)
+
+    @property
+    def stopped(self):
+        return not self.places
+
+    def forced(self):
+        if self.places and isinstance(self.places[0], list):
+            return self.places[0]
+        return []
+
+    def allowed(self):
+        mask = np.zeros(len(PIECES), dtype=bool)
+        mask[list(self.places[0])] = True
+        return mask
+
+    def commit(self, token):
+        assert token in self.places[0]
+        if isinstance(self.places[0], list) and len(self.places[0]) > 1:
+            self.places[0] = self.places[0][1:]
+        else:
+            self.places.pop(0)
+
+
+def decoder(table, constraint=None, max_tokens=50, prompt=(0,)):
+    return Decoder(
+        table, prompt, constraint=constraint, sampling=Sampling(), max_tokens=max_tokens, alternatives=2
+    )
+
+
+def steps_of(it):
+    batches = []
+    while batch := it.step():
+        batches.append(batch)
+    return batches
+
+
+def test_an_end_token_has_text_or_something_comes_after_it():
+    table = Table()
+    steps = [s for batch in steps_of(decoder(table, prompt=(6,))) for s in batch]
+    assert [(s.id, s.text, s.end) for s in steps] == [(7, "y", False), (8, "z", False), (END, "", True)]
+    assert [s.index for s in steps] == [0, 1, 2]
+    assert all(s.allowed == len(PIECES) and s.feasible == 1.0 and s.rank == 0 for s in steps)
+
+
+def test_a_step_that_nobody_asked_for_is_evaluated():
+    table = Table()
+    it = decoder(table)
+    assert not table.batches
+    it.step()
+    assert table.batches == [([0], 1)]
+
+
+def test_forced_tokens_cost_a_batch_each():
+    table = Table()
+    batches = steps_of(decoder(table, Script([4, 6, 7], {1, 2}, [5])))
+    assert [tokens for tokens, _ in table.batches] == [[0, 4, 6, 7], [1, 5]]
+    assert [[(s.id, s.forced) for s in batch] for batch in batches] == [
+        [(4, True), (6, True), (7, True), (1, False)],
+        [(5, True)],
+    ]
+    forced = batches[0][0]
+    assert (forced.allowed, forced.probability, forced.rank) == (1, 1.0, 1)
+    assert forced.logprob is not None and forced.feasible == pytest.approx(np.exp(forced.logprob))
+    assert [a.id for a in forced.alternatives] == [1, 0, 4], "what the model wanted, and what it had to take"
+    assert [a.allowed for a in forced.alternatives] == [False, False, True]
+
+
+def test_a_masked_token_is_chosen_or_hidden():
+    (batch,) = steps_of(decoder(Table(), Script({3, 5})))
+    step = batch[0]
+    assert step.id == 3 and step.allowed == 2 and not step.forced and step.rank == 1
+    assert step.feasible == pytest.approx(2 / (9 + np.exp(5)), rel=1e-3)
+    assert [(a.id, a.allowed, a.final) for a in step.alternatives] == [
+        (1, False, 0.0),
+        (0, False, 0.0),
+        (3, True, 1.0),
+    ]
+
+
+def test_more_tokens_come_than_were_asked_for():
+    assert sum(map(len, steps_of(decoder(Table(), max_tokens=3)))) == 3
+    table = Table()
+    assert [len(b) for b in steps_of(decoder(table, Script([4, 6, 7], {1}), max_tokens=2))] == [2]
+    assert table.batches == [([0, 4, 6], 3)]
+    assert steps_of(decoder(Table(), max_tokens=0)) == []
+
+
+def test_more_tokens_come_than_the_context_holds():
+    table = Table(room=3)
+    assert [len(b) for b in steps_of(decoder(table, Script([4, 6, 7, 8], {1})))] == [3]
+    assert table.room == 0
+
+
+def test_half_a_character_is_told_as_text():
+    steps = [s for batch in steps_of(decoder(Table(), Script([2, 3], {1}))) for s in batch]
+    assert [(s.data, s.text) for s in steps] == [(b"\xc3", ""), (b"\xa9", "é"), (b"b", "b")]
+
+
+def test_a_constraint_that_allows_nothing_lets_something_through():
+    with pytest.raises(GrammarError, match="allows no token"):
+        decoder(Table(), Script(set())).step()

@@ -1,0 +1,155 @@
+"""The sampler and its evidence, against what a few lines of plain float64 say."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glyphscope.decoding import Draw, Evidence, SamplerState, TextAssembler, top
+from glyphscope.errors import ModelError
+from glyphscope.events import Sampling
+
+floats = st.floats(-20, 20, width=32)
+rows = st.lists(floats, min_size=2, max_size=400).map(lambda v: np.array(v, dtype=np.float32))
+
+
+def softmax(values):
+    weights = [math.exp(v - max(values)) for v in values]
+    return [w / sum(weights) for w in weights]
+
+
+def reference(logits, sampling, allowed):
+    """The final distribution, the slow way: id to probability."""
+    ids = [i for i in range(len(logits)) if allowed is None or allowed[i]]
+    ids.sort(key=lambda i: (-float(logits[i]), i))
+    if sampling.top_k > 0:
+        ids = ids[: sampling.top_k]
+    weights = softmax([float(logits[i]) for i in ids])
+    kept, total = 0, 0.0
+    for weight in weights:
+        if kept and total >= sampling.top_p:
+            break
+        kept, total = kept + 1, total + weight
+    kept = max(1, sum(w >= sampling.min_p * weights[0] for w in weights[:kept]))
+    final = softmax([float(logits[i]) / sampling.temperature for i in ids[:kept]])
+    return dict(zip(ids, final))
+
+
+@given(
+    rows,
+    st.integers(0, 50),
+    st.sampled_from([1.0, 0.9, 0.5]),
+    st.sampled_from([0.0, 0.05, 0.3]),
+    st.sampled_from([0.3, 1.0, 1.7]),
+    st.randoms(use_true_random=False),
+)
+def test_the_final_distribution_is_another_than_the_definition_gives(row, k, p, min_p, temperature, random):
+    sampling = Sampling(temperature=temperature, top_k=k, top_p=p, min_p=min_p)
+    allowed = np.array([random.random() < 0.6 for _ in row])
+    allowed[random.randrange(row.size)] = True
+    draw = SamplerState(sampling).draw(row, allowed, [])
+    expected = reference(row, sampling, allowed)
+    assert allowed[draw.id]
+    assert draw.probabilities.sum() == pytest.approx(1)
+    border = set(expected) ^ set(draw.ids.tolist())
+    assert len(border) <= 1, "float32 may put one token of equal weight on the other side of a cut"
+    if not border:
+        for token, probability in expected.items():
+            assert draw.probability(token) == pytest.approx(probability, rel=1e-4)
+
+
+@given(rows, st.integers(1, 30))
+def test_the_top_tokens_are_others_than_a_full_sort_gives(row, k):
+    expected = sorted(range(row.size), key=lambda i: (-float(row[i]), i))[:k]
+    assert top(row, k).tolist() == expected
+
+
+def test_the_top_tokens_of_a_large_vocabulary_are_others_than_a_full_sort_gives():
+    random = np.random.default_rng(1)
+    for _ in range(20):
+        row = np.round(random.normal(0, 3, 5003), 2).astype(np.float32)
+        row[random.integers(0, 5003, 4900)] = -np.inf
+        expected = [i for i in sorted(range(row.size), key=lambda i: (-float(row[i]), i)) if row[i] > -np.inf]
+        assert top(row, 40).tolist() == expected[:40]
+
+
+def test_greedy_takes_another_token_than_the_best_allowed_one():
+    row = np.array([1, 5, 3, 4], dtype=np.float32)
+    sampler = SamplerState(Sampling(temperature=0))
+    assert sampler.draw(row, None, []).id == 1
+    draw = sampler.draw(row, np.array([True, False, True, True]), [])
+    assert (draw.id, draw.probability(3), draw.probability(1)) == (3, 1.0, 0.0)
+
+
+def test_the_penalty_misses_a_repeated_token_or_counts_it_twice():
+    row = np.array([4.0, -1.0, 3.0], dtype=np.float32)
+    sampling = Sampling(temperature=1, top_k=0, top_p=1, min_p=0, repeat_penalty=2, repeat_last_n=2)
+    draw = SamplerState(sampling).draw(row, None, [2, 0, 0, 1])
+    expected = softmax([2.0, -2.0, 3.0])
+    assert [draw.probability(i) for i in range(3)] == pytest.approx(expected)
+    assert row[0] == 4.0, "the model's own logits are evidence and stay as they are"
+
+
+def test_the_same_seed_draws_other_tokens():
+    row = np.zeros(100, dtype=np.float32)
+    sampling = Sampling(temperature=1, top_k=0, top_p=1, min_p=0, seed=7)
+
+    def tokens(seed):
+        sampler = SamplerState(Sampling(temperature=1, top_k=0, top_p=1, min_p=0, seed=seed))
+        return [sampler.draw(row, None, []).id for _ in range(30)]
+
+    assert tokens(7) == tokens(7)
+    assert tokens(7) != tokens(8)
+    assert tokens(-1) == tokens(-1)
+    first = SamplerState(sampling)
+    counts = np.bincount([first.draw(row, None, []).id for _ in range(20_000)], minlength=100)
+    assert counts.min() > 130 and counts.max() < 280, "a flat distribution is drawn flat"
+
+
+@given(rows, st.integers(0, 10**6))
+def test_the_evidence_does_not_add_up(row, place):
+    token = place % row.size
+    evidence = Evidence(row)
+    raw = softmax([float(v) for v in row])
+    assert evidence.probability(token) == pytest.approx(raw[token], rel=1e-3)
+    assert evidence.logprob(token) == pytest.approx(math.log(raw[token]), abs=1e-3)
+    assert evidence.rank(token) == sum(float(v) > float(row[token]) for v in row)
+    assert evidence.entropy == pytest.approx(-sum(p * math.log2(p) for p in raw), abs=1e-3)
+    allowed = np.arange(row.size) % 2 == 0
+    assert evidence.feasible(allowed) == pytest.approx(sum(raw[::2]), abs=1e-4)
+    assert evidence.feasible(np.ones(row.size, dtype=bool)) == pytest.approx(1)
+    draw = Draw(token, np.array([token]), np.ones(1))
+    alternatives = evidence.alternatives(3, draw, allowed, [bytes([i % 256]) for i in range(row.size)])
+    assert token in [a.id for a in alternatives], "the token that came is always among them"
+    assert all(a.allowed == (a.id % 2 == 0) for a in alternatives)
+    assert sum(a.final for a in alternatives) == 1.0
+
+
+def test_logits_of_minus_infinity_make_the_entropy_no_number():
+    evidence = Evidence(np.array([0, 0, -np.inf, -np.inf], dtype=np.float32))
+    assert evidence.entropy == pytest.approx(1)
+    assert evidence.probability(0) == pytest.approx(0.5)
+
+
+def test_logits_that_are_no_numbers_choose_a_token():
+    with pytest.raises(ModelError, match="not a number"):
+        Evidence(np.array([0, np.nan], dtype=np.float32))
+
+
+@given(st.text(max_size=20), st.lists(st.integers(1, 4), min_size=1, max_size=80))
+def test_text_in_pieces_of_bytes_is_another_text(text, sizes):
+    data, at, pieces, assembler = text.encode(), 0, [], TextAssembler()
+    for size in sizes * (len(data) + 1):
+        pieces.append(assembler.feed(data[at : at + size]))
+        at += size
+        if at >= len(data):
+            break
+    assert "".join(pieces) + assembler.end() == text
+
+
+def test_half_a_character_is_shown_before_it_is_whole():
+    assembler = TextAssembler()
+    assert [assembler.feed(b) for b in (b"\xf0\x9f", b"\x98\x80", b"\xff", b"a\xc3")] == ["", "😀", "�", "a"]
+    assert assembler.end() == "�"
