@@ -86,6 +86,7 @@ def test_a_number_typed_in_the_form_does_not_reach_the_registry(dock, document, 
 def test_a_text_where_a_number_belongs_is_taken_or_lost(dock, document, qtbot):
     dock.show_argument("search", "max_results")
     maximum = field(dock, "Maximum")
+    maximum.end(False)
     qtbot.keyClicks(maximum, "x")
     assert maximum.text() == "100x"
     assert maximum.property("refused")
@@ -112,6 +113,7 @@ def test_an_argument_renamed_beside_a_mistake_is_doubled(dock, document, qtbot):
     dock.show_argument("search", "query")
     qtbot.keyClicks(field(dock, "Pattern"), "(")
     name = dock.form.argument_form.name_field
+    name.end(False)
     qtbot.keyClicks(name, "_2")
     assert dock.tree.selected() == Item("search", "query_2")
     field(dock, "Pattern").setText("")
@@ -139,6 +141,7 @@ def test_renaming_while_typing_loses_the_selection(dock, document, qtbot):
     dock.show_argument("search")
     name = dock.form.tool_page.name_field
     name.setFocus()
+    name.end(False)
     qtbot.keyClicks(name, "er")
     assert document.registry.tools[0].name == "searcher"
     assert dock.tree.selected() == Item("searcher")
