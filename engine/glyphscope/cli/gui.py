@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from glyphscope.cli.probes import has_display
 from glyphscope.errors import GlyphscopeError
 
 GROUP = "glyphscope.apps"
@@ -25,6 +26,11 @@ def gui(
         raise GlyphscopeError(
             "The window needs PySide6 and pyqtgraph, which are not installed.",
             hint="Install them with: pip install 'glyphscope[gui]'. Everything but the window works without.",
+        )
+    if not has_display():
+        raise GlyphscopeError(
+            "There is no display for the window.",
+            hint="The terminal does the same job: glyphscope run PROMPT. Or give it one: xvfb-run glyphscope",
         )
     main = _window()
     raise typer.Exit(main([str(project)] if project else []))

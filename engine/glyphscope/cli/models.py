@@ -27,6 +27,9 @@ def models(
     if as_json:
         print_json({"models": found})
         raise typer.Exit(0 if found else 1)
+    if not found:
+        console().print("No model was found. Try --folder, or: pip install 'glyphscope[demo]'", markup=False)
+        raise typer.Exit(1)
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in ("name", "from", "quantisation"):
         table.add_column(title)

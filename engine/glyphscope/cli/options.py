@@ -28,6 +28,6 @@ JsonOption: TypeAlias = Annotated[
 ModelOption: TypeAlias = Annotated[
     str,
     typer.Option(
-        "--model", "-m", metavar="M", help="A GGUF file, or `embedded`, `scripted:NAME`, `recorded:FILE`."
+        "--model", "-m", metavar="M", help="A GGUF file, or `embedded`, `scripted:TEXT`, `recorded:FILE`."
     ),
 ]

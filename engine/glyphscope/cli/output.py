@@ -21,14 +21,25 @@ STATUS_MARKS: dict[Status, tuple[str, str]] = {
 """Each verdict's mark and colour: never a colour alone."""
 
 
+PIPE_WIDTH = 200
+"""Columns of tables that go to a file or a pipe; other lines are never wrapped there."""
+
+
 def console() -> Console:
     """The console for answers that people read. Made anew each time: tests and pipes change stdout."""
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    return _console(stderr=False)
 
 
 def diagnostics() -> Console:
     """The console for progress, warnings and errors."""
-    return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    terminal = (sys.stderr if stderr else sys.stdout).isatty()
+    return Console(
+        stderr=stderr, highlight=False, soft_wrap=not terminal, width=None if terminal else PIPE_WIDTH
+    )
 
 
 def print_json(value: Any) -> None:

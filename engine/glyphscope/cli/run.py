@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.live import Live
 
-from glyphscope.calling import RunState, fold
+from glyphscope.calling import RunState, fold, fold_events
 from glyphscope.calling import run as run_direct
 from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.live import RunView
@@ -119,9 +119,13 @@ def show(events: Iterable[AnyEvent], *, as_json: bool) -> RunState:
             print_json(event)
             fold(state, event)
         return state
-    with Live(RunView(state), console=console(), refresh_per_second=12, vertical_overflow="visible"):
-        for event in events:
-            fold(state, event)
+    out, view = console(), RunView(state)
+    if not out.is_terminal:
+        fold_events(events, state)
+        out.print(view)
+        return state
+    with Live(view, console=out, refresh_per_second=12, vertical_overflow="visible"):
+        fold_events(events, state)
     return state
 
 

@@ -1,0 +1,176 @@
+"""`glyphscope sizes`: what the same calls cost in each style, and what telling a model about the style costs."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from typing import Annotated, Any, get_args
+
+import msgspec
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from glyphscope.cli.inputs import InputError, read_json_lines, read_registry
+from glyphscope.cli.opening import opened
+from glyphscope.cli.options import JsonOption, RegistryOption, ShapeOption
+from glyphscope.cli.output import console, print_json
+from glyphscope.events import NOTATIONS, Notation, RunRequest, Shape
+from glyphscope.models import Model
+from glyphscope.notation import STYLES, Sizes, Style, call_sizes, shape_keys
+from glyphscope.prompting import render_messages
+from glyphscope.registry import ToolRegistry
+
+BASELINE: Style = "json"
+"""What every other style is compared with: compact JSON, not the spaced form that flatters all others."""
+
+Call = tuple[str, dict[str, Any]]
+
+
+class Instructions(msgspec.Struct, frozen=True):
+    """The tokens of the rendered system prompt that teaches a notation; paid once a prompt, not once a call."""
+
+    notation: Notation
+    tokens: int
+
+
+class SizeReport(msgspec.Struct, frozen=True, kw_only=True):
+    """`totals` over all calls, `calls` each by itself; tokens and `instructions` only where a model was given."""
+
+    model: str
+    shape: Shape
+    baseline: Style
+    totals: list[Sizes]
+    instructions: list[Instructions]
+    summary: list[str]
+    calls: list[list[Sizes]]
+
+
+def sizes(
+    calls: Annotated[
+        str,
+        typer.Argument(
+            metavar="CALLS.jsonl|-", help='One call a line: {"tool", "arguments"}, or a call in any shape.'
+        ),
+    ],
+    registry: RegistryOption = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", "-m", metavar="M", help="Count the tokens of this model too.", show_default=False
+        ),
+    ] = None,
+    shape: ShapeOption = "flat",
+    as_json: JsonOption = False,
+) -> None:
+    """Compare the sizes of calls in every style, with compact JSON as the baseline."""
+    tools = read_registry(registry)
+    found = [call_of(line, place) for place, line in read_json_lines(calls)]
+    if not found:
+        raise InputError(
+            "There is no call in it.", where=calls, hint='Write one a line: {"tool": …, "arguments": …}'
+        )
+    with ExitStack() as stack:
+        source = stack.enter_context(opened(model, quiet=as_json)) if model else None
+        report = measure(found, tools, shape, source)
+    print_json(report) if as_json else _print_report(report)
+
+
+def call_of(line: dict[str, Any], place: str = "") -> Call:
+    """Tool and arguments of a call in any shape, in OpenAI's wrapper, or as `{"tool", "arguments"}`."""
+    if isinstance(function := line.get("function"), dict):
+        line = function
+    if isinstance(line.get("arguments"), str):  # OpenAI writes them as JSON in a string
+        try:
+            line = {**line, "arguments": json.loads(line["arguments"])}
+        except ValueError:
+            raise InputError("The arguments are not JSON.", where=place) from None
+    pairs = [
+        ("tool", "arguments"),
+        *((keys.name_key, keys.args_key) for keys in map(shape_keys, get_args(Shape))),
+    ]
+    for name_key, args_key in pairs:
+        name = line.get(name_key)
+        arguments = (
+            {key: value for key, value in line.items() if key != name_key}
+            if args_key is None
+            else line.get(args_key)
+        )
+        if isinstance(name, str) and isinstance(arguments, dict):
+            return name, arguments
+    raise InputError("This is not a call.", where=place, hint='Write it as {"tool": "…", "arguments": {…}}.')
+
+
+def measure(calls: list[Call], registry: ToolRegistry, shape: Shape, model: Model | None) -> SizeReport:
+    """The sizes of the calls. Raises NotationError for one that the shape or a notation cannot write."""
+    count = model.count_tokens if model else None
+    each = [call_sizes(tool, arguments, shape, count) for tool, arguments in calls]
+    totals = [
+        Sizes(
+            style,
+            sum(call[i].characters for call in each),
+            sum(call[i].bytes for call in each),
+            sum(call[i].tokens or 0 for call in each) if model else None,
+        )
+        for i, style in enumerate(STYLES)
+    ]
+    instructions = [Instructions(n, _taught(n, registry, shape, model)) for n in NOTATIONS] if model else []
+    return SizeReport(
+        model=model.info.name if model else "",
+        shape=shape,
+        baseline=BASELINE,
+        totals=totals,
+        instructions=instructions,
+        summary=_summary(len(calls), totals, instructions),
+        calls=each,
+    )
+
+
+def _taught(notation: Notation, registry: ToolRegistry, shape: Shape, model: Model) -> int:
+    request = RunRequest(prompt="", registry=registry.to_document(), notation=notation, shape=shape)
+    return model.render_chat(render_messages(request, registry).messages).tokens
+
+
+def _summary(calls: int, totals: list[Sizes], instructions: list[Instructions]) -> list[str]:
+    """What is saved and what is not, each against the named baseline."""
+    by_style = {size.style: size for size in totals}
+    base = by_style[BASELINE]
+    lines = []
+    for style in ("glyph", "glyph-canonical"):
+        size = by_style[style]
+        parts = [f"{_change(size.bytes, base.bytes)} bytes"]
+        if size.tokens is not None and base.tokens is not None:
+            parts.append(f"{_change(size.tokens, base.tokens)} tokens")
+        lines.append(f"{style} against compact JSON, over {calls} calls: {', '.join(parts)}.")
+    if instructions:
+        cost = {each.notation: each.tokens for each in instructions}
+        more = cost["glyph"] - cost["json"]
+        lines.append(
+            f"The instructions for glyph have {cost['glyph']} tokens, those for json {cost['json']}: "
+            f"{abs(more)} {'more' if more >= 0 else 'fewer'}, once for each prompt."
+        )
+    return lines
+
+
+def _change(size: int, base: int) -> str:
+    return f"{(size - base) / base * 100:+.1f} %"
+
+
+def _print_report(report: SizeReport) -> None:
+    base = next(size for size in report.totals if size.style == report.baseline)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("style")
+    for title in ("characters", "bytes", "", "tokens", ""):
+        table.add_column(title, justify="right")
+    for size in report.totals:
+        tokens, change = ("", "")
+        if size.tokens is not None and base.tokens:
+            tokens, change = f"{size.tokens:,}", _change(size.tokens, base.tokens)
+        name = f"{size.style} (baseline)" if size.style == report.baseline else size.style
+        table.add_row(
+            name, f"{size.characters:,}", f"{size.bytes:,}", _change(size.bytes, base.bytes), tokens, change
+        )
+    out = console()
+    out.print(table)
+    for line in report.summary:
+        out.print(Text(line))
