@@ -113,8 +113,15 @@ def test_an_argument_renamed_beside_a_mistake_is_doubled(dock, document, qtbot):
     dock.show_argument("search", "query")
     qtbot.keyClicks(field(dock, "Pattern"), "(")
     name = dock.form.argument_form.name_field
-    name.end(False)
-    qtbot.keyClicks(name, "_2")
+    name.setFocus()
+    name.setCursorPosition(2)
+    qtbot.keyClicks(name, "xy")
+    assert name.text() == "quxyery" and name.cursorPosition() == 4
+    assert dock.tree.selected() == Item("search", "quxyery")
+    name.setCursorPosition(len("quxyery"))
+    for _ in range(5):
+        qtbot.keyClick(name, Qt.Key.Key_Backspace)
+    qtbot.keyClicks(name, "ery_2")
     assert dock.tree.selected() == Item("search", "query_2")
     field(dock, "Pattern").setText("")
     qtbot.keyClicks(field(dock, "Pattern"), "a")

@@ -33,8 +33,8 @@ class ToolActions(QObject):
         self._owner = owner
         self._item: Item | None = None
         self.background = Background(self)
-        self.add_tool = self._action("Add a tool", self._add_tool, "Ctrl+T")
-        self.add_argument = self._action("Add an argument", self._add_argument, "Ctrl+Shift+T")
+        self.add_tool = self._action("Add a tool", self._add_tool, "Ctrl+Shift+A")
+        self.add_argument = self._action("Add an argument", self._add_argument, "Ctrl+Shift+G")
         self.duplicate = self._action("Duplicate", self._duplicate, "Ctrl+D")
         self.remove = self._action("Remove", self._remove)
         self.move_up = self._action("Move up", lambda: self._move(-1), "Alt+Up")

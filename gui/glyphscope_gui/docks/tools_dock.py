@@ -54,9 +54,8 @@ class ToolsDock(QWidget):
         self.tree.customContextMenuRequested.connect(self._show_menu)
         self.tree.itemSelected.connect(self._select)
         self.tree.removeRequested.connect(self.actions_.remove.trigger)
-        self.form.renamed.connect(self._select)
         self.actions_.selectRequested.connect(self.tree.select)
-        for signal in (document.changed, document.problemsChanged):
+        for signal in (document.changed, document.textChanged, document.problemsChanged):
             signal.connect(self._refresh)
         self._add_shortcuts()
         self.tree.select_first()
@@ -168,7 +167,7 @@ class ToolsDock(QWidget):
         self.schema.show_tool(item.tool if item else "")
 
     def _refresh(self, _change: object = None) -> None:
-        """After an edit: the chosen row may have another name now."""
+        """After an edit: the chosen row may have another name now, which the tree knows first."""
         self._select(self.tree.selected())
         many = len(self._document.registry) >= FILTER_FROM
         self.filter_edit.setVisible(many or bool(self.filter_edit.text()))

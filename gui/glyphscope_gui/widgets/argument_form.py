@@ -50,10 +50,11 @@ def keyword_field(keyword: Keyword) -> QWidget:
 class ArgumentForm(QWidget):
     """Edits one argument of the document's tool; shows what is typed, also while that is not in force.
 
-    `renamed` tells an Item with the argument's new name; `refused` tells why a field holds no value, "" when all do.
+    `renaming` tells an Item with the argument's new name, before the document has it.
+    `refused` tells why a field holds no value, "" when all do.
     """
 
-    renamed = Signal(object)
+    renaming = Signal(object)
     refused = Signal(object)
 
     def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
@@ -140,8 +141,8 @@ class ArgumentForm(QWidget):
         renamed = schema.renamed(parameters, old.argument or "", name)
         self.refused.emit("")
         place = list(schema.arguments(renamed)).index(name)
+        self.renaming.emit(self._item)
         self._document.set_parameters(old.tool, renamed, f"argument {place} name")
-        self.renamed.emit(self._item)
 
     def _set_type(self, kind: Any) -> None:
         if isinstance(kind, str):

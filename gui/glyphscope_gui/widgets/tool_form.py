@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from glyphscope_gui.models.registry_document import RegistryDocument
@@ -38,9 +38,7 @@ class _ToolPage(QWidget):
 
 
 class ToolForm(QScrollArea):
-    """Shows one Item; `renamed` tells the Item under its new name."""
-
-    renamed = Signal(object)
+    """Shows one Item, and follows it under another name."""
 
     def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -72,7 +70,7 @@ class ToolForm(QScrollArea):
         self.viewport().setAutoFillBackground(False)
         self.tool_page.name_field.valueEdited.connect(self._rename)
         self.tool_page.description_field.valueEdited.connect(self._describe)
-        self.argument_form.renamed.connect(self._argument_renamed)
+        self.argument_form.renaming.connect(self._follow)
         self.argument_form.refused.connect(self._set_refusal)
         for signal in (document.changed, document.textChanged, document.problemsChanged):
             signal.connect(self._refresh)
@@ -135,13 +133,10 @@ class ToolForm(QScrollArea):
         if not problem and name:
             old, self._item = self._item, Item(name)
             self._document.rename(old.tool, name)
-            self.renamed.emit(self._item)
 
     def _describe(self, text: str | None) -> None:
         if self._item is not None:
             self._document.set_description(self._item.tool, text or "")
 
-    def _argument_renamed(self, item: Item) -> None:
+    def _follow(self, item: Item) -> None:
         self._item = item
-        self._refresh()
-        self.renamed.emit(item)
