@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import llama_cpp as llama
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from glyphscope.decoding import Allowed
 from glyphscope.errors import GrammarError
-from glyphscope.models.native import LlamaEngine
+from glyphscope.models.native import LlamaEngine, last_words
 
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
@@ -24,12 +24,12 @@ class GbnfConstraint:
     end the process (measured: left recursion), which is why this is in a process of its own.
     """
 
-    def __init__(self, engine: LlamaEngine, grammar: str, log: Sequence[str]) -> None:
+    def __init__(self, engine: LlamaEngine, grammar: str, log: Iterable[str]) -> None:
         """Raises GrammarError, with llama.cpp's reason from `log`."""
         self._sampler: Any = llama.llama_sampler_init_grammar(engine.vocab, grammar.encode(), b"root")
         if not self._sampler:
             raise GrammarError(
-                f"llama.cpp refuses the grammar. {' '.join(log[-2:])}".strip(),
+                f"llama.cpp refuses the grammar. {last_words(log)}".strip(),
                 where="grammar",
                 hint="Check that every rule is defined, that one is called root, and that quotes and brackets close.",
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from glyphscope.decoding import Constraint, Decoder, TokenMask
 from glyphscope.errors import ContextOverflow, GrammarError
@@ -17,7 +17,7 @@ from glyphscope.models.session import Session
 class Generation:
     """Everything that can be refused is refused when it is made: a grammar that cannot be built, a prompt too long."""
 
-    def __init__(self, session: Session, request: GenerateRequest, log: Sequence[str]) -> None:
+    def __init__(self, session: Session, request: GenerateRequest, log: Iterable[str]) -> None:
         """Raises GrammarError and ContextOverflow."""
         engine = self._engine = session.engine
         self._prompt = engine.tokenize(request.prompt, begin=True) or engine.ends[:1]
@@ -59,7 +59,7 @@ class Generation:
         return self._decoder.step()
 
 
-def _constraint(session: Session, request: GenerateRequest, log: Sequence[str]) -> Constraint | None:
+def _constraint(session: Session, request: GenerateRequest, log: Iterable[str]) -> Constraint | None:
     if request.constraint == "off":
         return None
     if not request.grammar:

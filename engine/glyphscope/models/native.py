@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 
 import llama_cpp as llama
@@ -30,7 +30,7 @@ class LlamaEngine:
     """
 
     def __init__(
-        self, path: str, *, context: int, threads: int, progress: Callable[[float], None], log: Sequence[str]
+        self, path: str, *, context: int, threads: int, progress: Callable[[float], None], log: Iterable[str]
     ) -> None:
         """Raises ModelError, with llama.cpp's last words from `log`, for a file that it cannot load."""
         llama.llama_backend_init()
@@ -45,7 +45,7 @@ class LlamaEngine:
         self._model = llama.llama_model_load_from_file(os.fsencode(path), parameters)
         if not self._model:
             raise ModelError(
-                f"llama.cpp cannot load the file: {' '.join(log[-3:]) or 'no reason was given'}",
+                f"llama.cpp cannot load the file: {last_words(log) or 'no reason was given'}",
                 where=path,
                 hint="It may be damaged, or of a kind that this version does not know. Download it again.",
             )
@@ -59,7 +59,7 @@ class LlamaEngine:
         self._is_end = frozenset(self.ends)
         self.tokens: list[int] = []
 
-    def _open_context(self, path: str, context: int, threads: int, log: Sequence[str]) -> None:
+    def _open_context(self, path: str, context: int, threads: int, log: Iterable[str]) -> None:
         trained = llama.llama_model_n_ctx_train(self._model)
         parameters = llama.llama_context_default_params()
         parameters.n_ctx = min(context, trained) if trained > 0 else context
@@ -72,7 +72,7 @@ class LlamaEngine:
         self._context = llama.llama_init_from_model(self._model, parameters)
         if not self._context:
             raise ModelError(
-                f"llama.cpp cannot make a context of {parameters.n_ctx} tokens: {' '.join(log[-3:])}",
+                f"llama.cpp cannot make a context of {parameters.n_ctx} tokens: {last_words(log)}",
                 where=path,
                 hint="Open the model with a smaller context.",
             )
@@ -204,6 +204,11 @@ class LlamaEngine:
             if count >= 0:
                 return buffer.raw[:count]
             size = -count
+
+
+def last_words(log: Iterable[str]) -> str:
+    """The last three lines of llama.cpp's log, as one."""
+    return " ".join(list(log)[-3:])
 
 
 def physical_cores() -> int:

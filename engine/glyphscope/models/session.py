@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import llama_cpp as llama
@@ -21,7 +21,7 @@ _SPECIAL = b"\xff"
 class Session:
     """The engine, and what the loaded model tells of itself beyond its file's header."""
 
-    def __init__(self, load: wire.Load, *, progress: Callable[[float], None], log: Sequence[str]) -> None:
+    def __init__(self, load: wire.Load, *, progress: Callable[[float], None], log: Iterable[str]) -> None:
         """Raises ModelError."""
         self.engine = LlamaEngine(
             load.path, context=load.context, threads=load.threads, progress=progress, log=log

@@ -1,0 +1,295 @@
+"""The embedded model in its process: what it generates, what it keeps, and how it is stopped, killed and refused."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from glyphscope.errors import ContextOverflow, GrammarError, ModelDied, ModelError
+from glyphscope.events import Message, Sampling
+from glyphscope.models import (
+    Cancelled,
+    GenerateRequest,
+    LlamaModel,
+    PromptProgress,
+    PromptReady,
+    embedded_path,
+    open_model,
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.model]
+
+LARK = r"""
+start: "{action=\"" ("search" | "browse") "\" query=\"" /[A-Za-z0-9 é]{1,20}/ "\" max_results=" /[0-9]{1,3}/ "}"
+"""
+GBNF = r"""root ::= "{action=\"" ("search" | "browse") "\" query=\"" [A-Za-z0-9 ]{1,20} "\"}" """
+MESSAGES = [Message("system", "You call tools."), Message("user", "Search for AI news, 10 results.")]
+
+
+@pytest.fixture(scope="module")
+def model():
+    shares = []
+    opened = open_model("embedded", context=1024, progress=shares.append)
+    assert shares and shares == sorted(shares) and shares[-1] == 1.0
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def prompt(model):
+    return model.render_chat(MESSAGES).text
+
+
+def run(model, prompt, **more):
+    items = list(model.generate(GenerateRequest(prompt=prompt, **more)))
+    steps = [step for item in items if isinstance(item, tuple) for step in item]
+    return items, steps, "".join(step.text for step in steps)
+
+
+def test_the_model_tells_something_else_of_itself(model, prompt):
+    info = model.info
+    assert (info.architecture, info.quantisation, info.vocabulary, info.context) == (
+        "llama",
+        "Q4_1",
+        49152,
+        1024,
+    )
+    assert len(info.sha256) == 64 and info.bytes > 90_000_000 and info.parameters == 134_515_008
+    assert prompt.endswith("<|im_start|>assistant\n") and MESSAGES[0].content in prompt
+    assert model.count_tokens("hello world") == 2
+    assert model.count_tokens(prompt) == model.render_chat(MESSAGES).tokens
+
+
+def test_the_mask_lets_an_invalid_call_through_or_forces_nothing(model, prompt):
+    items, steps, text = run(model, prompt, constraint="mask", grammar=LARK, max_tokens=60)
+    assert text.startswith('{action="') and text.endswith("}")
+    forced = [step for step in steps if step.forced]
+    assert len(forced) >= 6
+    assert all(step.probability == 1.0 and step.allowed == 1 for step in forced)
+    batch = next(item for item in items if isinstance(item, tuple))
+    assert [step.forced for step in batch] == [True, True, True, False], (
+        "forced tokens come with the next chosen one"
+    )
+    for step in steps:
+        assert step.logprob is not None and step.logprob <= 0 and 0 <= step.feasible <= 1
+        assert 0 <= step.entropy <= 15.6, "not more than log2 of the vocabulary"
+        assert step.id in [a.id for a in step.alternatives] and len(step.alternatives) in (10, 11)
+        assert [a.raw for a in step.alternatives[:10]] == sorted(
+            (a.raw for a in step.alternatives[:10]), reverse=True
+        )
+        assert all(a.final == 0 for a in step.alternatives if not a.allowed)
+    assert any(not a.allowed for step in steps for a in step.alternatives), (
+        "what the mask refused stays visible"
+    )
+
+
+def test_greedy_text_depends_on_the_run(model, prompt):
+    texts = {run(model, prompt, max_tokens=12)[2] for _ in range(2)}
+    assert len(texts) == 1 and texts != {""}
+
+
+def test_the_seed_does_not_decide_the_text(model, prompt):
+    def text(seed):
+        sampling = Sampling(temperature=1.5, top_k=0, top_p=1, min_p=0, seed=seed)
+        return run(model, prompt, max_tokens=12, sampling=sampling)[2]
+
+    assert text(3) == text(3) != text(4)
+
+
+def test_an_unconstrained_text_ends_with_an_end_token_that_has_text(model):
+    prompt = model.render_chat([Message("user", "Answer with one word: what is the capital of France?")]).text
+    _, steps, _ = run(model, prompt, max_tokens=60)
+    assert steps[-1].end and steps[-1].data == b""
+    assert not any(step.end for step in steps[:-1])
+
+
+def test_llama_cpps_own_grammar_is_not_applied(model, prompt):
+    _, steps, text = run(model, prompt, constraint="gbnf", grammar=GBNF, max_tokens=60)
+    assert text.startswith('{action="') and (text.endswith('"}') or len(steps) == 60)
+    assert all(step.allowed >= 1 for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "grammar"),
+    [
+        ("mask", "start: missing"),
+        ("mask", None),
+        ("mask", "start: /[/"),
+        ("gbnf", ""),
+        ("gbnf", "root ::= missing"),
+    ],
+)
+def test_a_constraint_that_cannot_be_built_runs_without_it(model, prompt, constraint, grammar):
+    started = []
+    with pytest.raises(GrammarError) as caught:
+        started.extend(model.generate(GenerateRequest(prompt=prompt, constraint=constraint, grammar=grammar)))
+    assert not started and caught.value.hint
+
+
+def test_half_a_character_is_shown_or_its_bytes_are_lost(model, prompt):
+    _, steps, text = run(model, prompt, constraint="mask", grammar='start: "{x=\\"\U0001f9ff\\"}"')
+    assert text == '{x="\U0001f9ff"}' and b"".join(step.data for step in steps).decode() == text
+    assert any(step.data and not step.text for step in steps)
+
+
+def test_a_shared_prefix_is_evaluated_again(model, prompt):
+    run(model, prompt, max_tokens=1)
+    ready = next(i for i in run(model, prompt, max_tokens=1)[0] if isinstance(i, PromptReady))
+    assert ready.cached == ready.tokens - 1, "all but the last, whose logits are needed"
+    other = prompt.replace("10 results", "about tea")
+    items, _, text = run(model, other, max_tokens=8)
+    ready = next(i for i in items if isinstance(i, PromptReady))
+    assert 5 < ready.cached < ready.tokens - 1
+    run(model, "Something else.", max_tokens=1)
+    assert run(model, other, max_tokens=8)[2] == text, "the kept prefix changes nothing"
+
+
+def test_a_prompt_longer_than_the_context_is_decoded(model, prompt):
+    with pytest.raises(ContextOverflow) as caught:
+        run(model, "word " * 2000)
+    assert caught.value.available == 1024 and caught.value.needed > 1900
+    assert run(model, prompt, max_tokens=1)[1]
+
+
+def test_a_generation_goes_on_beyond_the_context(model):
+    text = "word " * 1020
+    _, steps, _ = run(model, text, max_tokens=50)
+    assert len(steps) <= 1024 - model.count_tokens(text) + 1
+
+
+def timed_cancel(model, items):
+    """Seconds from `cancel` in another thread to the iterator's end, and its items."""
+    at = []
+
+    def cancel():
+        time.sleep(0.15)
+        at.append(time.perf_counter())
+        model.cancel()
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    got = list(items)
+    ended = time.perf_counter()
+    thread.join()
+    return ended - at[0], got
+
+
+def test_cancelling_waits_for_the_prompt(model):
+    text = "".join(f"{i} " for i in range(200))
+    seconds, got = timed_cancel(model, model.generate(GenerateRequest(prompt=text)))
+    assert got[-1] == Cancelled() and not any(isinstance(item, PromptReady) for item in got)
+    assert seconds < 0.1
+    started = time.perf_counter()
+    progress = next(iter(model.generate(GenerateRequest(prompt="Hi"))))
+    assert isinstance(progress, PromptProgress | PromptReady)
+    assert time.perf_counter() - started < 1.0, "the process really stopped computing"
+
+
+def test_cancelling_waits_for_the_tokens(model, prompt):
+    seconds, got = timed_cancel(model, model.generate(GenerateRequest(prompt=prompt, max_tokens=900)))
+    assert got[-1] == Cancelled() and seconds < 0.1
+    assert run(model, prompt, max_tokens=2)[1], "the next generation is not cancelled with it"
+
+
+def test_a_closed_iterator_decodes_on_or_blocks_the_next(model, prompt):
+    items = model.generate(GenerateRequest(prompt=prompt, max_tokens=50))
+    while not isinstance(next(items), tuple):
+        pass
+    with pytest.raises(ModelError, match="still generating"):
+        next(model.generate(GenerateRequest(prompt=prompt)))
+    items.close()
+    model.cancel()
+    assert run(model, prompt, max_tokens=2)[1]
+
+
+def test_tokens_cannot_be_counted_while_another_thread_generates(model, prompt):
+    items = model.generate(GenerateRequest(prompt=prompt, max_tokens=50))
+    next(items)
+    assert model.count_tokens("hello world") == 2
+    items.close()
+
+
+def test_a_killed_process_takes_the_program_with_it():
+    with contextlib.closing(LlamaModel(embedded_path(), context=256)) as model:
+        kill_and_go_on(model, "Once upon a time")
+
+
+def kill_and_go_on(model, prompt):
+    items = model.generate(GenerateRequest(prompt=prompt, max_tokens=500))
+    while not isinstance(next(items), tuple):
+        pass
+    killed = model.pid
+    os.kill(killed, signal.SIGKILL)
+    with pytest.raises(ModelDied) as caught:
+        list(items)
+    assert caught.value.signal == "SIGKILL" and "SIGKILL" in caught.value.message and caught.value.hint
+    assert run(model, prompt, max_tokens=3)[1], "the next request starts a new process"
+    assert model.pid not in (None, killed)
+    with pytest.raises(ProcessLookupError):
+        os.kill(killed, 0)
+
+
+def test_a_closed_model_leaves_a_process_a_thread_or_a_pipe():
+    threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    model = LlamaModel(embedded_path(), context=256)
+    pid = model.pid
+    started = time.perf_counter()
+    model.close()
+    model.close()
+    assert time.perf_counter() - started < 1.5
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert (threading.active_count(), len(os.listdir("/proc/self/fd"))) == (threads, files)
+
+
+ORPHAN = """
+import os, time
+from glyphscope.models import GenerateRequest, open_model
+model = open_model("embedded")
+print(model.pid, flush=True)
+for _ in model.generate(GenerateRequest(prompt="word " * 3000)):
+    time.sleep(100)
+"""
+
+
+def test_the_process_outlives_its_parent():
+    with subprocess.Popen([sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE, text=True) as parent:
+        child = int(parent.stdout.readline())
+        time.sleep(0.2)
+        parent.kill()
+    deadline = time.monotonic() + 2
+    while time.monotonic() < deadline and _runs(child):
+        time.sleep(0.02)
+    assert not _runs(child)
+
+
+def _runs(pid):
+    """Whether the process is there and no zombie, which nobody may be there to collect."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("damage", ["header", "tokens", "half"])
+def test_a_damaged_model_is_loaded_or_ends_the_program(tmp_path, damage):
+    data = bytearray(embedded_path().read_bytes())
+    if damage == "half":
+        data = data[: len(data) // 2]
+    elif damage == "header":
+        data[8:24] = b"\xff" * 16
+    else:
+        place = data.index(b"llama.block_count")
+        data[place : place + 5] = b"xxxxx"
+    path = tmp_path / "damaged.gguf"
+    path.write_bytes(data)
+    with pytest.raises(ModelError) as caught:
+        open_model(str(path))
+    assert caught.value.hint and "damaged.gguf" in caught.value.where
+    assert "Traceback" not in str(caught.value)
