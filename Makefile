@@ -1,7 +1,9 @@
 # Two commands do everything: `make run` and `make test`. The rest is for people who change the code.
 PYTHON ?= python3
 BIN := .venv/bin
-RUN_PROMPT := Search for AI news, 10 results
+PROMPT ?= Search for AI news, 10 results
+CODE := engine gui assets tests packaging
+PYTEST := QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -q
 
 .PHONY: run test check lint bench screenshots setup
 
@@ -14,24 +16,28 @@ run: setup
 		$(BIN)/glyphscope gui; \
 	else \
 		echo "glyphscope: no display here, so the run is shown in the terminal."; \
-		$(BIN)/glyphscope run "$(RUN_PROMPT)"; \
+		$(BIN)/glyphscope run "$(PROMPT)"; \
 	fi
 
-# Everything, with at least 2,000 examples a property and the embedded model.
+# Everything: at least 2,000 examples a property, then the embedded model, which wants both cores for itself.
+test: export GLYPHSCOPE_EXAMPLES ?= full
 test: setup lint
-	GLYPHSCOPE_EXAMPLES=full QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -n 2 --dist loadgroup tests
+	$(PYTEST) -n 2 -m "not model"
+	$(PYTEST) -m model
 
 # What a change needs before it is committed: under a minute.
+check: export GLYPHSCOPE_EXAMPLES ?= quick
 check: setup lint
-	GLYPHSCOPE_EXAMPLES=quick QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -q -n 2 -m "not slow and not model" tests
+	$(PYTEST) -n 2 -m "not slow and not model"
 
 lint:
-	$(BIN)/ruff check engine gui assets tests packaging
-	$(BIN)/ruff format --check engine gui assets tests packaging
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 
+# Figures beside their targets; BENCH=--quick for a first look.
 bench: setup
-	$(BIN)/glyphscope bench
+	$(BIN)/glyphscope bench $(BENCH)
 
 # The README's pictures, from recorded runs: light and dark, 1440×900 and 1024×700.
 screenshots: setup

