@@ -42,15 +42,8 @@ class GlyphReader(Reader):
 
     def __init__(self, *, calls: bool = True, max_depth: int = 256) -> None:
         super().__init__(calls=calls, max_depth=max_depth)
-        self._word = ""  # the word so far while it may be a number; whole once it has ended
         self._pieces: list[str] = []  # the word's pieces since it is certainly none: words may be long
         self._numberish = False
-
-    def finish(self) -> list[Structural]:
-        out: list[Structural] = []
-        if self._state == self._scalar and not self._stack:
-            self._end_scalar("", 0, out)
-        return out
 
     # the call and its head
 

@@ -29,16 +29,6 @@ class JsonReader(Reader):
     }
     SURROGATES = True
 
-    def __init__(self, *, calls: bool = True, max_depth: int = 256) -> None:
-        super().__init__(calls=calls, max_depth=max_depth)
-        self._word = ""
-
-    def finish(self) -> list[Structural]:
-        out: list[Structural] = []
-        if self._state == self._scalar and not self._stack:
-            self._end_scalar("", 0, out)
-        return out
-
     def _start(self, text: str, at: int, out: list[Structural]) -> int:
         at = _skip(text, at)
         if at == len(text):

@@ -38,6 +38,7 @@ class Reader:
         self._escape_start = 0
         self._high = ""  # the first half of a surrogate pair, waiting for its second
         self._hunting = False
+        self._word = ""  # the unquoted scalar, key or head that is being read
 
     @property
     def position(self) -> int:
@@ -52,7 +53,17 @@ class Reader:
         return out
 
     def finish(self) -> list[Structural]:
-        return []
+        """A scalar that is the whole document ends with the text."""
+        out: list[Structural] = []
+        if self._state == self._scalar and not self._stack:
+            self._end_scalar("", 0, out)
+        return out
+
+    def _scalar(self, text: str, at: int, out: list[Structural]) -> int:
+        raise NotImplementedError
+
+    def _end_scalar(self, text: str, at: int, out: list[Structural]) -> int:
+        raise NotImplementedError
 
     # the document's frame
 
