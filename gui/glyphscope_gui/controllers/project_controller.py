@@ -81,6 +81,10 @@ class ProjectController(QObject):
         registry = self._document.registry.to_document()
         return msgspec.structs.replace(self._options, registry=registry, **self._prompt.request_fields())
 
+    def request_for(self, model: str) -> RunRequest:
+        """The same for another model than the project's own, which may name none."""
+        return msgspec.structs.replace(self.request, model=model)
+
     def set_options(self, **changes: Any) -> None:
         """Change fields of the request other than prompt and registry, by name."""
         options = msgspec.structs.replace(self._options, **changes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
@@ -72,6 +72,10 @@ class ToolsDock(QWidget):
     def shut_down(self) -> None:
         """End what runs in the background; the owner calls it when it closes."""
         self.actions_.background.close()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self.shut_down()
+        super().closeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _dropped_file(event) is not None:
