@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from glyphscope.errors import NotationError
@@ -251,3 +253,20 @@ def test_a_pattern_that_looks_around_is_judged_at_the_end_and_says_so() -> None:
     assert not validator.violations
     validator.feed('"')
     assert "looks around" in validator.violations[0].message
+
+
+def test_arguments_as_deep_as_the_limit_are_judged_in_any_thread() -> None:
+    node = {"type": "object", "properties": {"a": {"$ref": "#"}, "v": {"type": "integer"}}}
+    registry = load_registry({"glyphscope": 1, "tools": [{"name": "f", "parameters": node}]})
+    verdicts: list[bool] = []
+
+    def judge() -> None:
+        validator = CallValidator(registry, "json", "tool-args")
+        validator.feed('{"tool":"f","args":' + '{"a":' * 250 + '{"v":1}' + "}" * 250 + "}")
+        verdicts.append(validator.valid)
+
+    thread = threading.Thread(target=judge)
+    thread.start()
+    thread.join()
+    judge()
+    assert verdicts == [True, True]

@@ -51,7 +51,7 @@ class Limits:
     """What a text may cost: characters, levels of nesting, members in all, and violations that are told."""
 
     text: int = 16_000_000
-    depth: int = 128
+    depth: int = 256
     fields: int = 250_000
     errors: int = 100
 
