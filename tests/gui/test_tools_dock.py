@@ -307,3 +307,54 @@ def test_something_is_clipped_in_the_narrowest_dock(dock, qtbot, width):
         for child in body.findChildren(QWidget):
             if child.isVisible():
                 assert child.mapTo(body, QPoint(child.width(), 0)).x() <= body.width()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        '{"type": "object", "properties": {"a": {"type": "string", "pattern": "(a+)+$"}}}',
+        '{"properties": {"a": ' * 200 + "{}" + "}}" * 200,
+        '{"a": ' * 5000 + "1" + "}" * 5000,
+        '{"type": "object", "type": "object"}',
+        '{"properties": {"😀": {"type": "strng"}}}',
+        '{"properties": 5, "required": "a", "anyOf": 3}',
+        "\x00",
+        '{"a": NaN}',
+    ],
+    ids=[
+        "hostile pattern",
+        "200 levels",
+        "5000 levels",
+        "twice",
+        "beyond U+FFFF",
+        "wrong kinds",
+        "no text",
+        "NaN",
+    ],
+)
+def test_a_hostile_schema_ends_or_holds_up_the_page(dock, document, qtbot, schema):
+    dock.show_argument("search")
+    dock.tabs.setCurrentIndex(1)
+    with qtbot.captureExceptions() as errors:
+        dock.schema.editor.setPlainText(schema)
+        dock.tabs.setCurrentIndex(0)
+        for row in range(dock.model.rowCount(dock.tree.currentIndex())):
+            dock.tree.setCurrentIndex(dock.model.index(row, 0, dock.model.index(0, 0)))
+        dock.grab()
+    assert errors == []
+    assert document.schema_text("search") in (schema, "")
+    document.undo_stack.undo()
+    assert document.registry == default_registry()
+
+
+def test_a_file_of_many_tools_holds_the_window_up(dock, document, qtbot, tmp_path):
+    file = tmp_path / "many.json"
+    file.write_text(json.dumps({f"tool_{n}": {"type": "object", "properties": {}} for n in range(2000)}))
+    dock.actions_.read_file(file)
+    qtbot.waitUntil(lambda: dock.findChild(QMessageBox, "importQuestion") is not None)
+    box = dock.findChild(QMessageBox, "importQuestion")
+    next(b for b in box.buttons() if b.text() == "Replace").click()
+    assert len(document.registry) == 2000
+    assert dock.tree.selected() == Item("tool_0")
+    document.undo_stack.undo()
+    assert len(document.registry) == 7

@@ -42,7 +42,14 @@ def test_a_deep_schema_ends_in_a_recursion_error():
 
 @pytest.mark.parametrize(
     ("text", "line", "column"),
-    [("", 1, 1), ("{\n  'a': 1\n}", 2, 3), ('{"a": 1,\n "b" 2}', 2, 6), ("[1]", 1, 1), ('{"a": NaN}', 1, 1)],
+    [
+        ("", 1, 1),
+        ("{\n  'a': 1\n}", 2, 3),
+        ('{"a": 1,\n "b" 2}', 2, 6),
+        ("[1]", 1, 1),
+        ('{"a": NaN}', 1, 1),
+        ('{"a": {"b": 1},\n "b": 2,\n "a": 3}', 3, 2),
+    ],
 )
 def test_a_text_that_is_no_object_is_told_elsewhere(text, line, column):
     problem = parse_object(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,11 +49,15 @@ class _Container:
 
 
 def places(text: str) -> dict[str, Place]:
-    """The place of every value of a valid JSON text, by JSON Pointer; a loop, so depth costs no stack.
+    """The place of every value of a valid JSON text, by JSON Pointer.
 
     Of a name that comes twice in one object, the last value counts, as it does for JSON readers.
     """
-    found: dict[str, Place] = {}
+    return {pointer: place for pointer, place, is_name in _scan(text) if not is_name}
+
+
+def _scan(text: str) -> Iterator[tuple[str, Place, bool]]:
+    """Every name (True) and every value (False) with its pointer; a loop, so depth costs no stack."""
     stack: list[_Container] = []
     for match in _TOKEN.finditer(text):
         string, mark, word = match.groups()
@@ -65,15 +69,27 @@ def places(text: str) -> dict[str, Place]:
             if top is None:
                 break
             stack.pop()
-            found[top.pointer] = Place(top.start, end)
+            yield top.pointer, Place(top.start, end), False
         elif mark == "," and top:
             top.index += 1
             top.key = None
         elif string is not None and top and top.is_object and top.key is None:
             top.key = str(json.loads(string, strict=False))
+            yield top.child(), Place(start, end), True
         elif string is not None or word is not None:
-            found[top.child() if top else ""] = Place(start, end)
-    return found
+            yield top.child() if top else "", Place(start, end), False
+
+
+def _repeated_name(text: str) -> TextProblem | None:
+    """The first name that is in its object for the second time: JSON readers would drop the first value silently."""
+    seen: set[str] = set()
+    for pointer, place, is_name in _scan(text):
+        if is_name and pointer in seen:
+            line, column = line_and_column(text, place.start)
+            return TextProblem("This name is written twice.", pointer, line, column, place.start, place.end)
+        if is_name:
+            seen.add(pointer)
+    return None
 
 
 def line_and_column(text: str, position: int) -> tuple[int, int]:
@@ -112,7 +128,7 @@ def parse_object(text: str) -> dict[str, Any] | TextProblem:
         return TextProblem(f"This is not JSON: {error}.", "", 1, 1, 0, 1)
     if not isinstance(document, dict):
         return TextProblem("A schema is a JSON object: it starts with “{”.", "", 1, 1, 0, 1)
-    return document
+    return _repeated_name(text) or document
 
 
 def _refuse_constant(name: str) -> None:
