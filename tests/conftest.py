@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,6 +24,8 @@ for name, examples in (("quick", 50), ("full", 2000), ("deep", 50_000)):
 settings.load_profile(os.environ.get("GLYPHSCOPE_EXAMPLES", "quick"))
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+GRACE = 2.0
+"""Seconds that a thread or a process may take to end after its test."""
 
 
 @pytest.fixture(autouse=True)
@@ -40,12 +44,35 @@ def shared_data() -> Path:
     return SHARED_DATA
 
 
+@pytest.fixture(autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    """Fail a test that leaves a thread, a child process, or a running Qt timer or thread behind.
+
+    A fixture of wider scope may keep a model's process and threads: they were there before the test.
+    """
+    threads, children = _threads(), _children()
+    yield
+    deadline = time.monotonic() + GRACE
+    while True:
+        left = [f"thread {thread.name}" for thread in _threads() - threads]
+        left += [f"process {pid} ({_command(pid)})" for pid in _children() - children]
+        in_qt = _running_in_qt()
+        if not left and not in_qt:
+            return
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.02)
+    left += [_stop(thing) for thing in in_qt]  # or the tests that follow were blamed
+    pytest.fail(f"left behind: {', '.join(sorted(left))}")
+
+
 def _threads() -> set[threading.Thread]:
-    return {thread for thread in threading.enumerate() if thread.is_alive() and not thread.daemon}
+    """Python's own; one that Qt started is only a dummy here, and stays listed after its end."""
+    return {t for t in threading.enumerate() if not isinstance(t, threading._DummyThread)}
 
 
 def _children() -> set[int]:
-    """The running child processes of this one (Linux; empty elsewhere)."""
+    """The child processes of this one (Linux; empty elsewhere)."""
     found: set[int] = set()
     for task in Path("/proc/self/task").glob("*/children"):
         try:
@@ -55,43 +82,38 @@ def _children() -> set[int]:
     return found
 
 
-def _timers_and_threads() -> set[str]:
-    """Qt timers that still run and threads that were not joined, among the objects that Python can see."""
-    core = sys.modules.get("PySide6.QtCore")
-    widgets = sys.modules.get("PySide6.QtWidgets")
-    if core is None or widgets is None or widgets.QApplication.instance() is None:
-        return set()
-    left: set[str] = set()
-    for window in widgets.QApplication.topLevelWidgets():
-        if not window.isVisible():
-            continue
-        left |= {
-            f"timer of {window.objectName() or window}"
-            for t in window.findChildren(core.QTimer)
-            if t.isActive()
-        }
-        left |= {
-            f"thread of {window.objectName() or window}"
-            for t in window.findChildren(core.QThread)
-            if t.isRunning()
-        }
-    return left
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")[:200].strip()
+    except OSError:
+        return "ended"
 
 
-@pytest.fixture(autouse=True)
-def nothing_left_behind() -> Iterator[None]:
-    """Fail a test that leaves a thread, a running Qt timer or thread, or a child process behind.
+def _running_in_qt() -> list[Any]:
+    """Timers and threads that run, among all objects that Python holds."""
+    core, widgets = sys.modules.get("PySide6.QtCore"), sys.modules.get("PySide6.QtWidgets")
+    if core is None or widgets is None or widgets.QApplication.instance() is None or not _running(core):
+        return []
+    # what was told to delete itself later, or hangs in a cycle of references, is not left behind
+    core.QCoreApplication.sendPostedEvents(None, core.QEvent.Type.DeferredDelete.value)
+    gc.collect()
+    return _running(core)
 
-    A fixture of wider scope may keep a model's process: it was there before the test.
-    """
-    threads, children = _threads(), _children()
-    yield
-    left: set[str] = set()
-    for _ in range(40):
-        left = {f"thread {thread.name}" for thread in _threads() - threads}
-        left |= {f"process {pid}" for pid in _children() - children}
-        left |= _timers_and_threads()
-        if not left:
-            return
-        time.sleep(0.05)
-    pytest.fail(f"left behind: {', '.join(sorted(left))}")
+
+def _running(core: Any) -> list[Any]:
+    kinds = (core.QTimer, core.QThread)
+    held = [thing for thing in gc.get_objects() if issubclass(type(thing), kinds)]
+    alive = [thing for thing in held if sys.modules["shiboken6"].isValid(thing)]
+    return [t for t in alive if (t.isActive() if isinstance(t, core.QTimer) else t.isRunning())]
+
+
+def _stop(thing: Any) -> str:
+    """What it is, and whose; it runs no longer."""
+    owner = thing.parent()
+    of = "" if owner is None else f" of {owner.objectName() or type(owner).__name__}"
+    if hasattr(thing, "interval"):
+        thing.stop()
+        return f"timer of {thing.interval()} ms{of}"
+    thing.quit()
+    thing.wait(int(GRACE * 1000))
+    return f"Qt thread {thing.objectName()}{of}"

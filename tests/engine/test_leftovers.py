@@ -1,7 +1,8 @@
-"""The fixture that fails a test for what it leaves behind, tried on tests that do."""
+"""The fixture that fails a test for what it leaves behind, tried on tests that do and on tests that do not."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -9,30 +10,90 @@ from pathlib import Path
 
 import pytest
 
-LEAVING = {
-    "thread": "import threading, time\ndef test_it():\n    threading.Thread(target=time.sleep, args=(20,)).start()\n",
-    "process": "import subprocess, sys\ndef test_it():\n    global p\n"
-    "    p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(20)'])\n",
-    "timer": "from PySide6.QtCore import QTimer\nfrom PySide6.QtWidgets import QWidget\ndef test_it(qapp):\n"
-    "    global w\n    w = QWidget()\n    w.setObjectName('w')\n    w.show()\n    QTimer(w).start(10)\n",
+from glyphscope.sessions.places import places
+
+TESTS = """
+import subprocess, sys, threading, time
+import pytest
+from PySide6.QtCore import QObject, QThread, QTimer
+from PySide6.QtWidgets import QWidget
+
+kept = []
+
+def sleeper(seconds):
+    return subprocess.Popen([sys.executable, "-c", f"import time; time.sleep({seconds})"])
+
+@pytest.fixture(scope="module")
+def process():
+    child = sleeper(30)
+    yield child
+    child.kill()
+    child.wait()
+
+def test_leaves_a_daemon_thread():
+    threading.Thread(target=time.sleep, args=(4,), daemon=True, name="lazy").start()
+
+def test_leaves_a_process():
+    kept.append(sleeper(5))
+
+def test_leaves_a_timer_without_a_window(qapp):
+    kept.append(QTimer())
+    kept[-1].start(10)
+
+def test_leaves_a_qt_thread(qapp):
+    kept.append(QThread())
+    kept[-1].setObjectName("worker")
+    kept[-1].start()
+
+def test_keeps_the_process_of_its_module(process):
+    assert process.poll() is None
+
+def test_ends_a_thread_soon():
+    threading.Thread(target=time.sleep, args=(0.2,)).start()
+
+def test_drops_its_timer_in_a_cycle_of_references(qapp):
+    owner = QObject()
+    owner.itself = owner
+    owner.timer = QTimer(owner)
+    owner.timer.start(10)
+
+def test_deletes_its_window_later(qtbot):
+    window = QWidget()
+    window.timer = QTimer(window)
+    window.timer.start(10)
+    kept.append(window)
+    window.deleteLater()
+"""
+LEFT = {
+    "leaves_a_daemon_thread": "left behind: thread lazy",
+    "leaves_a_process": r"left behind: process \d+ \(.*time.sleep\(5\)\)",
+    "leaves_a_timer_without_a_window": "left behind: timer of 10 ms",
+    "leaves_a_qt_thread": "left behind: Qt thread worker",
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", LEAVING)
-def test_a_test_that_leaves_something_behind_fails(what: str, tmp_path: Path) -> None:
-    shutil.copy(Path(__file__).parents[1] / "conftest.py", tmp_path / "conftest.py")
-    (tmp_path / "test_leaving.py").write_text(LEAVING[what])
+def test_a_test_fails_for_what_it_leaves_behind_and_for_nothing_else(tmp_path: Path) -> None:
+    shutil.copy(Path(__file__).parents[1] / "conftest.py", tmp_path)
+    (tmp_path / "test_leaving.py").write_text(TESTS)
     command = [
         sys.executable,
         "-m",
         "pytest",
         "-q",
+        "-rA",
         "-p",
         "no:cacheprovider",
         "--rootdir",
-        str(tmp_path),
-        str(tmp_path),
+        tmp_path,
+        tmp_path,
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert f"left behind: {what}" in done.stdout, done.stdout
+    for test, reason in LEFT.items():
+        assert re.search(rf"ERROR .*test_{test} - Failed: {reason}", done.stdout), done.stdout
+    assert f"{TESTS.count('def test_')} passed, {len(LEFT)} errors" in done.stdout, done.stdout
+
+
+def test_no_test_reads_or_writes_what_is_the_users(own_home: Path) -> None:
+    here = places()
+    assert all(folder.is_relative_to(own_home) for folder in (here.config, here.data, here.state, here.cache))

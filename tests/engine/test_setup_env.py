@@ -1,0 +1,102 @@
+"""`make run` and the script that prepares the machine for it, without preparing anything."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def setup_env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The script as a module, with a cache of its own and with nothing that it could run."""
+    spec = importlib.util.spec_from_file_location("setup_env", ROOT / "packaging" / "setup_env.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("CMAKE_ARGS", raising=False)
+    return module
+
+
+def test_a_wheel_in_the_cache_is_not_built_again(
+    setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+
+    def build(*command: str | Path, **environment: str) -> None:
+        built.append(environment["CMAKE_ARGS"])
+        folder = Path(command[command.index("-w") + 1])
+        (folder / "llama_cpp_python-0.3.36-py3-none-linux_x86_64.whl").touch()
+
+    monkeypatch.setattr(setup_env, "run", build)
+    first = setup_env.llama_wheel()
+    assert first.is_file()
+    assert setup_env.llama_wheel() == first
+    assert len(built) == 1
+    assert "-DLLAMA_BUILD_SERVER=OFF" in built[0]
+
+
+def test_a_build_that_breaks_off_leaves_no_wheel_to_trust(
+    setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_off(*command: str | Path, **environment: str) -> None:
+        Path(command[command.index("-w") + 1], "half.whl").touch()
+        raise SystemExit(1)
+
+    monkeypatch.setattr(setup_env, "run", break_off)
+    with pytest.raises(SystemExit):
+        setup_env.llama_wheel()
+    assert not list(setup_env.wheel_folder().iterdir())
+
+
+def test_other_build_options_get_a_wheel_of_their_own(
+    setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, stamp = setup_env.wheel_folder(), setup_env.fingerprint()
+    monkeypatch.setenv("CMAKE_ARGS", "-DGGML_CUDA=on")
+    assert setup_env.wheel_folder() != plain
+    assert setup_env.fingerprint() != stamp
+    assert setup_env.build_options().endswith("-DGGML_CUDA=on")
+
+
+def test_without_root_the_missing_packages_are_named_and_told_again(
+    setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(setup_env, "missing_to_show", lambda: ["libegl1"])
+    monkeypatch.setattr(setup_env, "missing_to_build", list)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert setup_env.system_packages() is False
+    assert "sudo apt-get install -y --no-install-recommends libegl1" in capsys.readouterr().out
+
+
+def test_without_a_compiler_and_without_root_it_stops_before_it_builds(
+    setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(SystemExit, match="nothing can be built"):
+        setup_env.system_packages()
+
+
+@pytest.mark.parametrize(("display", "expected"), [("", "run Search for"), (":0", "gui")])
+def test_make_run_opens_the_window_or_says_that_it_runs_in_the_terminal(
+    display: str, expected: str, tmp_path: Path
+) -> None:
+    command = tmp_path / "glyphscope"
+    command.write_text('#!/bin/sh\necho "called: $*"\n')
+    command.chmod(0o755)
+    environment = {**os.environ, "DISPLAY": display, "WAYLAND_DISPLAY": ""}
+    done = subprocess.run(
+        ["make", "-s", "run", "PYTHON=true", f"BIN={tmp_path}"],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert f"called: {expected}" in done.stdout
+    assert ("no display here" in done.stdout) is (not display)
