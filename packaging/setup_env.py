@@ -119,15 +119,16 @@ def build_options() -> str:
     return " ".join([*(f"-D{part}=OFF" for part in OFF), os.environ.get("CMAKE_ARGS", "")]).strip()
 
 
+def processor() -> str:
+    """The instructions of this machine's processor, as Linux lists them."""
+    listed = Path("/proc/cpuinfo")
+    lines = listed.read_text().splitlines() if listed.is_file() else []
+    return next((line for line in lines if line.startswith(("flags", "Features"))), "")
+
+
 def wheel_folder() -> Path:
-    """Where the wheel of this very build is kept: llama.cpp is compiled for the machine's own processor."""
-    processor = Path("/proc/cpuinfo")
-    flags = (
-        next((line for line in processor.open() if line.startswith(("flags", "Features"))), "")
-        if (processor.is_file())
-        else ""
-    )
-    decides = "\n".join([LLAMA, build_options(), sys.platform, platform.machine(), flags])
+    """Where the wheel of this very build is kept: llama.cpp is compiled for the processor it finds."""
+    decides = "\n".join([LLAMA, build_options(), sys.platform, platform.machine(), processor()])
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "glyphscope" / "wheels" / hashlib.sha256(decides.encode()).hexdigest()[:12]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -88,7 +89,8 @@ def test_a_test_fails_for_what_it_leaves_behind_and_for_nothing_else(tmp_path: P
         tmp_path,
         tmp_path,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    wide = {**os.environ, "COLUMNS": "300"}  # or pytest shortens the reasons
+    done = subprocess.run(command, env=wide, capture_output=True, text=True, check=False, timeout=60)
     for test, reason in LEFT.items():
         assert re.search(rf"ERROR .*test_{test} - Failed: {reason}", done.stdout), done.stdout
     assert f"{TESTS.count('def test_')} passed, {len(LEFT)} errors" in done.stdout, done.stdout
