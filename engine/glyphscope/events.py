@@ -11,6 +11,7 @@ shape, `/args/max_results` in the tool-args shape); `rule` is a JSON Pointer int
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
@@ -290,8 +291,15 @@ _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 
 def encode_event(event: RunEvent) -> bytes:
-    """One JSON object without a line end; bytes are base64, as in RFC 4648."""
-    return _encoder.encode(event)
+    """One JSON object without a line end; bytes are base64, as in RFC 4648.
+
+    A lone surrogate, which a model can write as an escape and no UTF-8 can hold, becomes U+FFFD.
+    """
+    try:
+        return _encoder.encode(event)
+    except UnicodeEncodeError:
+        text = json.dumps(msgspec.to_builtins(event), ensure_ascii=False)
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 def decode_event(line: bytes | str) -> AnyEvent:

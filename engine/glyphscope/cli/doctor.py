@@ -47,7 +47,7 @@ def _examine(deep: bool) -> Iterator[Finding]:
     yield probes.qt_libraries()
     yield probes.display()
     yield _model()
-    yield probes.processes()
+    yield probes.model_process()
     here = places()
     for name, folder in (("settings", here.config), ("history", here.data), ("unsaved edits", here.state)):
         yield probes.writable(name, folder)

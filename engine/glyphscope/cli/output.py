@@ -43,9 +43,14 @@ def _console(*, stderr: bool) -> Console:
 
 
 def print_json(value: Any) -> None:
-    """One line of JSON on stdout, in UTF-8 whatever the locale is, and at once: somebody may be reading along."""
+    """One line of JSON on stdout."""
+    print_line(to_json(value))
+
+
+def print_line(line: bytes) -> None:
+    """One line on stdout, in UTF-8 whatever the locale is, and at once: somebody may be reading along."""
     sys.stdout.flush()
-    sys.stdout.buffer.write(to_json(value) + b"\n")
+    sys.stdout.buffer.write(line + b"\n")
     sys.stdout.buffer.flush()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import platform
 import shutil
@@ -132,16 +131,23 @@ def display() -> Finding:
     )
 
 
-def processes() -> Finding:
-    """Whether a process can be started as the model's is: by spawn."""
-    process = multiprocessing.get_context("spawn").Process(target=os.getpid)
+def model_process() -> Finding:
+    """Whether a process like the model's can be started, and loads llama.cpp with the system libraries it needs."""
+    name = "model process"
+    command = [sys.executable, "-P", "-c", "import llama_cpp"]
     try:
-        process.start()
-        process.join(timeout=30)
-        ok, detail = process.exitcode == 0, f"exit code {process.exitcode}"
-    except OSError as error:
-        ok, detail = False, str(error)
-    return Finding("model process", ok, "starts" if ok else detail, "" if ok else "Check limits: ulimit -a")
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding(name, False, str(error), "Check the limits on processes and memory: ulimit -a")
+    if done.returncode == 0:
+        return Finding(name, True, "starts, and loads llama.cpp")
+    lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+    mend = (
+        "apt-get install libgomp1"
+        if "libgomp" in lines[-1]
+        else "pip install --force-reinstall 'glyphscope[local]'"
+    )
+    return Finding(name, False, lines[-1], mend)
 
 
 def writable(name: str, folder: Path) -> Finding:

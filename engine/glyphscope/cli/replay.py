@@ -16,7 +16,7 @@ from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import diagnostics, print_json
 from glyphscope.cli.run import show
-from glyphscope.events import AnyEvent, PromptRendered, RunStarted, StageStarted
+from glyphscope.events import AnyEvent, PromptRendered, RunStarted, StageStarted, decode_event, encode_event
 from glyphscope.models import RecordedModel
 from glyphscope.sessions import Record, first_difference, read_record
 
@@ -66,8 +66,9 @@ def _verify(record: Record, file: Path, as_json: bool) -> int:
 
 
 def _comparable(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
-    """The events without what only the model of then could tell again: its kind, the versions, the prices of parts."""
+    """The events as a record holds them, without what only the model of then could tell: kind, versions, prices."""
     for event in events:
+        event = decode_event(encode_event(event))
         if isinstance(event, RunStarted):
             model = msgspec.structs.replace(event.model, kind="recorded")
             event = msgspec.structs.replace(event, model=model, versions={})

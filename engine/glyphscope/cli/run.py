@@ -18,8 +18,8 @@ from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.live import RunView
 from glyphscope.cli.opening import opened
 from glyphscope.cli.options import JsonOption, ModelOption, NotationOption, RegistryOption, ShapeOption
-from glyphscope.cli.output import console, print_json
-from glyphscope.events import AnyEvent, ConstraintKind, RunRequest, Sampling, StopOn, Strategy
+from glyphscope.cli.output import console, print_line
+from glyphscope.events import AnyEvent, ConstraintKind, RunRequest, Sampling, StopOn, Strategy, encode_event
 from glyphscope.models import EMBEDDED, Model
 from glyphscope.sessions import RecordWriter
 
@@ -116,7 +116,7 @@ def show(events: Iterable[AnyEvent], *, as_json: bool) -> RunState:
     state = RunState()
     if as_json:
         for event in events:
-            print_json(event)
+            print_line(encode_event(event))
             fold(state, event)
         return state
     out, view = console(), RunView(state)

@@ -1,0 +1,107 @@
+"""The command line over the embedded model: the whole way from a prompt to a call, and back from its record."""
+
+import itertools
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from glyphscope.calling import continue_aborted, fold_events, run
+from glyphscope.events import NOTATIONS, SHAPES, CallReady, PromptRendered, RunRequest, decode_event
+from glyphscope.models import EMBEDDED, open_model
+from glyphscope.registry import default_registry
+
+pytestmark = [pytest.mark.model, pytest.mark.slow]
+
+PROMPT = "Search for AI news, 10 results"
+REGISTRY = default_registry().to_document()
+
+
+@pytest.fixture(scope="module")
+def model():
+    model = open_model(EMBEDDED)
+    yield model
+    model.close()
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "glyphscope", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_under_the_mask_a_prompt_ends_in_a_valid_search_and_its_record_verifies(tmp_path):
+    record = tmp_path / "run.jsonl"
+    done = command("run", "--constraint", "mask", "--seed", "1", "--record", str(record), "--json", PROMPT)
+    events = [decode_event(line) for line in done.stdout.splitlines()]
+    call, finished = events[-2:]
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (call.tool, finished.valid, finished.reason) == ("search", True, "complete")
+    verified = command("replay", str(record), "--verify", "--json")
+    assert (verified.returncode, json.loads(verified.stdout)["difference"]) == (0, "")
+
+
+def test_without_constraint_the_run_stops_at_a_deciding_character_and_its_record_verifies(tmp_path):
+    record = tmp_path / "run.jsonl"
+    done = command("run", "--constraint", "off", "--seed", "1", "--record", str(record), "--json", PROMPT)
+    events = [decode_event(line) for line in done.stdout.splitlines()]
+    aborted, finished = events[-2:]
+    assert (done.returncode, finished.reason) == (1, "aborted")
+    assert aborted.code and 0 <= aborted.char <= len(fold_events(events).text)
+    assert finished.tokens == aborted.tokens_decoded == len(fold_events(events).tokens)
+    assert command("replay", str(record), "--verify").returncode == 0
+
+
+@pytest.mark.parametrize(("notation", "shape"), list(itertools.product(NOTATIONS, SHAPES)))
+def test_the_mask_gives_a_valid_call_in_every_notation_and_shape(model, notation, shape):
+    request = RunRequest(prompt=PROMPT, registry=REGISTRY, notation=notation, shape=shape)
+    events = list(run(request, model))
+    assert isinstance(events[-2], CallReady), events[-1]
+
+
+def test_what_it_would_have_said_is_what_it_says_when_nobody_stops_it(model):
+    request = RunRequest(prompt=PROMPT, registry=REGISTRY, constraint="off", max_tokens=24)
+    aborted = list(run(request, model))
+    told = list(continue_aborted(request, aborted, model))
+    whole = list(
+        run(
+            RunRequest(prompt=PROMPT, registry=REGISTRY, constraint="off", max_tokens=24, stop_on="never"),
+            model,
+        )
+    )
+    assert fold_events([*aborted, *told]).text == fold_events(whole).text
+    assert told[-1].tokens == whole[-1].tokens > aborted[-1].tokens
+
+
+def test_a_second_run_evaluates_only_what_is_new(model):
+    request = RunRequest(prompt=PROMPT, registry=REGISTRY)
+    list(run(request, model))
+    prompt = next(event for event in run(request, model) if isinstance(event, PromptRendered))
+    assert prompt.cached >= prompt.tokens - 1
+    assert sum(part.tokens for part in prompt.parts) == prompt.tokens
+
+
+def test_ctrl_c_ends_the_run_with_its_last_event_and_exit_code_130():
+    arguments = ["run", "--constraint", "off", "--stop-on", "never", "--json", PROMPT]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "glyphscope", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with process:
+        assert process.stdout and process.stderr
+        for line in process.stdout:
+            if '"prompt_evaluated"' in line:
+                process.send_signal(signal.SIGINT)
+                break
+        last = json.loads(process.stdout.read().splitlines()[-1])
+        assert (last["type"], last["reason"]) == ("run_finished", "cancelled")
+        assert (process.wait(20), process.stderr.read()) == (130, "")

@@ -1,0 +1,180 @@
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.cli import probes
+from glyphscope.cli.app import app
+from glyphscope.cli.inputs import InputError
+from glyphscope.cli.probes import Finding
+from glyphscope.cli.sizes import call_of
+
+CALLS = '{"tool":"search","arguments":{"query":"AI news","max_results":10}}\n'
+
+
+def command(*arguments: str, text: str | bytes | None = None):
+    return CliRunner().invoke(app, list(arguments), input=text)
+
+
+def test_the_version_is_the_packages():
+    result = command("--version")
+    assert (result.exit_code, result.stdout.split()) == (0, ["glyphscope", version("glyphscope")])
+
+
+def test_an_unknown_command_is_exit_code_2():
+    assert command("nonsense").exit_code == 2
+
+
+def test_the_engines_commands_start_without_qt_or_llama_cpp():
+    script = (
+        "import sys, glyphscope.cli; "
+        "sys.exit(str([m for m in sys.modules if m.split('.')[0] in ('PySide6', 'llama_cpp', 'glyphscope_gui')] or 0))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stderr.strip() in ("", "0")
+
+
+# sizes
+
+
+def test_sizes_name_their_baseline_and_count_no_tokens_without_a_model():
+    result = command("sizes", "--json", "-", text=CALLS)
+    report = json.loads(result.stdout)
+    assert (result.exit_code, report["baseline"], report["model"]) == (0, "json", "")
+    assert {size["style"]: size["bytes"] for size in report["totals"]} == {
+        "json": 54, "json-spaced": 59, "openai": 105, "glyph": 48, "glyph-canonical": 46,
+    }  # fmt: skip
+    assert {size["tokens"] for size in report["totals"]} == {None} and report["instructions"] == []
+
+
+def test_sizes_with_a_model_tell_what_the_instructions_cost():
+    report = json.loads(command("sizes", "--json", "--model", "scripted:x", "-", text=CALLS * 2).stdout)
+    assert len(report["calls"]) == 2 and all(size["tokens"] > 0 for size in report["totals"])
+    assert {each["notation"]: each["tokens"] > 100 for each in report["instructions"]} == {
+        "glyph": True,
+        "json": True,
+    }
+    assert "against compact JSON" in report["summary"][0] and "once for each prompt" in report["summary"][-1]
+
+
+def test_sizes_for_people_say_which_line_is_the_baseline():
+    result = command("sizes", "--model", "scripted:x", "-", text=CALLS)
+    assert (
+        "json (baseline)" in result.stdout
+        and "against compact JSON, over 1 calls: -11.1 % bytes" in result.stdout
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"tool": "search", "arguments": {"query": "x"}},
+        {"action": "search", "query": "x"},
+        {"tool": "search", "args": {"query": "x"}},
+        {"name": "search", "arguments": {"query": "x"}},
+        {"type": "function", "function": {"name": "search", "arguments": '{"query":"x"}'}},
+    ],
+)
+def test_a_call_is_read_in_every_shape(line):
+    assert call_of(line) == ("search", {"query": "x"})
+
+
+@pytest.mark.parametrize(
+    "line", [{}, {"tool": "x"}, {"name": "x", "arguments": "{"}, {"tool": 1, "arguments": {}}]
+)
+def test_what_is_no_call_is_told(line):
+    with pytest.raises(InputError):
+        call_of(line)
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "nonsense\n", "[]\n", '{"a":1}\n', b"\xff\xfe"])
+def test_sizes_of_no_calls_are_bad_input(text):
+    result = command("sizes", "--json", "-", text=text)
+    assert (result.exit_code, result.stdout) == (2, "") and result.stderr
+
+
+# models, doctor, gui, grammar
+
+
+def test_models_answer_with_a_list_and_say_when_there_is_none(monkeypatch, tmp_path):
+    monkeypatch.setattr("glyphscope.cli.models.find_models", lambda folders: [])
+    result = command("models", "--json", "--folder", str(tmp_path))
+    assert (result.exit_code, json.loads(result.stdout)) == (1, {"models": []})
+    assert "glyphscope[demo]" in command("models").stdout
+
+
+def test_models_show_a_file_that_cannot_be_used_with_its_reason(tmp_path):
+    (tmp_path / "broken.gguf").write_bytes(b"GGUF")
+    assert "✗" in command("models", "--folder", str(tmp_path)).stdout
+    found = json.loads(command("models", "--json", "--folder", str(tmp_path)).stdout)["models"]
+    assert [each["problem"] != "" for each in found if each["name"] == "broken"] == [True]
+
+
+def test_doctor_gives_every_missing_thing_a_way_to_mend_it(monkeypatch):
+    result = command("doctor", "--json")
+    findings = json.loads(result.stdout)["findings"]
+    assert all(finding["mend"] for finding in findings if not finding["ok"])
+    assert result.exit_code == (0 if all(finding["ok"] for finding in findings) else 1)
+    monkeypatch.setattr(probes, "python", lambda: Finding("python", False, "too old", "install a newer one"))
+    result = command("doctor")
+    assert (
+        result.exit_code == 1
+        and "✗ missing" in result.stdout
+        and "mend: install a newer one" in result.stdout
+    )
+
+
+def test_doctor_names_the_debian_package_of_a_missing_library(monkeypatch):
+    listing = "\tlibxcb-cursor.so.0 => not found\n\tlibc.so.6 => /lib/libc.so.6 (0x0)\n"
+    done = subprocess.CompletedProcess([], 0, stdout=listing)
+    monkeypatch.setattr(probes.subprocess, "run", lambda *args, **kwargs: done)
+    finding = probes.qt_libraries()
+    assert (finding.ok, finding.mend) == (False, "apt-get install libxcb-cursor0")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_doctor_names_a_folder_that_cannot_be_written_to(tmp_path):
+    tmp_path.chmod(0o500)
+    assert not probes.writable("settings", tmp_path / "new").ok
+
+
+def test_without_a_display_the_window_says_so_and_what_works(monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    for arguments in ([], ["gui"]):
+        result = command(*arguments)
+        assert result.exit_code == 2 and "no display" in result.stderr and "glyphscope run" in result.stderr
+
+
+def test_without_pyside_the_window_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr("glyphscope.cli.gui.find_spec", lambda name: None)
+    result = command("gui")
+    assert result.exit_code == 2 and "pip install 'glyphscope[gui]'" in result.stderr
+
+
+def test_the_window_is_found_by_its_entry_point(monkeypatch):
+    opened = []
+
+    class Window:
+        @staticmethod
+        def load():
+            return lambda arguments: opened.append(arguments) or 3
+
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
+    monkeypatch.setattr(
+        "glyphscope.cli.gui.entry_points", lambda **wanted: [Window] if wanted["name"] == "gui" else []
+    )
+    assert command("gui", "a.glyphscope").exit_code == 3
+    assert command().exit_code == 3
+    assert opened == [["a.glyphscope"], []]
+
+
+@pytest.mark.parametrize("notation", ["glyph", "json"])
+def test_grammar_build_prints_lark(notation):
+    result = command("grammar", "build", "--notation", notation)
+    assert result.exit_code == 0
+    assert any(line.startswith("start") for line in result.stdout.splitlines())

@@ -1,0 +1,174 @@
+import json
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.cli.app import app
+from glyphscope.events import decode_event, encode_event
+from glyphscope.sessions import read_record
+
+GOOD = 'scripted:{action="search" query="AI news" max_results=10}'
+BAD = 'scripted:{action="delete_database"} and so on'
+
+
+def command(*arguments: str, text: str | bytes | None = None):
+    return CliRunner().invoke(app, list(arguments), input=text)
+
+
+def run(*arguments: str, model: str = GOOD, text: str | None = None):
+    return command("run", "--model", model, "--constraint", "off", *arguments, text=text)
+
+
+def recorded(path, model: str = GOOD, *arguments: str):
+    run("--record", str(path), "--json", *arguments, "p", model=model)
+    return path
+
+
+def test_json_is_an_event_a_line_that_ends_in_a_finished_run():
+    result = run("--json", "Search")
+    events = [decode_event(line) for line in result.stdout.splitlines()]
+    types = [json.loads(line)["type"] for line in result.stdout.splitlines()]
+    assert (types[0], types[-2:]) == ("run_started", ["call_ready", "run_finished"])
+    assert (result.exit_code, result.stderr, events[-1].valid) == (0, "", True)
+    assert events[0].request.prompt == "Search"
+
+
+def test_no_valid_call_is_a_no_with_the_deciding_character():
+    result = run("--json", "Search", model=BAD)
+    aborted = json.loads(result.stdout.splitlines()[-2])
+    assert (result.exit_code, aborted["type"], aborted["code"], aborted["char"]) == (
+        1,
+        "aborted",
+        "UNKNOWN_TOOL",
+        9,
+    )
+
+
+def test_stop_on_never_reads_to_the_end():
+    result = run("--json", "--stop-on", "never", "Search", model=BAD)
+    assert json.loads(result.stdout.splitlines()[-1])["reason"] == "end-of-text"
+
+
+def test_people_see_fields_marked_without_colour_the_reason_and_the_call():
+    good, bad = run("Search").stdout, run("Search", model=BAD).stdout
+    assert 'query="AI news"✓ max_results=10✓}' in good and '"name":"search"' in good
+    assert '{action="d⏹' in bad and "stopped at character 9" in bad and "UNKNOWN_TOOL" in bad
+
+
+def test_the_options_are_in_the_request(tmp_path):
+    system = tmp_path / "system"
+    system.write_text("Only {{ notation }}.")
+    result = run(
+        "--json", "--system", str(system), "--seed", "7", "--temperature", "0.5", "--top-k", "3", "--top-p", "0.5",
+        "--min-p", "0.1", "--max-tokens", "9", "--notation", "json", "--shape", "tool-args", "-", text="from stdin",
+    )  # fmt: skip
+    request = json.loads(result.stdout.splitlines()[0])["request"]
+    assert (request["prompt"], request["system"], request["max_tokens"]) == (
+        "from stdin",
+        "Only {{ notation }}.",
+        9,
+    )
+    assert (
+        request["sampling"] | {"seed": 7, "temperature": 0.5, "top_k": 3, "top_p": 0.5, "min_p": 0.1}
+        == request["sampling"]
+    )
+    assert (request["notation"], request["shape"]) == ("json", "tool-args")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--registry", "/nowhere.json", "p"],
+        ["--system", "/nowhere", "p"],
+        ["--constraint", "gbnf", "p"],
+        ["--grammar", "/nowhere", "p"],
+        ["--model", "/nowhere.gguf", "p"],
+        ["--model", "recorded:/nowhere.jsonl", "p"],
+        ["--strategy", "none", "p"],
+        ["--temperature", "-1", "p"],
+        [],
+    ],
+)
+def test_bad_input_is_exit_code_2_with_a_reason_and_no_answer(arguments):
+    result = run("--json", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.strip() and "Traceback" not in result.stderr
+
+
+def test_a_template_that_fails_is_bad_input_told_in_the_stream(tmp_path):
+    system = tmp_path / "system"
+    system.write_text("{{ nothing.at_all }}")
+    result = run("--json", "--system", str(system), "p")
+    assert (result.exit_code, json.loads(result.stdout.splitlines()[-1])["code"]) == (2, "PROMPT_FAILED")
+
+
+@pytest.mark.parametrize("model", [GOOD, BAD, "scripted:prose", 'scripted:{action="search" query="日本'])
+def test_a_recorded_run_verifies_and_replays_as_it_was(tmp_path, model):
+    path = recorded(tmp_path / "run.jsonl", model)
+    result = command("replay", str(path), "--verify", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["equal"]) == (0, True)
+    again = command("replay", str(path), "--json")
+    assert again.exit_code == 0
+    assert [decode_event(line) for line in again.stdout.splitlines()] == list(read_record(path).events)
+    shown, live = command("replay", str(path)).stdout, run("p", model=model).stdout
+    assert shown.splitlines()[0] == live.splitlines()[0]
+
+
+def test_a_value_that_utf8_cannot_hold_is_recorded_and_verifies(tmp_path):
+    path = recorded(
+        tmp_path / "run.jsonl",
+        'scripted:{"action":"search","query":"\\ud800"}',
+        "--notation",
+        "json",
+        "--stop-on",
+        "never",
+    )
+    assert read_record(path).events
+    assert command("replay", str(path), "--verify").exit_code == 0
+
+
+def test_a_changed_record_is_a_no_with_the_first_difference(tmp_path):
+    path = recorded(tmp_path / "run.jsonl", BAD)
+    lines = path.read_bytes().splitlines()
+    place = next(i for i, line in enumerate(lines) if b'"type":"violation"' in line)
+    violation = decode_event(lines[place])
+    lines[place] = encode_event(msgspec.structs.replace(violation, char=3))
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    result = command("replay", str(path), "--verify")
+    assert result.exit_code == 1 and "violation" in result.stdout and "/char was 3, is 9" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"", b"not json\n", b'{"glyphscope_record": 999}\n', b"\xff\xfe\x00"]
+)
+def test_a_record_that_cannot_be_read_is_exit_code_2(tmp_path, content):
+    path = tmp_path / "run.jsonl"
+    if content is not None:
+        path.write_bytes(content)
+    for arguments in ([], ["--verify"]):
+        result = command("replay", str(path), *arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "Traceback" not in result.stderr and result.stderr
+
+
+def test_a_torn_record_is_shown_with_a_warning(tmp_path):
+    path = recorded(tmp_path / "run.jsonl")
+    path.write_bytes(path.read_bytes()[:-30])
+    result = command("replay", str(path), "--json")
+    assert result.exit_code == 0 and "cut off" in result.stderr
+    assert json.loads(result.stdout.splitlines()[-1])["type"] == "call_ready"
+
+
+def test_a_recorded_run_is_a_model_too(tmp_path):
+    path = recorded(tmp_path / "run.jsonl")
+    result = run("--json", "p", model=f"recorded:{path}")
+    assert (result.exit_code, json.loads(result.stdout.splitlines()[0])["model"]["kind"]) == (0, "recorded")
+
+
+def test_replay_at_a_speed_waits_as_long_as_the_run_took(tmp_path, monkeypatch):
+    waits: list[float] = []
+    monkeypatch.setattr("glyphscope.cli.replay.time.sleep", waits.append)
+    path = recorded(tmp_path / "run.jsonl")
+    command("replay", str(path), "--speed", "0.5", "--json")
+    assert len(waits) == len(read_record(path).events) and max(waits) > 0
