@@ -69,11 +69,8 @@ def show_error(parent: QWidget | None, error: BaseException) -> ErrorDialog:
     return dialog
 
 
-def offer_crash_report(parent: QWidget | None, log: CrashLog) -> ErrorDialog | None:
-    """Show what an earlier run left in the log, once; None when it left nothing."""
-    reports = log.take()
-    if not reports.strip():
-        return None
+def offer_crash_report(parent: QWidget | None, reports: str) -> ErrorDialog:
+    """Show what an earlier run left in the log (`CrashLog.take`)."""
     dialog = ErrorDialog(
         "Glyphscope ended badly last time",
         "What happened is kept here. What you had not saved is offered again by itself.",

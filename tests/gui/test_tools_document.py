@@ -137,3 +137,14 @@ def test_a_journal_forgets_a_text_that_is_not_valid_yet(document):
     assert document.schema_text("search") == "{"
     assert document.problems["search"]
     assert not document.undo_stack.canUndo()
+
+
+def test_a_tool_that_is_not_valid_is_put_in_or_a_valid_one_is_not(document):
+    with pytest.raises(RegistryError) as told:
+        document.set_tool(Tool("search", "", {"type": "objet"}))
+    assert told.value.problems
+    assert document.registry.get("search") == SEARCH
+    document.set_schema_text("search", "{")
+    document.set_tool(Tool("search", "new", SEARCH.parameters))
+    assert document.registry.get("search").description == "new"
+    assert not document.problems

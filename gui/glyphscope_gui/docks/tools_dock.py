@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -27,6 +27,8 @@ from glyphscope_gui.widgets.tool_tree import ToolTree
 
 FILTER_FROM = 13
 """With so many tools a search field is worth its room."""
+
+LEAST_CHARACTERS = 33
 
 
 class ToolsDock(QWidget):
@@ -60,6 +62,12 @@ class ToolsDock(QWidget):
         self._add_shortcuts()
         self.tree.select_first()
         self._refresh()
+
+    def minimumSizeHint(self) -> QSize:
+        """Wide enough for label, field and badge side by side, in any font: the badges come and go."""
+        return QSize(
+            LEAST_CHARACTERS * self.fontMetrics().averageCharWidth(), super().minimumSizeHint().height()
+        )
 
     def set_enforcement(self, mapping: EnforcementMap) -> None:
         """Who keeps each constraint, by tool and JSON Pointer into its parameters; {} hides the badges."""

@@ -23,6 +23,10 @@ _WORDS: dict[Enforcement, tuple[str, str, str]] = {
 }
 
 
+GAP = 6
+"""To the field at its left; it is the badge's own, so that without one the fields reach to the edge."""
+
+
 class EnforcementBadge(QWidget):
     """Hidden until it is known who keeps the constraint."""
 
@@ -46,9 +50,9 @@ class EnforcementBadge(QWidget):
         if self._kind is None:
             return QSize(0, 0)
         metrics = QFontMetrics(pill_font(self.font()))
-        return QSize(metrics.horizontalAdvance(_WORDS[self._kind][0]) + 17, metrics.height() + 5)
+        return QSize(metrics.horizontalAdvance(_WORDS[self._kind][0]) + 17 + GAP, metrics.height() + 5)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._kind is not None:
             words, role, _ = _WORDS[self._kind]
-            paint_pill(QPainter(self), QRectF(self.rect()), words, role, self.font())
+            paint_pill(QPainter(self), QRectF(self.rect()).adjusted(GAP, 0, 0, 0), words, role, self.font())

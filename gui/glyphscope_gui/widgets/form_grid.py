@@ -32,10 +32,10 @@ class FormGrid(QWidget):
         super().__init__(parent)
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(6)
+        self._grid.setHorizontalSpacing(0)
         self._grid.setVerticalSpacing(7)
         self._grid.setColumnStretch(1, 1)
-        self._grid.setColumnMinimumWidth(0, 72)
+        self._grid.setColumnMinimumWidth(0, 78)
 
     def add_row(self, text: str, field: QWidget, hint: str = "", *, wide: bool = False) -> FormRow:
         """A row; a `wide` field has the badge's room too, for texts that no grammar keeps."""

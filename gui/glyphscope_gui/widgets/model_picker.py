@@ -19,6 +19,7 @@ from glyphscope_gui.theme import mono_font, theme
 SUFFIX = ".gguf"
 MAX_RECENT = 5
 _PADDING = 11
+ARROW_ROOM = 20
 
 
 class _Entry(NamedTuple):
@@ -159,7 +160,7 @@ class ModelPicker(QToolButton):
         return QSize(min(max(width + 2 * _PADDING + 34, 150), 320), self.fontMetrics().height() + 14)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(110, self.sizeHint().height())
+        return QSize(min(150, self.sizeHint().width()), self.sizeHint().height())
 
     def event(self, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.HoverEnter, QEvent.Type.HoverLeave):
@@ -178,9 +179,11 @@ class ModelPicker(QToolButton):
         self._paint_arrow(painter, inner.right() - 7, inner.center().y())
         words, more = self._words()
         small: QFont = mono_font(-1)
-        more_width = QFontMetrics(small).horizontalAdvance(more)
-        room = inner.width() - more_width - 28
-        shown = self.fontMetrics().elidedText(words, Qt.TextElideMode.ElideMiddle, room)
+        room = inner.width() - ARROW_ROOM
+        more_width = QFontMetrics(small).horizontalAdvance(more) + 8
+        if self.fontMetrics().horizontalAdvance(words) + more_width > room and not self._loading:
+            more, more_width = "", 0  # where it is narrow, the name comes first; the tooltip has both
+        shown = self.fontMetrics().elidedText(words, Qt.TextElideMode.ElideMiddle, room - more_width)
         painter.setFont(self.font())
         painter.setPen(colors.color("text-muted" if self._loading else "text"))
         painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
