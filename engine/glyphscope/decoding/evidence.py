@@ -12,7 +12,7 @@ from glyphscope.errors import ModelError
 from glyphscope.events import Alternative
 
 _FLOOR = np.float32(-100.0)
-"""Logits so far below the best are as good as impossible (e^-100); the terms of those of -inf stay finite."""
+"""Logits so far below the best are as good as impossible (e^-100)."""
 
 
 class Evidence:
@@ -29,7 +29,7 @@ class Evidence:
             raise ModelError(
                 "The model's output is not a number.", hint="Its file may be damaged: load it again."
             )
-        self._shifted = np.maximum(logits - np.float32(best), _FLOOR)
+        self._shifted = logits - np.float32(best)
         self._weights = np.exp(self._shifted)
         self._total = float(self._weights.sum())
         self._log_total = math.log(self._total)
@@ -49,8 +49,11 @@ class Evidence:
     @property
     def entropy(self) -> float:
         """Of the raw distribution, in bits."""
-        nats = self._log_total - float(np.dot(self._weights, self._shifted)) / self._total
-        return max(0.0, nats / math.log(2))
+        with np.errstate(invalid="ignore"):
+            mean = float(np.dot(self._weights, self._shifted)) / self._total
+        if math.isnan(mean):  # 0 times -inf: tokens that the model itself rules out
+            mean = float(np.dot(self._weights, np.maximum(self._shifted, _FLOOR))) / self._total
+        return max(0.0, (self._log_total - mean) / math.log(2))
 
     def feasible(self, allowed: Allowed) -> float:
         """The share of raw probability on allowed tokens."""
@@ -68,14 +71,8 @@ class Evidence:
         ids = top(self._logits, count).tolist()
         if draw.id not in ids:
             ids.append(draw.id)
-        return tuple(
-            Alternative(
-                id=token,
-                data=pieces[token],
-                text=shown(pieces[token]),
-                raw=self.probability(token),
-                final=draw.probability(token),
-                allowed=allowed is None or bool(allowed[token]),
-            )
-            for token in ids
-        )
+        raw = (self._weights[ids] / self._total).tolist()
+        final = draw.probability_of(ids)
+        free = [True] * len(ids) if allowed is None else allowed[ids].tolist()
+        data = [pieces[token] for token in ids]
+        return tuple(map(Alternative, ids, data, map(shown, data), raw, final, free))

@@ -27,7 +27,7 @@ class Backend(Protocol):
         """How many more tokens the context holds."""
 
     def decode(self, tokens: Sequence[int], outputs: int) -> list[Logits]:
-        """Evaluates the tokens; the logits after each of the last `outputs` of them."""
+        """Evaluates the tokens; the logits after each of the last `outputs`, good until the next evaluation."""
 
     def is_end(self, token: int) -> bool:
         """Whether the token ends a generation."""

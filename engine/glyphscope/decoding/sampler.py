@@ -28,8 +28,12 @@ class Draw:
 
     def probability(self, token: int) -> float:
         """The token's final probability."""
-        found = np.flatnonzero(self.ids == token)
-        return float(self.probabilities[found[0]]) if found.size else 0.0
+        return self.probability_of([token])[0]
+
+    def probability_of(self, tokens: Sequence[int]) -> list[float]:
+        """The tokens' final probabilities."""
+        same = self.ids == np.asarray(tokens)[:, np.newaxis]
+        return (same @ self.probabilities).tolist()  # type: ignore[no-any-return]
 
 
 def top(logits: Logits, k: int) -> NDArray[np.int64]:
@@ -40,7 +44,7 @@ def top(logits: Logits, k: int) -> NDArray[np.int64]:
     """
     if 0 < k < logits.size // _BLOCK:
         whole = logits.size - logits.size % _BLOCK
-        maxima = logits[:whole].reshape(-1, _BLOCK).max(axis=1)
+        maxima = logits[:whole].reshape(_BLOCK, -1).max(axis=0)
         bound = max(np.partition(maxima, -k)[-k], np.finfo(np.float32).min)
         ids = np.flatnonzero(logits >= bound)
     else:

@@ -144,11 +144,16 @@ class LlamaEngine:
         self._decode(tokens, outputs=0)
 
     def decode(self, tokens: Sequence[int], outputs: int) -> list[Logits]:
-        """Evaluates the tokens; the logits after each of the last `outputs`. Raises Interrupted and ModelError."""
+        """Evaluates the tokens; the logits after each of the last `outputs`, which the next evaluation writes over.
+
+        Raises Interrupted and ModelError.
+        """
         rows: list[Logits] = []
         for start in range(0, len(tokens), CHUNK):
             part = tokens[start : start + CHUNK]
             behind = len(tokens) - start - len(part)
+            if rows:
+                rows = [row.copy() for row in rows]
             rows += self._decode(part, outputs=min(len(part), max(0, outputs - behind)))
         return rows
 
@@ -180,14 +185,12 @@ class LlamaEngine:
         return [self._row(i) for i in range(count - outputs, count)]
 
     def _row(self, place: int) -> Logits:
-        """A copy: the next evaluation writes over the original."""
+        """llama.cpp's own memory, not a copy of it."""
         pointer = llama.llama_get_logits_ith(self._context, place)
         address = ctypes.cast(pointer, ctypes.c_void_p).value
         if address is None:
             raise ModelError("llama.cpp gave no logits.")
-        return np.frombuffer(
-            memoryview((ctypes.c_float * self.vocabulary).from_address(address)), np.float32
-        ).copy()
+        return np.frombuffer(memoryview((ctypes.c_float * self.vocabulary).from_address(address)), np.float32)
 
     def _cut(self, length: int) -> None:
         if llama.llama_memory_seq_rm(self._memory, 0, length, -1):

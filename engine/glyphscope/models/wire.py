@@ -14,6 +14,7 @@ from glyphscope.models.interface import GenerateRequest, PromptProgress, PromptR
 
 _LENGTH = struct.Struct("<I")
 _LIMIT = 1 << 30
+_BLOCK, _LARGE_BLOCK = 1 << 16, 1 << 20
 
 
 class _Frame(msgspec.Struct, frozen=True, tag=True, array_like=True):
@@ -128,6 +129,7 @@ class Pipe(Generic[F]):
         self._decoder: msgspec.msgpack.Decoder[F] = msgspec.msgpack.Decoder(kind)
         self._encoder = msgspec.msgpack.Encoder()
         self._writing = threading.Lock()
+        self._ahead = bytearray()
 
     def read(self) -> F | None:
         """The next frame; None where the other end is closed, also in the middle of a frame."""
@@ -148,11 +150,11 @@ class Pipe(Generic[F]):
                 data = data[os.write(self._write_fd, data) :]
 
     def _exactly(self, count: int) -> bytes | None:
-        parts: list[bytes] = []
-        while count:
-            part = os.read(self._read_fd, min(count, 1 << 20))
+        while len(self._ahead) < count:
+            part = os.read(self._read_fd, max(_BLOCK, min(count - len(self._ahead), _LARGE_BLOCK)))
             if not part:
                 return None
-            parts.append(part)
-            count -= len(part)
-        return b"".join(parts)
+            self._ahead += part
+        data = bytes(self._ahead[:count])
+        del self._ahead[:count]
+        return data

@@ -1,0 +1,130 @@
+"""What Glyphscope is measured against, in a process of its own: `python -m glyphscope.models.peer FILE CONTEXT`.
+
+A JSON object a line on stdin, its answer a line on stdout; it ends when stdin closes.
+
+- `{"task": "grammar", "prompt", "schema", "max_tokens"}`: llama-cpp-python as its users call it,
+  `Llama.create_completion(grammar=LlamaGrammar.from_json_schema(…))`, greedy.
+- `{"task": "bare", "prompt", "tokens"}`: nothing but `llama_decode` of one token and the argmax of its logits, with
+  the context, the batches and the threads that `LlamaEngine` has.
+
+Answers: `{"stamps"}`, the second at which each generated token was known (of a clock whose differences alone mean
+something; the first comes after the prompt), with `"text"` or `"ids"`; or `{"error"}`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+import time
+from functools import cached_property
+from typing import Any
+
+import llama_cpp as llama
+import numpy as np
+
+from glyphscope.models.native import CHUNK, physical_cores
+
+
+class Peer:
+    """The model, opened twice from the same mapped file: once for each way that it is measured in."""
+
+    def __init__(self, path: str, context: int) -> None:
+        self._path, self._context = path, context
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Does the task."""
+        match request:
+            case {"task": "grammar", "prompt": prompt, "schema": schema, "max_tokens": most}:
+                return self._constrained(prompt, json.dumps(schema), most)
+            case {"task": "bare", "prompt": prompt, "tokens": tokens}:
+                return self._bare.decode(self._prompt(prompt), tokens)
+            case _:
+                return {"error": f"There is no such task: {request.get('task')!r}."}
+
+    @cached_property
+    def _llama(self) -> Any:
+        cores = physical_cores()
+        return llama.Llama(
+            self._path, n_ctx=self._context, n_threads=cores, n_threads_batch=cores, verbose=False
+        )
+
+    @cached_property
+    def _bare(self) -> BareLoop:
+        return BareLoop(self._path, self._context)
+
+    def _prompt(self, text: str) -> list[int]:
+        """The prompt's tokens; one that begins a sequence comes first only where the text does not write it."""
+        bos = self._llama.token_bos()
+        written = bos >= 0 and text.encode().startswith(self._llama.detokenize([bos], special=True) or b"\0")
+        return list(self._llama.tokenize(text.encode(), add_bos=not written, special=True))
+
+    def _constrained(self, prompt: str, schema: str, most: int) -> dict[str, Any]:
+        stamps: list[float] = []
+
+        def stamp(_tokens: Any, _logits: Any) -> bool:
+            """Asked after each token that was sampled, one that ends the text too."""
+            stamps.append(time.perf_counter())
+            return False
+
+        done = self._llama.create_completion(
+            self._prompt(prompt),
+            grammar=llama.LlamaGrammar.from_json_schema(schema, verbose=False),
+            max_tokens=most,
+            temperature=0.0,
+            stopping_criteria=llama.StoppingCriteriaList([stamp]),
+        )
+        return {"text": done["choices"][0]["text"], "stamps": stamps}
+
+
+class BareLoop:
+    """The least that decoding can be: evaluate a token, take the best one."""
+
+    def __init__(self, path: str, context: int) -> None:
+        llama.llama_backend_init()
+        self._model = llama.llama_model_load_from_file(os.fsencode(path), llama.llama_model_default_params())
+        parameters = llama.llama_context_default_params()
+        parameters.n_ctx = context
+        parameters.n_batch = parameters.n_ubatch = CHUNK
+        parameters.n_threads = parameters.n_threads_batch = physical_cores()
+        self._context = llama.llama_init_from_model(self._model, parameters)
+        if not self._context:
+            raise MemoryError("llama.cpp cannot load the model for the bare loop")
+        self._vocabulary = llama.llama_vocab_n_tokens(llama.llama_model_get_vocab(self._model))
+
+    def decode(self, prompt: list[int], count: int) -> dict[str, Any]:
+        """`count` tokens after the prompt, the best one each time."""
+        llama.llama_memory_clear(llama.llama_get_memory(self._context), True)
+        for start in range(0, len(prompt) - 1, CHUNK):
+            self._evaluate(prompt[start : min(start + CHUNK, len(prompt) - 1)])
+        token, ids, stamps = prompt[-1], [], []
+        one = (llama.llama_token * 1)()
+        for _ in range(count):
+            one[0] = token
+            llama.llama_decode(self._context, llama.llama_batch_get_one(one, 1))
+            pointer = ctypes.cast(llama.llama_get_logits_ith(self._context, -1), ctypes.c_void_p).value
+            logits = np.frombuffer((ctypes.c_float * self._vocabulary).from_address(pointer or 0), np.float32)
+            token = int(logits.argmax())
+            ids.append(token)
+            stamps.append(time.perf_counter())
+        return {"ids": ids, "stamps": stamps}
+
+    def _evaluate(self, tokens: list[int]) -> None:
+        batch = (llama.llama_token * len(tokens))(*tokens)
+        llama.llama_decode(self._context, llama.llama_batch_get_one(batch, len(tokens)))
+
+
+def main() -> None:
+    """Serves until stdin closes. What cannot be done is answered with its reason."""
+    peer = Peer(sys.argv[1], int(sys.argv[2]))
+    for line in sys.stdin:
+        try:
+            answer = peer.answer(json.loads(line))
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()
