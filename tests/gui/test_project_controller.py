@@ -71,6 +71,16 @@ def test_an_edit_does_not_make_a_project_dirty_or_undo_leaves_it_so(make, tmp_pa
     assert controller.is_dirty
 
 
+def test_the_dirty_marker_is_told_before_the_edit_is_over(make, qtbot):
+    controller = make()
+    told = []
+    controller.stateChanged.connect(lambda: told.append(controller.is_dirty))
+    controller.document.set_enabled("execute", False)
+    qtbot.waitUntil(lambda: told == [True])
+    controller.document.undo_stack.undo()
+    qtbot.waitUntil(lambda: told == [True, False])
+
+
 def test_a_saved_project_opens_as_another_one(make, tmp_path, qtbot):
     first, second = make("a"), make("b")
     path = tmp_path / "p.glyphscope"

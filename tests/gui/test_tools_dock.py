@@ -229,6 +229,16 @@ def test_adding_duplicating_and_moving_select_another_row(dock, document):
     assert dock.tree.selected() == Item("new_tool")
 
 
+def test_a_tool_is_moved_by_mouse_only_or_from_a_field(dock, document, qtbot):
+    dock.tree.setFocus()
+    qtbot.keyClick(dock.tree, Qt.Key.Key_Down, Qt.KeyboardModifier.AltModifier)
+    assert [t.name for t in document.registry][:2] == ["calculate", "search"]
+    name = dock.form.tool_page.name_field
+    name.setFocus()
+    qtbot.keyClick(name, Qt.Key.Key_Down, Qt.KeyboardModifier.AltModifier)
+    assert [t.name for t in document.registry][:2] == ["calculate", "search"]
+
+
 def test_pasted_tools_replace_those_that_are_there_unasked(dock, document, qtbot):
     openai = [
         {"type": "function", "function": {"name": "ping", "parameters": {"type": "object", "properties": {}}}}

@@ -160,8 +160,12 @@ class ToolsDock(QWidget):
         )
 
     def _add_shortcuts(self) -> None:
-        """The keys work while the focus is in this page, so that text fields elsewhere keep theirs."""
-        for action in (*self._groups()[0], self.actions_.paste, self.actions_.undo, self.actions_.redo):
+        """Keys that work in this page only; those that mean something in fields too work in the tree only."""
+        act = self.actions_
+        for action in (act.duplicate, act.move_up, act.move_down):
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            self.tree.addAction(action)
+        for action in (act.add_tool, act.add_argument, act.paste, act.undo, act.redo):
             action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             self.addAction(action)
 

@@ -22,6 +22,9 @@ from glyphscope_gui.models.json_places import TextProblem, located, parse_object
 MERGE_MS = 1000
 """Edits of one field that follow each other faster than this are one step of undo."""
 
+UNDO_LIMIT = 1000
+"""Steps that are kept; with 2,000 tools a step holds about 16 kB, since all but the edited tool is shared."""
+
 Problems = Mapping[str, tuple[TextProblem, ...]]
 
 
@@ -76,6 +79,7 @@ class RegistryDocument(QObject):
         super().__init__(parent)
         self.state = RegistryState(registry)
         self.undo_stack = QUndoStack(self)
+        self.undo_stack.setUndoLimit(UNDO_LIMIT)
         self._since_edit = QElapsedTimer()
 
     @property
