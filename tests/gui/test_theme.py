@@ -63,7 +63,7 @@ def test_the_style_sheet_names_a_role_or_a_picture_that_is_not_there(qapp, tmp_p
     write_icons(theme, tmp_path)
     sheet = style_sheet(theme, tmp_path)
     assert "$" not in sheet
-    for picture in re.findall(r"url\(([^)]*)\)", sheet):
+    for picture in re.findall(r"url\(\"([^\"]*)\"\)", sheet):
         assert picture.startswith(tmp_path.as_posix())
         assert (tmp_path / picture.rsplit("/", 1)[1]).is_file()
 

@@ -35,6 +35,7 @@ class ThemeManager(QObject):
         self._app = app
         self._choice = choice
         self._icons = QTemporaryDir()
+        self._system_points = base_points()
         app.setStyle("Fusion")
         self._dress_font(font_size)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
@@ -44,14 +45,16 @@ class ThemeManager(QObject):
     def choice(self) -> Choice:
         return self._choice
 
-    def choose(self, choice: Choice) -> None:
+    def choose(self, choice: Choice, font_size: int = 0) -> None:
+        """Another scheme or size of text (points; 0 is the system's), at once."""
         self._choice = choice
+        self._dress_font(font_size)
         self._apply()
 
     def _dress_font(self, size: int) -> None:
         """The system's size, unless the user asked for another."""
         font = self._app.font()
-        font.setPointSizeF(size or base_points())
+        font.setPointSizeF(size or self._system_points)
         font.setFamilies(ui_families())
         self._app.setFont(font)
 

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from glyphscope_gui.theme.sizes import PAD
+from glyphscope_gui.widgets.elided_label import ElidedLabel
 
 
 def section_label(title: str, parent: QWidget | None = None) -> QLabel:
@@ -27,16 +28,15 @@ class Heading(QWidget):
     ) -> None:
         super().__init__(parent)
         self.title = section_label(title, self)
-        self.hint = QLabel(hint, self)
+        self.hint = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.hint.setText(hint)
         self.hint.setProperty("role", "hint")
         self.hint.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.hint.setMinimumWidth(0)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(10)
         row.addWidget(self.title)
-        row.addStretch(1)
-        row.addWidget(self.hint)
+        row.addWidget(self.hint, 1)
         for action in actions:
             row.addWidget(action)
 

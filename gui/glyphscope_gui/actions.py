@@ -1,0 +1,76 @@
+"""What the user can do, once: the same action stands in the menu, on a button and behind its keys."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QWidget
+
+
+class _Spec(NamedTuple):
+    words: str
+    keys: tuple[str, ...] = ()
+    tip: str = ""
+
+
+_SPECS = {
+    "run": _Spec("&Run", ("Ctrl+Return", "Ctrl+Enter"), "Run the prompt"),
+    "stop": _Spec("S&top", ("Esc",), "Stop the run"),
+    "step": _Spec(
+        "&Step",
+        ("Ctrl+Shift+Return", "Ctrl+Shift+Enter"),
+        "One decoding step; the first press begins the run",
+    ),
+    "continue_aborted": _Spec(
+        "&What would it have said?", ("Ctrl+Shift+W",), "Let an aborted run go on aside"
+    ),
+    "replay": _Spec("Re&play this run", ("Ctrl+Shift+R",), "The same events again, at the speed they had"),
+    "new": _Spec("&New project", ("Ctrl+N",)),
+    "open": _Spec("&Open project…", ("Ctrl+O",)),
+    "save": _Spec("&Save project", ("Ctrl+S",)),
+    "save_as": _Spec("Save project &as…", ("Ctrl+Shift+S",)),
+    "open_model": _Spec("Open &model…", ("Ctrl+M",), "Open a GGUF file"),
+    "open_record": _Spec("Open a &recorded run…", ("Ctrl+Shift+O",)),
+    "save_record": _Spec("Save this r&un…", (), "Keep the run as a record, to replay and to verify"),
+    "settings": _Spec("Se&ttings…", ("Ctrl+,",)),
+    "quit": _Spec("&Quit", ("Ctrl+Q",)),
+    "about": _Spec("&About Glyphscope"),
+    "focus_prompt": _Spec("Go to the &prompt", ("Ctrl+L",)),
+    "focus_stream": _Spec("Go to the s&tream", ("Ctrl+T",)),
+    "focus_tokens": _Spec("Go to the to&kens", ("Ctrl+K",)),
+}
+
+
+class Actions:
+    """One QAction for each of the names above, as attributes; `owner` holds their shortcuts."""
+
+    run: QAction
+    stop: QAction
+    step: QAction
+    continue_aborted: QAction
+    replay: QAction
+    new: QAction
+    open: QAction
+    save: QAction
+    save_as: QAction
+    open_model: QAction
+    open_record: QAction
+    save_record: QAction
+    settings: QAction
+    quit: QAction
+    about: QAction
+    focus_prompt: QAction
+    focus_stream: QAction
+    focus_tokens: QAction
+
+    def __init__(self, owner: QWidget) -> None:
+        for name, spec in _SPECS.items():
+            action = QAction(spec.words, owner)
+            action.setObjectName(f"{name}Action")
+            action.setIconText(spec.words.replace("&", "").rstrip("…?"))
+            action.setShortcuts([QKeySequence(keys) for keys in spec.keys])
+            tip = spec.tip or spec.words.replace("&", "").rstrip("…")
+            action.setToolTip(f"{tip} ({action.shortcut().toString()})" if spec.keys else tip)
+            owner.addAction(action)
+            setattr(self, name, action)

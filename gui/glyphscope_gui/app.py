@@ -1,0 +1,66 @@
+"""The composition root: the only place that makes the parts, and the only way into the window."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+
+from glyphscope.sessions import places
+from glyphscope_gui.errors import CrashLog, ErrorReporter, install_excepthooks
+from glyphscope_gui.main_window import MainWindow
+from glyphscope_gui.parts import make_parts
+from glyphscope_gui.theme import ThemeManager
+
+_SIGNALS_MS = 300
+"""How often Python gets a look at Ctrl+C while Qt waits for events."""
+
+
+def main(arguments: Sequence[str] = ()) -> int:
+    """Open the window; `arguments` may name a project. Returns the exit code."""
+    app = QApplication.instance() or QApplication(["glyphscope"])
+    assert isinstance(app, QApplication)
+    app.setApplicationName("Glyphscope")
+    app.setDesktopFileName("glyphscope")
+    home = places()
+    log = CrashLog(home.logs / "crash.log")
+    earlier = log.take()
+    reporter = ErrorReporter(log, app)
+    undo_hooks = install_excepthooks(reporter)
+    log.watch_native()
+    parts = make_parts(home, app)
+    settings = parts.settings.value
+    window = MainWindow(parts, ThemeManager(app, settings.theme, settings.font_size, app))
+    reporter.reported.connect(window.tell_error)
+    window.show()
+    if arguments:
+        parts.project.open(Path(arguments[0]))
+    if earlier:
+        window.status.set_note("Glyphscope ended badly the last time; the report is in its log.")
+    QTimer.singleShot(0, window.start)
+    ticking = _let_python_see_signals(app, window)
+    try:
+        return app.exec()
+    finally:
+        ticking.stop()
+        window.shut_down()
+        undo_hooks()
+        log.close()
+
+
+def _let_python_see_signals(app: QApplication, window: MainWindow) -> QTimer:
+    """Ctrl+C in the terminal and a polite kill close the window as its own button does."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: (window.shut_down(), app.quit()))
+    timer = QTimer(app, interval=_SIGNALS_MS)
+    timer.timeout.connect(lambda: None)
+    timer.start()
+    return timer
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,243 @@
+"""Runs: from the project's request to a job, from its events to the one state that every view shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, TypeAlias
+
+from PySide6.QtCore import QObject, Qt, QThread, Signal
+
+from glyphscope.calling import RunState, fold
+from glyphscope.events import AnyEvent, RunEvent, RunRequest
+from glyphscope_gui.workers.jobs import (
+    Batch,
+    ContinueJob,
+    Ended,
+    Job,
+    Measured,
+    ModelStatus,
+    ReplayJob,
+    RunJob,
+)
+from glyphscope_gui.workers.mailbox import Mailbox
+from glyphscope_gui.workers.model_keeper import Open
+from glyphscope_gui.workers.run_worker import RunWorker
+
+Kind: TypeAlias = Literal["run", "replay", "continuation"]
+_KINDS: dict[type[Job], Kind] = {RunJob: "run", ReplayJob: "replay", ContinueJob: "continuation"}
+
+
+class Phase(Enum):
+    """What Run, Stop and Step can do now."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    STEPPING = "stepping"
+    STOPPING = "stopping"
+
+
+@dataclass(frozen=True)
+class Applied:
+    """Events that were folded into `state`, which stands after them.
+
+    Those of a continuation tell what would have been said: they are not folded, the aborted run stands as it is.
+    """
+
+    state: RunState
+    events: tuple[AnyEvent, ...]
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Saving:
+    """What an early stop saved: `decoded` tokens against the `whole` that a run without it really decoded."""
+
+    code: str
+    decoded: int
+    whole: int
+
+
+class RunController(QObject):
+    """Owns the worker and its thread. Every signal carries a frozen value, in the window's thread.
+
+    `began` a fresh RunState, `applied` an Applied, `ended` an Applied of all events (also of a run that was stopped
+    before its end), `measured` a Measured, `saved` a Saving, `modelTold` a ModelStatus, `phaseChanged` a Phase,
+    `crashed` an exception that is a mistake of ours.
+    """
+
+    began = Signal(object)
+    applied = Signal(object)
+    ended = Signal(object)
+    measured = Signal(object)
+    saved = Signal(object)
+    modelTold = Signal(object)
+    phaseChanged = Signal(object)
+    crashed = Signal(object)
+    _wanted = Signal(object)
+    _openWanted = Signal(object)
+    _closeWanted = Signal()
+
+    def __init__(self, open_model: Open, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.state = RunState()
+        self.events: list[AnyEvent] = []
+        self.model = ModelStatus("none")
+        self.phase = Phase.IDLE
+        self._job: Job | None = None
+        self._next_id = 1
+        self._waiting: Callable[[], None] | None = None
+        self._said: list[AnyEvent] = []
+        self._closed = False
+        self._mailbox = Mailbox(self)
+        self._mailbox.batch.connect(self._take)
+        self._thread = QThread()
+        self._thread.setObjectName("glyphscope-run")
+        self._worker = RunWorker(open_model, self._mailbox)
+        self._worker.moveToThread(self._thread)
+        self._wanted.connect(self._worker.run, Qt.ConnectionType.QueuedConnection)
+        self._openWanted.connect(self._worker.open, Qt.ConnectionType.QueuedConnection)
+        self._closeWanted.connect(self._worker.close, Qt.ConnectionType.QueuedConnection)
+        self._worker.modelTold.connect(self._model_told, Qt.ConnectionType.QueuedConnection)
+        self._thread.start()
+
+    # -- what can be done --------------------------------------------------------------------------------------
+
+    @property
+    def is_busy(self) -> bool:
+        return self._job is not None
+
+    @property
+    def can_continue(self) -> bool:
+        """Whether there is an aborted run whose rest is not known."""
+        return self.state.aborted is not None and not self.is_busy and not self._said
+
+    def run(self, request: RunRequest, *, stepping: bool = False) -> None:
+        """Run it; what runs now is stopped first."""
+        self._after_stop(lambda: self._start(RunJob(self._id(), request, stepping)))
+
+    def replay(
+        self, events: tuple[AnyEvent, ...], rate: float | None = None, *, stepping: bool = False
+    ) -> None:
+        """Show a recorded run: the same events through the same ways. `rate` as in ReplayJob."""
+        self._after_stop(lambda: self._start(ReplayJob(self._id(), events, rate, stepping)))
+
+    def continue_aborted(self) -> None:
+        """What would it have said: goes on behind the aborted run, and measures what the stop saved."""
+        if self.can_continue and self.state.started is not None:
+            request = self.state.started.request
+            self._start(ContinueJob(self._id(), request, tuple(self.events)))
+
+    def step(self) -> None:
+        """One decoding step, while stepping."""
+        if self.phase is Phase.STEPPING:
+            self._worker.step()
+
+    def go_on(self) -> None:
+        """From stepping to running."""
+        if self.phase is Phase.STEPPING:
+            self._worker.go_on()
+            self._set_phase(Phase.RUNNING)
+
+    def stop(self) -> None:
+        if self._job is not None:
+            self._set_phase(Phase.STOPPING)
+            self._worker.stop(self._job.id)
+
+    def open_model(self, name: str, context: int) -> None:
+        """Open a model now, so that the first run need not wait for it."""
+        self._worker.context = context
+        self._openWanted.emit((name, context))
+
+    def close(self) -> None:
+        """Stop, close the model's process, and join the thread."""
+        if self._closed:
+            return
+        self._closed = True
+        self._waiting = None
+        self._worker.stop(self._next_id)
+        self._mailbox.close()
+        self._closeWanted.emit()
+        self._thread.wait()
+        self._worker.deleteLater()
+        self._thread.deleteLater()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _id(self) -> int:
+        self._next_id += 1
+        return self._next_id
+
+    def _after_stop(self, then: Callable[[], None]) -> None:
+        if self._job is None:
+            then()
+        else:
+            self._waiting = then
+            self.stop()
+
+    def _start(self, job: Job) -> None:
+        self._job = job
+        self._said = []
+        if not isinstance(job, ContinueJob):
+            self.state, self.events = RunState(), []
+            self.began.emit(self.state)
+        self._mailbox.open_for(job.id)
+        self._set_phase(Phase.STEPPING if job.stepping else Phase.RUNNING)
+        self._wanted.emit(job)
+
+    def _set_phase(self, phase: Phase) -> None:
+        if phase is not self.phase:
+            self.phase = phase
+            self.phaseChanged.emit(phase)
+
+    def _take(self, batch: Batch) -> None:
+        if self._job is None or batch.job != self._job.id:
+            return
+        events = tuple(post for post in batch.posts if isinstance(post, RunEvent))
+        if events:
+            self._apply(events)
+        for post in batch.posts:
+            if isinstance(post, Measured):
+                self.measured.emit(post)
+            elif isinstance(post, Ended):
+                self._end(post)
+
+    def _apply(self, events: tuple[AnyEvent, ...]) -> None:
+        kind = _KINDS[type(self._job)]
+        if kind == "continuation":
+            self._said.extend(events)
+        else:
+            self.events.extend(events)
+            for event in events:
+                fold(self.state, event)
+        self.applied.emit(Applied(self.state, events, kind))
+
+    def _end(self, ended: Ended) -> None:
+        job, self._job = self._job, None
+        waiting, self._waiting = self._waiting, None
+        kind = _KINDS[type(job)]
+        if kind == "continuation":
+            self._tell_saving()
+        self._set_phase(Phase.IDLE)
+        if ended.error is not None:
+            self.crashed.emit(ended.error)
+        self.ended.emit(
+            Applied(self.state, tuple(self._said if kind == "continuation" else self.events), kind)
+        )
+        if waiting is not None:
+            waiting()
+
+    def _tell_saving(self) -> None:
+        said = RunState()
+        for event in self._said:
+            fold(said, event)
+        aborted = self.state.aborted
+        if aborted is None or said.finished is None or said.finished.reason == "cancelled":
+            self._said = []
+            return
+        self.saved.emit(Saving(aborted.code, aborted.tokens_decoded, said.finished.tokens))
+
+    def _model_told(self, status: ModelStatus) -> None:
+        self.model = status
+        self.modelTold.emit(status)

@@ -1,0 +1,229 @@
+"""The right side: what else could have come, what the call costs, and the run step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+
+from glyphscope.calling import RunState
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import RunStarted, Token
+from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope_gui.controllers.run_controller import Applied, Saving
+from glyphscope_gui.models.alternatives_model import AlternativesModel, reasons
+from glyphscope_gui.models.token_words import count, percent, step_text
+from glyphscope_gui.theme import theme
+from glyphscope_gui.theme.sizes import PAD
+from glyphscope_gui.widgets.alternatives_table import AlternativesTable
+from glyphscope_gui.widgets.card import Heading
+from glyphscope_gui.widgets.flow import Flow
+from glyphscope_gui.widgets.savings_chart import SavingsChart
+from glyphscope_gui.widgets.segmented import Segmented
+from glyphscope_gui.widgets.size_chart import LEGEND, SizeChart, summary
+from glyphscope_gui.widgets.step_chart import StepChart
+from glyphscope_gui.workers.jobs import Measured
+
+_MEASURES = (
+    ("allowed", "Allowed", "How many tokens the constraint left at each step, on a logarithmic scale"),
+    ("feasible", "Mass", "The share of the model's own probability that the constraint left"),
+    ("ms", "Time", "Milliseconds of each step: mask, sampling and decoding"),
+)
+_NO_TOKEN = "Choose a token in the stream or the table to see what else could have come."
+
+
+class EvidenceDock(QScrollArea):
+    """Sections under each other; it scrolls where they do not fit. `tokenChosen` as in the step chart."""
+
+    tokenChosen = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._registry: ToolRegistry | None = None
+        self._savings: list[Saving] = []
+        self.alternatives_model = AlternativesModel(self)
+        self.alternatives = AlternativesTable(self.alternatives_model, self)
+        self.alternatives_note = _note(_NO_TOKEN)
+        self.size_chart = SizeChart(self)
+        self.size_note = _note("")
+        self.step_chart = StepChart(self)
+        self.measure = Segmented(_MEASURES, small=True, parent=self)
+        self.measure.setAccessibleName("What the step chart shows")
+        self.savings_chart = SavingsChart(self)
+        self.measure.chosen.connect(self.step_chart.set_measure)
+        self.step_chart.tokenChosen.connect(self.tokenChosen)
+        self._lay_out()
+
+    def minimumSizeHint(self) -> QSize:
+        """Wide enough that nothing is cut off at the side; it scrolls only up and down."""
+        bar = self.verticalScrollBar().sizeHint().width()
+        return QSize(self.widget().minimumSizeHint().width() + bar, 200)
+
+    # -- the run -----------------------------------------------------------------------------------------------
+
+    def begin(self, _state: RunState) -> None:
+        self.show_token(_state, None)
+        self.step_chart.begin()
+        self.size_section.hide()
+
+    def apply(self, applied: Applied) -> None:
+        if applied.kind == "continuation":
+            return
+        if isinstance(applied.events[0], RunStarted):
+            self._registry = _registry(applied.events[0])
+        self.step_chart.append(event for event in applied.events if isinstance(event, Token))
+
+    def finish(self, applied: Applied) -> None:
+        if applied.kind != "continuation":
+            self.step_chart.finish()
+
+    def show_token(self, state: RunState, index: int | None) -> None:
+        """The alternatives of one token of the run, with the reasons of those that no valid call can go on with."""
+        self.step_chart.select(index)
+        if index is None or state.started is None:
+            self.alternatives_model.show((), (), -1)
+            self.alternatives.hide()
+            self.alternatives_heading.set_title("Alternatives")
+            self.alternatives_note.setText(_NO_TOKEN)
+            return
+        token = state.tokens[index]
+        rows = token.step.alternatives
+        before = state.text[: token.start]
+        why = (
+            reasons(state.started.request, self._registry, before, rows)
+            if self._registry
+            else [""] * len(rows)
+        )
+        self.alternatives_model.show(rows, why, token.step.id)
+        self.alternatives.setVisible(bool(rows))
+        self.alternatives_heading.set_title(f"Alternatives of token {index}")
+        self.alternatives_note.setText(_words(token, state.started))
+
+    def show_sizes(self, measured: Measured) -> None:
+        self.size_chart.show_sizes(measured.sizes)
+        self.size_note.setText(summary(measured.sizes, measured.instructions))
+        self.size_section.show()
+
+    def add_saving(self, saving: Saving) -> None:
+        self._savings.append(saving)
+        self.savings_chart.show_savings(self._savings)
+        self.savings_section.show()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        body = QWidget(self)
+        body.setObjectName("right")
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self.alternatives_heading = Heading("Alternatives", parent=self)
+        self.alternatives.hide()
+        sections = (
+            _section(self.alternatives_heading, self.alternatives, self.alternatives_note),
+            _section(Heading("Size of this call"), _legend(LEGEND), self.size_chart, self.size_note),
+            _section(
+                Heading("Steps", actions=(self.measure,)),
+                self.step_chart,
+                _legend((("sampled", "chart-main"), ("forced by grammar", "chart-forced"))),
+            ),
+            _section(
+                Heading("Saved by stopping early"),
+                _legend((("not stopped", "chart-other"), ("stopped early", "chart-main"))),
+                self.savings_chart,
+                _note("Tokens decoded without and with stopping, measured by letting each run go on."),
+            ),
+        )
+        for section in sections:
+            column.addWidget(section)
+        _, self.size_section, _, self.savings_section = sections
+        self.size_section.hide()
+        self.savings_section.hide()
+        column.addStretch(1)
+        self.setWidget(body)
+
+
+def _registry(started: RunStarted) -> ToolRegistry | None:
+    try:
+        return parse_document(started.request.registry)
+    except GlyphscopeError:
+        return None
+
+
+def _words(token: Token, started: RunStarted) -> str:
+    step = token.step
+    if step.forced:
+        return "Forced: the grammar allowed only this token, so the model was not asked."
+    if not step.alternatives:
+        return "This model tells no probabilities."
+    if started.request.constraint == "off":
+        return (
+            f"No constraint was on: any of {count(step.allowed)} tokens could come."
+            if step.allowed
+            else ("No constraint was on.")
+        )
+    return (
+        f"The mask left {percent(step.feasible)} of what the model wanted: "
+        f"{count(step.allowed)} tokens allowed, {step_text(step)} was taken."
+    )
+
+
+def _note(words: str) -> QLabel:
+    label = QLabel(words)
+    label.setProperty("role", "muted")
+    label.setWordWrap(True)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    return label
+
+
+def _section(heading: Heading, *widgets: QWidget) -> QFrame:
+    """A heading with what belongs to it, and a rule below."""
+    box = QFrame()
+    box.setObjectName("evidenceSection")
+    column = QVBoxLayout(box)
+    column.setContentsMargins(PAD, 12, PAD, 12)
+    column.setSpacing(8)
+    column.addWidget(heading)
+    for widget in widgets:
+        column.addWidget(widget)
+    return box
+
+
+def _legend(entries: Sequence[tuple[str, str]]) -> QWidget:
+    """What the colours of the bars mean."""
+    box = Flow()
+    for words, role in entries:
+        box.add(_Key(words, role))
+    return box
+
+
+class _Key(QWidget):
+    """A square in a role's colour, and its name."""
+
+    def __init__(self, words: str, role: str) -> None:
+        super().__init__()
+        self._role = role
+        self._square = QLabel()
+        label = QLabel(words)
+        label.setProperty("role", "hint")
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(5)
+        row.addWidget(self._square)
+        row.addWidget(label)
+        self._paint()
+
+    def changeEvent(self, event) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.PaletteChange and hasattr(self, "_square"):
+            self._paint()
+
+    def _paint(self) -> None:
+        self._square.setFixedSize(9, 9)
+        self._square.setStyleSheet(f"background: {theme().roles[self._role]}; border-radius: 2px;")

@@ -1,0 +1,53 @@
+"""Docks that can be moved, without a title bar where a tab already names them."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtWidgets import QDockWidget, QLabel, QMainWindow, QWidget
+
+
+class _NoTitle(QWidget):
+    """No room at all; a bare QWidget would ask for less than none."""
+
+    def sizeHint(self) -> QSize:
+        return QSize(0, 0)
+
+    minimumSizeHint = sizeHint
+
+
+class DockFrame(QDockWidget):
+    """A page in a dock. Its title is shown only where no tab says it: alone at a side, and floating."""
+
+    def __init__(
+        self, name: str, title: str, page: QWidget, window: QMainWindow, *, titled: bool = True
+    ) -> None:
+        super().__init__(title, window)
+        self.setObjectName(name)
+        self.setAllowedAreas(Qt.DockWidgetArea.LeftDockWidgetArea | Qt.DockWidgetArea.RightDockWidgetArea)
+        self._titled = titled
+        self._bar = QLabel(title, self)
+        self._bar.setProperty("role", "title")
+        self._bar.setContentsMargins(14, 8, 14, 8)
+        self._none = _NoTitle(self)
+        self.setTitleBarWidget(self._none)
+        self.setWidget(page)
+        self._later = QTimer(self, singleShot=True, interval=0)
+        self._later.timeout.connect(self._fit_title)
+        self.dockLocationChanged.connect(self._moved)
+        self.topLevelChanged.connect(self._moved)
+        self.visibilityChanged.connect(self._moved)
+
+    def _moved(self, _where: object) -> None:
+        """The neighbours are known only after the move."""
+        self._later.start()
+
+    def _fit_title(self) -> None:
+        window = self.parentWidget()
+        alone = isinstance(window, QMainWindow) and not window.tabifiedDockWidgets(self)
+        if self.isFloating():
+            bar: QWidget | None = None
+        else:
+            bar = self._bar if alone and self._titled else self._none
+        if self.titleBarWidget() is not bar:
+            self._bar.setVisible(bar is self._bar)
+            self.setTitleBarWidget(bar)

@@ -1,0 +1,174 @@
+"""The window: the header, the docks at the left, the run in the centre, its evidence at the right."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QByteArray, QEvent, QSize, Qt
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QMainWindow, QMenuBar, QTabWidget, QVBoxLayout, QWidget
+
+from glyphscope_gui.actions import Actions
+from glyphscope_gui.controllers.project_dialogs import ProjectDialogs
+from glyphscope_gui.controllers.recorder import Recorder
+from glyphscope_gui.controllers.run_controller import RunController
+from glyphscope_gui.docks.evidence_dock import EvidenceDock
+from glyphscope_gui.docks.frame import DockFrame
+from glyphscope_gui.docks.history_dock import HistoryDock
+from glyphscope_gui.docks.prompt_dock import PromptDock
+from glyphscope_gui.docks.tools_dock import ToolsDock
+from glyphscope_gui.errors import show_error
+from glyphscope_gui.menus import fill_menus
+from glyphscope_gui.parts import Parts
+from glyphscope_gui.theme import ThemeManager
+from glyphscope_gui.widgets.header import Header
+from glyphscope_gui.widgets.model_picker import ModelPicker, dropped_model
+from glyphscope_gui.widgets.run_page import RunPage
+from glyphscope_gui.widgets.status_line import StatusLine
+from glyphscope_gui.wiring import Wiring
+
+LEFT, RIGHT = 292, 336
+"""Widths the sides begin with, in logical pixels at the usual font size."""
+NARROW = 1200
+"""Below this width of the window the sides begin smaller."""
+
+
+class MainWindow(QMainWindow):
+    """Makes and places the parts; `Wiring` connects them, and no two of them know each other."""
+
+    def __init__(self, parts: Parts, themes: ThemeManager) -> None:
+        super().__init__()
+        self.parts = parts
+        self.themes = themes
+        self._leaving = False
+        self._shut = False
+        self.setWindowTitle("Glyphscope")
+        self.setMinimumSize(QSize(920, 560))
+        self.setAcceptDrops(True)
+        self.runs = RunController(parts.open_model, self)
+        self.recorder = Recorder(parts.history, parts.settings.value.history_limit, self)
+        self.dialogs = ProjectDialogs(parts.project, self)
+        self.actions_ = Actions(self)
+        self._make_views()
+        self._place_docks()
+        self._place_top()
+        self.setCentralWidget(self.page)
+        self.statusBar().setSizeGripEnabled(False)
+        self.statusBar().addWidget(self.status, 1)
+        self.wiring = Wiring(self)
+        self._restore()
+
+    def start(self) -> None:
+        """After the window is shown: open the model, offer what a crash left."""
+        self.wiring.start()
+        self.dialogs.offer_leftovers()
+
+    def shut_down(self) -> None:
+        """Stop timers, runs and threads, close the model's process, and write what waits to be written."""
+        if self._shut:
+            return
+        self._shut = True
+        self.parts.settings.update(geometry=_text(self.saveGeometry()), state=_text(self.saveState()))
+        self.wiring.close()
+        self.runs.close()
+        self.picker.shut_down()
+        self.history_page.shut_down()
+        self.tools_page.close()
+        self.recorder.close()
+        self.parts.close()
+
+    def tell_error(self, error: BaseException) -> None:
+        show_error(self, error)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Unsaved edits are asked about first; the answer closes the window, or not."""
+        if not self._leaving and not self._shut and self.parts.project.is_dirty:
+            event.ignore()
+            self.dialogs.before_leaving(self._leave)
+            return
+        self.shut_down()
+        super().closeEvent(event)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if dropped_model(event.mimeData()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        name = dropped_model(event.mimeData())
+        if name:
+            event.acceptProposedAction()
+            self.wiring.choose_model(name)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "header"):
+            self.header.restyle()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _leave(self) -> None:
+        self._leaving = True
+        self.close()
+
+    def _make_views(self) -> None:
+        parts = self.parts
+        self.picker = ModelPicker(parts.settings, self)
+        self.header = Header(self.picker, self.actions_.run, self.actions_.stop, self.actions_.step)
+        self.tools_page = ToolsDock(parts.document)
+        self.tools_page.setObjectName("tools")
+        self.prompt_page = PromptDock(parts.prompt)
+        self.prompt_page.setObjectName("prompt")
+        self.history_page = HistoryDock(parts.history)
+        self.history_page.setObjectName("history")
+        self.page = RunPage(parts.prompt)
+        self.evidence = EvidenceDock()
+        self.status = StatusLine()
+
+    def _place_docks(self) -> None:
+        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
+        self.setDocumentMode(True)
+        self.left = [
+            DockFrame("toolsDock", "Tools", self.tools_page, self),
+            DockFrame("promptDock", "Prompt", self.prompt_page, self),
+            DockFrame("historyDock", "History", self.history_page, self),
+        ]
+        self.right = DockFrame("evidenceDock", "Evidence", self.evidence, self, titled=False)
+        for dock in self.left:
+            self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
+        for dock in self.left[1:]:
+            self.tabifyDockWidget(self.left[0], dock)
+        self.left[0].raise_()
+        self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, self.right)
+
+    def _place_top(self) -> None:
+        top = QWidget(self)
+        column = QVBoxLayout(top)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        bar = QMenuBar(top)
+        panels = [dock.toggleViewAction() for dock in (*self.left, self.right)]
+        undo = self.parts.document.undo_stack
+        fill_menus(bar, self.actions_, undo, panels, self.parts.settings, self.dialogs.open_path)
+        column.addWidget(bar)
+        column.addWidget(self.header)
+        self.setMenuWidget(top)
+
+    def _restore(self) -> None:
+        """Size and places of the last time, or those that suit a first start."""
+        settings = self.parts.settings.value
+        if not settings.geometry or not self.restoreGeometry(_bytes(settings.geometry)):
+            self.resize(1440, 900)
+        if not settings.state or not self.restoreState(_bytes(settings.state)):
+            self.fit_sides()
+
+    def fit_sides(self) -> None:
+        """The sides as wide as suits the window and the font."""
+        scale = self.fontMetrics().height() / 15 * (0.84 if self.width() < NARROW else 1)
+        widths = [round(LEFT * scale), round(RIGHT * scale)]
+        self.resizeDocks([self.left[0], self.right], widths, Qt.Orientation.Horizontal)
+
+
+def _text(data: QByteArray) -> str:
+    return bytes(data.toBase64().data()).decode()
+
+
+def _bytes(text: str) -> QByteArray:
+    return QByteArray.fromBase64(QByteArray(text.encode()))

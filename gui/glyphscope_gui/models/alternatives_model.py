@@ -1,0 +1,124 @@
+"""What else could have come in a token's place, and why a masked one could not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import Alternative, RunRequest, Violation
+from glyphscope.registry import ToolRegistry
+from glyphscope.validation import CallValidator
+from glyphscope_gui.models.token_words import UNKNOWN, percent, token_text
+from glyphscope_gui.theme import theme
+
+_Index = QModelIndex | QPersistentModelIndex
+_NONE = QModelIndex()
+ALTERNATIVE_ROLE, REASON_ROLE, CHOSEN_ROLE = (Qt.ItemDataRole.UserRole + n for n in range(3))
+COLUMNS = (
+    ("token", "The token; struck out where the constraint did not allow it"),
+    ("", "The model's own probability, as a bar"),
+    ("raw", "The model's own probability, before mask and sampler"),
+    ("final", "The probability after both; – where it could not be drawn"),
+)
+TEXT, BAR, RAW, FINAL = range(4)
+LONGEST_TEXT = 4000
+"""Beyond so many characters no reasons are looked for: the whole text is read again for each."""
+
+
+def reasons(
+    request: RunRequest, registry: ToolRegistry, before: str, alternatives: Sequence[Alternative]
+) -> list[str]:
+    """For each alternative why no valid call can go on with it; "" where one can, or where the reason is not known."""
+    if len(before) > LONGEST_TEXT:
+        return [""] * len(alternatives)
+    return [_reason(request, registry, before, alternative) for alternative in alternatives]
+
+
+def _reason(request: RunRequest, registry: ToolRegistry, before: str, alternative: Alternative) -> str:
+    try:
+        validator = CallValidator(registry, request.notation, request.shape)
+    except GlyphscopeError:
+        return ""
+    validator.feed(before)
+    if validator.violations:
+        return ""
+    found = [event for event in validator.feed(alternative.data) if isinstance(event, Violation)]
+    return found[0].message if found else ""
+
+
+class AlternativesModel(QAbstractTableModel):
+    """The alternatives of one token, the likeliest first."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: tuple[Alternative, ...] = ()
+        self._reasons: list[str] = []
+        self._chosen = -1
+
+    def show(self, rows: Sequence[Alternative], why: Sequence[str], chosen: int) -> None:
+        """`chosen` is the id of the token that came."""
+        self.beginResetModel()
+        self._rows, self._reasons, self._chosen = tuple(rows), list(why), chosen
+        self.endResetModel()
+
+    def rowCount(self, parent: _Index = _NONE) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: _Index = _NONE) -> int:
+        return 0 if parent.isValid() else len(COLUMNS)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation != Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return COLUMNS[section][0]
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return COLUMNS[section][1]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(section)
+        return None
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        row, column = self._rows[index.row()], index.column()
+        why = self._reasons[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._text(row, column)
+        if role == ALTERNATIVE_ROLE:
+            return row
+        if role == REASON_ROLE:
+            return why
+        if role == CHOSEN_ROLE:
+            return row.id == self._chosen
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(column)
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return theme().color("text" if row.allowed else "text-faint")
+        if role == Qt.ItemDataRole.ToolTipRole:
+            masked = "" if row.allowed else "\nMasked: the grammar does not allow it here"
+            return f"Token id {row.id}, bytes {row.data.hex(' ').upper()}{masked}" + (
+                f"\n{why}" if why else ""
+            )
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return f"{self._text(row, column)}{'' if row.allowed else ', masked'}"
+        return None
+
+    def _text(self, row: Alternative, column: int) -> str:
+        match column:
+            case 0:
+                return token_text(row.data, row.text)
+            case 2:
+                return percent(row.raw)
+            case 3:
+                return percent(row.final) if row.allowed and row.final > 0 else UNKNOWN
+            case _:
+                return ""
+
+
+def _alignment(column: int) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignRight if column in (RAW, FINAL) else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter

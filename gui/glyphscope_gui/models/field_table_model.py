@@ -1,0 +1,213 @@
+"""The fields of a call as a table, in the order they were opened, and what of the tool was not given."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from glyphscope.calling import FieldState, RunState
+from glyphscope.events import (
+    AnyEvent,
+    FieldChanged,
+    FieldClosed,
+    FieldOpened,
+    Status,
+    ToolKnown,
+    Violation,
+)
+from glyphscope.notation import shape_keys
+from glyphscope.prompting.signature import argument_types
+from glyphscope.registry import ToolRegistry
+from glyphscope_gui.theme import mono_font, theme
+
+_Index = QModelIndex | QPersistentModelIndex
+_NONE = QModelIndex()
+STATUS_ROLE = Qt.ItemDataRole.UserRole
+COLUMNS = ("Field", "Value so far", "Verdict", "Constraint", "Decided at", "Tokens")
+FIELD, VALUE, VERDICT, CONSTRAINT, DECIDED, TOKENS = range(6)
+LONGEST_VALUE = 120
+
+
+@dataclass
+class Row:
+    """A field as it is shown; `state` is None for an argument that was not given."""
+
+    path: str
+    state: FieldState | None
+    value: str = ""
+    constraint: str = ""
+    decided: str = ""
+    tokens: str = ""
+
+    @property
+    def status(self) -> Status | None:
+        return self.state.status if self.state else None
+
+
+class FieldTableModel(QAbstractTableModel):
+    """`apply` takes the events of a batch and the state after them."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: list[Row] = []
+        self._places: dict[str, int] = {}
+        self._constraints: dict[str, str] = {}
+        self._decided: dict[str, int] = {}
+        self._registry: ToolRegistry | None = None
+        self._name_path, self._args_path = "/action", ""
+
+    def begin(self, registry: ToolRegistry | None, shape: Any) -> None:
+        """An empty table for a run with these tools."""
+        name_key, args_key = shape_keys(shape)
+        self.beginResetModel()
+        self._registry = registry
+        self._name_path, self._args_path = f"/{name_key}", f"/{args_key}" if args_key else ""
+        self._rows, self._places, self._constraints, self._decided = [], {}, {}, {}
+        if registry is not None:
+            count = len(registry.allowed)
+            self._constraints[self._name_path] = (
+                f"allow list of {count}" if count != 1 else "one tool allowed"
+            )
+        self.endResetModel()
+
+    def apply(self, state: RunState, events: Iterable[AnyEvent]) -> None:
+        touched: dict[str, None] = {}
+        for event in events:
+            if isinstance(event, (FieldOpened, FieldChanged, FieldClosed)):
+                touched[event.path] = None
+            elif isinstance(event, ToolKnown):
+                self._tool_known(event)
+                touched.update(dict.fromkeys(self._places))
+            elif isinstance(event, Violation):
+                self._decided.setdefault(event.path, event.char)
+                touched[event.path] = None
+        if touched:
+            self._update(state, [path for path in touched if path in state.fields])
+
+    def add_missing(self, state: RunState) -> None:
+        """After the run: the arguments of the tool that were not given."""
+        prefix = f"{self._args_path}/"
+        missing = [
+            path
+            for path in self._constraints
+            if path.startswith(prefix) and path != self._name_path and path not in self._places
+        ]
+        if missing and state.tool is not None and state.tool.allowed:
+            self._append([Row(path, None, "not given", self._constraints[path]) for path in missing])
+
+    def row(self, place: int) -> Row:
+        return self._rows[place]
+
+    # -- the table ---------------------------------------------------------------------------------------------
+
+    def rowCount(self, parent: _Index = _NONE) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: _Index = _NONE) -> int:
+        return 0 if parent.isValid() else len(COLUMNS)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation != Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return COLUMNS[section]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(section)
+        return None
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        row, column = self._rows[index.row()], index.column()
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+            return self._text(row, column)
+        if role == STATUS_ROLE:
+            return row.status
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(column)
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return theme().color("text-faint" if row.state is None else "text")
+        if role == Qt.ItemDataRole.FontRole and row.state is not None and column == VALUE:
+            return mono_font(-0.5)
+        return None
+
+    def _text(self, row: Row, column: int) -> str:
+        match column:
+            case 0:
+                return self._name(row.path)
+            case 1:
+                return row.value
+            case 2:
+                return row.status or ""
+            case 3:
+                return row.constraint
+            case 4:
+                return row.decided
+            case _:
+                return row.tokens
+
+    def _name(self, path: str) -> str:
+        """The field's name; below an argument with the names above it."""
+        inner = path.removeprefix(f"{self._args_path}/") if self._args_path else path.removeprefix("/")
+        return inner.replace("~1", "/").replace("~0", "~") or path
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _tool_known(self, event: ToolKnown) -> None:
+        tool = self._registry.get(event.name) if self._registry else None
+        if tool is None:
+            return
+        required = tool.parameters.get("required", ())
+        for name, words in argument_types(tool).items():
+            key = name.replace("~", "~0").replace("/", "~1")
+            optional = "" if name in required else ", optional"
+            self._constraints[f"{self._args_path}/{key}"] = words + optional
+
+    def _update(self, state: RunState, paths: list[str]) -> None:
+        new = [path for path in paths if path not in self._places]
+        for path in paths:
+            place = self._places.get(path)
+            if place is not None:
+                self._fill(self._rows[place], state)
+                self.dataChanged.emit(self.index(place, 0), self.index(place, len(COLUMNS) - 1))
+        rows = [Row(path, state.fields[path]) for path in new]
+        for row in rows:
+            self._fill(row, state)
+        self._append(rows)
+
+    def _append(self, rows: list[Row]) -> None:
+        if not rows:
+            return
+        first = len(self._rows)
+        self.beginInsertRows(_NONE, first, first + len(rows) - 1)
+        for row in rows:
+            self._places[row.path] = len(self._rows)
+            self._rows.append(row)
+        self.endInsertRows()
+
+    def _fill(self, row: Row, state: RunState) -> None:
+        field = row.state = state.fields[row.path]
+        start = field.start or 0
+        text = state.text[start : min(field.end, start + LONGEST_VALUE)]
+        if field.closed and field.value is not None and len(text) < LONGEST_VALUE and not text:
+            text = json.dumps(field.value, ensure_ascii=False)
+        row.value = text + ("…" if field.end - start > LONGEST_VALUE else "")
+        row.constraint = self._constraints.get(row.path, "")
+        first = bisect_right(state.tokens, start, key=lambda token: token.end)
+        last = bisect_left(state.tokens, field.end, key=lambda token: token.start)
+        row.tokens = str(max(last - first, 0))
+        if field.status == "impossible":
+            char = self._decided.get(row.path)
+            row.decided = f"character {char}" if char is not None else ""
+        else:
+            row.decided = f"character {field.end}" if field.closed else "still open"
+
+
+def _alignment(column: int) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignRight if column == TOKENS else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter

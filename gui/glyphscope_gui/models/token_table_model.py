@@ -1,0 +1,137 @@
+"""The tokens of a run as a table: a row a decoding step, appended a batch at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from glyphscope.events import Token, TokenStep
+from glyphscope_gui.models.token_words import UNKNOWN, count, milliseconds, percent, step_text
+from glyphscope_gui.theme import theme
+
+_Index = QModelIndex | QPersistentModelIndex
+STEP_ROLE = Qt.ItemDataRole.UserRole
+_NONE = QModelIndex()
+
+
+class _Column(NamedTuple):
+    title: str
+    tip: str
+    show: Callable[[TokenStep], str]
+    widest: str
+
+
+def raw(step: TokenStep) -> float | None:
+    """The model's own probability of the token, before mask and sampler."""
+    return None if step.logprob is None else math.exp(step.logprob)
+
+
+def _entropy(step: TokenStep) -> str:
+    return UNKNOWN if step.entropy is None else f"{step.entropy:.2f}"
+
+
+COLUMNS = (
+    _Column("#", "The token's number, from 0", lambda s: str(s.index), "00000"),
+    _Column(
+        "token", "What was written: · is a blank, ⏎ a line end, ⟨E2 80⟩ a part of a character", step_text, ""
+    ),
+    _Column(
+        "raw p", "The model's own probability, before mask and sampler", lambda s: percent(raw(s)), "100.0 %"
+    ),
+    _Column(
+        "final p",
+        "The probability it was drawn with, after both",
+        lambda s: percent(s.probability),
+        "100.0 %",
+    ),
+    _Column(
+        "rank",
+        "Its place in the model's own order; 0 is the model's favourite",
+        lambda s: count(s.rank),
+        "00 000",
+    ),
+    _Column("allowed", "How many tokens the constraint left", lambda s: count(s.allowed), "000 000"),
+    _Column(
+        "feasible",
+        "The share of the model's own probability that the constraint left",
+        lambda s: percent(s.feasible),
+        "100.0 %",
+    ),
+    _Column("entropy", "How undecided the model itself was, in bits", _entropy, "00.00"),
+    _Column(
+        "ms",
+        "Mask, sampling and decoding together",
+        lambda s: milliseconds(s.mask_ms + s.sample_ms + s.decode_ms),
+        "000.0",
+    ),
+)
+TOKEN = 1
+
+
+class TokenTableModel(QAbstractTableModel):
+    """Reads the tokens; keeps no copy of what they say."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._tokens: list[Token] = []
+
+    def clear(self) -> None:
+        self.beginResetModel()
+        self._tokens = []
+        self.endResetModel()
+
+    def append(self, tokens: Sequence[Token]) -> None:
+        if tokens:
+            first = len(self._tokens)
+            self.beginInsertRows(_NONE, first, first + len(tokens) - 1)
+            self._tokens.extend(tokens)
+            self.endInsertRows()
+
+    def token(self, row: int) -> Token:
+        return self._tokens[row]
+
+    def rowCount(self, parent: _Index = _NONE) -> int:
+        return 0 if parent.isValid() else len(self._tokens)
+
+    def columnCount(self, parent: _Index = _NONE) -> int:
+        return 0 if parent.isValid() else len(COLUMNS)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation != Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return COLUMNS[section].title
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return COLUMNS[section].tip
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(section)
+        return None
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        step = self._tokens[index.row()].step
+        if role == Qt.ItemDataRole.DisplayRole:
+            return COLUMNS[index.column()].show(step)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(index.column())
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return theme().color("text-faint" if step.forced and index.column() != TOKEN else "text")
+        if role == STEP_ROLE:
+            return step
+        if role == Qt.ItemDataRole.ToolTipRole and index.column() == TOKEN:
+            return f"Token id {step.id}, bytes {step.data.hex(' ').upper() or 'none'}" + (
+                "\nForced: the only token the grammar allowed" if step.forced else ""
+            )
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            words = f"{COLUMNS[index.column()].title}: {COLUMNS[index.column()].show(step)}"
+            return f"{words}, forced" if step.forced and index.column() == TOKEN else words
+        return None
+
+
+def _alignment(column: int) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignLeft if column == TOKEN else Qt.AlignmentFlag.AlignRight
+    return side | Qt.AlignmentFlag.AlignVCenter

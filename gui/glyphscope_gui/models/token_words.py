@@ -1,0 +1,47 @@
+"""Tokens and figures as they are written in tables: white space seen, half characters as bytes, blanks for unknown."""
+
+from __future__ import annotations
+
+from glyphscope.events import TokenStep
+
+_SEEN = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"})
+UNKNOWN = "–"
+"""For what was not measured; never a zero."""
+
+
+def token_text(data: bytes, text: str = "") -> str:
+    """The token's bytes in sight: `·search`, `⏎`, `⟨E2 80⟩` for a part of a character, `⟨⟩` for none."""
+    if not data:
+        return text.translate(_SEEN) or "⟨⟩"
+    out, rest = [], data
+    while rest:
+        try:
+            out.append(rest.decode("utf-8").translate(_SEEN))
+            break
+        except UnicodeDecodeError as error:
+            out.append(rest[: error.start].decode("utf-8").translate(_SEEN))
+            bad = rest[error.start : error.end]
+            out.append(f"⟨{bad.hex(' ').upper()}⟩")
+            rest = rest[error.end :]
+    return "".join(out)
+
+
+def step_text(step: TokenStep) -> str:
+    return "⟨end⟩" if step.end and not step.text else token_text(step.data, step.text)
+
+
+def percent(share: float | None) -> str:
+    """Such as `66.2 %`; `<0.1 %` for what is not quite nothing."""
+    if share is None:
+        return UNKNOWN
+    if 0 < share < 0.0005:
+        return "<0.1 %"
+    return f"{share * 100:.1f} %"
+
+
+def count(number: int | None) -> str:
+    return UNKNOWN if number is None else f"{number:,}".replace(",", "\u202f")
+
+
+def milliseconds(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}"

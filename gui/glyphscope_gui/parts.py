@@ -1,0 +1,51 @@
+"""What the window is put together from: documents, stores, and where models come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject
+
+from glyphscope.events import RunRequest
+from glyphscope.models import open_model
+from glyphscope.registry import default_registry
+from glyphscope.sessions import History, Journal, Places, Project
+from glyphscope_gui.controllers.project_controller import ProjectController
+from glyphscope_gui.models.prompt_document import PromptContext, PromptDocument
+from glyphscope_gui.models.registry_document import RegistryDocument
+from glyphscope_gui.settings.settings_store import SettingsStore
+from glyphscope_gui.workers.model_keeper import Open
+
+FIRST_PROMPT = "Search for AI news, 10 results"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Made once, by the composition root; a test makes them with a model of its own."""
+
+    settings: SettingsStore
+    document: RegistryDocument
+    prompt: PromptDocument
+    project: ProjectController
+    history: History
+    open_model: Open
+
+    def close(self) -> None:
+        self.project.close()
+        self.settings.close()
+
+
+def first_project() -> Project:
+    """What a first start shows: seven tools, a prompt that one of them answers, and the mask on."""
+    return Project(request=RunRequest(prompt=FIRST_PROMPT, registry=default_registry().to_document()))
+
+
+def make_parts(places: Places, owner: QObject, opener: Open = open_model) -> Parts:
+    """The parts of a window whose files live in `places`; `owner` is the parent of all of them."""
+    settings = SettingsStore(places.settings, owner)
+    registry = default_registry()
+    document = RegistryDocument(registry, owner)
+    prompt = PromptDocument(PromptContext(registry), parent=owner)
+    project = ProjectController(document, prompt, settings, Journal(places.journal), owner)
+    project.new(first_project())
+    return Parts(settings, document, prompt, project, History(places.history), opener)

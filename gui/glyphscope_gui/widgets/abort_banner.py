@@ -1,0 +1,114 @@
+"""Why the run stopped itself, what could still have come, and what the stop saved."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from glyphscope.events import Aborted
+from glyphscope_gui.controllers.run_controller import Saving
+from glyphscope_gui.theme import theme
+
+
+class StopMark(QWidget):
+    """A square on a square: stopped, not failed."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(24, 24)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme().color("impossible-line"))
+        painter.drawRoundedRect(QRectF(0, 0, 24, 24), 5, 5)
+        painter.setBrush(theme().color("on-impossible"))
+        painter.drawRoundedRect(QRectF(7.5, 7.5, 9, 9), 1.5, 1.5)
+
+
+class AbortBanner(QFrame):
+    """Hidden until a run aborts. `continueWanted`: the user asks what it would have said."""
+
+    continueWanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("abortBanner")
+        self.title = QLabel(self)
+        self.title.setProperty("role", "verdict-impossible")
+        self.message = QLabel(self)
+        for label in (self.title, self.message):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.saving = QLabel(self)
+        self.saving.setProperty("role", "verdict-impossible")
+        self.measured = QLabel(self)
+        self.measured.setProperty("role", "hint")
+        self.button = QPushButton("What would it have said?", self)
+        self.button.setObjectName("continueButton")
+        self.button.setToolTip("Let the model go on in the background, and count what the stop saved")
+        self.button.clicked.connect(self.continueWanted)
+        self._lay_out()
+        self.hide()
+
+    def show_abort(self, aborted: Aborted) -> None:
+        self.title.setText(f"Stopped at character {aborted.char}, token {aborted.token}: {aborted.code}")
+        viable = f" Still possible: {aborted.viable}." if aborted.viable else ""
+        self.message.setText(f"{aborted.message.rstrip('.')}.{viable.replace('..', '.')}")
+        self.setAccessibleName(f"{self.title.text()}. {self.message.text()}")
+        self.saving.hide()
+        decoded = aborted.tokens_decoded
+        self.measured.setText(f"{decoded} token{'' if decoded == 1 else 's'} decoded")
+        self.button.setVisible(True)
+        self.button.setEnabled(True)
+        self.show()
+        self._fit()
+
+    def show_continuing(self) -> None:
+        self.button.setEnabled(False)
+        self.measured.setText("going on aside…")
+
+    def show_stopped(self) -> None:
+        """The continuation came to no end: nothing was measured."""
+        self.button.setEnabled(True)
+        self.measured.setText("not measured")
+
+    def show_saving(self, saving: Saving) -> None:
+        saved = saving.whole - saving.decoded
+        self.saving.setText(f"{saved} of {saving.whole} tokens saved")
+        self.saving.show()
+        self.measured.setText("measured: the run was continued aside")
+        self.button.hide()
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """As high as its words need at this width: a splitter asks no layout for that."""
+        height = self.layout().heightForWidth(self.width())
+        if height > 0 and height != self.minimumHeight():
+            self.setMinimumHeight(height)
+
+    def _lay_out(self) -> None:
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        words.addWidget(self.title)
+        words.addWidget(self.message)
+        right = QVBoxLayout()
+        right.setSpacing(4)
+        for widget in (self.saving, self.button, self.measured):
+            right.addWidget(widget, 0, Qt.AlignmentFlag.AlignRight)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 10, 12, 10)
+        row.setSpacing(12)
+        row.addWidget(StopMark(self), 0, Qt.AlignmentFlag.AlignVCenter)
+        row.addLayout(words, 1)
+        row.addLayout(right)

@@ -1,0 +1,123 @@
+"""The alternatives of the chosen token: bars of what the model wanted, struck out where the grammar said no."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
+from PySide6.QtGui import QBrush, QFontMetrics, QPainter, QPen
+from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+
+from glyphscope_gui.models.alternatives_model import (
+    ALTERNATIVE_ROLE,
+    BAR,
+    CHOSEN_ROLE,
+    FINAL,
+    RAW,
+    REASON_ROLE,
+    TEXT,
+    AlternativesModel,
+)
+from glyphscope_gui.theme import mono_font, theme, ui_font
+from glyphscope_gui.widgets.plain_table import PlainTable
+
+_Index = QModelIndex | QPersistentModelIndex
+_BAR_HEIGHT = 11
+
+
+class AlternativeDelegate(QStyledItemDelegate):
+    """Token, bar and figures on the first line of a row, the reason for the mask on the second."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, theme().color("selection"))
+        line = QRectF(option.rect)
+        line.setHeight(_line_height())
+        alternative = index.data(ALTERNATIVE_ROLE)
+        why = index.data(REASON_ROLE)
+        if index.column() == BAR:
+            self._paint_bar(painter, line, alternative.raw, alternative.allowed, bool(why))
+        else:
+            self._paint_text(painter, line.adjusted(2, 0, -2, 0), index)
+        if why and index.column() == TEXT:
+            self._paint_reason(painter, option, line.bottom(), why)
+        painter.restore()
+
+    def _paint_bar(
+        self, painter: QPainter, line: QRectF, share: float, allowed: bool, impossible: bool
+    ) -> None:
+        box = QRectF(line.left() + 4, line.center().y() - _BAR_HEIGHT / 2, line.width() - 8, _BAR_HEIGHT)
+        bar = QRectF(box)
+        bar.setWidth(max(box.width() * share, 1.5))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme().color("track"))
+        painter.drawRoundedRect(box, 2.5, 2.5)
+        if allowed:
+            painter.setBrush(theme().color("impossible-line" if impossible else "accent"))
+        else:
+            painter.setBrush(QBrush(theme().color("text-faint"), Qt.BrushStyle.BDiagPattern))
+        painter.drawRoundedRect(bar, 2.5, 2.5)
+
+    def _paint_text(self, painter: QPainter, line: QRectF, index: _Index) -> None:
+        alternative = index.data(ALTERNATIVE_ROLE)
+        font = mono_font(-0.5 if index.column() == TEXT else -1)
+        if index.column() == TEXT:
+            font.setBold(bool(index.data(CHOSEN_ROLE)))
+            font.setStrikeOut(not alternative.allowed)
+        painter.setFont(font)
+        faint = not alternative.allowed
+        painter.setPen(
+            QPen(theme().color("text-faint" if faint else "text" if index.column() == TEXT else "text-muted"))
+        )
+        side = Qt.AlignmentFlag.AlignLeft if index.column() == TEXT else Qt.AlignmentFlag.AlignRight
+        words = painter.fontMetrics().elidedText(
+            index.data(), Qt.TextElideMode.ElideRight, round(line.width())
+        )
+        painter.drawText(line, side | Qt.AlignmentFlag.AlignVCenter, words)
+
+    def _paint_reason(self, painter: QPainter, option: QStyleOptionViewItem, top: float, why: str) -> None:
+        """Over the whole width of the table: the first cell draws beyond its own."""
+        width = option.widget.viewport().width() if option.widget else option.rect.width()
+        font = ui_font(-1.5)
+        painter.setFont(font)
+        painter.setPen(theme().color("impossible"))
+        box = QRectF(2, top, width - 4, QFontMetrics(font).height())
+        painter.setClipRect(box)
+        words = painter.fontMetrics().elidedText(why, Qt.TextElideMode.ElideRight, round(box.width()))
+        painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, words)
+
+
+def _line_height() -> int:
+    return QFontMetrics(mono_font(-0.5)).height() + 7
+
+
+class AlternativesTable(PlainTable):
+    """As high as its rows: the column it stands in scrolls."""
+
+    def __init__(self, model: AlternativesModel, parent: QWidget | None = None) -> None:
+        super().__init__(model, stretch=BAR, parent=parent)
+        self.setObjectName("alternativesTable")
+        self.setAccessibleName("Alternatives of the chosen token")
+        self.setItemDelegate(AlternativeDelegate(self))
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.horizontalHeader().setSectionResizeMode(TEXT, QHeaderView.ResizeMode.Fixed)
+        figures = QFontMetrics(mono_font(-1)).horizontalAdvance("100.0 %") + 8
+        self.setColumnWidth(TEXT, QFontMetrics(mono_font(-0.5)).horizontalAdvance("·max_results"[:9]) + 8)
+        self.setColumnWidth(RAW, figures)
+        self.setColumnWidth(FINAL, figures)
+        model.modelReset.connect(self._fit)
+
+    def sizeHint(self) -> QSize:
+        rows = sum(self.rowHeight(row) for row in range(self.model().rowCount()))
+        return QSize(220, self.horizontalHeader().sizeHint().height() + rows + 2)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, self.sizeHint().height())
+
+    def _fit(self) -> None:
+        line, small = _line_height(), QFontMetrics(ui_font(-1.5)).height() + 2
+        for row in range(self.model().rowCount()):
+            why = self.model().index(row, TEXT).data(REASON_ROLE)
+            self.setRowHeight(row, line + (small if why else 0))
+        self.updateGeometry()

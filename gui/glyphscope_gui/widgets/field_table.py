@@ -1,0 +1,95 @@
+"""The field table: value so far, verdict, and the constraint in words."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QResizeEvent
+from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+
+from glyphscope_gui.models.field_table_model import (
+    CONSTRAINT,
+    DECIDED,
+    FIELD,
+    STATUS_ROLE,
+    TOKENS,
+    VALUE,
+    VERDICT,
+    FieldTableModel,
+)
+from glyphscope_gui.theme import theme
+from glyphscope_gui.widgets.plain_table import CELL, PlainTable
+from glyphscope_gui.widgets.verdict import VERDICTS, paint_pill
+
+_Index = QModelIndex | QPersistentModelIndex
+FEWEST, MOST = 3, 7
+"""Rows the table asks to be high."""
+MOST_MEASURED = 40
+"""Rows whose text decides how wide a column is."""
+
+
+class VerdictDelegate(QStyledItemDelegate):
+    """The verdict as a pill with its sign."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, theme().color("selection"))
+        status = index.data(STATUS_ROLE)
+        if status is None:
+            return
+        verdict = VERDICTS[status]
+        painter.save()
+        box = QRectF(option.rect).adjusted(4, 1, -4, -1)
+        paint_pill(painter, box, f"{verdict.sign} {verdict.words}", verdict.role, option.font)
+        painter.restore()
+
+
+class FieldTable(PlainTable):
+    def __init__(self, model: FieldTableModel, parent: QWidget | None = None) -> None:
+        super().__init__(model, stretch=VALUE, parent=parent)
+        self.setObjectName("fieldTable")
+        self.setAccessibleName("Fields of the call with their verdicts")
+        self.setItemDelegateForColumn(VERDICT, VerdictDelegate(self))
+        self.fit_rows(11)
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.fit_column(VERDICT, "✕ impossible ")
+        self.fit_column(DECIDED, "character 000")
+        self.fit_column(TOKENS, "0000")
+        model.rowsInserted.connect(self._rows_changed)
+        model.modelReset.connect(self.updateGeometry)
+
+    def sizeHint(self) -> QSize:
+        rows = min(max(self.model().rowCount(), FEWEST), MOST)
+        height = (
+            self.horizontalHeader().sizeHint().height() + rows * self.verticalHeader().defaultSectionSize()
+        )
+        return QSize(400, height + 4)
+
+    def minimumSizeHint(self) -> QSize:
+        head = self.horizontalHeader().sizeHint().height()
+        return QSize(200, head + 2 * self.verticalHeader().defaultSectionSize())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_columns()
+
+    def _rows_changed(self, _parent: QModelIndex, first: int, last: int) -> None:
+        """The newest field in sight."""
+        self._fit_columns()
+        self.scrollToBottom()
+        self.updateGeometry()
+
+    def _fit_columns(self) -> None:
+        """Names as long as they are, up to a third; value and constraint share what is left."""
+        width = self.viewport().width()
+        room = width - sum(self.columnWidth(column) for column in (VERDICT, DECIDED, TOKENS))
+        name = min(self._widest(FIELD), room // 3)
+        constraint = min(self._widest(CONSTRAINT), (room - name) // 2)
+        self.setColumnWidth(FIELD, name)
+        self.setColumnWidth(CONSTRAINT, constraint)
+        self.setColumnWidth(VALUE, max(room - name - constraint, 40))
+
+    def _widest(self, column: int) -> int:
+        rows = range(min(self.model().rowCount(), MOST_MEASURED))
+        words = [self.model().index(row, column).data() or "" for row in rows]
+        title = str(self.model().headerData(column, Qt.Orientation.Horizontal))
+        return max(self.fontMetrics().horizontalAdvance(text) for text in (*words, title)) + CELL

@@ -1,0 +1,205 @@
+"""The line at the top: which model, how the call is written, what is enforced, and Run."""
+
+from __future__ import annotations
+
+import msgspec
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSpinBox,
+    QWidget,
+)
+
+from glyphscope.events import RunRequest
+from glyphscope_gui.theme import theme
+from glyphscope_gui.theme.sizes import PAD
+from glyphscope_gui.widgets.segmented import Segmented
+
+_SHAPES = (
+    ("flat", "flat", '{"action": name, …arguments}'),
+    ("tool-args", "tool + args", '{"tool": name, "args": {…}}'),
+    ("name-arguments", "name + arguments", '{"name": name, "arguments": {…}}'),
+)
+SEED_MAX = 2**31 - 1
+
+
+class Header(QFrame):
+    """`optionsChosen` carries a dict of the fields of RunRequest that the user changed."""
+
+    optionsChosen = Signal(object)
+
+    def __init__(self, picker: QWidget, run: QAction, stop: QAction, step: QAction) -> None:
+        super().__init__()
+        self.setObjectName("header")
+        self._sampling = RunRequest(prompt="", registry={}).sampling
+        self.picker = picker
+        self.logo = QLabel(self)
+        self.logo.setAccessibleName("Glyphscope")
+        self.brand = QLabel("Glyphscope", self)
+        self.brand.setProperty("role", "brand")
+        self._make_pickers()
+        self._make_spins()
+        self.step_button = self._button("stepButton", step, "step", "text")
+        self.stop_button = self._button("stopButton", stop, "stop", "text")
+        self.run_button = self._button("runButton", run, "run", "on-accent")
+        self.run_button.setProperty("role", "primary")
+        self._lay_out()
+        self.restyle()
+
+    def show_options(self, options: RunRequest) -> None:
+        """What the project says, without telling it back."""
+        self._sampling = options.sampling
+        self.notation.set_value(options.notation)
+        if options.constraint in ("off", "mask"):
+            self.constraint.set_value(options.constraint)
+        self.shape.setCurrentIndex(self.shape.findData(options.shape))
+        for spin, value in (
+            (self.seed, options.sampling.seed),
+            (self.temperature, options.sampling.temperature),
+        ):
+            spin.blockSignals(True)
+            spin.setValue(value)
+            spin.blockSignals(False)
+
+    def set_editable(self, editable: bool) -> None:
+        """While a run goes on its settings stand still: what is shown is what runs."""
+        for widget in (
+            self.notation,
+            self.constraint,
+            self.shape,
+            self.strategy,
+            self.seed,
+            self.temperature,
+        ):
+            widget.setEnabled(editable)
+        self.picker.setEnabled(editable)
+
+    def restyle(self) -> None:
+        scale = self.devicePixelRatioF()
+        self.logo.setPixmap(theme().pixmap("logo", "accent", 20, scale))
+        for button, icon, role in (
+            (self.step_button, "step", "text"),
+            (self.stop_button, "stop", "text"),
+            (self.run_button, "run", "on-accent"),
+        ):
+            button.setIcon(theme().icon(icon, role))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(640, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit(event.size().width())
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _make_pickers(self) -> None:
+        self.notation = Segmented(
+            (
+                ("glyph", "GLYPH", "Calls are written in GLYPH"),
+                ("json", "JSON", "Calls are written in JSON"),
+            ),
+            parent=self,
+        )
+        self.notation.setObjectName("notationPicker")
+        self.notation.setAccessibleName("Notation")
+        self.notation.chosen.connect(lambda value: self.optionsChosen.emit({"notation": value}))
+        self.shape = QComboBox(self)
+        self.shape.setObjectName("shapePicker")
+        self.shape.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.shape.setMinimumContentsLength(9)
+        self.shape.setAccessibleName("Shape of a call")
+        for value, words, example in _SHAPES:
+            self.shape.addItem(words, value)
+            self.shape.setItemData(self.shape.count() - 1, example, Qt.ItemDataRole.ToolTipRole)
+        self.shape.setToolTip("What a call looks like: its keys for the tool's name and its arguments")
+        self.shape.activated.connect(
+            lambda place: self.optionsChosen.emit({"shape": self.shape.itemData(place)})
+        )
+        self.constraint = Segmented(
+            (
+                (
+                    "off",
+                    "Off",
+                    "The model writes what it wants; the run stops when no valid call can come any more",
+                ),
+                ("mask", "Mask", "Only tokens that can still become a valid call are allowed"),
+            ),
+            parent=self,
+        )
+        self.constraint.setObjectName("constraintPicker")
+        self.constraint.setAccessibleName("Constraint on tokens")
+        self.constraint.chosen.connect(lambda value: self.optionsChosen.emit({"constraint": value}))
+        self.strategy = QComboBox(self)
+        self.strategy.setObjectName("strategyPicker")
+        self.strategy.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.strategy.setMinimumContentsLength(5)
+        self.strategy.setAccessibleName("Strategy")
+        self.strategy.addItem("Direct", "direct")
+        self.strategy.setToolTip("How the model is asked. Direct: one prompt, one generation, one call")
+
+    def _make_spins(self) -> None:
+        self.seed = QSpinBox(self)
+        self.seed.setObjectName("seedSpin")
+        self.seed.setAccessibleName("Seed")
+        self.seed.setRange(0, SEED_MAX)
+        self.seed.setPrefix("Seed ")
+        self.seed.setToolTip("The same seed draws the same tokens again")
+        self.temperature = QDoubleSpinBox(self)
+        self.temperature.setObjectName("temperatureSpin")
+        self.temperature.setAccessibleName("Temperature")
+        self.temperature.setRange(0, 5)
+        self.temperature.setDecimals(1)
+        self.temperature.setSingleStep(0.1)
+        self.temperature.setPrefix("Temp ")
+        self.temperature.setToolTip("0 always takes the likeliest token; higher draws more freely")
+        for spin in (self.seed, self.temperature):
+            spin.setButtonSymbols(QAbstractSpinBox.ButtonSymbols.NoButtons)
+            spin.setKeyboardTracking(False)
+            spin.setFixedWidth(spin.fontMetrics().horizontalAdvance("Temp 00.0") + 22)
+        self.seed.valueChanged.connect(lambda value: self._sample(seed=value))
+        self.temperature.valueChanged.connect(lambda value: self._sample(temperature=round(value, 2)))
+
+    def _sample(self, **changes: float) -> None:
+        self._sampling = msgspec.structs.replace(self._sampling, **changes)
+        self.optionsChosen.emit({"sampling": self._sampling})
+
+    def _button(self, name: str, action: QAction, icon: str, role: str) -> QPushButton:
+        """A button that does what the action does, and can when it can."""
+        button = QPushButton(action.iconText(), self)
+        button.setObjectName(name)
+        button.setAccessibleName(action.iconText())
+        button.setToolTip(action.toolTip())
+        button.setEnabled(action.isEnabled())
+        button.clicked.connect(action.trigger)
+        action.enabledChanged.connect(button.setEnabled)
+        return button
+
+    def _lay_out(self) -> None:
+        row = QHBoxLayout(self)
+        row.setContentsMargins(PAD, 8, PAD, 8)
+        row.setSpacing(8)
+        row.addWidget(self.logo)
+        row.addWidget(self.brand)
+        row.addSpacing(6)
+        for widget in (self.picker, self.notation, self.shape, self.constraint, self.strategy):
+            row.addWidget(widget)
+        row.addWidget(self.seed)
+        row.addWidget(self.temperature)
+        row.addStretch(1)
+        for button in (self.step_button, self.stop_button, self.run_button):
+            row.addWidget(button)
+
+    def _fit(self, width: int) -> None:
+        """What is the least missed goes first: the name, the words of Step and Stop."""
+        self.brand.setVisible(width >= 1240)
+        short = width < 1140
+        for button in (self.step_button, self.stop_button):
+            button.setText("" if short else button.accessibleName())

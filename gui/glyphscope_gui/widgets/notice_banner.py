@@ -1,0 +1,47 @@
+"""A sentence that the user should read, with what can be done about it; no dialog, nothing is held up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
+
+
+class NoticeBanner(QFrame):
+    """Hidden while there is nothing to say."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("noticeBanner")
+        self.label = QLabel(self)
+        self.label.setWordWrap(True)
+        self.label.setTextFormat(Qt.TextFormat.PlainText)
+        self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.action = QPushButton(self)
+        self.action.setProperty("role", "link")
+        self.dismiss = QPushButton("Close", self)
+        self.dismiss.setProperty("role", "link")
+        self.dismiss.clicked.connect(self.hide)
+        self._then: Callable[[], None] | None = None
+        self.action.clicked.connect(self._act)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 8, 10, 8)
+        row.setSpacing(10)
+        row.addWidget(self.label, 1)
+        row.addWidget(self.action)
+        row.addWidget(self.dismiss)
+        self.hide()
+
+    def tell(self, words: str, action: str = "", then: Callable[[], None] | None = None) -> None:
+        self.label.setText(words)
+        self.setAccessibleName(words)
+        self.action.setText(action)
+        self.action.setVisible(bool(action))
+        self._then = then
+        self.show()
+
+    def _act(self) -> None:
+        self.hide()
+        if self._then is not None:
+            self._then()

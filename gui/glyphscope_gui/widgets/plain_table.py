@@ -1,0 +1,50 @@
+"""A table without lines and without surprises: rows of one height, columns as wide as what they hold."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QAbstractItemModel, Qt
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+
+from glyphscope_gui.theme.sizes import ROW
+
+CELL = 22
+"""What a cell has beside its text."""
+
+
+class PlainTable(QTableView):
+    """`stretch` is the column that takes the room that is left."""
+
+    def __init__(self, model: QAbstractItemModel, stretch: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setModel(model)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setFrameShape(QTableView.Shape.NoFrame)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setTabKeyNavigation(False)
+        self.setCornerButtonEnabled(False)
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setMinimumSectionSize(10)
+        head = self.horizontalHeader()
+        head.setHighlightSections(False)
+        head.setSectionsClickable(False)
+        head.setMinimumSectionSize(24)
+        head.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        head.setSectionResizeMode(stretch, QHeaderView.ResizeMode.Stretch)
+        self.fit_rows()
+
+    def fit_rows(self, extra: int = ROW) -> None:
+        self.verticalHeader().setDefaultSectionSize(QFontMetrics(self.font()).height() + extra)
+
+    def fit_column(self, column: int, widest: str) -> None:
+        """As wide as its title and the widest text it will hold."""
+        title = str(self.model().headerData(column, Qt.Orientation.Horizontal) or "")
+        metrics = QFontMetrics(self.font())
+        width = max(metrics.horizontalAdvance(widest), metrics.horizontalAdvance(title))
+        self.setColumnWidth(column, width + CELL)

@@ -1,0 +1,57 @@
+"""One of a few, all in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSizePolicy, QWidget
+
+
+class Segmented(QWidget):
+    """`choices` are value, words and tip of each; `chosen` carries the value when the user chooses."""
+
+    chosen = Signal(str)
+
+    def __init__(
+        self, choices: Sequence[tuple[str, str, str]], *, small: bool = False, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self._group = QButtonGroup(self)
+        self._group.setExclusive(True)
+        self._buttons: dict[str, QPushButton] = {}
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        for place, (value, words, tip) in enumerate(choices):
+            button = QPushButton(words, self)
+            button.setCheckable(True)
+            first, last = place == 0, place == len(choices) - 1
+            button.setProperty(
+                "segment", "only" if first and last else "first" if first else "last" if last else "middle"
+            )
+            if small:
+                button.setProperty("size", "small")
+            button.setToolTip(tip)
+            button.setAccessibleDescription(tip)
+            self._group.addButton(button, place)
+            self._buttons[value] = button
+            row.addWidget(button)
+        self._values = list(self._buttons)
+        self._buttons[self._values[0]].setChecked(True)
+        self._group.idClicked.connect(self._clicked)
+
+    @property
+    def value(self) -> str:
+        return self._values[self._group.checkedId()]
+
+    def set_value(self, value: str) -> None:
+        """Show a choice without telling it."""
+        self._buttons[value].setChecked(True)
+
+    def button(self, value: str) -> QPushButton:
+        return self._buttons[value]
+
+    def _clicked(self, place: int) -> None:
+        self.chosen.emit(self._values[place])

@@ -1,0 +1,155 @@
+"""The run step by step: allowed tokens, feasible mass, or time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, QTimer, Signal
+from PySide6.QtGui import QMouseEvent
+from PySide6.QtWidgets import QWidget
+
+from glyphscope.events import Token
+from glyphscope_gui.models.token_words import count, milliseconds, percent, step_text
+from glyphscope_gui.theme import theme
+from glyphscope_gui.widgets.chart import Chart
+
+Measure = Literal["allowed", "feasible", "ms"]
+REDRAW_MS = 120
+"""While tokens stream in; a chart that is read need not be newer than that."""
+MOST_BARS = 600
+"""More steps are drawn a bar for several: the greatest of them, for time and for allowed tokens."""
+_FLOOR = 0.12
+"""The height of one allowed token on the log scale, so that a forced step is seen and not a gap."""
+
+
+class StepChart(Chart):
+    """`tokenChosen` carries the index of the step that was clicked."""
+
+    tokenChosen = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("stepChart", "Allowed tokens, feasible mass and time of each step", 132, parent)
+        self._measure: Measure = "allowed"
+        self._tokens: list[Token] = []
+        self._drawn = (0, "")
+        self._free = pg.BarGraphItem(x=[], height=[], width=0.8)
+        self._forced = pg.BarGraphItem(x=[], height=[], width=0.8)
+        self._chosen = pg.InfiniteLine(angle=90, movable=False)
+        self._chosen.hide()
+        for item in (self._free, self._forced, self._chosen):
+            self.addItem(item, ignoreBounds=True)
+        self.getAxis("left").setWidth(34)
+        self._timer = QTimer(self, interval=REDRAW_MS, singleShot=True)
+        self._timer.timeout.connect(self.draw)
+
+    def begin(self) -> None:
+        self._tokens = []
+        self._chosen.hide()
+        self.draw()
+
+    def append(self, tokens: Iterable[Token]) -> None:
+        self._tokens.extend(tokens)
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def finish(self) -> None:
+        self._timer.stop()
+        self.draw()
+
+    def set_measure(self, measure: Measure) -> None:
+        self._measure = measure
+        self.draw()
+
+    def select(self, index: int | None) -> None:
+        self._chosen.setVisible(index is not None)
+        if index is not None:
+            self._chosen.setPos(index)
+
+    # -- Chart -------------------------------------------------------------------------------------------------
+
+    def draw(self) -> None:
+        if not hasattr(self, "_free"):
+            return
+        heights, forced, step = self._heights()
+        x = np.arange(len(heights), dtype=float) * step
+        none = pg.mkPen(None)
+        self._chosen.setPen(pg.mkPen(theme().color("mark"), width=2))
+        width = 0.8 * step
+        self._free.setOpts(
+            x=x[~forced], height=heights[~forced], width=width, pen=none, brush=theme().color("chart-main")
+        )
+        self._forced.setOpts(
+            x=x[forced], height=heights[forced], width=width, pen=none, brush=theme().color("chart-forced")
+        )
+        self._scale(heights)
+
+    def table(self) -> list[Sequence[Any]]:
+        head = ("step", "token", "allowed", "feasible", "forced", "mask_ms", "sample_ms", "decode_ms")
+        rows = (
+            (s.index, s.text, s.allowed, s.feasible, s.forced, s.mask_ms, s.sample_ms, s.decode_ms)
+            for s in (token.step for token in self._tokens)
+        )
+        return [head, *rows]
+
+    def describe(self, place: QPointF) -> str:
+        index = round(place.x())
+        if not 0 <= index < len(self._tokens):
+            return ""
+        step = self._tokens[index].step
+        figure = {
+            "allowed": f"{count(step.allowed)} tokens allowed{', forced' if step.forced else ''}",
+            "feasible": f"the constraint left {percent(step.feasible)} of what the model wanted",
+            "ms": f"mask {milliseconds(step.mask_ms)}, sampling {milliseconds(step.sample_ms)}, "
+            f"decoding {milliseconds(step.decode_ms)} ms",
+        }[self._measure]
+        return f"Token {index}  {step_text(step)}\n{figure}"
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        super().mousePressEvent(event)
+        place = self.getViewBox().mapSceneToView(self.mapToScene(event.position().toPoint()))
+        if 0 <= round(place.x()) < len(self._tokens):
+            self.tokenChosen.emit(round(place.x()))
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _heights(self) -> tuple[np.ndarray, np.ndarray, int]:
+        """A height for each bar, which of them are forced, and how many steps a bar stands for."""
+        values = np.fromiter(map(self._value, self._tokens), dtype=float, count=len(self._tokens))
+        forced = np.fromiter((t.step.forced for t in self._tokens), dtype=bool, count=len(self._tokens))
+        step = -(-len(values) // MOST_BARS) or 1
+        if step > 1:
+            padding = -len(values) % step
+            values = np.pad(values, (0, padding)).reshape(-1, step).max(axis=1)
+            forced = np.pad(forced, (0, padding), constant_values=True).reshape(-1, step).all(axis=1)
+        return values, forced, step
+
+    def _value(self, token: Token) -> float:
+        step = token.step
+        if self._measure == "allowed":
+            return max(float(np.log10(max(step.allowed, 1))), _FLOOR)
+        if self._measure == "feasible":
+            return 0.0 if step.feasible is None else step.feasible
+        return step.mask_ms + step.sample_ms + step.decode_ms
+
+    def _scale(self, heights: np.ndarray) -> None:
+        steps = max(len(self._tokens), 1)
+        top = float(heights.max()) if len(heights) else 1.0
+        left = self.getAxis("left")
+        if self._measure == "allowed":
+            decades = max(int(np.ceil(top)), 1)
+            names = ("1", "10", "100", "1k", "10k", "100k", "1M")
+            left.setTicks([[(n, names[n]) for n in range(min(decades, 6) + 1)]])
+            top = decades
+        elif self._measure == "feasible":
+            left.setTicks([[(0, "0"), (0.5, "50 %"), (1, "100 %")]])
+            top = 1.0
+        else:
+            left.setTicks(None)
+            top = max(top, 1.0)
+        every = max(1, round(steps / 5))
+        self.getAxis("bottom").setTicks([[(n, str(n)) for n in range(0, steps, every)]])
+        self.setXRange(-0.6, steps - 0.4, padding=0)
+        self.setYRange(0, top * 1.06, padding=0)

@@ -1,0 +1,78 @@
+"""Where a character of a run's text stands in a text document, and back.
+
+A document counts UTF-16 units, and very long lines are cut into blocks so that laying them out stays cheap: both put
+extra positions between those of the characters. A run's characters are Unicode code points.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+LONGEST_LINE = 1024
+"""Characters in one block; a line that is longer goes on in the next, without a line end in the text."""
+
+_PICTURES = {code: chr(0x2400 + code) for code in range(0x20) if code not in (0x09, 0x0A)}
+_SHOWN = str.maketrans(
+    {
+        **_PICTURES,
+        0x7F: "\u2421",
+        0x2028: "\u2424",
+        0x2029: "\u2424",
+        0xFDD0: "\ufffd",
+        0xFDD1: "\ufffd",
+    }
+)
+"""What a document would take for its own structure, or show as nothing: pictures of the same length."""
+
+
+def shown(text: str) -> str:
+    """The text as a document can hold it, character for character."""
+    return text.translate(_SHOWN)
+
+
+class TextPlaces:
+    """Grows with the text; `add` tells how the new piece is to be inserted."""
+
+    def __init__(self) -> None:
+        self.characters = 0
+        self._breaks: list[int] = []
+        self._wide: list[int] = []
+        self._in_line = 0
+
+    def add(self, text: str) -> str:
+        """The piece with the line ends that cut long lines."""
+        out: list[str] = []
+        for character in text:
+            if character == "\n":
+                self._in_line = 0
+            elif self._in_line >= LONGEST_LINE:
+                self._breaks.append(self.characters)
+                out.append("\n")
+                self._in_line = 1
+            else:
+                self._in_line += 1
+            if ord(character) > 0xFFFF:
+                self._wide.append(self.characters)
+            out.append(character)
+            self.characters += 1
+        return "".join(out)
+
+    def position(self, character: int) -> int:
+        """The document's position before that character."""
+        return character + bisect_right(self._breaks, character) + bisect_left(self._wide, character)
+
+    def character(self, position: int) -> int:
+        """The character at or before a position of the document."""
+        low, high = 0, self.characters
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.position(middle) <= position:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def is_cut(self, position: int) -> bool:
+        """Whether the line end at this position of the document is not the text's own."""
+        character = self.character(position)
+        return character < self.characters and self.position(character) == position + 1

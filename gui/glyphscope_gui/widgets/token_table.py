@@ -1,0 +1,72 @@
+"""The token table: a row for each decoding step, with its evidence."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt, Signal
+from PySide6.QtGui import QPainter, QPen
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+
+from glyphscope_gui.models.token_table_model import COLUMNS, STEP_ROLE, TOKEN, TokenTableModel
+from glyphscope_gui.models.token_words import step_text
+from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.widgets.plain_table import PlainTable
+
+_Index = QModelIndex | QPersistentModelIndex
+
+
+class TokenDelegate(QStyledItemDelegate):
+    """The token as a chip: forced ones on the grammar's ground, sampled ones framed."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        step = index.data(STEP_ROLE)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, theme().color("selection"))
+        font = mono_font(-0.5)
+        painter.setFont(font)
+        words = painter.fontMetrics().elidedText(
+            step_text(step), Qt.TextElideMode.ElideRight, option.rect.width() - 20
+        )
+        width = painter.fontMetrics().horizontalAdvance(words) + 10
+        box = QRectF(option.rect).adjusted(6.5, 3.5, 0, -3.5)
+        box.setWidth(max(width, 14))
+        painter.setPen(Qt.PenStyle.NoPen if step.forced else QPen(theme().color("border-strong"), 1))
+        painter.setBrush(theme().color("forced-soft" if step.forced else "field"))
+        painter.drawRoundedRect(box, 3, 3)
+        painter.setPen(theme().color("forced" if step.forced else "text"))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, words)
+        painter.restore()
+
+
+class TokenTable(PlainTable):
+    """`tokenChosen` carries the index of the row that became current."""
+
+    tokenChosen = Signal(object)
+
+    def __init__(self, model: TokenTableModel, parent: QWidget | None = None) -> None:
+        super().__init__(model, stretch=TOKEN, parent=parent)
+        self._tokens = model
+        self.setObjectName("tokenTable")
+        self.setAccessibleName("Tokens with their probabilities")
+        self.setAccessibleDescription("Up and down choose a token; its alternatives are shown at the right.")
+        self.setItemDelegateForColumn(TOKEN, TokenDelegate(self))
+        self.horizontalHeader().setMinimumSectionSize(36)
+        for column, spec in enumerate(COLUMNS):
+            if column != TOKEN:
+                self.fit_column(column, spec.widest)
+        self.selectionModel().currentRowChanged.connect(self._current_changed)
+
+    def follow(self) -> None:
+        """Keep the newest in sight while the user looks at the end."""
+        bar = self.verticalScrollBar()
+        if not self.currentIndex().isValid() or bar.value() >= bar.maximum() - 4 * self.rowHeight(0):
+            self.scrollToBottom()
+
+    def choose(self, index: int) -> None:
+        """Make a token's row the current one."""
+        if 0 <= index < self._tokens.rowCount():
+            self.setCurrentIndex(self._tokens.index(index, TOKEN))
+
+    def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
+        self.tokenChosen.emit(current.row() if current.isValid() else None)

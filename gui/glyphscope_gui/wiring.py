@@ -1,0 +1,321 @@
+"""Who hears what: the one place where what a part tells is passed on to the parts that show it or do it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtWidgets import QFileDialog, QMessageBox
+
+from glyphscope.calling import RunState
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import AnyEvent, PromptEvaluated, PromptRendered, RunRequest
+from glyphscope.models.opening import EMBEDDED
+from glyphscope.sessions import Settings
+from glyphscope_gui.controllers.recorder import bundled_run, bundled_runs
+from glyphscope_gui.controllers.run_controller import Applied, Phase, Saving
+from glyphscope_gui.parts import first_project
+from glyphscope_gui.run_words import figures, model_words, outcome_words
+from glyphscope_gui.settings.settings_dialog import SettingsDialog
+from glyphscope_gui.workers.jobs import ModelStatus
+
+if TYPE_CHECKING:
+    from glyphscope_gui.main_window import MainWindow
+
+FIGURES_MS = 250
+"""Four times a second: figures that change faster cannot be read."""
+_RECORDS = "Recorded runs (*.jsonl);;All files (*)"
+
+
+class Wiring(QObject):
+    """Every slot of the window that is more than a view's own."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self._runs = window.runs
+        self._parts = window.parts
+        self._page = window.page
+        self._evidence = window.evidence
+        self._status = window.status
+        self._first_model = True
+        self._look = (self._settings.theme, self._settings.font_size)
+        self._connect_runs()
+        self._connect_actions()
+        self._connect_parts()
+        self._figures = QTimer(self, interval=FIGURES_MS)
+        self._figures.timeout.connect(self._show_figures)
+        self._show_options(self._parts.project.options)
+        self._show_phase(self._runs.phase)
+        self._show_title()
+        window.picker.set_model(self.model)
+        self._status.set_state("none", model_words(self._runs.model))
+
+    def start(self) -> None:
+        """Open the model, so that the first run need not wait."""
+        self._status.set_note(self._parts.settings.notice)
+        self._runs.open_model(self.model, self._settings.context)
+
+    def close(self) -> None:
+        self._figures.stop()
+
+    @property
+    def model(self) -> str:
+        """The model that the next run asks for."""
+        return self._parts.project.options.model or self._settings.model or EMBEDDED
+
+    # -- what the user wants -----------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Run the prompt; while stepping, go on without stops."""
+        if self._runs.phase is Phase.STEPPING:
+            self._runs.go_on()
+        else:
+            self._runs.run(self._request())
+
+    def step(self) -> None:
+        if self._runs.phase is Phase.STEPPING:
+            self._runs.step()
+        else:
+            self._runs.run(self._request(), stepping=True)
+
+    def continue_aborted(self) -> None:
+        if self._runs.can_continue:
+            self._page.banner.show_continuing()
+            self._runs.continue_aborted()
+
+    def replay(self) -> None:
+        """The run that is shown, again, at the speed it had."""
+        if self._runs.events:
+            self._runs.replay(tuple(self._runs.events))
+
+    def show_record(self, events: tuple[AnyEvent, ...]) -> None:
+        """A recorded run as it ended."""
+        self._runs.replay(events, 0)
+
+    def choose_model(self, name: str) -> None:
+        """Open it now, and use it for the runs to come."""
+        settings = self._settings.with_recent_model(name)
+        self._parts.settings.replace(msgspec.structs.replace(settings, model=name))
+        self._parts.project.set_options(model=name)
+        self._window.picker.set_model(name)
+        self._runs.open_model(name, self._settings.context)
+
+    def play_bundled(self) -> None:
+        """A recording that ships, for where there is no model."""
+        names = bundled_runs()
+        if not names:
+            return
+        try:
+            self._runs.replay(bundled_run(names[0]))
+        except GlyphscopeError as error:
+            self._window.tell_error(error)
+
+    # -- connections -------------------------------------------------------------------------------------------
+
+    def _connect_runs(self) -> None:
+        runs = self._runs
+        for view in (self._page, self._evidence):
+            runs.began.connect(view.begin)
+            runs.applied.connect(view.apply)
+            runs.ended.connect(view.finish)
+        runs.applied.connect(self._applied)
+        runs.ended.connect(self._ended)
+        runs.measured.connect(self._evidence.show_sizes)
+        runs.saved.connect(self._saved)
+        runs.modelTold.connect(self._model_told)
+        runs.phaseChanged.connect(self._show_phase)
+        runs.crashed.connect(self._window.tell_error)
+        self._page.tokenChosen.connect(self._token_chosen)
+        self._evidence.tokenChosen.connect(self._page.tokens.choose)
+
+    def _connect_actions(self) -> None:
+        act, page, dialogs = self._window.actions_, self._page, self._window.dialogs
+        for action, slot in (
+            (act.run, self.run),
+            (act.step, self.step),
+            (act.stop, self._runs.stop),
+            (act.continue_aborted, self.continue_aborted),
+            (act.replay, self.replay),
+            (act.new, self._new_project),
+            (act.open, dialogs.open),
+            (act.save, dialogs.save),
+            (act.save_as, dialogs.save_as),
+            (act.open_model, self._window.picker.ask_for_file),
+            (act.open_record, self._ask_for_record),
+            (act.save_record, self._ask_where_to_record),
+            (act.settings, self._show_settings),
+            (act.quit, self._window.close),
+            (act.about, self._show_about),
+            (act.focus_prompt, page.prompt_edit.setFocus),
+            (act.focus_stream, page.stream.setFocus),
+            (act.focus_tokens, page.tokens.setFocus),
+        ):
+            action.triggered.connect(lambda _checked=False, do=slot: do())
+        page.runWanted.connect(act.run.trigger)
+        page.continueWanted.connect(act.continue_aborted.trigger)
+        page.renderedWanted.connect(self._show_prompt_page)
+
+    def _connect_parts(self) -> None:
+        window, parts = self._window, self._parts
+        window.picker.modelChosen.connect(self.choose_model)
+        window.header.optionsChosen.connect(self._change_options)
+        window.history_page.runOpened.connect(self._open_run)
+        window.history_page.notified.connect(self._status.set_note)
+        window.recorder.kept.connect(lambda _row: window.history_page.refresh())
+        window.recorder.failed.connect(window.tell_error)
+        parts.project.optionsChanged.connect(self._show_options)
+        parts.project.stateChanged.connect(self._show_title)
+        parts.settings.failed.connect(window.tell_error)
+        parts.settings.changed.connect(self._settings_changed)
+
+    # -- what runs tell ----------------------------------------------------------------------------------------
+
+    def _applied(self, applied: Applied) -> None:
+        for event in applied.events:
+            if isinstance(event, PromptRendered) and applied.kind != "continuation":
+                self._window.prompt_page.set_token_costs(event)
+            elif isinstance(event, PromptEvaluated) and event.done < event.total:
+                words = f"Reading the prompt: {event.done:,} of {event.total:,} tokens"
+                self._status.set_state("busy", words)
+
+    def _ended(self, applied: Applied) -> None:
+        if applied.kind == "continuation":
+            if self._runs.can_continue:
+                self._page.banner.show_stopped()
+        else:
+            self._status.set_note(outcome_words(applied.state))
+        if applied.kind == "run":
+            self._window.recorder.keep(applied.events)
+        self._show_figures()
+
+    def _saved(self, saving: Saving) -> None:
+        self._page.show_saving(saving)
+        self._evidence.add_saving(saving)
+
+    def _token_chosen(self, index: int | None) -> None:
+        self._evidence.show_token(self._runs.state, index)
+
+    def _model_told(self, status: ModelStatus) -> None:
+        picker = self._window.picker
+        if status.phase == "opening":
+            picker.set_loading(status.progress, "Opening…" if status.progress is None else "")
+        else:
+            picker.set_loading(None)
+        if status.phase == "ready" and status.info is not None:
+            picker.set_model(status.name, status.info.name, status.info.quantisation)
+        self._status.set_state(status.phase, model_words(status))
+        if status.phase == "failed":
+            self._tell_no_model(status)
+        if status.phase in ("ready", "failed"):
+            self._first_model = False
+
+    def _tell_no_model(self, status: ModelStatus) -> None:
+        """A first start without a model shows a recorded run, so that there is something to see."""
+        if self._runs.is_busy:
+            return
+        recordings = bool(bundled_runs())
+        if self._first_model and recordings:
+            self.play_bundled()
+            self._page.notice.tell(
+                f"{status.message} A recorded run is shown instead.", "Play it again", self.play_bundled
+            )
+        else:
+            again = "Play a recorded run" if recordings else ""
+            self._page.notice.tell(status.message, again, self.play_bundled)
+
+    def _show_phase(self, phase: Phase) -> None:
+        act, busy = self._window.actions_, phase is not Phase.IDLE
+        act.run.setEnabled(not busy or phase is Phase.STEPPING)
+        act.step.setEnabled(not busy or phase is Phase.STEPPING)
+        act.stop.setEnabled(busy and phase is not Phase.STOPPING)
+        act.replay.setEnabled(not busy and bool(self._runs.events))
+        act.save_record.setEnabled(not busy and bool(self._runs.events))
+        act.continue_aborted.setEnabled(self._runs.can_continue)
+        self._window.header.set_editable(not busy)
+        if busy:
+            self._figures.start()
+        else:
+            self._figures.stop()
+        words = {Phase.RUNNING: "Running", Phase.STEPPING: "Step by step", Phase.STOPPING: "Stopping…"}
+        if busy:
+            self._status.set_state("busy", words[phase])
+            self._status.set_note("")
+        else:
+            self._status.set_state(self._runs.model.phase, model_words(self._runs.model))
+
+    def _show_figures(self) -> None:
+        state: RunState = self._runs.state
+        if state.tokens and self._runs.phase is Phase.RUNNING:
+            self._status.set_state("busy", "Running")
+        self._status.set_figures(figures(state))
+
+    # -- what the project and the settings tell ------------------------------------------------------------------
+
+    @property
+    def _settings(self) -> Settings:
+        return self._parts.settings.value
+
+    def _request(self) -> RunRequest:
+        return msgspec.structs.replace(self._parts.project.request, model=self.model)
+
+    def _change_options(self, changes: dict[str, Any]) -> None:
+        self._parts.project.set_options(**changes)
+
+    def _show_options(self, options: RunRequest) -> None:
+        self._window.header.show_options(options)
+
+    def _show_title(self) -> None:
+        project = self._parts.project
+        self._window.setWindowTitle(f"{project.name}[*] – Glyphscope")
+        self._window.setWindowModified(project.is_dirty)
+
+    def _settings_changed(self, settings: Settings) -> None:
+        if (settings.theme, settings.font_size) != self._look:
+            self._look = (settings.theme, settings.font_size)
+            self._window.themes.choose(settings.theme, settings.font_size)
+
+    # -- dialogs -----------------------------------------------------------------------------------------------
+
+    def _new_project(self) -> None:
+        self._window.dialogs.before_leaving(lambda: self._parts.project.new(first_project()))
+
+    def _open_run(self, run: str) -> None:
+        self._window.recorder.open(run, self.show_record)
+
+    def _ask_for_record(self) -> None:
+        dialog = QFileDialog(self._window, "Open a recorded run", "", _RECORDS)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(lambda path: self._window.recorder.read(Path(path), self.show_record))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _ask_where_to_record(self) -> None:
+        events = tuple(self._runs.events)
+        dialog = QFileDialog(self._window, "Save this run", "run.jsonl", _RECORDS)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix("jsonl")
+        dialog.fileSelected.connect(lambda path: self._window.recorder.write(Path(path), events))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _show_settings(self) -> None:
+        SettingsDialog(self._parts.settings, self._window).open()
+
+    def _show_prompt_page(self) -> None:
+        dock = self._window.left[1]
+        dock.show()
+        dock.raise_()
+
+    def _show_about(self) -> None:
+        box = QMessageBox(self._window)
+        box.setWindowTitle("About Glyphscope")
+        box.setText("Glyphscope")
+        box.setInformativeText(
+            "See a tool call being born, token by token: what the model wanted, what the grammar allowed, "
+            "and the character at which an argument broke its constraint.\n\nApache License 2.0"
+        )
+        box.finished.connect(box.deleteLater)
+        box.open()

@@ -1,0 +1,77 @@
+"""Step by step: a gate between two decoding steps, and a model that waits at it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Sequence
+
+from glyphscope.events import Message, ModelInfo
+from glyphscope.models import GenerateRequest, Model, Output, RenderedPrompt
+
+
+class Gate:
+    """Open, it holds nobody. Closed, each `admit` lets one step through; opening lets all through."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._open = True
+        self._permits = 0
+
+    def shut(self) -> None:
+        with self._condition:
+            self._open, self._permits = False, 0
+
+    def open(self) -> None:
+        with self._condition:
+            self._open = True
+            self._condition.notify_all()
+
+    def admit(self) -> None:
+        with self._condition:
+            self._permits += 1
+            self._condition.notify_all()
+
+    def pass_through(self) -> None:
+        """Wait for a permit and use it up; at once while the gate is open."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._open or self._permits > 0)
+            if not self._open:
+                self._permits -= 1
+
+
+class GatedModel:
+    """A model whose next step waits at a gate. The wait is before the decoding, so what is shown is all there is."""
+
+    def __init__(self, model: Model, gate: Gate) -> None:
+        self._model = model
+        self._gate = gate
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._model.info
+
+    def count_tokens(self, text: str) -> int:
+        return self._model.count_tokens(text)
+
+    def tokenize(self, text: str) -> list[int]:
+        return self._model.tokenize(text)
+
+    def render_chat(self, messages: Sequence[Message]) -> RenderedPrompt:
+        return self._model.render_chat(messages)
+
+    def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
+        output = self._model.generate(request)
+        try:
+            for item in output:
+                yield item
+                if isinstance(item, tuple):
+                    self._gate.pass_through()
+        finally:
+            output.close()
+
+    def cancel(self) -> None:
+        self._model.cancel()
+        self._gate.open()
+
+    def close(self) -> None:
+        self._model.close()

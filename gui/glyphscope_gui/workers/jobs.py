@@ -1,0 +1,82 @@
+"""What a worker is given and what it tells: frozen snapshots, each with the id of its job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from glyphscope.events import AnyEvent, ModelInfo, Notation, RunRequest
+from glyphscope.notation import Sizes
+
+ModelPhase: TypeAlias = Literal["none", "opening", "ready", "failed"]
+
+
+@dataclass(frozen=True)
+class RunJob:
+    """Run `request`; `stepping` waits for a press of Step before each decoding step."""
+
+    id: int
+    request: RunRequest
+    stepping: bool = False
+
+
+@dataclass(frozen=True)
+class ContinueJob:
+    """What the aborted run of `events` would have said."""
+
+    id: int
+    request: RunRequest
+    events: tuple[AnyEvent, ...]
+    stepping: bool = False
+
+
+@dataclass(frozen=True)
+class ReplayJob:
+    """A recorded run again, `rate` tokens a second; 0 is all at once, None the speed it had."""
+
+    id: int
+    events: tuple[AnyEvent, ...]
+    rate: float | None = None
+    stepping: bool = False
+
+
+Job: TypeAlias = RunJob | ContinueJob | ReplayJob
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The job's last word. `error` is one of ours: what a user can cause is a RunFailed among the events."""
+
+    job: int
+    error: BaseException | None = None
+
+
+@dataclass(frozen=True)
+class ModelStatus:
+    """The model process as the window tells it; `progress` of opening is 0 to 1, None where it is not known."""
+
+    phase: ModelPhase
+    name: str = ""
+    message: str = ""
+    progress: float | None = None
+    info: ModelInfo | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The sizes of a run's call in every style; `instructions` are the system prompt's tokens by notation."""
+
+    job: int
+    sizes: tuple[Sizes, ...]
+    instructions: dict[Notation, int] = field(default_factory=dict)
+
+
+Post: TypeAlias = AnyEvent | Ended | ModelStatus | Measured
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one job told since the batch before, in order."""
+
+    job: int
+    posts: tuple[Post, ...]

@@ -1,0 +1,173 @@
+"""The worker: one job at a time, on a thread of its own, with the model that stays open between them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from threading import Event
+
+import msgspec
+from PySide6.QtCore import QObject, QThread, Signal, Slot
+
+from glyphscope.calling import CONTINUATION, RunState, fold
+from glyphscope.calling.continuation import continue_aborted
+from glyphscope.calling.direct import run
+from glyphscope.calling.failures import failed
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import NOTATIONS, AnyEvent, RunRequest, Token
+from glyphscope.notation import call_sizes
+from glyphscope.prompting import render_messages
+from glyphscope.registry import parse_document
+from glyphscope_gui.workers.gate import Gate, GatedModel
+from glyphscope_gui.workers.jobs import ContinueJob, Ended, Job, Measured, ModelStatus, ReplayJob, RunJob
+from glyphscope_gui.workers.mailbox import Mailbox
+from glyphscope_gui.workers.model_keeper import ModelKeeper, Open
+
+DEFAULT_CONTEXT = 4096
+_AHEAD = 0.001
+"""Seconds a replay may be ahead of its time before it waits: waking up for less costs more than it is worth."""
+
+
+class RunWorker(QObject):
+    """Events go to the mailbox. `modelTold` carries a ModelStatus; `run`, `open` and `close` run in its thread.
+
+    `stop` and `step` are called from the window's thread and take effect at once: a queued slot would wait for the
+    job to end.
+    """
+
+    modelTold = Signal(object)
+
+    def __init__(self, open_model: Open, mailbox: Mailbox) -> None:
+        super().__init__()
+        self._mailbox = mailbox
+        self._keeper = ModelKeeper(open_model, self.modelTold.emit)
+        self._gate = Gate()
+        self._stopped_to = 0
+        self._nudge = Event()
+        self.context = DEFAULT_CONTEXT
+        """Tokens of context that a model is opened with; the window sets it from the settings."""
+
+    # -- from the window's thread ------------------------------------------------------------------------------
+
+    def stop(self, job: int) -> None:
+        """End this job and all before it, whether they run or wait."""
+        self._stopped_to = max(self._stopped_to, job)
+        self._nudge.set()
+        self._gate.open()
+        self._keeper.cancel()
+
+    def step(self) -> None:
+        """Let one step through."""
+        self._gate.admit()
+
+    def go_on(self) -> None:
+        """Let all steps through."""
+        self._gate.open()
+
+    # -- in the worker's thread --------------------------------------------------------------------------------
+
+    @Slot(object)
+    def run(self, job: Job) -> None:
+        if self._is_stopped(job):
+            self._mailbox.post(job.id, Ended(job.id))
+            return
+        self._nudge.clear()
+        if job.stepping:
+            self._gate.shut()
+            self._gate.admit()
+        else:
+            self._gate.open()
+        try:
+            self._work(job)
+        except GlyphscopeError as error:  # the model could not be opened: the run's own errors are its events
+            self._mailbox.post(job.id, failed(error), Ended(job.id))
+        except Exception as error:  # a mistake of ours is told as one, and the worker lives on
+            self._mailbox.post(job.id, Ended(job.id, error))
+        else:
+            self._mailbox.post(job.id, Ended(job.id))
+
+    @Slot(object)
+    def open(self, wanted: tuple[str, int]) -> None:
+        """Open a model before it is needed; what is wrong with it is told by its status."""
+        try:
+            self._keeper.get(*wanted)
+        except GlyphscopeError:
+            return
+        except Exception as error:
+            self.modelTold.emit(ModelStatus("failed", wanted[0], str(error)))
+
+    @Slot()
+    def close(self) -> None:
+        """Close the model and end the thread."""
+        self._keeper.close()
+        QThread.currentThread().quit()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _is_stopped(self, job: Job) -> bool:
+        return job.id <= self._stopped_to
+
+    def _work(self, job: Job) -> None:
+        state = RunState()
+        for event in self._events(job):
+            fold(state, event)
+            self._mailbox.post(job.id, event)
+            if self._is_stopped(job):
+                if isinstance(job, ReplayJob):
+                    return
+                self._keeper.cancel()  # again: a generation that began after the first one did not see it
+        measured = self._measure(job, state)
+        if measured is not None:
+            self._mailbox.post(job.id, measured)
+
+    def _events(self, job: Job) -> Iterator[AnyEvent]:
+        match job:
+            case RunJob():
+                return run(job.request, self._model(job.request))
+            case ContinueJob():
+                return continue_aborted(job.request, job.events, self._model(job.request))
+            case ReplayJob():
+                return self._replay(job)
+
+    def _model(self, request: RunRequest) -> GatedModel:
+        return GatedModel(self._keeper.get(request.model, self.context), self._gate)
+
+    def _replay(self, job: ReplayJob) -> Iterator[AnyEvent]:
+        """The events again, each at its time, and never faster than the gate lets through."""
+        begin, tokens = time.perf_counter(), 0
+        for event in job.events:
+            if job.rate is None:
+                due = event.t
+            else:
+                due = tokens / job.rate if job.rate else 0.0
+            ahead = due - (time.perf_counter() - begin)
+            if ahead > _AHEAD and not job.stepping:
+                self._nudge.wait(ahead)
+            if isinstance(event, Token):
+                if tokens:
+                    self._gate.pass_through()
+                tokens += 1
+            yield event
+
+    def _measure(self, job: Job, state: RunState) -> Measured | None:
+        """The sizes of the call; in tokens only by the tokenizer of the model that wrote it."""
+        if state.call is None or state.started is None or state.stage == CONTINUATION:
+            return None
+        request, model = state.started.request, self._keeper.model
+        if model is None or model.info.sha256 != state.started.model.sha256:
+            count = None
+        else:
+            count = model.count_tokens
+        try:
+            sizes = call_sizes(state.call.tool, state.call.arguments, request.shape, count)
+            if count is None:
+                return Measured(job.id, tuple(sizes))
+            registry = parse_document(request.registry)
+            instructions = {}
+            for notation in NOTATIONS:
+                rendered = render_messages(msgspec.structs.replace(request, notation=notation), registry)
+                system = "\n".join(m.content for m in rendered.messages if m.role == "system")
+                instructions[notation] = count(system)
+        except GlyphscopeError:  # the run itself was well; only its sizes are not known
+            return None
+        return Measured(job.id, tuple(sizes), instructions)
