@@ -116,8 +116,16 @@ def located(text: str, found: Mapping[str, Place], pointer: str, message: str) -
 
 def parse_object(text: str) -> dict[str, Any] | TextProblem:
     """The JSON object a text holds, or what is wrong with the text and where."""
+    repeated = False
+
+    def to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeated
+        found = dict(pairs)
+        repeated = repeated or len(found) < len(pairs)
+        return found
+
     try:
-        document = json.loads(text, parse_constant=_refuse_constant)
+        document = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=to_dict)
     except json.JSONDecodeError as error:
         return TextProblem(
             _plain(error.msg), "", error.lineno, error.colno, error.pos, min(error.pos + 1, max(len(text), 1))
@@ -128,7 +136,7 @@ def parse_object(text: str) -> dict[str, Any] | TextProblem:
         return TextProblem(f"This is not JSON: {error}.", "", 1, 1, 0, 1)
     if not isinstance(document, dict):
         return TextProblem("A schema is a JSON object: it starts with “{”.", "", 1, 1, 0, 1)
-    return _repeated_name(text) or document
+    return (_repeated_name(text) if repeated else None) or document
 
 
 def _refuse_constant(name: str) -> None:
