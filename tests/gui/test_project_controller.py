@@ -171,6 +171,19 @@ def test_unsaved_edits_are_lost_in_a_crash(make, tmp_path, qtbot, monkeypatch):
     assert not list((tmp_path / "journal").glob("*.json"))
 
 
+def test_edits_that_cannot_be_taken_up_are_thrown_away(make, tmp_path):
+    broken = Project(request=RunRequest(prompt="precious", registry={"glyphscope": 1, "tools": 5}))
+    dead = Journal(tmp_path / "journal")
+    dead.write(broken)
+    os.close(dead._lock)
+    controller = make()
+    errors = errors_of(controller)
+    (leftover,) = controller.leftovers()
+    controller.restore(leftover)
+    assert len(errors) == 1
+    assert controller.leftovers() == [leftover]
+
+
 def test_a_saved_project_leaves_a_journal_behind(make, tmp_path, qtbot):
     controller = make()
     controller.prompt.set_user("x")

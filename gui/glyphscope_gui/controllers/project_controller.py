@@ -152,7 +152,8 @@ class ProjectController(QObject):
     def restore(self, leftover: Leftover) -> None:
         """Take up unsaved edits; they are journalled anew before the old journal goes."""
         unsaved = leftover.unsaved
-        self._show(unsaved.project, Path(unsaved.path) if unsaved.path else None, unsaved.digest)
+        if not self._show(unsaved.project, Path(unsaved.path) if unsaved.path else None, unsaved.digest):
+            return
         self._document.undo_stack.resetClean()
         try:
             self._journal.write(unsaved.project, self.path, self._digest)
@@ -176,16 +177,17 @@ class ProjectController(QObject):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _opened(self, path: Path, stored: StoredProject) -> None:
-        self._show(stored.project, path, stored.digest)
-        self._remember(path)
+        if self._show(stored.project, path, stored.digest):
+            self._remember(path)
 
-    def _show(self, project: Project, path: Path | None, digest: str) -> None:
+    def _show(self, project: Project, path: Path | None, digest: str) -> bool:
+        """False: its tools cannot be used, which is told, and what was open stays."""
         request = project.request
         try:
             registry = parse_document(request.registry, str(path or ""))
         except GlyphscopeError as error:
             self.failed.emit(error)
-            return
+            return False
         self.path, self._digest, self._notes = path, digest, project.notes
         self._options = msgspec.structs.replace(
             request, prompt="", registry={}, preset="default", system=None
@@ -195,6 +197,7 @@ class ProjectController(QObject):
         self._follow()
         self.optionsChanged.emit(self._options)
         self._now_saved()
+        return True
 
     def _now_saved(self) -> None:
         self._saved = (self._prompt.state, self._options)
