@@ -1,5 +1,9 @@
+import itertools
+
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from glyphscope.calling import CONTINUATION, continue_aborted, fold_events, run
 from glyphscope.errors import ContextOverflow, GrammarError, ModelDied, ModelError, PromptError
@@ -346,3 +350,38 @@ def test_a_model_that_does_not_repeat_itself_is_told():
 
 def test_a_run_without_prompt_cannot_be_continued():
     assert list(continue_aborted(request(), [], ScriptedModel("")))[-1].code == "PROMPT_FAILED"
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        ['{action="search"', ' query="', "é😀", '"', " max_results=", "9", "}", '{"action":', "\n", "x"]
+    ),
+    max_size=12,
+)
+
+
+@given(
+    pieces=PIECES,
+    sizes=st.lists(st.integers(1, 4), min_size=1),
+    stop_on=st.sampled_from(["error", "unknown-tool", "never"]),
+)
+def test_however_tokens_are_cut_and_batched_the_verdict_and_the_counts_hold(pieces, sizes, stop_on):
+    text = "".join(pieces)
+    whole = list(run(request(stop_on=stop_on), Batches(text, "")))
+    cuts = [text[i : i + 2] for i in range(0, len(text), 2)]
+    batches, cycle = [], itertools.cycle(sizes)
+    while cuts:
+        size = next(cycle)
+        batches.append(cuts[:size])
+        cuts = cuts[size:]
+    events = list(run(request(stop_on=stop_on), Batches(*batches, "")))
+    state, finished = fold_events(events), events[-1]
+    assert finished.tokens == len(state.tokens) and text.startswith(state.text)
+    assert [token.start for token in state.tokens][1:] == [token.end for token in state.tokens][:-1]
+    first = [(e.code, e.char) for e in of(Violation, events)][:1]
+    if "TRAILING_TEXT" not in {
+        e.code for e in of(Violation, whole)
+    }:  # a call that is complete is read no further
+        assert first == [(e.code, e.char) for e in of(Violation, whole)][:1]
+        assert finished.valid == whole[-1].valid
+    assert (finished.reason == "aborted") == bool(of(Aborted, events))

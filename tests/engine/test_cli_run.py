@@ -1,4 +1,5 @@
 import json
+import signal
 
 import msgspec
 import pytest
@@ -6,6 +7,7 @@ from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
 from glyphscope.events import decode_event, encode_event
+from glyphscope.models import ScriptedModel
 from glyphscope.sessions import read_record
 
 GOOD = 'scripted:{action="search" query="AI news" max_results=10}'
@@ -172,3 +174,22 @@ def test_replay_at_a_speed_waits_as_long_as_the_run_took(tmp_path, monkeypatch):
     path = recorded(tmp_path / "run.jsonl")
     command("replay", str(path), "--speed", "0.5", "--json")
     assert len(waits) == len(read_record(path).events) and max(waits) > 0
+
+
+def test_a_record_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = run("--json", "--record", str(tmp_path / "file" / "run.jsonl"), "p")
+    assert (result.exit_code, result.stdout) == (2, "") and "run.jsonl" in result.stderr.replace("\n", "")
+
+
+def test_ctrl_c_before_the_generation_began_cancels_it_too(monkeypatch):
+    def interrupted(self, messages):
+        signal.raise_signal(signal.SIGINT)
+        return render(self, messages)
+
+    render = ScriptedModel.render_chat
+    monkeypatch.setattr(ScriptedModel, "render_chat", interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    result = run("--json", "p")
+    assert (result.exit_code, json.loads(result.stdout.splitlines()[-1])["reason"]) == (130, "cancelled")
+    assert signal.getsignal(signal.SIGINT) is before

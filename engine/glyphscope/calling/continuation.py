@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 
 import msgspec
 
@@ -18,7 +18,9 @@ from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.validation import CallValidator
 
 
-def continue_aborted(request: RunRequest, events: Iterable[AnyEvent], model: Model) -> Iterator[AnyEvent]:
+def continue_aborted(
+    request: RunRequest, events: Iterable[AnyEvent], model: Model
+) -> Generator[AnyEvent, None, None]:
     """Goes on where the aborted run of `request` stopped, with the same constraint, and stops for nothing.
 
     `events` are the aborted run's. What comes is a run of its own, in the stage `CONTINUATION`: its tokens and

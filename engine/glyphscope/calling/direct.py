@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from glyphscope.calling.decode import Decoding
 from glyphscope.calling.emitter import Emitter
@@ -17,7 +17,7 @@ from glyphscope.validation import CallValidator
 STAGE = "call"
 
 
-def run(request: RunRequest, model: Model) -> Iterator[AnyEvent]:
+def run(request: RunRequest, model: Model) -> Generator[AnyEvent, None, None]:
     """Runs the request: every event from `RunStarted` to `RunFinished` or `RunFailed`.
 
     Never raises a GlyphscopeError: it is the last event. Closing the iterator stops the model at once, and no token

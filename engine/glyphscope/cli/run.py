@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -106,8 +106,10 @@ def run(
     with ExitStack() as stack:
         writer = stack.enter_context(RecordWriter(record)) if record else None
         source = stack.enter_context(opened(model, context=context, quiet=as_json))
-        stack.enter_context(_cancelled_by_ctrl_c(source))
-        state = show(_recorded(run_direct(request, source), writer), as_json=as_json)
+        # closed here, and not whenever the collector comes: the model stops, and Ctrl-C is what it was before
+        generation = stack.enter_context(closing(run_direct(request, source)))
+        events = stack.enter_context(closing(_cancellable(generation, source)))
+        state = show(_recorded(events, writer), as_json=as_json)
     raise typer.Exit(exit_code(state))
 
 
@@ -145,16 +147,21 @@ def _recorded(events: Iterable[AnyEvent], writer: RecordWriter | None) -> Iterat
         yield event
 
 
-@contextmanager
-def _cancelled_by_ctrl_c(model: Model) -> Iterator[None]:
+def _cancellable(events: Iterable[AnyEvent], model: Model) -> Generator[AnyEvent, None, None]:
     """The first Ctrl-C cancels the generation, so that the run ends by its own last event; the second interrupts."""
+    cancelled = False
 
     def cancel(number: int, frame: FrameType | None) -> None:
+        nonlocal cancelled
+        cancelled = True
         signal.signal(signal.SIGINT, before)
         model.cancel()
 
     before = signal.signal(signal.SIGINT, cancel)
     try:
-        yield
+        for event in events:
+            yield event
+            if cancelled:
+                model.cancel()  # the first time may have been before there was a generation to cancel
     finally:
         signal.signal(signal.SIGINT, before)
