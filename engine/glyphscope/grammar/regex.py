@@ -35,7 +35,7 @@ _SETS: dict[str, Callable[[], Ranges]] = {
 _SIMPLE = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "0": "\0"}
 
 
-class PatternNotHeld(Exception):  # noqa: N818 - it is an answer, not a failure
+class PatternNotHeld(Exception):
     """A pattern that is not regular, or that dialects read differently; the message tells the reason."""
 
 

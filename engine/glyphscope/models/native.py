@@ -19,7 +19,7 @@ CHUNK = 64
 _ENCODERS_HINT = "Open a model that generates text, not one for embeddings or re-ranking."
 
 
-class Interrupted(Exception):  # noqa: N818 - it is no error, and nobody above the process sees it
+class Interrupted(Exception):
     """An evaluation was ended by `LlamaEngine.interrupt`; its tokens are not in the context."""
 
 

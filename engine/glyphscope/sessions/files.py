@@ -15,7 +15,7 @@ from pathlib import Path
 from glyphscope.errors import StorageError
 
 
-class ChangedOnDisk(StorageError):  # noqa: N818 - named for what happened, as the others in errors.py
+class ChangedOnDisk(StorageError):
     """Somebody else wrote the file since it was read; nothing was written."""
 
 
