@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from glyphscope.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 LONGEST_FILE = 600
@@ -42,6 +45,25 @@ def test_no_file_grew_so_long_that_a_noun_in_it_could_be_a_file_of_its_own() -> 
 
 def _lines(path: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def test_only_one_file_reads_the_assets() -> None:
+    readers = [
+        str(path.relative_to(ROOT))
+        for root in ("engine", "gui")
+        for path in (ROOT / root).rglob("*.py")
+        if '"glyphscope_assets' in path.read_text(encoding="utf-8")
+    ]
+    assert readers == ["engine/glyphscope/resources.py"]
+
+
+def test_the_readme_tells_every_command() -> None:
+    table = re.findall(
+        r"^\| `glyphscope (?:\[)?(\w+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    commands = {command.name or command.callback.__name__ for command in app.registered_commands}
+    groups = {group.name or group.typer_instance.info.name for group in app.registered_groups}
+    assert commands | groups <= set(table)
 
 
 @pytest.mark.parametrize("folder", ["tests", "packaging"])
