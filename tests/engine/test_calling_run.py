@@ -10,7 +10,6 @@ from glyphscope.errors import ContextOverflow, GrammarError, ModelDied, ModelErr
 from glyphscope.events import (
     Aborted,
     CallReady,
-    Message,
     PromptEvaluated,
     PromptRendered,
     RunFailed,
@@ -285,10 +284,9 @@ def test_a_consumer_who_leaves_stops_the_model():
     assert (model.asked, model.closed) == (1, True)
 
 
-def test_a_message_list_is_what_the_model_gets():
+def test_the_requests_own_system_template_replaces_the_presets():
     prompt = of(PromptRendered, run(request(system="only this"), ScriptedModel(GOOD)))[0]
-    assert "only this" in prompt.text and "Search for AI news" in prompt.text
-    assert Message("user", "x").content == "x"
+    assert "only this" in prompt.text and "Search for AI news" in prompt.text and "TOOLS" not in prompt.text
 
 
 class Prefixed(ScriptedModel):
