@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from glyphscope.cli import check, doctor, grammar, gui, models, replay, run, sizes
+from glyphscope.cli import bench, check, doctor, grammar, gui, models, replay, run, sizes
 from glyphscope.cli.output import print_error
 from glyphscope.errors import GlyphscopeError
 
@@ -60,7 +60,16 @@ def root(
         gui.gui()
 
 
-for command in (check.check, sizes.sizes, run.run, replay.replay, models.models, doctor.doctor, gui.gui):
+for command in (
+    check.check,
+    sizes.sizes,
+    run.run,
+    replay.replay,
+    models.models,
+    doctor.doctor,
+    bench.bench,
+    gui.gui,
+):
     app.command()(command)
 app.add_typer(grammar.grammar, name="grammar")
 

@@ -3,12 +3,12 @@
 A JSON object a line on stdin, its answer a line on stdout; it ends when stdin closes.
 
 - `{"task": "grammar", "prompt", "schema", "max_tokens"}`: llama-cpp-python as its users call it,
-  `Llama.create_completion(grammar=LlamaGrammar.from_json_schema(…))`, greedy.
+  `Llama.create_completion(grammar=LlamaGrammar.from_json_schema(…))`, greedy, the prompt in its cache.
 - `{"task": "bare", "prompt", "tokens"}`: nothing but `llama_decode` of one token and the argmax of its logits, with
   the context, the batches and the threads that `LlamaEngine` has.
 
-Answers: `{"stamps"}`, the second at which each generated token was known (of a clock whose differences alone mean
-something; the first comes after the prompt), with `"text"` or `"ids"`; or `{"error"}`.
+Answers: `{"start", "stamps"}`, the seconds at which the evaluation of the prompt's last token began and at which each
+generated token was known, of a clock whose differences alone mean something; with `"text"` or `"ids"`; or `{"error"}`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Peer:
     @cached_property
     def _llama(self) -> Any:
         cores = physical_cores()
-        return llama.Llama(
+        return TimedLlama(
             self._path, n_ctx=self._context, n_threads=cores, n_threads_batch=cores, verbose=False
         )
 
@@ -68,14 +68,28 @@ class Peer:
             stamps.append(time.perf_counter())
             return False
 
+        ids = self._prompt(prompt)
+        self._llama.create_completion(ids, max_tokens=1)  # from here on all but the last of them are cached
+        self._llama.began = None
         done = self._llama.create_completion(
-            self._prompt(prompt),
+            ids,
             grammar=llama.LlamaGrammar.from_json_schema(schema, verbose=False),
             max_tokens=most,
             temperature=0.0,
             stopping_criteria=llama.StoppingCriteriaList([stamp]),
         )
-        return {"text": done["choices"][0]["text"], "stamps": stamps}
+        return {"start": self._llama.began, "stamps": stamps, "text": done["choices"][0]["text"]}
+
+
+class TimedLlama(llama.Llama):  # type: ignore[misc]
+    """Knows when its first evaluation `began` (seconds) since that was forgotten."""
+
+    began: float | None = None
+
+    def eval(self, tokens: Any) -> None:
+        if self.began is None:
+            self.began = time.perf_counter()
+        super().eval(tokens)
 
 
 class BareLoop:
@@ -96,10 +110,13 @@ class BareLoop:
     def decode(self, prompt: list[int], count: int) -> dict[str, Any]:
         """`count` tokens after the prompt, the best one each time."""
         llama.llama_memory_clear(llama.llama_get_memory(self._context), True)
-        for start in range(0, len(prompt) - 1, CHUNK):
-            self._evaluate(prompt[start : min(start + CHUNK, len(prompt) - 1)])
-        token, ids, stamps = prompt[-1], [], []
+        for at in range(0, len(prompt) - 1, CHUNK):
+            self._evaluate(prompt[at : min(at + CHUNK, len(prompt) - 1)])
+        token = prompt[-1]
+        ids: list[int] = []
+        stamps: list[float] = []
         one = (llama.llama_token * 1)()
+        start = time.perf_counter()
         for _ in range(count):
             one[0] = token
             llama.llama_decode(self._context, llama.llama_batch_get_one(one, 1))
@@ -108,7 +125,7 @@ class BareLoop:
             token = int(logits.argmax())
             ids.append(token)
             stamps.append(time.perf_counter())
-        return {"ids": ids, "stamps": stamps}
+        return {"start": start, "stamps": stamps, "ids": ids}
 
     def _evaluate(self, tokens: list[int]) -> None:
         batch = (llama.llama_token * len(tokens))(*tokens)

@@ -1,0 +1,85 @@
+"""`glyphscope bench`: the figures that the project holds itself to, measured here and now, with their targets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Annotated
+
+import typer
+
+from glyphscope.cli.bench import decoding, reuse, validators, window
+from glyphscope.cli.bench.figures import Figure, measured_or_missing
+from glyphscope.cli.bench.peer import started
+from glyphscope.cli.bench.report import footnotes, report, table, this_machine
+from glyphscope.cli.bench.timing import FULL, QUICK, Plan
+from glyphscope.cli.inputs import InputError
+from glyphscope.cli.opening import opened
+from glyphscope.cli.options import JsonOption, ModelOption
+from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.errors import ModelError
+from glyphscope.models import EMBEDDED, Model
+
+MODEL_ROWS = (*decoding.ROWS, *reuse.ROWS)
+
+
+def bench(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One round of everything: a look, not a measurement.")
+    ] = False,
+    model: ModelOption = EMBEDDED,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure the speed of validator, decoding and window. Exit code 1 when a target is missed."""
+    plan = QUICK if quick else FULL
+    machine, start = this_machine(), time.perf_counter()
+    with ExitStack() as stack:
+        opened_model, reason = _open(model, stack)
+        info = opened_model.info if opened_model else None
+        figures: list[Figure] = []
+        with diagnostics().status("measuring …") as status:
+            for figure in measure(plan, opened_model, reason):
+                figures.append(figure)
+                status.update(f"measured: {figure.name}")
+    found = report(figures, quick=quick, seconds=time.perf_counter() - start, machine=machine, model=info)
+    if as_json:
+        print_json(found)
+    else:
+        out = console()
+        out.print(table(found))
+        for note in footnotes(found):
+            out.print(note)
+    raise typer.Exit(0 if found.met else 1)
+
+
+def measure(plan: Plan, model: Model | None, reason: str = "no model") -> Iterator[Figure]:
+    """Every figure, each as soon as it is known. Those that need a model are missing for that reason without one."""
+    yield from validators.figures(plan)
+    if model is None:
+        yield from (row.missing(reason) for row in MODEL_ROWS)
+    else:
+        yield from measured_or_missing(reuse.ROWS, lambda: reuse.figures(model, plan))
+        yield from measured_or_missing(decoding.ROWS, lambda: _beside_peer(model, plan))
+    yield from measured_or_missing(window.ROWS, window.figures)
+
+
+def _beside_peer(model: Model, plan: Plan) -> list[Figure]:
+    with started(model.info.path, model.info.context) as peer:
+        return [*decoding.throughput(model, peer, plan), *decoding.overhead(model, peer, plan)]
+
+
+def _open(name: str, stack: ExitStack) -> tuple[Model | None, str]:
+    """The model, or why there is none. One that was asked for by name and cannot be had is an error."""
+    try:
+        model = stack.enter_context(opened(name))
+    except ModelError as error:
+        if name != EMBEDDED:
+            raise
+        return None, f"no model: {error.message}"
+    if model.info.kind != "llama.cpp":
+        raise InputError(
+            f"The model {name} computes nothing that could be measured.",
+            hint="Give a GGUF file, or `embedded`.",
+        )
+    return model, ""

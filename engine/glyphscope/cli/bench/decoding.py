@@ -1,0 +1,148 @@
+"""Tokens per second: under our mask, without it, under llama-cpp-python's own grammar, and in the barest of loops."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from glyphscope.calling.request import generate_request, render_prompt
+from glyphscope.cli.bench import documents
+from glyphscope.cli.bench.figures import Figure, Row, at_least, at_most
+from glyphscope.cli.bench.peer import Peer
+from glyphscope.cli.bench.timing import Plan, Stamped, interleaved, rate
+from glyphscope.events import ConstraintKind, Message, RunRequest, Sampling
+from glyphscope.models import GenerateRequest, Model, PromptReady
+from glyphscope.registry import ToolRegistry, default_registry
+
+_TIMED = "greedy, from the evaluation of the prompt's last token, the others being cached, to the last token's arrival"
+
+AGAINST_GRAMMAR = Row(
+    "tokens/s, our mask over llama-cpp-python's grammar=",
+    "ratio",
+    f"JSON calls of the seven tools, the same prompts, {_TIMED}. The peer's GBNF is its own conversion of the same "
+    "schemas, without the pattern of a URL, which it refuses; it loses the integers' ranges, and allows a blank where "
+    "ours allows none: it has less to hold than our mask",
+    at_least(2.0),
+)
+AGAINST_NONE = Row(
+    "tokens/s, our mask over our unconstrained decoding",
+    "ratio",
+    f"the same prompts, {_TIMED}, with the evidence of every token in both",
+    at_least(1.0),
+)
+OVERHEAD = Row(
+    "time per token over a bare loop",
+    "%",
+    "our unconstrained tokens as they arrive here, with 10 alternatives and all evidence, against llama_decode and "
+    "argmax in a process like the model's; the same tokens, position by position, medians",
+    at_most(5.0),
+)
+ROWS = (AGAINST_GRAMMAR, AGAINST_NONE, OVERHEAD)
+
+
+def throughput(model: Model, peer: Peer, plan: Plan) -> list[Figure]:
+    """Both ratios, from generations that took turns. Raises ModelError."""
+    registry = default_registry()
+    schema = call_schema(registry)
+    runs: dict[tuple[str, int], Callable[[], Stamped]] = {}
+    for number, text in enumerate(documents.PROMPTS[: plan.prompts]):
+        masked, free = (_request(model, registry, text, kind, plan) for kind in ("mask", "off"))
+        runs["mask", number] = partial(stamped, model, masked)
+        runs["grammar", number] = partial(_by_peer, peer, masked.prompt, schema, plan.call_tokens)
+        runs["none", number] = partial(stamped, model, free)
+    interleaved(dict(list(runs.items())[:3]), 1)  # what is made once for each model and grammar is made here
+    results = interleaved(runs, plan.rounds)
+    rates = {
+        way: rate([times for (name, _), times in results.items() if name == way])
+        for way in ("mask", "grammar", "none")
+    }
+    samples = {f"{way}_tokens_per_second": value for way, value in rates.items()}
+    return [
+        AGAINST_GRAMMAR.of(rates["mask"] / rates["grammar"], samples=samples),
+        AGAINST_NONE.of(rates["mask"] / rates["none"], samples=samples),
+    ]
+
+
+def overhead(model: Model, peer: Peer, plan: Plan) -> list[Figure]:
+    """What our token costs more than a bare one. Raises ModelError."""
+    prompt = model.render_chat([Message("user", documents.STORY)]).text
+    request = GenerateRequest(
+        prompt=prompt, constraint="off", sampling=Sampling(temperature=0.0), max_tokens=plan.text_tokens
+    )
+    runs: dict[str, Callable[[], Stamped]] = {
+        "ours": partial(stamped, model, request),
+        "bare": lambda: peer.ask(task="bare", prompt=prompt, tokens=plan.text_tokens).stamped,
+    }
+    interleaved(runs, 1)
+    results = interleaved(runs, plan.rounds)
+    ours, bare = (_each_median([run.intervals for run in results[way]]) for way in ("ours", "bare"))
+    both = min(len(ours), len(bare))
+    ms = {name: statistics.mean(times[:both]) * 1000 for name, times in (("ours", ours), ("bare", bare))}
+    return [
+        OVERHEAD.of(
+            (ms["ours"] / ms["bare"] - 1) * 100,
+            samples={f"{way}_ms_per_token": value for way, value in ms.items()},
+        )
+    ]
+
+
+def stamped(model: Model, request: GenerateRequest) -> Stamped:
+    """Runs the generation and notes when its tokens arrive."""
+    start = time.perf_counter()
+    arrivals: list[tuple[float, int]] = []
+    for output in model.generate(request):
+        now = time.perf_counter()
+        if isinstance(output, PromptReady):
+            start = now
+        elif isinstance(output, tuple):
+            arrivals.append((now, len(output)))
+    return Stamped(start, tuple(arrivals))
+
+
+def call_schema(registry: ToolRegistry) -> dict[str, Any]:
+    """One schema for a flat call of any of the tools, in the words that the peer's conversion to GBNF knows."""
+    return {"oneOf": [_flat(tool.name, tool.parameters) for tool in registry.allowed]}
+
+
+def _flat(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    arguments = {
+        key: {word: value for word, value in schema.items() if word != "pattern"}
+        for key, schema in parameters["properties"].items()
+    }
+    return {
+        "type": "object",
+        "properties": {"action": {"const": name}, **arguments},
+        "required": ["action", *parameters.get("required", ())],
+        "additionalProperties": False,
+    }
+
+
+def run_request(registry: ToolRegistry, prompt: str, constraint: ConstraintKind, tokens: int) -> RunRequest:
+    """A greedy JSON call, as the window would ask for it."""
+    return RunRequest(
+        prompt=prompt,
+        registry=registry.to_document(),
+        notation="json",
+        constraint=constraint,
+        sampling=Sampling(temperature=0.0),
+        max_tokens=tokens,
+    )
+
+
+def _request(
+    model: Model, registry: ToolRegistry, prompt: str, constraint: ConstraintKind, plan: Plan
+) -> GenerateRequest:
+    request = run_request(registry, prompt, constraint, plan.call_tokens)
+    return generate_request(request, registry, render_prompt(request, registry, model).text)
+
+
+def _by_peer(peer: Peer, prompt: str, schema: dict[str, Any], tokens: int) -> Stamped:
+    return peer.ask(task="grammar", prompt=prompt, schema=schema, max_tokens=tokens).stamped
+
+
+def _each_median(rounds: Sequence[Sequence[float]]) -> list[float]:
+    """The median of each position over the rounds."""
+    return [statistics.median(times) for times in zip(*rounds)]

@@ -1,0 +1,92 @@
+"""What is fed and asked: long calls for the validators, short orders for the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glyphscope.events import Notation
+from glyphscope.notation import write_call
+from glyphscope.registry import ToolRegistry, make_tool
+
+TOKEN = 4
+"""Characters in each token that a validator is fed."""
+
+PROMPTS = (
+    "Search for AI news, 10 results",
+    "What is 15 percent of 230?",
+    "Open https://example.com and read it",
+    "List the files in /tmp",
+    "Read the file /tmp/notes.txt",
+    "Write Hello to /tmp/test.txt",
+    "Tell bob@example.com that the meeting is on Friday",
+)
+"""One for each tool of the default registry."""
+
+STORY = "Write a long story about the keeper of a lighthouse and a storm."
+"""Answered with more tokens than are ever timed."""
+
+_PROSE = 'The keeper said: "No ship comes in tonight."\nThen the lamp went out.\n'
+_PLAIN = "The keeper says that no ship comes in tonight. "
+
+BOUND = ToolRegistry(
+    (
+        make_tool(
+            "note",
+            "Keep a note of plain words.",
+            {
+                "type": "object",
+                "properties": {"text": {"type": "string", "pattern": "^([A-Za-z]+[ .]*)+$"}},
+                "required": ["text"],
+            },
+        ),
+    )
+)
+"""A string that a pattern decides, character by character."""
+
+MEMBERS = ToolRegistry(
+    (
+        make_tool(
+            "record",
+            "Record readings by name.",
+            {
+                "type": "object",
+                "properties": {"readings": {"type": "object", "additionalProperties": {"type": "integer"}}},
+                "required": ["readings"],
+            },
+        ),
+    )
+)
+"""An object of as many members as come."""
+
+
+def long_string(notation: Notation, size: int) -> str:
+    """A call of write_file with a content of `size` characters, some of them escaped."""
+    return _write("write_file", {"path": "/tmp/log.txt", "content": _repeated(_PROSE, size)}, notation)
+
+
+def bound_string(notation: Notation, size: int) -> str:
+    """A call of `BOUND`'s tool."""
+    return _write("note", {"text": _repeated(_PLAIN, size).strip()}, notation)
+
+
+def many_members(notation: Notation, size: int) -> str:
+    """A call of `MEMBERS`'s tool in about `size` characters, 12 for each member."""
+    return _write("record", {"readings": {f"m{i:05d}": i % 100 for i in range(size // 12)}}, notation)
+
+
+def head_form(size: int) -> str:
+    """The long string in the one form that glyph-py's validator reads, without escapes: `write_file{path="…" …}`."""
+    return f'write_file{{path="/tmp/log.txt" content="{_repeated(_PLAIN, size)}"}}'
+
+
+def tokens(text: str) -> list[str]:
+    """The text in pieces of `TOKEN` characters."""
+    return [text[at : at + TOKEN] for at in range(0, len(text), TOKEN)]
+
+
+def _write(tool: str, arguments: dict[str, Any], notation: Notation) -> str:
+    return write_call(tool, arguments, style=notation)
+
+
+def _repeated(text: str, size: int) -> str:
+    return (text * (size // len(text) + 1))[:size]

@@ -1,0 +1,78 @@
+"""Fair clocks: what is compared takes turns, so that whatever else the machine does falls on all alike."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is measured. More rounds, steadier medians."""
+
+    rounds: int
+    sizes: tuple[int, int, int]
+    prompts: int
+    call_tokens: int
+    text_tokens: int
+
+
+FULL = Plan(rounds=5, sizes=(1_000, 100_000, 1_000_000), prompts=7, call_tokens=48, text_tokens=96)
+QUICK = Plan(rounds=1, sizes=(1_000, 100_000, 1_000_000), prompts=2, call_tokens=32, text_tokens=48)
+
+
+def interleaved(runs: Mapping[K, Callable[[], T]], rounds: int) -> dict[K, list[T]]:
+    """Each run's results, one for each round. Every other round goes backwards: A B, B A, A B, …"""
+    results: dict[K, list[T]] = {key: [] for key in runs}
+    for number in range(rounds):
+        order = list(runs)
+        for key in order if number % 2 == 0 else reversed(order):
+            results[key].append(runs[key]())
+    return results
+
+
+def seconds(run: Callable[[], object]) -> float:
+    """How long it takes."""
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+@dataclass(frozen=True)
+class Stamped:
+    """A generation: when the evaluation of its prompt's last token began, and what arrived since.
+
+    Of each arrival the time in seconds and the number of tokens that came with it.
+    """
+
+    start: float
+    arrivals: tuple[tuple[float, int], ...]
+
+    @property
+    def tokens(self) -> int:
+        return sum(count for _, count in self.arrivals)
+
+    @property
+    def seconds(self) -> float:
+        """From the start to the last arrival."""
+        return self.arrivals[-1][0] - self.start if self.arrivals else 0.0
+
+    @property
+    def intervals(self) -> list[float]:
+        """Seconds between one arrival and the next."""
+        times = [at for at, _ in self.arrivals]
+        return [after - before for before, after in pairwise(times)]
+
+
+def rate(runs: Sequence[Sequence[Stamped]]) -> float:
+    """Tokens per second over several generations, each given by its rounds: of each the median time counts."""
+    tokens = sum(rounds[0].tokens for rounds in runs)
+    time_taken = sum(statistics.median(each.seconds for each in rounds) for rounds in runs)
+    return tokens / time_taken if time_taken else 0.0

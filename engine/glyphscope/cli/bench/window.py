@@ -1,0 +1,59 @@
+"""How long the window's thread is busy at a time while tokens stream in: measured by the window itself, offscreen."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import msgspec
+
+from glyphscope.cli.bench.figures import Figure, Row, at_most
+from glyphscope.errors import GlyphscopeError
+
+MODULE = "glyphscope_gui.busy"
+BUSY = Row(
+    "window, busy slices of its thread, 99th percentile",
+    "ms",
+    "a recorded run replayed at 2,000 tokens/s into the whole window, drawn offscreen",
+    at_most(16.0),
+)
+ROWS = (BUSY,)
+
+_PATIENCE = 180.0
+
+
+class Slices(msgspec.Struct, frozen=True):
+    """What `python -m glyphscope_gui.busy` prints."""
+
+    p99_ms: float
+    max_ms: float
+    tokens: int
+    seconds: float
+
+
+def figures() -> list[Figure]:
+    """Runs the window in a process of its own. Raises GlyphscopeError where there is none."""
+    slices = _measured()
+    samples = {"max_ms": slices.max_ms, "tokens_per_second": slices.tokens / slices.seconds}
+    return [BUSY.of(slices.p99_ms, samples=samples)]
+
+
+def _measured() -> Slices:
+    if find_spec("PySide6") is None:
+        raise GlyphscopeError("PySide6 is not installed")
+    if find_spec("glyphscope_gui") is None or find_spec(MODULE) is None:
+        raise GlyphscopeError("this installation has no window")
+    command = [sys.executable, "-P", "-m", MODULE]
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=_PATIENCE, check=False)
+        return msgspec.json.decode(done.stdout, type=Slices)
+    except subprocess.TimeoutExpired:
+        raise GlyphscopeError(f"the window did not answer within {_PATIENCE:.0f} s") from None
+    except msgspec.DecodeError:
+        words = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
+        raise GlyphscopeError(
+            f"the window failed: {words[-1] if words else 'it printed no figures'}"
+        ) from None
