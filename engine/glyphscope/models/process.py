@@ -21,19 +21,13 @@ from glyphscope.models import wire
 FROZEN_SWITCH = "--model-process"
 """What a frozen program (PyInstaller) starts itself with to become the model's process: call `child.main()` then."""
 
-_ENVIRONMENT = {"GOMP_SPINCOUNT": "600", "OPENBLAS_NUM_THREADS": "1"}
+ENVIRONMENT = {"GOMP_SPINCOUNT": "600", "OPENBLAS_NUM_THREADS": "1"}
 """How long llama.cpp's threads spin for each other, some thousand times a token, before they sleep. numpy needs none.
 
 They spin for ever by default, in the way of whoever works on the same cores, such as a window that draws. Measured on
 2 cores: the same 125 tokens/s alone, and 43 instead of 23 beside a busy process; with fewer spins it is slower alone.
 """
 _GRACE = 1.0
-ENVIRONMENT = {"GOMP_SPINCOUNT": "600", "OPENBLAS_NUM_THREADS": "1"}
-"""How long llama.cpp's threads spin for each other, some thousand times a token, before they sleep. numpy needs none.
-
-They spin for ever by default, in the way of whoever works on the same cores, such as a window that draws. Measured on
-2 cores: the same 125 tokens/s alone, 40 instead of 23 beside a busy process; with fewer spins it is slower alone.
-"""
 _STDERR_LINES = 30
 _HINTS = {
     "SIGKILL": "The system may have run out of memory: use a smaller model or context. The next run starts anew."
@@ -58,7 +52,7 @@ class ModelProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
-            env={**_ENVIRONMENT, **os.environ},
+            env={**ENVIRONMENT, **os.environ},
         )
         assert self._process.stdin and self._process.stdout, "both are pipes"
         self._pipe = wire.Pipe(self._process.stdout.fileno(), self._process.stdin.fileno(), wire.Answer)
