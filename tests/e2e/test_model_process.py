@@ -129,6 +129,9 @@ def test_a_constraint_that_cannot_be_built_runs_without_it(model, prompt, constr
     with pytest.raises(GrammarError) as caught:
         started.extend(model.generate(GenerateRequest(prompt=prompt, constraint=constraint, grammar=grammar)))
     assert not started and caught.value.hint
+    assert "missing" in caught.value.message or "missing" not in (grammar or ""), (
+        "the reason names what is wrong"
+    )
 
 
 def test_half_a_character_is_shown_or_its_bytes_are_lost(model, prompt):

@@ -23,7 +23,7 @@ from glyphscope.models.generation import Generation
 from glyphscope.models.native import Interrupted
 from glyphscope.models.session import Session
 
-_WARNING = 2  # ggml_log_level: 0 none, 1 info, 2 warning, 3 error, 4 debug, 5 goes on with the line before
+_WARNING = 3  # ggml_log_level: 1 debug, 2 information, 3 warning, 4 error, 5 goes on with the line before
 _CONTINUED = 5
 
 
@@ -102,7 +102,7 @@ class Child:
             case wire.Generate(request=request):
                 self._generation = None
                 self._begin(number)
-                generation = Generation(self._loaded(), request, self._log)
+                generation = Generation(self._loaded(), request)
                 for progress in generation.evaluate_prompt():
                     self._reply(number, wire.Progress(progress))
                 self._generation = generation
@@ -161,7 +161,7 @@ def _listen(log: deque[str]) -> Any:
     @llama.llama_log_callback  # type: ignore[untyped-decorator]
     def listen(level: int, text: bytes, _: object) -> None:
         last[0] = last[0] if level == _CONTINUED else level
-        if last[0] >= _WARNING and last[0] != 4:
+        if last[0] >= _WARNING:
             line = text.decode("utf-8", errors="replace")
             sys.stderr.write(line)
             if stripped := line.strip():

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+import os
+import sys
+import tempfile
+from collections.abc import Callable
 from typing import Any
 
 import llama_cpp as llama
@@ -12,7 +15,7 @@ from numpy.typing import NDArray
 
 from glyphscope.decoding import Allowed
 from glyphscope.errors import GrammarError
-from glyphscope.models.native import LlamaEngine, last_words
+from glyphscope.models.native import LlamaEngine
 
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
@@ -24,12 +27,15 @@ class GbnfConstraint:
     end the process (measured: left recursion), which is why this is in a process of its own.
     """
 
-    def __init__(self, engine: LlamaEngine, grammar: str, log: Iterable[str]) -> None:
-        """Raises GrammarError, with llama.cpp's reason from `log`."""
-        self._sampler: Any = llama.llama_sampler_init_grammar(engine.vocab, grammar.encode(), b"root")
+    def __init__(self, engine: LlamaEngine, grammar: str) -> None:
+        """Raises GrammarError, with llama.cpp's reason."""
+        self._sampler: Any = None
+        self._sampler, said = _listening(
+            lambda: llama.llama_sampler_init_grammar(engine.vocab, grammar.encode(), b"root")
+        )
         if not self._sampler:
             raise GrammarError(
-                f"llama.cpp refuses the grammar. {last_words(log)}".strip(),
+                f"llama.cpp refuses the grammar: {said or 'no reason was given'}.",
                 where="grammar",
                 hint="Check that every rule is defined, that one is called root, and that quotes and brackets close.",
             )
@@ -73,3 +79,22 @@ class GbnfConstraint:
         array = llama.llama_token_data_array(data, self._candidates.size, -1, False)
         llama.llama_sampler_apply(self._sampler, ctypes.byref(array))
         return self._candidates["logit"] > -np.inf
+
+
+def _listening(call: Callable[[], Any]) -> tuple[Any, str]:
+    """What `call` returns, and the first line of what C code in it wrote to stderr: the only place where the parser tells its reason."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            result = call()
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+        file.seek(0)
+        said = file.read().decode("utf-8", errors="replace")
+    sys.stderr.write(said)
+    # the lines after the first one repeat the grammar
+    reason = said.strip().partition("\n")[0]
+    return result, reason.removeprefix("parse: error parsing grammar: ")

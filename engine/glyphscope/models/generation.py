@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from glyphscope.decoding import Constraint, Decoder, TokenMask
 from glyphscope.errors import ContextOverflow, GrammarError
@@ -17,7 +17,7 @@ from glyphscope.models.session import Session
 class Generation:
     """Everything that can be refused is refused when it is made: a grammar that cannot be built, a prompt too long."""
 
-    def __init__(self, session: Session, request: GenerateRequest, log: Iterable[str]) -> None:
+    def __init__(self, session: Session, request: GenerateRequest) -> None:
         """Raises GrammarError and ContextOverflow."""
         engine = self._engine = session.engine
         self._prompt = engine.tokenize(request.prompt, begin=True) or engine.ends[:1]
@@ -26,7 +26,7 @@ class Generation:
         self._decoder = Decoder(
             engine,
             self._prompt,
-            constraint=_constraint(session, request, log),
+            constraint=_constraint(session, request),
             sampling=request.sampling,
             max_tokens=request.max_tokens,
             alternatives=request.alternatives,
@@ -59,7 +59,7 @@ class Generation:
         return self._decoder.step()
 
 
-def _constraint(session: Session, request: GenerateRequest, log: Iterable[str]) -> Constraint | None:
+def _constraint(session: Session, request: GenerateRequest) -> Constraint | None:
     if request.constraint == "off":
         return None
     if not request.grammar:
@@ -68,5 +68,5 @@ def _constraint(session: Session, request: GenerateRequest, log: Iterable[str]) 
             hint="Give one, or turn the constraint off.",
         )
     if request.constraint == "gbnf":
-        return GbnfConstraint(session.engine, request.grammar, log)
+        return GbnfConstraint(session.engine, request.grammar)
     return TokenMask(session.mask_tokenizer, request.grammar)
