@@ -82,7 +82,10 @@ class GbnfConstraint:
 
 
 def _listening(call: Callable[[], Any]) -> tuple[Any, str]:
-    """What `call` returns, and the first line of what C code in it wrote to stderr: the only place where the parser tells its reason."""
+    """What `call` returns, and the first line that C code in it wrote to stderr.
+
+    Nowhere else does llama.cpp's parser tell its reason.
+    """
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as file:
