@@ -16,12 +16,15 @@ from glyphscope_gui.main_window import MainWindow
 from glyphscope_gui.parts import make_parts
 from glyphscope_gui.theme import ThemeManager
 
+SWITCH_SECONDS = 0.001
+"""The longest that another thread's Python code holds the window up; Python's own 5 ms are a third of a frame."""
 _SIGNALS_MS = 300
 """How often Python gets a look at Ctrl+C while Qt waits for events."""
 
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Open the window; `arguments` may name a project. Returns the exit code."""
+    sys.setswitchinterval(SWITCH_SECONDS)
     app = QApplication.instance() or QApplication(["glyphscope"])
     assert isinstance(app, QApplication)
     app.setApplicationName("Glyphscope")

@@ -161,7 +161,7 @@ class MainWindow(QMainWindow):
 
     def fit_sides(self) -> None:
         """The sides as wide as suits the window and the font."""
-        scale = self.fontMetrics().height() / 15 * (0.84 if self.width() < NARROW else 1)
+        scale = self.fontMetrics().height() / 15 * (0.74 if self.width() < NARROW else 1)
         widths = [round(LEFT * scale), round(RIGHT * scale)]
         self.resizeDocks([self.left[0], self.right], widths, Qt.Orientation.Horizontal)
 

@@ -16,6 +16,7 @@ from glyphscope.models.opening import EMBEDDED
 from glyphscope.sessions import Settings
 from glyphscope_gui.controllers.recorder import bundled_run, bundled_runs
 from glyphscope_gui.controllers.run_controller import Applied, Phase, Saving
+from glyphscope_gui.models.run_registry import remember
 from glyphscope_gui.parts import first_project
 from glyphscope_gui.run_words import figures, model_words, outcome_words
 from glyphscope_gui.settings.settings_dialog import SettingsDialog
@@ -259,7 +260,9 @@ class Wiring(QObject):
         return self._parts.settings.value
 
     def _request(self) -> RunRequest:
-        return msgspec.structs.replace(self._parts.project.request, model=self.model)
+        request = msgspec.structs.replace(self._parts.project.request, model=self.model)
+        remember(request.registry, self._parts.document.registry)
+        return request
 
     def _change_options(self, changes: dict[str, Any]) -> None:
         self._parts.project.set_options(**changes)

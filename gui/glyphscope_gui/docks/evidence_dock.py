@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from glyphscope.calling import RunState
-from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunStarted, Token
-from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.registry import ToolRegistry
 from glyphscope_gui.controllers.run_controller import Applied, Saving
 from glyphscope_gui.models.alternatives_model import AlternativesModel, reasons
+from glyphscope_gui.models.run_registry import registry_of
 from glyphscope_gui.models.token_words import count, percent, step_text
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
@@ -30,6 +39,8 @@ _MEASURES = (
     ("feasible", "Mass", "The share of the model's own probability that the constraint left"),
     ("ms", "Time", "Milliseconds of each step: mask, sampling and decoding"),
 )
+FEW = 6
+"""Alternatives that are shown at first: the rest are seldom likely enough to matter."""
 _NO_TOKEN = "Choose a token in the stream or the table to see what else could have come."
 
 
@@ -46,9 +57,14 @@ class EvidenceDock(QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._registry: ToolRegistry | None = None
         self._savings: list[Saving] = []
+        self._shown: tuple[RunState, int | None] = (RunState(), None)
+        self._all = False
         self.alternatives_model = AlternativesModel(self)
         self.alternatives = AlternativesTable(self.alternatives_model, self)
         self.alternatives_note = _note(_NO_TOKEN)
+        self.all_button = QPushButton(self)
+        self.all_button.setProperty("role", "link")
+        self.all_button.clicked.connect(self._show_all)
         self.size_chart = SizeChart(self)
         self.size_note = _note("")
         self.step_chart = StepChart(self)
@@ -75,7 +91,7 @@ class EvidenceDock(QScrollArea):
         if applied.kind == "continuation":
             return
         if isinstance(applied.events[0], RunStarted):
-            self._registry = _registry(applied.events[0])
+            self._registry = registry_of(applied.events[0].request)
         self.step_chart.append(event for event in applied.events if isinstance(event, Token))
 
     def finish(self, applied: Applied) -> None:
@@ -84,15 +100,18 @@ class EvidenceDock(QScrollArea):
 
     def show_token(self, state: RunState, index: int | None) -> None:
         """The alternatives of one token of the run, with the reasons of those that no valid call can go on with."""
+        self._shown = (state, index)
         self.step_chart.select(index)
         if index is None or state.started is None:
             self.alternatives_model.show((), (), -1)
             self.alternatives.hide()
+            self.all_button.hide()
             self.alternatives_heading.set_title("Alternatives")
             self.alternatives_note.setText(_NO_TOKEN)
             return
         token = state.tokens[index]
-        rows = token.step.alternatives
+        all_rows = token.step.alternatives
+        rows = all_rows if self._all else all_rows[:FEW]
         before = state.text[: token.start]
         why = (
             reasons(state.started.request, self._registry, before, rows)
@@ -101,8 +120,14 @@ class EvidenceDock(QScrollArea):
         )
         self.alternatives_model.show(rows, why, token.step.id)
         self.alternatives.setVisible(bool(rows))
+        self.all_button.setVisible(len(all_rows) > FEW)
+        self.all_button.setText("Show fewer" if self._all else f"Show all {len(all_rows)}")
         self.alternatives_heading.set_title(f"Alternatives of token {index}")
         self.alternatives_note.setText(_words(token, state.started))
+
+    def _show_all(self) -> None:
+        self._all = not self._all
+        self.show_token(*self._shown)
 
     def show_sizes(self, measured: Measured) -> None:
         self.size_chart.show_sizes(measured.sizes)
@@ -122,8 +147,9 @@ class EvidenceDock(QScrollArea):
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        self.alternatives_heading = Heading("Alternatives", parent=self)
+        self.alternatives_heading = Heading("Alternatives", actions=(self.all_button,), parent=self)
         self.alternatives.hide()
+        self.all_button.hide()
         sections = (
             _section(self.alternatives_heading, self.alternatives, self.alternatives_note),
             _section(Heading("Size of this call"), _legend(LEGEND), self.size_chart, self.size_note),
@@ -146,13 +172,6 @@ class EvidenceDock(QScrollArea):
         self.savings_section.hide()
         column.addStretch(1)
         self.setWidget(body)
-
-
-def _registry(started: RunStarted) -> ToolRegistry | None:
-    try:
-        return parse_document(started.request.registry)
-    except GlyphscopeError:
-        return None
 
 
 def _words(token: Token, started: RunStarted) -> str:

@@ -123,13 +123,19 @@ class TokenTableModel(QAbstractTableModel):
         if role == STEP_ROLE:
             return step
         if role == Qt.ItemDataRole.ToolTipRole and index.column() == TOKEN:
-            return f"Token id {step.id}, bytes {step.data.hex(' ').upper() or 'none'}" + (
-                "\nForced: the only token the grammar allowed" if step.forced else ""
-            )
+            return _tip(step)
         if role == Qt.ItemDataRole.AccessibleTextRole:
             words = f"{COLUMNS[index.column()].title}: {COLUMNS[index.column()].show(step)}"
             return f"{words}, forced" if step.forced and index.column() == TOKEN else words
         return None
+
+
+def _tip(step: TokenStep) -> str:
+    lines = [f"Token id {step.id}, bytes {step.data.hex(' ').upper() or 'none'}"]
+    lines.append(f"Rank {count(step.rank)}, entropy {_entropy(step)} bits")
+    if step.forced:
+        lines.append("Forced: the only token the grammar allowed")
+    return "\n".join(lines)
 
 
 def _alignment(column: int) -> Qt.AlignmentFlag:

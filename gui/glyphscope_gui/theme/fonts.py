@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
 
 UI_FAMILIES = (
@@ -59,6 +61,7 @@ def _font(families: list[str], delta: float) -> QFont:
     return font
 
 
+@cache
 def _present(families: tuple[str, ...]) -> list[str]:
     here = set(QFontDatabase.families())
     return [family for family in families if family in here]

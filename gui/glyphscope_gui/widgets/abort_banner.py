@@ -93,7 +93,9 @@ class AbortBanner(QFrame):
 
     def _fit(self) -> None:
         """As high as its words need at this width: a splitter asks no layout for that."""
-        height = self.layout().heightForWidth(self.width())
+        height = max(
+            self.layout().totalHeightForWidth(self.width()), self.layout().totalMinimumSize().height()
+        )
         if height > 0 and height != self.minimumHeight():
             self.setMinimumHeight(height)
 

@@ -66,7 +66,7 @@ class FieldTable(PlainTable):
 
     def minimumSizeHint(self) -> QSize:
         head = self.horizontalHeader().sizeHint().height()
-        return QSize(200, head + 2 * self.verticalHeader().defaultSectionSize())
+        return QSize(200, head + self.verticalHeader().defaultSectionSize())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

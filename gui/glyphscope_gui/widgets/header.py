@@ -6,7 +6,6 @@ import msgspec
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
-    QAbstractSpinBox,
     QComboBox,
     QDoubleSpinBox,
     QFrame,
@@ -24,8 +23,8 @@ from glyphscope_gui.widgets.segmented import Segmented
 
 _SHAPES = (
     ("flat", "flat", '{"action": name, …arguments}'),
-    ("tool-args", "tool + args", '{"tool": name, "args": {…}}'),
-    ("name-arguments", "name + arguments", '{"name": name, "arguments": {…}}'),
+    ("tool-args", "tool/args", '{"tool": name, "args": {…}}'),
+    ("name-arguments", "name/args", '{"name": name, "arguments": {…}}'),
 )
 SEED_MAX = 2**31 - 1
 
@@ -46,6 +45,7 @@ class Header(QFrame):
         self.brand.setProperty("role", "brand")
         self._make_pickers()
         self._make_spins()
+        self._fit_fields()
         self.step_button = self._button("stepButton", step, "step", "text")
         self.stop_button = self._button("stopButton", stop, "stop", "text")
         self.run_button = self._button("runButton", run, "run", "on-accent")
@@ -113,8 +113,6 @@ class Header(QFrame):
         self.notation.chosen.connect(lambda value: self.optionsChosen.emit({"notation": value}))
         self.shape = QComboBox(self)
         self.shape.setObjectName("shapePicker")
-        self.shape.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.shape.setMinimumContentsLength(9)
         self.shape.setAccessibleName("Shape of a call")
         for value, words, example in _SHAPES:
             self.shape.addItem(words, value)
@@ -139,8 +137,6 @@ class Header(QFrame):
         self.constraint.chosen.connect(lambda value: self.optionsChosen.emit({"constraint": value}))
         self.strategy = QComboBox(self)
         self.strategy.setObjectName("strategyPicker")
-        self.strategy.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.strategy.setMinimumContentsLength(5)
         self.strategy.setAccessibleName("Strategy")
         self.strategy.addItem("Direct", "direct")
         self.strategy.setToolTip("How the model is asked. Direct: one prompt, one generation, one call")
@@ -161,11 +157,22 @@ class Header(QFrame):
         self.temperature.setPrefix("Temp ")
         self.temperature.setToolTip("0 always takes the likeliest token; higher draws more freely")
         for spin in (self.seed, self.temperature):
-            spin.setButtonSymbols(QAbstractSpinBox.ButtonSymbols.NoButtons)
             spin.setKeyboardTracking(False)
-            spin.setFixedWidth(spin.fontMetrics().horizontalAdvance("Temp 00.0") + 22)
+            spin.lineEdit().setTextMargins(7, 0, 0, 0)
         self.seed.valueChanged.connect(lambda value: self._sample(seed=value))
         self.temperature.valueChanged.connect(lambda value: self._sample(temperature=round(value, 2)))
+
+    def _fit_fields(self) -> None:
+        """As wide as the longest they are meant to show; style sheets make Qt's own guess far too wide."""
+        metrics = self.fontMetrics()
+        for field, widest, around in (
+            (self.shape, "name/args", 42),
+            (self.strategy, "Direct", 50),
+            (self.seed, "Seed 0000", 20),
+            (self.temperature, "Temp 0.0", 20),
+        ):
+            field.setFixedHeight(self.notation.sizeHint().height())
+            field.setFixedWidth(metrics.horizontalAdvance(widest) + around)
 
     def _sample(self, **changes: float) -> None:
         self._sampling = msgspec.structs.replace(self._sampling, **changes)

@@ -6,12 +6,11 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from glyphscope.calling import RunState
-from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Aborted, PromptRendered, RunFailed, RunStarted, Token
-from glyphscope.registry import parse_document
 from glyphscope_gui.controllers.run_controller import Applied, Saving
 from glyphscope_gui.models.field_table_model import FieldTableModel
 from glyphscope_gui.models.prompt_document import PromptDocument
+from glyphscope_gui.models.run_registry import registry_of
 from glyphscope_gui.models.token_table_model import TokenTableModel
 from glyphscope_gui.theme.sizes import GAP
 from glyphscope_gui.widgets.abort_banner import AbortBanner
@@ -116,11 +115,7 @@ class RunPage(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _started(self, event: RunStarted) -> None:
-        try:
-            registry = parse_document(event.request.registry)
-        except GlyphscopeError:  # the run itself will fail of it, and tell
-            registry = None
-        self.fields_model.begin(registry, event.request.shape)
+        self.fields_model.begin(registry_of(event.request), event.request.shape)
         other = event.request.prompt != self.prompt_edit.toPlainText()
         self.prompt_card.heading.hint.setText(f"The run below: “{event.request.prompt}”" if other else _KEYS)
         self.legend.show_forced(event.request.constraint != "off")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ from glyphscope_gui.widgets.chart import Chart
 Measure = Literal["allowed", "feasible", "ms"]
 REDRAW_MS = 120
 """While tokens stream in; a chart that is read need not be newer than that."""
-MOST_BARS = 600
+MOST_BARS = 240
 """More steps are drawn a bar for several: the greatest of them, for time and for allowed tokens."""
 _FLOOR = 0.12
 """The height of one allowed token on the log scale, so that a forced step is seen and not a gap."""
@@ -34,7 +35,8 @@ class StepChart(Chart):
         super().__init__("stepChart", "Allowed tokens, feasible mass and time of each step", 132, parent)
         self._measure: Measure = "allowed"
         self._tokens: list[Token] = []
-        self._drawn = (0, "")
+        self._values: dict[Measure, list[float]] = {"allowed": [], "feasible": [], "ms": []}
+        self._was_forced: list[bool] = []
         self._free = pg.BarGraphItem(x=[], height=[], width=0.8)
         self._forced = pg.BarGraphItem(x=[], height=[], width=0.8)
         self._chosen = pg.InfiniteLine(angle=90, movable=False)
@@ -47,11 +49,20 @@ class StepChart(Chart):
 
     def begin(self) -> None:
         self._tokens = []
+        self._was_forced = []
+        for values in self._values.values():
+            values.clear()
         self._chosen.hide()
         self.draw()
 
     def append(self, tokens: Iterable[Token]) -> None:
-        self._tokens.extend(tokens)
+        for token in tokens:
+            step = token.step
+            self._tokens.append(token)
+            self._was_forced.append(step.forced)
+            self._values["allowed"].append(max(math.log10(max(step.allowed, 1)), _FLOOR))
+            self._values["feasible"].append(step.feasible or 0.0)
+            self._values["ms"].append(step.mask_ms + step.sample_ms + step.decode_ms)
         if not self._timer.isActive():
             self._timer.start()
 
@@ -117,22 +128,14 @@ class StepChart(Chart):
 
     def _heights(self) -> tuple[np.ndarray, np.ndarray, int]:
         """A height for each bar, which of them are forced, and how many steps a bar stands for."""
-        values = np.fromiter(map(self._value, self._tokens), dtype=float, count=len(self._tokens))
-        forced = np.fromiter((t.step.forced for t in self._tokens), dtype=bool, count=len(self._tokens))
+        values = np.array(self._values[self._measure], dtype=float)
+        forced = np.array(self._was_forced, dtype=bool)
         step = -(-len(values) // MOST_BARS) or 1
         if step > 1:
             padding = -len(values) % step
             values = np.pad(values, (0, padding)).reshape(-1, step).max(axis=1)
             forced = np.pad(forced, (0, padding), constant_values=True).reshape(-1, step).all(axis=1)
         return values, forced, step
-
-    def _value(self, token: Token) -> float:
-        step = token.step
-        if self._measure == "allowed":
-            return max(float(np.log10(max(step.allowed, 1))), _FLOOR)
-        if self._measure == "feasible":
-            return 0.0 if step.feasible is None else step.feasible
-        return step.mask_ms + step.sample_ms + step.decode_ms
 
     def _scale(self, heights: np.ndarray) -> None:
         steps = max(len(self._tokens), 1)

@@ -61,7 +61,7 @@ class StreamView(QTextEdit):
         self._reset(RunState())
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(120, round(self._metrics.height() * 2.2))
+        return QSize(120, round(self._metrics.height() * 2.9))
 
     # -- what the run says -------------------------------------------------------------------------------------
 
@@ -235,18 +235,22 @@ class StreamView(QTextEdit):
         offset = QPointF(-self.horizontalScrollBar().value(), -self.verticalScrollBar().value())
         painter.translate(offset)
         first, last = self._visible()
-        fields = list(self._fields(first, last))
+        fields = [(f, self._boxes(f.start or 0, f.end)) for f in self._fields(first, last)]
         self._paint_forced(painter, first, last)
-        for field in fields:
-            self._paint_ground(painter, field)
+        for field, boxes in fields:
+            self._paint_ground(painter, VERDICTS[field.status], boxes)
         self._paint_decided(painter)
         painter.end()
         super().paintEvent(event)
         painter = QPainter(self.viewport())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.translate(offset)
-        for field in fields:
-            self._paint_sign(painter, field)
+        self._set_sign_font(painter)
+        for field, boxes in fields:
+            if boxes:
+                verdict = VERDICTS[field.status]
+                painter.setPen(theme().color(verdict.role))
+                painter.drawText(QPointF(boxes[-1].right() + 1.5, boxes[-1].top() + 2), verdict.sign)
         self._paint_selected(painter)
         self._paint_end(painter)
         painter.end()
@@ -275,34 +279,27 @@ class StreamView(QTextEdit):
         document, layout = self.document(), self.document().documentLayout()
         position, stop = self._places.position(start), self._places.position(end)
         block = document.findBlock(position)
+        ascent, descent = self._metrics.ascent(), self._metrics.descent()
         boxes = []
         while block.isValid() and block.position() < stop:
             top = layout.blockBoundingRect(block).topLeft()
             text = block.layout()
             a, b = max(position - block.position(), 0), min(stop - block.position(), block.length() - 1)
-            for number in range(text.lineCount()):
+            number = text.lineForTextPosition(a).lineNumber() if a < b else text.lineCount()
+            while number < text.lineCount():
                 line = text.lineAt(number)
-                from_, to = max(a, line.textStart()), min(b, line.textStart() + line.textLength())
-                if from_ < to:
-                    left, right = _x(line, from_), _x(line, to)
-                    base = top.y() + line.y() + line.ascent()
-                    boxes.append(
-                        QRectF(
-                            top.x() + left,
-                            base - self._metrics.ascent(),
-                            right - left,
-                            self._metrics.ascent() + self._metrics.descent(),
-                        )
-                    )
+                begin = line.textStart()
+                if begin >= b:
+                    break
+                left, right = _x(line, max(a, begin)), _x(line, min(b, begin + line.textLength()))
+                base = top.y() + line.y() + line.ascent()
+                boxes.append(QRectF(top.x() + left, base - ascent, right - left, ascent + descent))
+                number += 1
             block = block.next()
         return boxes
 
-    def _verdict(self, field: FieldState) -> Verdict:
-        return VERDICTS[field.status]
-
-    def _paint_ground(self, painter: QPainter, field: FieldState) -> None:
-        verdict = self._verdict(field)
-        for box in self._boxes(field.start or 0, field.end):
+    def _paint_ground(self, painter: QPainter, verdict: Verdict, boxes: list[QRectF]) -> None:
+        for box in boxes:
             ground = box.adjusted(-1, -2, 1, 3)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(theme().color(f"{verdict.role}-soft"))
@@ -326,18 +323,11 @@ class StreamView(QTextEdit):
             for box in self._boxes(character, character + 1):
                 painter.drawRoundedRect(box.adjusted(-0.5, -2, 0.5, 3), 2.5, 2.5)
 
-    def _paint_sign(self, painter: QPainter, field: FieldState) -> None:
-        boxes = self._boxes(field.start or 0, field.end)
-        if not boxes:
-            return
-        verdict = self._verdict(field)
+    def _set_sign_font(self, painter: QPainter) -> None:
         font = QFont(self.font())
         font.setPointSizeF(max(font.pointSizeF() * 0.58, 6))
         font.setWeight(QFont.Weight.Bold)
         painter.setFont(font)
-        painter.setPen(theme().color(verdict.role))
-        box = boxes[-1]
-        painter.drawText(QPointF(box.right() + 1.5, box.top() + 2), verdict.sign)
 
     def _paint_selected(self, painter: QPainter) -> None:
         token = self._selected

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt, Signal
-from PySide6.QtGui import QPainter, QPen
+from PySide6.QtGui import QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope_gui.models.token_table_model import COLUMNS, STEP_ROLE, TOKEN, TokenTableModel
@@ -12,6 +12,10 @@ from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.widgets.plain_table import PlainTable
 
 _Index = QModelIndex | QPersistentModelIndex
+
+
+LEAST = tuple(place for title in ("entropy", "rank") for place, c in enumerate(COLUMNS) if c.title == title)
+NARROWEST_TOKEN = 84
 
 
 class TokenDelegate(QStyledItemDelegate):
@@ -55,7 +59,18 @@ class TokenTable(PlainTable):
         for column, spec in enumerate(COLUMNS):
             if column != TOKEN:
                 self.fit_column(column, spec.widest)
+        self._widths = {c: self.columnWidth(c) for c in range(len(COLUMNS)) if c != TOKEN}
         self.selectionModel().currentRowChanged.connect(self._current_changed)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Where there is no room for all, the columns that are missed least go; the hint on the token has them."""
+        super().resizeEvent(event)
+        room = self.viewport().width()
+        need = NARROWEST_TOKEN + sum(self._widths.values())
+        for column in LEAST:
+            hide = need > room
+            self.setColumnHidden(column, hide)
+            need -= self._widths[column] if hide else 0
 
     def follow(self) -> None:
         """Keep the newest in sight while the user looks at the end."""
