@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.calling import CONTINUATION, continue_aborted, fold_events, run
 from glyphscope.errors import ContextOverflow, GrammarError, ModelDied, ModelError, PromptError
 from glyphscope.events import (
@@ -358,6 +359,7 @@ PIECES = st.lists(
 )
 
 
+@at_most(300)
 @given(
     pieces=PIECES,
     sizes=st.lists(st.integers(1, 4), min_size=1),

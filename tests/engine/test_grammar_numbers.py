@@ -3,10 +3,11 @@
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
 
+from examples import at_most
 from glyphscope.grammar.lark import to_lark
 from glyphscope.grammar.lexemes import lexeme
 from glyphscope.grammar.numbers import Bounds, integer_node, multiples_node, number_node
@@ -30,7 +31,7 @@ integers = st.integers(-30, 30) | st.integers(-(10**6), 10**6) | st.integers(-(1
 decimals = st.decimals(-1100, 1100, places=2) | st.decimals(-2, 2, places=4) | st.integers(-5, 5).map(Decimal)
 
 
-@settings(max_examples=150, deadline=None)
+@at_most(150)
 @given(a=integers, b=integers, others=st.lists(integers, max_size=4))
 def test_an_integer_passes_exactly_when_it_is_within(a, b, others):
     low, high = max(min(a, b), -(10**20) + 1), min(max(a, b), 10**20 - 1)
@@ -44,7 +45,7 @@ def test_an_integer_passes_exactly_when_it_is_within(a, b, others):
     assert not accepts("-0") and not accepts("00") and not accepts("")
 
 
-@settings(max_examples=150, deadline=None)
+@at_most(150)
 @given(
     low=st.none() | decimals,
     high=st.none() | decimals,
@@ -80,7 +81,7 @@ def test_no_decimal_near_a_bound_is_rounded_over_it(bound):
             assert float(text) < bound
 
 
-@settings(max_examples=40, deadline=None)
+@at_most(40)
 @given(low=st.integers(-5000, 5000), size=st.integers(0, 200_000), step=st.integers(2, 70))
 def test_multiples_are_the_multiples_within(low, size, step):
     book = RuleBook()

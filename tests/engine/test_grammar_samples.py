@@ -8,10 +8,11 @@ import glyph
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
 
+from examples import at_most
 from glyphscope.events import NOTATIONS
 from glyphscope.grammar import build_call_grammar, to_lark
 from glyphscope.notation import call_document
@@ -140,7 +141,8 @@ schemas = st.dictionaries(NAMES, st.recursive(scalars, containers, max_leaves=5)
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
-@settings(max_examples=40, deadline=None)
+@pytest.mark.slow
+@at_most(40)
 @given(properties=schemas, seed=st.integers(0, 2**32), required=st.booleans())
 def test_every_text_of_any_schema_is_a_valid_call(notation, properties, seed, required):
     schema = {"type": "object", "properties": properties, "required": list(properties) if required else []}

@@ -69,6 +69,7 @@ def test_no_depth_of_a_schema_is_too_deep(wrap):
         to_lark(build_call_grammar(tools, notation, "tool-args"))
 
 
+@pytest.mark.slow
 def test_alternatives_that_multiply_end_in_an_error_and_not_in_a_hang():
     many = {"anyOf": [{"minimum": i} for i in range(12)]}
     schema = {"type": "object", "properties": {"x": {"type": "integer", "allOf": [many] * 6}}}

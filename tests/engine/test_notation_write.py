@@ -3,9 +3,10 @@ import math
 
 import glyph
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.errors import NotationError
 from glyphscope.notation import STYLES, call_document, write_call, write_value
 
@@ -74,7 +75,7 @@ def test_quoted_glyph_has_one_way_to_write_a_value(value, text):
 
 
 @QUOTED_OR_CANONICAL
-@settings(max_examples=150, deadline=None)
+@at_most(1000)
 @given(value=values)
 def test_no_glyph_text_reads_back_as_another_value(style, value):
     # strictly by our eyes: glyph-py's own conversion turns large integers into floats
@@ -98,7 +99,7 @@ def plain(value):
 
 
 @pytest.mark.parametrize("style", ["json", "json-spaced"])
-@settings(max_examples=50, deadline=None)
+@at_most(300)
 @given(value=values)
 def test_no_json_text_reads_back_as_another_value(style, value):
     assert json.loads(write_value(value, style)) == value

@@ -78,6 +78,7 @@ def test_a_pattern_of_every_day_is_taken(pattern):
     load_registry({"x": {"type": "object", "properties": {"a": {"pattern": pattern}}}})
 
 
+@pytest.mark.slow
 def test_2000_tools_load_within_two_seconds():
     def tool(i: int) -> dict:
         properties = {

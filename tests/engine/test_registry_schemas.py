@@ -7,10 +7,11 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
 
+from examples import at_most
 from glyphscope.registry import example_arguments, load_registry, normalise
 from glyphscope.registry.check import check_schema
 
@@ -141,8 +142,9 @@ def schemas(draft: int) -> st.SearchStrategy[dict]:
 
 
 @pytest.mark.parametrize(("declared", "validator"), OLD.items())
+@pytest.mark.slow
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
+@at_most(150)
 def test_an_old_draft_keeps_its_verdicts(declared, validator, data):
     schema = data.draw(schemas(4 if validator is Draft4Validator else 7))
     schema = {
@@ -167,8 +169,9 @@ def test_an_old_draft_keeps_its_verdicts(declared, validator, data):
     assert normalise(new) == new
 
 
+@pytest.mark.slow
 @given(schema=schemas(7), value=VALUES)
-@settings(max_examples=150, deadline=None)
+@at_most(150)
 def test_nullable_adds_null_and_nothing_else(schema, value):
     definitions = {"definitions": {"t": {"type": "string"}, "u": {"items": [{"enum": [1]}]}}}
     plain, nullable = (
@@ -185,7 +188,7 @@ MISTAKES = st.sampled_from(
 
 
 @given(keyword=MISTAKES, value=VALUES)
-@settings(max_examples=200, deadline=None)
+@at_most(200)
 def test_keyword_by_keyword_finds_what_the_metaschema_finds(keyword, value):
     schema = {keyword: value}
     legacy = keyword == "items" and isinstance(value, list)
