@@ -100,6 +100,11 @@ class StreamView(QTextEdit):
         self._mark_decided()
         self.viewport().update()
 
+    @property
+    def decided_characters(self) -> tuple[int, ...]:
+        """The deciding characters that are marked."""
+        return tuple(self._decided)
+
     def select_token(self, token: Token | None) -> None:
         """Frame this token's characters."""
         self._selected = token

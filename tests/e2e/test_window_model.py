@@ -1,0 +1,122 @@
+"""The whole way of one token: the real window, the real worker, the embedded model in its process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QPushButton
+
+from glyphscope.models.opening import EMBEDDED, embedded_path
+from glyphscope.sessions import places
+from glyphscope_gui.controllers.run_controller import Phase
+from glyphscope_gui.main_window import MainWindow
+from glyphscope_gui.parts import make_parts
+from glyphscope_gui.theme import ThemeManager
+
+pytestmark = [pytest.mark.slow, pytest.mark.model]
+RUN_MS = 90_000
+"""A run takes about five seconds alone; tests share the machine."""
+
+
+@pytest.fixture
+def window(qapp, qtbot):
+    if embedded_path() is None:
+        pytest.skip("the embedded model is not installed")
+    owner = QObject()
+    window = MainWindow(make_parts(places(), owner), ThemeManager(qapp, "light", parent=owner))
+    window.show()
+    yield window
+    window.shut_down()
+    window.deleteLater()
+    owner.deleteLater()
+    qtbot.wait(1)
+
+
+def click(qtbot, window, name):
+    qtbot.mouseClick(window.findChild(QPushButton, name), Qt.MouseButton.LeftButton)
+
+
+def finish(qtbot, window):
+    """Click Run, and wait for the run's end."""
+    with qtbot.waitSignal(window.runs.ended, timeout=RUN_MS):
+        click(qtbot, window, "runButton")
+    return window.runs.state
+
+
+def model_pid(window):
+    return window.runs._worker._keeper.model.pid
+
+
+def test_run_under_the_mask_gives_no_valid_call_in_one_of_the_notations_or_shapes(qtbot, window):
+    for notation, shape in (("glyph", "flat"), ("json", "tool-args")):
+        window.parts.project.set_options(notation=notation, shape=shape)
+        state = finish(qtbot, window)
+        assert state.failed is None, state.failed
+        assert state.call is not None and state.call.tool == "search", state.outcome
+        assert state.forced > 0
+        assert window.page.stream.toPlainText() == state.text
+        assert window.page.tokens_model.rowCount() == len(state.tokens)
+        assert not window.page.banner.isVisible()
+    qtbot.waitUntil(lambda: len(window.parts.history.rows()) == 2, timeout=5000)
+
+
+def test_a_failing_run_without_constraint_is_not_stopped_or_not_explained(qtbot, window):
+    qtbot.mouseClick(window.header.constraint.button("off"), Qt.MouseButton.LeftButton)
+    state = finish(qtbot, window)
+    aborted = state.aborted
+    assert aborted is not None
+    assert window.page.banner.isVisible()
+    assert aborted.code in window.page.banner.title.text()
+    assert f"character {aborted.char}" in window.page.banner.title.text()
+    assert aborted.char in window.page.stream.decided_characters
+    with qtbot.waitSignal(window.runs.saved, timeout=RUN_MS) as saved:
+        click(qtbot, window, "continueButton")
+    assert saved.args[0].whole >= saved.args[0].decoded == aborted.tokens_decoded
+    assert f"of {saved.args[0].whole} tokens saved" in window.page.banner.saving.text()
+    assert window.evidence.savings_section.isVisibleTo(window.evidence)
+
+
+def test_stop_takes_longer_than_a_tenth_of_a_second(qtbot, window):
+    window.parts.project.set_options(constraint="off", stop_on="never")
+    finish_first_token = lambda: len(window.runs.state.tokens) >= 3  # noqa: E731
+    click(qtbot, window, "runButton")
+    qtbot.waitUntil(finish_first_token, timeout=RUN_MS)
+    begin = time.perf_counter()
+    with qtbot.waitSignal(window.runs.ended, timeout=5000):
+        click(qtbot, window, "stopButton")
+    took = time.perf_counter() - begin
+    assert window.runs.state.outcome == "cancelled"
+    assert took < 0.1 + 0.06, f"{took * 1000:.0f} ms"  # and two intervals until the window is told
+    assert window.runs.phase is Phase.IDLE
+
+
+def test_the_window_does_not_survive_its_model_process(qtbot, window):
+    window.parts.project.set_options(constraint="off", stop_on="never")
+    click(qtbot, window, "runButton")
+    qtbot.waitUntil(lambda: len(window.runs.state.tokens) >= 3, timeout=RUN_MS)
+    with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+        os.kill(model_pid(window), signal.SIGKILL)
+    assert window.runs.state.failed is not None
+    assert "SIGKILL" in window.runs.state.failed.message + window.runs.state.failed.detail
+    assert window.page.notice.isVisible()
+    window.parts.project.set_options(constraint="mask", stop_on="error")
+    assert finish(qtbot, window).call is not None
+
+
+def test_the_steps_are_not_one_by_one(qtbot, window):
+    window.wiring.choose_model(EMBEDDED)
+    click(qtbot, window, "stepButton")
+    qtbot.waitUntil(lambda: len(window.runs.state.tokens) >= 1, timeout=RUN_MS)
+    qtbot.wait(300)
+    seen = len(window.runs.state.tokens)
+    qtbot.wait(300)
+    assert len(window.runs.state.tokens) == seen
+    click(qtbot, window, "stepButton")
+    qtbot.waitUntil(lambda: len(window.runs.state.tokens) > seen, timeout=5000)
+    with qtbot.waitSignal(window.runs.ended, timeout=RUN_MS):
+        click(qtbot, window, "runButton")
+    assert window.runs.state.call is not None
