@@ -24,19 +24,19 @@ class Evidence:
     def __init__(self, logits: Logits) -> None:
         """Raises ModelError for logits that are not numbers, which damaged weights give."""
         self._logits = logits
-        best = float(logits.max())
+        best = self._best = float(logits.max())
         if not math.isfinite(best):
             raise ModelError(
                 "The model's output is not a number.", hint="Its file may be damaged: load it again."
             )
-        self._shifted = logits - np.float32(best)
-        self._weights = np.exp(self._shifted)
+        self._weights = logits - np.float32(best)
+        np.exp(self._weights, out=self._weights)  # in place: new memory of this size costs more than the exp
         self._total = float(self._weights.sum())
         self._log_total = math.log(self._total)
 
     def logprob(self, token: int) -> float:
         """The token's raw log-probability."""
-        return float(self._shifted[token]) - self._log_total
+        return float(self._logits[token]) - self._best - self._log_total
 
     def probability(self, token: int) -> float:
         """The token's raw probability."""
@@ -44,15 +44,16 @@ class Evidence:
 
     def rank(self, token: int) -> int:
         """How many tokens the model liked better."""
-        return int(np.count_nonzero(self._logits > self._logits[token]))
+        logit = self._logits[token]
+        return 0 if logit == self._best else int(np.count_nonzero(self._logits > logit))
 
     @property
     def entropy(self) -> float:
         """Of the raw distribution, in bits."""
-        with np.errstate(invalid="ignore"):
-            mean = float(np.dot(self._weights, self._shifted)) / self._total
-        if math.isnan(mean):  # 0 times -inf: tokens that the model itself rules out
-            mean = float(np.dot(self._weights, np.maximum(self._shifted, _FLOOR))) / self._total
+        logits = self._logits
+        if math.isinf(logits.min()):  # tokens that the model itself rules out; 0 times -inf is no number
+            logits = np.maximum(logits, np.float32(self._best) + _FLOOR)
+        mean = float(np.dot(self._weights, logits)) / self._total - self._best
         return max(0.0, (self._log_total - mean) / math.log(2))
 
     def feasible(self, allowed: Allowed) -> float:

@@ -32,6 +32,8 @@ class Draw:
 
     def probability_of(self, tokens: Sequence[int]) -> list[float]:
         """The tokens' final probabilities."""
+        if self.ids.size == 1:
+            return [1.0 if token == self.id else 0.0 for token in tokens]
         same = self.ids == np.asarray(tokens)[:, np.newaxis]
         return (same @ self.probabilities).tolist()  # type: ignore[no-any-return]
 
