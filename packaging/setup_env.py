@@ -31,6 +31,7 @@ OFF = ("LLAVA_BUILD", "LLAMA_BUILD_TOOLS", "LLAMA_BUILD_EXAMPLES", "LLAMA_BUILD_
 
 # What Qt's own files link to and do not bring along, by the Debian package that has it.
 LIBRARIES = {
+    "libglib-2.0.so.0": "libglib2.0-0",
     "libEGL.so.1": "libegl1",
     "libGL.so.1": "libgl1",
     "libxkbcommon.so.0": "libxkbcommon0",

@@ -11,6 +11,8 @@ from types import ModuleType
 
 import pytest
 
+from glyphscope.cli.probes import DEBIAN
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -100,3 +102,7 @@ def test_make_run_opens_the_window_or_says_that_it_runs_in_the_terminal(
     )  # fmt: skip
     assert f"called: {expected}" in done.stdout
     assert ("no display here" in done.stdout) is (not display)
+
+
+def test_setup_and_doctor_name_the_same_package_for_a_library(setup_env: ModuleType) -> None:
+    assert setup_env.LIBRARIES.items() <= DEBIAN.items()
