@@ -45,8 +45,8 @@ LIBRARIES = {
     "libxcb-image.so.0": "libxcb-image0",
     "libxcb-render-util.so.0": "libxcb-render-util0",
 }
-# The fonts that the window asks for first, by a word of their files' names; the last is drawn where they lack a sign.
-FONTS = {"Inter": "fonts-inter", "JetBrainsMono": "fonts-jetbrains-mono", "DejaVuSans": "fonts-dejavu-core"}
+# The window's two fonts, and the one with the signs that they lack, by a word of their files' names.
+FONTS = {"Inter": "fonts-inter", "JetBrainsMono": "fonts-jetbrains-mono", "NotoSans": "fonts-noto-core"}
 
 
 def say(text: str) -> None:
