@@ -21,7 +21,7 @@ from glyphscope.events import NOTATIONS, Message, Notation
 from glyphscope.models import GenerateRequest, Model, ScriptedModel, open_model
 from glyphscope.registry import default_registry
 
-TINY = replace(QUICK, sizes=(100, 200, 400), prompts=1, call_tokens=12, text_tokens=6)
+TINY = replace(QUICK, sizes=(100, 1000, 2000), prompts=1, call_tokens=12, text_tokens=6)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,9 +23,9 @@ _TIMED = "greedy, from the evaluation of the prompt's last token, the others bei
 AGAINST_GRAMMAR = Row(
     "tokens/s, our mask over llama-cpp-python's grammar=",
     "ratio",
-    f"JSON calls of the seven tools, the same prompts, {_TIMED}. The peer's GBNF is its own conversion of the same "
-    "schemas, without the pattern of a URL, which it refuses; it loses the integers' ranges, and allows a blank where "
-    "ours allows none: it has less to hold than our mask",
+    f"JSON calls of the seven tools, a prompt for each, {_TIMED}, all tokens counted. The peer's GBNF is its own "
+    "conversion of the same schemas, without the pattern of a URL, which it refuses; it loses the integers' ranges, "
+    "and allows a blank where ours allows none: it has less to hold than our mask",
     at_least(2.0),
 )
 AGAINST_NONE = Row(
@@ -45,16 +46,16 @@ ROWS = (AGAINST_GRAMMAR, AGAINST_NONE, OVERHEAD)
 
 def throughput(model: Model, peer: Peer, plan: Plan) -> list[Figure]:
     """Both ratios, from generations that took turns. Raises ModelError."""
-    registry = default_registry()
-    schema = call_schema(registry)
     runs: dict[tuple[str, int], Callable[[], Stamped]] = {}
     for number, text in enumerate(documents.PROMPTS[: plan.prompts]):
+        registry = _beginning_with(number, default_registry())
+        schema = call_schema(registry)
         masked, free = (_request(model, registry, text, kind, plan) for kind in ("mask", "off"))
         runs["mask", number] = partial(stamped, model, masked)
         runs["grammar", number] = partial(_by_peer, peer, masked.prompt, schema, plan.call_tokens)
         runs["none", number] = partial(stamped, model, free)
     interleaved(dict(list(runs.items())[:3]), 1)  # what is made once for each model and grammar is made here
-    results = interleaved(runs, plan.rounds)
+    results = interleaved(runs, plan.call_rounds)
     rates = {
         way: rate([times for (name, _), times in results.items() if name == way])
         for way in ("mask", "grammar", "none")
@@ -105,6 +106,11 @@ def stamped(model: Model, request: GenerateRequest) -> Stamped:
 def call_schema(registry: ToolRegistry) -> dict[str, Any]:
     """One schema for a flat call of any of the tools, in the words that the peer's conversion to GBNF knows."""
     return {"oneOf": [_flat(tool.name, tool.parameters) for tool in registry.allowed]}
+
+
+def _beginning_with(number: int, registry: ToolRegistry) -> ToolRegistry:
+    """The same tools in turned order: a small model calls the one whose example it reads first."""
+    return replace(registry, tools=registry.tools[number:] + registry.tools[:number])
 
 
 def _flat(name: str, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ PROMPTS = (
     "Write Hello to /tmp/test.txt",
     "Tell bob@example.com that the meeting is on Friday",
 )
-"""One for each tool of the default registry."""
+"""One for each tool of the default registry, in its order."""
 
 STORY = "Write a long story about the keeper of a lighthouse and a storm."
 """Answered with more tokens than are ever timed."""

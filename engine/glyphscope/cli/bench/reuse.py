@@ -34,7 +34,7 @@ def figures(model: Model, plan: Plan) -> list[Figure]:
     orders = [run_request(registry, prompt, "mask", plan.call_tokens) for prompt in documents.PROMPTS]
     first_token(orders[0], model)  # the grammar and the mask's tokenizer are made once, here
     cold, rerun = [], []
-    for number in range(plan.rounds):
+    for number in range(plan.call_rounds):
         _forget(model)
         cold.append(first_token(orders[number % len(orders)], model))
         rerun.append(first_token(orders[(number + 1) % len(orders)], model))

@@ -15,17 +15,22 @@ K = TypeVar("K")
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is measured. More rounds, steadier medians."""
+    """How much is measured. More rounds, steadier medians; `call_rounds` evaluate long prompts, and take longest."""
 
     rounds: int
+    call_rounds: int
     sizes: tuple[int, int, int]
     prompts: int
     call_tokens: int
     text_tokens: int
 
 
-FULL = Plan(rounds=5, sizes=(1_000, 100_000, 1_000_000), prompts=7, call_tokens=48, text_tokens=96)
-QUICK = Plan(rounds=1, sizes=(1_000, 100_000, 1_000_000), prompts=2, call_tokens=32, text_tokens=48)
+FULL = Plan(
+    rounds=5, call_rounds=3, sizes=(1_000, 100_000, 1_000_000), prompts=7, call_tokens=48, text_tokens=96
+)
+QUICK = Plan(
+    rounds=1, call_rounds=1, sizes=(1_000, 100_000, 1_000_000), prompts=2, call_tokens=32, text_tokens=48
+)
 
 
 def interleaved(runs: Mapping[K, Callable[[], T]], rounds: int) -> dict[K, list[T]]:

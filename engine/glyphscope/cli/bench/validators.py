@@ -57,20 +57,22 @@ def _harder(plan: Plan, size: int) -> Iterator[Figure]:
 
 
 def _others(plan: Plan, short: int, long: int) -> Iterator[Figure]:
-    runs: dict[str, tuple[Judge, str]] = {}
-    for size in (short, long):
-        runs[f"glyph-py StreamingValidator, {size:,} characters"] = (glyph_py, documents.head_form(size))
-    partial = [
-        f"jiter, partial document parsed again for each token, {n:,} characters" for n in (short, 10 * short)
-    ]
-    if find_spec("jiter") is not None:
-        for name, size in zip(partial, (short, 10 * short)):
-            runs[name] = (jiter, documents.long_string("json", size))
-    for name, cost in _costs(runs, plan).items():
+    runs: dict[str, tuple[Judge, str]] = {
+        f"glyph-py StreamingValidator, {size:,} characters": (glyph_py, documents.head_form(size))
+        for size in (short, long)
+    }
+    partial: dict[str, tuple[Judge, str]] = {
+        f"jiter, all parsed again for each token, {size:,} characters": (
+            jiter,
+            documents.long_string("json", size),
+        )
+        for size in (short, 10 * short, long)
+    }
+    there = find_spec("jiter") is not None
+    for name, cost in _costs(runs | partial if there else runs, plan).items():
         yield Row(name, "µs/char", _FED).of(cost, note="shown for comparison")
-    if find_spec("jiter") is None:
-        for name in partial:
-            yield Row(name, "µs/char", _FED).missing("jiter is not installed")
+    if not there:
+        yield from (Row(name, "µs/char", _FED).missing("jiter is not installed") for name in partial)
 
 
 def _costs(runs: dict[str, tuple[Judge, str]], plan: Plan) -> dict[str, float]:
