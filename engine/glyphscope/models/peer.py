@@ -61,35 +61,39 @@ class Peer:
         return list(self._llama.tokenize(text.encode(), add_bos=not written, special=True))
 
     def _constrained(self, prompt: str, schema: str, most: int) -> dict[str, Any]:
-        stamps: list[float] = []
-
-        def stamp(_tokens: Any, _logits: Any) -> bool:
-            """Asked after each token that was sampled, one that ends the text too."""
-            stamps.append(time.perf_counter())
-            return False
-
         ids = self._prompt(prompt)
-        self._llama.create_completion(ids, max_tokens=1)  # from here on all but the last of them are cached
-        self._llama.began = None
+        # from here on the whole prompt is cached; of one that is, the last token is evaluated again, as ours is
+        self._llama.create_completion(ids, max_tokens=2)
+        self._llama.forget()
         done = self._llama.create_completion(
             ids,
             grammar=llama.LlamaGrammar.from_json_schema(schema, verbose=False),
             max_tokens=most,
             temperature=0.0,
-            stopping_criteria=llama.StoppingCriteriaList([stamp]),
         )
-        return {"start": self._llama.began, "stamps": stamps, "text": done["choices"][0]["text"]}
+        text = done["choices"][0]["text"]
+        return {"start": self._llama.began, "stamps": self._llama.stamps, "text": text}
 
 
 class TimedLlama(llama.Llama):  # type: ignore[misc]
-    """Knows when its first evaluation `began` (seconds) since that was forgotten."""
+    """Notes when its first evaluation `began` since it was told to forget, and the `stamps` of its tokens (seconds)."""
 
     began: float | None = None
+    stamps: tuple[float, ...] = ()
+
+    def forget(self) -> None:
+        """What was noted is of no interest any more."""
+        self.began, self.stamps = None, ()
 
     def eval(self, tokens: Any) -> None:
         if self.began is None:
             self.began = time.perf_counter()
         super().eval(tokens)
+
+    def sample(self, *args: Any, **options: Any) -> int:
+        token: int = super().sample(*args, **options)
+        self.stamps += (time.perf_counter(),)
+        return token
 
 
 class BareLoop:
