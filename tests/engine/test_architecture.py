@@ -57,13 +57,19 @@ def test_only_one_file_reads_the_assets() -> None:
     assert readers == ["engine/glyphscope/resources.py"]
 
 
-def test_the_readme_tells_every_command() -> None:
+def test_the_readme_tells_every_command_and_no_other() -> None:
     table = re.findall(
         r"^\| `glyphscope (?:\[)?(\w+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
     )
     commands = {command.name or command.callback.__name__ for command in app.registered_commands}
     groups = {group.name or group.typer_instance.info.name for group in app.registered_groups}
-    assert commands | groups <= set(table)
+    assert set(table) == commands | groups
+
+
+def test_the_readme_shows_only_pictures_that_are_there() -> None:
+    shown = re.findall(r"!\[.*?\]\((.*?)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert shown
+    assert not [picture for picture in shown if not (ROOT / picture).is_file()]
 
 
 @pytest.mark.parametrize("folder", ["tests", "packaging"])
