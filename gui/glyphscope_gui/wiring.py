@@ -14,8 +14,9 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, PromptEvaluated, PromptRendered, RunRequest
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.sessions import Settings
-from glyphscope_gui.controllers.recorder import bundled_run, bundled_runs
+from glyphscope_gui.controllers.recorder import FIRST_RUN, bundled_run, bundled_runs
 from glyphscope_gui.controllers.run_controller import Applied, Phase, Saving
+from glyphscope_gui.models.model_names import model_name
 from glyphscope_gui.models.run_registry import remember
 from glyphscope_gui.parts import first_project
 from glyphscope_gui.run_words import figures, model_words, outcome_words
@@ -106,11 +107,8 @@ class Wiring(QObject):
 
     def play_bundled(self) -> None:
         """A recording that ships, for where there is no model."""
-        names = bundled_runs()
-        if not names:
-            return
         try:
-            self._runs.replay(bundled_run(names[0]))
+            self._runs.replay(bundled_run(FIRST_RUN))
         except GlyphscopeError as error:
             self._window.tell_error(error)
 
@@ -183,11 +181,9 @@ class Wiring(QObject):
                 self._status.set_state("busy", words)
 
     def _ended(self, applied: Applied) -> None:
-        if applied.kind == "continuation":
-            if self._runs.can_continue:
-                self._page.banner.show_stopped()
-        else:
-            self._status.set_note(outcome_words(applied.state))
+        if applied.kind == "continuation" and self._runs.can_continue:
+            self._page.banner.show_stopped()
+        self._status.set_note(outcome_words(applied.state))
         if applied.kind == "run":
             self._window.recorder.keep(applied.events)
         self._show_figures()
@@ -206,7 +202,8 @@ class Wiring(QObject):
         else:
             picker.set_loading(None)
         if status.phase == "ready" and status.info is not None:
-            picker.set_model(status.name, status.info.name, status.info.quantisation)
+            name = model_name(status.info.path).name if status.info.path else status.info.name
+            picker.set_model(status.name, name, status.info.quantisation)
         self._status.set_state(status.phase, model_words(status))
         if status.phase == "failed":
             self._tell_no_model(status)
@@ -217,7 +214,7 @@ class Wiring(QObject):
         """A first start without a model shows a recorded run, so that there is something to see."""
         if self._runs.is_busy:
             return
-        recordings = bool(bundled_runs())
+        recordings = FIRST_RUN in bundled_runs()
         if self._first_model and recordings:
             self.play_bundled()
             self._page.notice.tell(

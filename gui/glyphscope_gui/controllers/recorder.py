@@ -15,6 +15,8 @@ from glyphscope.sessions.records import encode_record, parse_record
 from glyphscope_gui.controllers.background import Background
 
 FOLDER = "runs"
+FIRST_RUN = "search-mask.jsonl"
+"""The recording that stands in for the first run where there is no model."""
 
 
 class Recorder(QObject):

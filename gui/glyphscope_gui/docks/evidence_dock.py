@@ -147,11 +147,11 @@ class EvidenceDock(QScrollArea):
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        self.alternatives_heading = Heading("Alternatives", actions=(self.all_button,), parent=self)
+        self.alternatives_heading = Heading("Alternatives", parent=self)
         self.alternatives.hide()
         self.all_button.hide()
         sections = (
-            _section(self.alternatives_heading, self.alternatives, self.alternatives_note),
+            _section(self.alternatives_heading, self.alternatives, self.all_button, self.alternatives_note),
             _section(Heading("Size of this call"), _legend(LEGEND), self.size_chart, self.size_note),
             _section(
                 Heading("Steps", actions=(self.measure,)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
@@ -68,7 +68,6 @@ class AbortBanner(QFrame):
         self.button.setVisible(True)
         self.button.setEnabled(True)
         self.show()
-        self._fit()
 
     def show_continuing(self) -> None:
         self.button.setEnabled(False)
@@ -85,11 +84,16 @@ class AbortBanner(QFrame):
         self.saving.show()
         self.measured.setText("measured: the run was continued aside")
         self.button.hide()
-        self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
+
+    def event(self, event: QEvent) -> bool:
+        done = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:  # a part was shown or hidden, or has other words
+            self._fit()
+        return done
 
     def _fit(self) -> None:
         """As high as its words need at this width: a splitter asks no layout for that."""

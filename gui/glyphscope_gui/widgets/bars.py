@@ -33,7 +33,6 @@ class BarChart(Chart):
         self._groups: Sequence[str] = ()
         self._series: Sequence[Series] = ()
         self.hideAxis("left")
-        self.getAxis("bottom").setStyle(tickLength=0)
 
     def show_series(self, groups: Sequence[str], series: Sequence[Series]) -> None:
         self._groups, self._series = groups, series

@@ -63,14 +63,19 @@ class Card(QFrame):
         self.setAccessibleName(title)
         self.heading = Heading(title, hint, actions, self)
         self.heading.setContentsMargins(PAD, 8, PAD, 8)
-        line = QFrame(self)
-        line.setObjectName("cardLine")
+        self._line = QFrame(self)
+        self._line.setObjectName("cardLine")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(1, 1, 1, 1)
         layout.setSpacing(0)
         layout.addWidget(self.heading)
-        layout.addWidget(line)
+        layout.addWidget(self._line)
         inside = QVBoxLayout()
-        inside.setContentsMargins(*((PAD, 10, PAD, 10) if padded else (0, 0, 0, 6)))
+        inside.setContentsMargins(*((PAD, 10, PAD, 10) if padded else (5, 0, 5, 6)))
         inside.addWidget(body)
         layout.addLayout(inside, 1)
+
+    def show_heading(self, shown: bool) -> None:
+        """Without, a card is as small as what it holds: for windows with little room."""
+        self.heading.setVisible(shown)
+        self._line.setVisible(shown)

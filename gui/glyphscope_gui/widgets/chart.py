@@ -66,7 +66,7 @@ class Chart(pg.PlotWidget):
             axis = self.getAxis(name)
             axis.setPen(pg.mkPen(theme().color("chart-grid")))
             axis.setTextPen(pg.mkPen(theme().color("text-muted")))
-            axis.setStyle(tickFont=ui_font(-1.5), tickTextOffset=5)
+            axis.setStyle(tickFont=ui_font(-1.5), tickTextOffset=5, tickLength=0)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

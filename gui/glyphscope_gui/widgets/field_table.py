@@ -21,8 +21,10 @@ from glyphscope_gui.widgets.plain_table import CELL, PlainTable
 from glyphscope_gui.widgets.verdict import VERDICTS, paint_pill
 
 _Index = QModelIndex | QPersistentModelIndex
-FEWEST, MOST = 3, 7
+FEWEST, MOST = 4, 7
 """Rows the table asks to be high."""
+NARROW = 520
+"""Below this width the count of tokens gives way to the value."""
 MOST_MEASURED = 40
 """Rows whose text decides how wide a column is."""
 
@@ -81,8 +83,11 @@ class FieldTable(PlainTable):
     def _fit_columns(self) -> None:
         """Names as long as they are, up to a third; value and constraint share what is left."""
         width = self.viewport().width()
-        room = width - sum(self.columnWidth(column) for column in (VERDICT, DECIDED, TOKENS))
-        name = min(self._widest(FIELD), room // 3)
+        self.setColumnHidden(TOKENS, width < NARROW)
+        room = width - sum(
+            self.columnWidth(column) for column in (VERDICT, DECIDED, TOKENS)
+        )  # a hidden one has 0
+        name = min(self._widest(FIELD), round(room * 0.4))
         constraint = min(self._widest(CONSTRAINT), (room - name) // 2)
         self.setColumnWidth(FIELD, name)
         self.setColumnWidth(CONSTRAINT, constraint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from glyphscope.calling import RunState
@@ -24,6 +25,10 @@ from glyphscope_gui.widgets.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.widgets.verdict import VerdictLegend
 
 _NOT_COUNTED = "Tokens are counted when it runs."
+NARROW = 560
+"""Pixels of width below which the legend is short."""
+LOW = 660
+"""Pixels of height below which every line counts."""
 _KEYS = "Ctrl + Enter runs"
 
 
@@ -52,6 +57,7 @@ class RunPage(QWidget):
         self.costs.setProperty("role", "muted")
         self.rendered_link = QPushButton("Show the rendered prompt", self)
         self.rendered_link.setProperty("role", "link")
+        self._moved = False
         self._lay_out()
         self.prompt_edit.runRequested.connect(self.runWanted)
         self.rendered_link.clicked.connect(self.renderedWanted)
@@ -108,11 +114,33 @@ class RunPage(QWidget):
     def show_saving(self, saving: Saving) -> None:
         self.banner.show_saving(saving)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a low window the tables go without headings: their columns have titles that say it too."""
+        super().resizeEvent(event)
+        roomy = event.size().height() >= LOW
+        for card in (self.field_card, self.token_card):
+            card.show_heading(roomy)
+        self.legend.set_short(event.size().width() < NARROW)
+        self._share_room()
+
+    def _share_room(self) -> None:
+        """Fields as high as those of a usual call; stream and tokens share the rest, until the user moves a border."""
+        if self._moved:
+            return
+        heights = [self.splitter.widget(place).sizeHint().height() for place in range(3)]
+        room = self.splitter.height() - 2 * self.splitter.handleWidth()
+        fields = min(heights[1], round(room * 0.36))
+        stream = round((room - fields) * 0.4)
+        self.splitter.setSizes([stream, fields, room - fields - stream])
+
     def current_token(self) -> Token | None:
         index = self.tokens.currentIndex()
         return self.tokens_model.token(index.row()) if index.isValid() else None
 
     # -- inside ------------------------------------------------------------------------------------------------
+
+    def _border_moved(self, _place: int, _border: int) -> None:
+        self._moved = True
 
     def _started(self, event: RunStarted) -> None:
         self.fields_model.begin(registry_of(event.request), event.request.shape)
@@ -160,11 +188,12 @@ class RunPage(QWidget):
         splitter.setChildrenCollapsible(False)
         splitter.setHandleWidth(GAP)
         splitter.addWidget(Card("Stream", stream, actions=(self.legend,), padded=False))
-        splitter.addWidget(Card("Fields", self.fields, padded=False))
+        self.field_card = Card("Fields", self.fields, padded=False)
+        splitter.addWidget(self.field_card)
         splitter.addWidget(self.token_card)
         for place, stretch in enumerate((3, 0, 5)):
             splitter.setStretchFactor(place, stretch)
-        splitter.setSizes([180, 200, 330])
+        splitter.splitterMoved.connect(self._border_moved)
         self.splitter = splitter
 
         layout = QVBoxLayout(self)

@@ -15,6 +15,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
+    QResizeEvent,
     QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
@@ -92,8 +93,11 @@ class StreamView(QTextEdit):
 
     def say(self, text: str) -> None:
         """What the run would have said, struck out behind it."""
+        if text and not self._said:
+            self._insert_raw([(self._places.break_line(), self._said_format)])
         self._said += text
         self._insert([(text, self._said_format)])
+        self._show_character(next(iter(self._decided), 0))
 
     def finish(self) -> None:
         self._running = False
@@ -109,13 +113,24 @@ class StreamView(QTextEdit):
         """Frame this token's characters."""
         self._selected = token
         if token is not None and token.end <= self._places.characters:
-            position = self._places.position(token.start)
-            cursor = QTextCursor(self.document())
-            cursor.setPosition(min(position, self.document().characterCount() - 1))
-            box = self.cursorRect(cursor)
-            if not self.viewport().rect().contains(box.center()):
-                self.verticalScrollBar().setValue(self.verticalScrollBar().value() + box.top() - 20)
+            self._show_character(token.start)
         self.viewport().update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._decided:
+            self._show_character(next(iter(self._decided)))
+
+    def _show_character(self, character: int) -> None:
+        """Scroll no more than is needed to have it in sight."""
+        cursor = QTextCursor(self.document())
+        cursor.setPosition(min(self._places.position(character), self.document().characterCount() - 1))
+        box = self.cursorRect(cursor)
+        bar = self.verticalScrollBar()
+        if box.top() < 0:
+            bar.setValue(bar.value() + box.top() - 8)
+        elif box.bottom() > self.viewport().height():
+            bar.setValue(bar.value() + box.bottom() - self.viewport().height() + 8)
 
     # -- text --------------------------------------------------------------------------------------------------
 
@@ -155,17 +170,20 @@ class StreamView(QTextEdit):
         )
 
     def _insert(self, pieces: Iterable[tuple[str, QTextCharFormat]]) -> None:
+        """Pieces of the run's text."""
+        self._insert_raw((self._places.add(shown(text)), format_) for text, format_ in pieces if text)
+
+    def _insert_raw(self, pieces: Iterable[tuple[str, QTextCharFormat]]) -> None:
         """In one edit block; the view stays at the end if it was there."""
         bar = self.verticalScrollBar()
         at_end = bar.value() >= bar.maximum() - 4
         cursor = QTextCursor(self.document())
         cursor.movePosition(QTextCursor.MoveOperation.End)
         cursor.beginEditBlock()
-        if not self._places.characters:
+        if self.document().isEmpty():
             cursor.setBlockFormat(self._block)
         for text, format_ in pieces:
-            if text:
-                cursor.insertText(self._places.add(shown(text)), format_)
+            cursor.insertText(text, format_)
         cursor.endEditBlock()
         if at_end:
             bar.setValue(bar.maximum())
@@ -180,6 +198,7 @@ class StreamView(QTextEdit):
             mark.cursor = QTextCursor(self.document())
             mark.cursor.setPosition(self._places.position(character))
             mark.cursor.setPosition(self._places.position(character + 1), QTextCursor.MoveMode.KeepAnchor)
+            mark.cursor.setKeepPositionOnInsert(True)  # what is said behind it is not decided
             mark.format.setForeground(theme().color("on-impossible"))
             marks.append(mark)
         self.setExtraSelections(marks)

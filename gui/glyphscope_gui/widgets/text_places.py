@@ -57,6 +57,12 @@ class TextPlaces:
             self.characters += 1
         return "".join(out)
 
+    def break_line(self) -> str:
+        """A line end that is not the text's own."""
+        self._breaks.append(self.characters)
+        self._in_line = 0
+        return "\n"
+
     def position(self, character: int) -> int:
         """The document's position before that character."""
         return character + bisect_right(self._breaks, character) + bisect_left(self._wide, character)

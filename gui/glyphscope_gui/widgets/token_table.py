@@ -65,6 +65,8 @@ class TokenTable(PlainTable):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Where there is no room for all, the columns that are missed least go; the hint on the token has them."""
         super().resizeEvent(event)
+        if self.currentIndex().isValid():
+            self.scrollTo(self.currentIndex())
         room = self.viewport().width()
         need = NARROWEST_TOKEN + sum(self._widths.values())
         for column in LEAST:

@@ -114,6 +114,7 @@ class VerdictLegend(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(6)
         self._forced: list[QWidget] = []
+        self._labels: dict[Verdict, QLabel] = {}
         for verdict in (*VERDICTS.values(), FORCED):
             swatch = Swatch(verdict, self)
             label = QLabel(f"{verdict.sign} {verdict.words}".strip(), self)
@@ -121,12 +122,19 @@ class VerdictLegend(QWidget):
             for widget in (swatch, label):
                 widget.setToolTip(verdict.tip)
                 row.addWidget(widget)
+            self._labels[verdict] = label
             if verdict is FORCED:
                 self._forced = [swatch, label]
             else:
-                row.addSpacing(8)
+                row.addSpacing(6)
         self.setAccessibleName("Legend of the verdicts")
         self.setFont(ui_font())
+
+    def set_short(self, short: bool) -> None:
+        """Where there is little room, the words only; the signs stand in the stream and the table anyway."""
+        for verdict, label in self._labels.items():
+            words = f"{verdict.sign} {verdict.words}".strip()
+            label.setText(verdict.words.split()[0] if short else words)
 
     def show_forced(self, shown: bool) -> None:
         """Without a constraint nothing is forced, and the word would only puzzle."""

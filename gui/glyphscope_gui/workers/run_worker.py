@@ -154,9 +154,12 @@ class RunWorker(QObject):
         if state.call is None or state.started is None or state.stage == CONTINUATION:
             return None
         request, model = state.started.request, self._keeper.model
-        if model is None or model.info.sha256 != state.started.model.sha256:
-            count = None
-        else:
+        count = None
+        if (
+            model is not None
+            and model.info.kind == "llama.cpp"
+            and model.info.sha256 == state.started.model.sha256
+        ):
             count = model.count_tokens
         try:
             sizes = call_sizes(state.call.tool, state.call.arguments, request.shape, count)

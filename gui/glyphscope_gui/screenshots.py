@@ -1,0 +1,112 @@
+"""The README's pictures: `python -m glyphscope_gui.screenshots OUTDIR`, from recorded runs, without a model."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from PySide6.QtCore import QEventLoop, QObject, QTimer
+from PySide6.QtWidgets import QApplication
+
+from glyphscope.events import RunStarted
+from glyphscope.models import Model, RecordedModel
+from glyphscope.sessions import Places
+from glyphscope_gui.controllers.recorder import bundled_run
+from glyphscope_gui.main_window import MainWindow
+from glyphscope_gui.parts import make_parts
+from glyphscope_gui.theme import ThemeManager
+
+SIZES = ((1440, 900), (1024, 700))
+SETTLE_MS = 250
+TIMEOUT_MS = 20_000
+
+
+class Scene(NamedTuple):
+    """`record` is replayed; where it is an aborted one, `rest` is the record of the same run that was let go on."""
+
+    name: str
+    record: str
+    rest: str = ""
+
+
+SCENES = (Scene("run", "search-mask.jsonl"), Scene("abort", "sources-abort.jsonl", "sources-whole.jsonl"))
+
+
+def take(out: Path) -> list[Path]:
+    """Every scene in light and dark and in both sizes. Returns the files."""
+    app = QApplication.instance() or QApplication(["glyphscope"])
+    assert isinstance(app, QApplication)
+    out.mkdir(parents=True, exist_ok=True)
+    return [
+        _picture(app, scene, scheme, size, out)
+        for scene in SCENES
+        for scheme in ("light", "dark")
+        for size in SIZES
+    ]
+
+
+def _picture(app: QApplication, scene: Scene, scheme: str, size: tuple[int, int], out: Path) -> Path:
+    events = bundled_run(scene.record)
+    started = events[0]
+    assert isinstance(started, RunStarted)
+
+    def opener(_name: str, **_options: object) -> Model:
+        return RecordedModel(bundled_run(scene.rest) if scene.rest else events)
+
+    owner = QObject()
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        parts = make_parts(Places(home, home, home, home), owner, opener)
+        parts.prompt.set_user(started.request.prompt)
+        options = {
+            name: getattr(started.request, name) for name in ("notation", "shape", "constraint", "sampling")
+        }
+        parts.project.set_options(**options)
+        window = MainWindow(parts, ThemeManager(app, scheme, parent=owner))
+        window.resize(*size)
+        window.show()
+        window.fit_sides()
+        window.start()
+        _settle()
+        _wait_for_end(window, lambda: window.runs.replay(events, 0))
+        if window.runs.can_continue:
+            _wait_for_end(window, window.wiring.continue_aborted)
+        _settle()
+        path = out / f"{scene.name}-{scheme}-{size[0]}x{size[1]}.png"
+        window.grab().save(str(path))
+        window.shut_down()
+        window.deleteLater()
+        owner.deleteLater()
+        _settle()
+    return path
+
+
+def _wait_for_end(window: MainWindow, begin: Callable[[], None]) -> None:
+    loop = QEventLoop()
+    window.runs.ended.connect(loop.quit)
+    QTimer.singleShot(TIMEOUT_MS, loop.quit)
+    begin()
+    loop.exec()
+    window.runs.ended.disconnect(loop.quit)
+
+
+def _settle() -> None:
+    loop = QEventLoop()
+    QTimer.singleShot(SETTLE_MS, loop.quit)
+    loop.exec()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("out", type=Path, help="the folder for the pictures")
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    for path in take(parser.parse_args().out):
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
