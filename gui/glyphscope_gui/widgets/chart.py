@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pyqtgraph as pg
-from pyqtgraph.exporters import SVGExporter
 from PySide6.QtCore import QBuffer, QEvent, QIODevice, QPointF, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent, QImage, QMouseEvent, QPainter
+from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QMenu, QToolTip, QWidget
 
 from glyphscope.errors import GlyphscopeError
@@ -101,7 +101,7 @@ class Chart(pg.PlotWidget):
         """Write figures or picture, as the file's ending says. Raises StorageError."""
         ending = path.suffix.lower()
         if ending == ".svg":
-            data = SVGExporter(self.plotItem).export(toBytes=True)
+            data = self._svg()
         elif ending == ".png":
             data = self._png()
         else:
@@ -109,6 +109,19 @@ class Chart(pg.PlotWidget):
             csv.writer(out).writerows(self.table())
             data = out.getvalue().encode()
         atomic_write(path, data)
+
+    def _svg(self) -> bytes:
+        """By Qt itself: pyqtgraph's own exporter cannot read what Qt 6.11 draws."""
+        buffer = QBuffer()
+        generator = QSvgGenerator()
+        generator.setOutputDevice(buffer)
+        generator.setSize(self.size())
+        generator.setViewBox(self.rect())
+        generator.setTitle(self.accessibleName())
+        painter = QPainter(generator)
+        self.render(painter)
+        painter.end()
+        return bytes(buffer.data())
 
     def _png(self) -> bytes:
         scale = 2

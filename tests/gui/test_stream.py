@@ -1,0 +1,219 @@
+"""The stream view and the tables below it: what they show is what the events said, wherever they cut."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QTextCursor, QTextDocument
+
+from glyphscope.calling import RunState, fold
+from glyphscope.calling.direct import run
+from glyphscope.events import RunRequest, Token, TokenStep
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry
+from glyphscope_gui.models.alternatives_model import reasons
+from glyphscope_gui.models.field_table_model import CONSTRAINT, DECIDED, FIELD, VALUE, FieldTableModel
+from glyphscope_gui.models.token_table_model import COLUMNS, TOKEN, TokenTableModel
+from glyphscope_gui.models.token_words import percent, step_text, token_text
+from glyphscope_gui.widgets.field_table import FieldTable
+from glyphscope_gui.widgets.stream_view import StreamView
+from glyphscope_gui.widgets.text_places import LONGEST_LINE, TextPlaces, shown
+from glyphscope_gui.widgets.token_table import TokenTable
+
+BAD = '{action="search" query="AI 🤖 news" max_results=500}'
+
+
+def events_of(text, **changes):
+    document = default_registry().to_document()
+    request = RunRequest(**{"prompt": "x", "registry": document, "constraint": "off", **changes})
+    return list(run(request, ScriptedModel(text)))
+
+
+def feed(view, events, size=3):
+    """The events in batches, as the controller gives them."""
+    state = RunState()
+    view.begin(state)
+    for at in range(0, len(events), size):
+        batch = events[at : at + size]
+        for event in batch:
+            fold(state, event)
+        view.apply(state, batch)
+    view.finish()
+    return state
+
+
+# -- places --------------------------------------------------------------------------------------------------------
+
+TEXTS = st.lists(st.text(st.sampled_from("ab\n\r\x00🤖é\u2028\ufdd0"), max_size=9), max_size=12)
+
+
+@given(TEXTS, st.integers(0, 40))
+def test_a_character_stands_elsewhere_in_the_document(pieces, repeat):
+    pieces = [*pieces, "long🤖" * repeat * 10]
+    document, places = QTextDocument(), TextPlaces()
+    cursor = QTextCursor(document)
+    for piece in pieces:
+        cursor.insertText(places.add(shown(piece)))
+    text = "".join(map(shown, pieces))
+    step = max(len(text) // 50, 1)
+    for index in range(0, len(text), step):
+        cursor.setPosition(places.position(index))
+        wide = ord(text[index]) > 0xFFFF
+        cursor.setPosition(places.position(index) + 1 + wide, QTextCursor.MoveMode.KeepAnchor)
+        assert cursor.selectedText().replace("\u2029", "\n") == text[index]
+        assert places.character(places.position(index)) == index
+
+
+def test_one_very_long_line_is_one_block():
+    places = TextPlaces()
+    assert places.add("x" * (LONGEST_LINE * 3)).count("\n") == 2
+
+
+# -- the stream ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 4, 1000])
+def test_the_stream_depends_on_how_events_are_cut(qtbot, size):
+    view = StreamView()
+    qtbot.addWidget(view)
+    view.resize(600, 200)
+    view.show()
+    events = events_of(BAD)
+    state = feed(view, events, size)
+    assert view.toPlainText() == state.text
+    assert view.decided_characters == (state.aborted.char,)
+    view.grab()
+
+
+def test_the_deciding_character_is_marked_elsewhere_when_more_is_said(qtbot):
+    view = StreamView()
+    qtbot.addWidget(view)
+    state = feed(view, events_of(BAD))
+    view.say(" and so on")
+    marks = view.extraSelections()
+    assert [mark.cursor.selectedText() for mark in marks] == [state.text[state.aborted.char]]
+    assert view.toPlainText() == f"{state.text}\n and so on"
+
+
+def test_a_click_chooses_another_token(qtbot):
+    view = StreamView()
+    qtbot.addWidget(view)
+    view.resize(900, 120)
+    view.show()
+    state = feed(view, events_of('{action="search" query="AI news" max_results=10}'))
+    for token in state.tokens:
+        if token.start == token.end:
+            continue
+        box = view._boxes(token.start, token.end)[0]
+        place = box.center().toPoint()
+        place.setY(place.y() - view.verticalScrollBar().value())
+        with qtbot.waitSignal(view.tokenChosen) as chosen:
+            qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        assert chosen.args[0] == token.step.index
+
+
+# -- tokens --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "seen"),
+    [
+        (b" news", "·news"),
+        (b"\n", "⏎"),
+        (b"\xe2\x80", "⟨E2 80⟩"),
+        (b"\x94 x", "⟨94⟩·x"),
+        ("é".encode(), "é"),
+        (b"a\xff\xfeb", "a⟨FF⟩⟨FE⟩b"),
+        (b"", "⟨⟩"),
+    ],
+)
+def test_a_token_is_not_seen_as_it_is(data, seen):
+    assert token_text(data) == seen
+
+
+def test_an_end_token_looks_like_nothing():
+    assert step_text(TokenStep(index=0, id=2, data=b"", text="", end=True)) == "⟨end⟩"
+
+
+def test_what_was_not_measured_is_shown_as_zero(qtbot, qtmodeltester):
+    model = TokenTableModel()
+    qtmodeltester.check(model)
+    model.append([Token(step=TokenStep(index=0, id=1, data=b"a", text="a"), start=0, end=1)])
+    shown_words = {c.title: model.index(0, place).data() for place, c in enumerate(COLUMNS)}
+    assert shown_words["raw p"] == shown_words["rank"] == shown_words["feasible"] == "–"
+    assert percent(0.0001) == "<0.1 %"
+
+
+def test_rows_are_told_one_by_one(qtbot):
+    model = TokenTableModel()
+    table = TokenTable(model)
+    qtbot.addWidget(table)
+    inserts = []
+    model.rowsInserted.connect(lambda _parent, first, last: inserts.append((first, last)))
+    tokens = [e for e in events_of(BAD) if isinstance(e, Token)]
+    model.append(tokens[:5])
+    model.append(tokens[5:])
+    assert inserts == [(0, 4), (5, len(tokens) - 1)]
+    with qtbot.waitSignal(table.tokenChosen) as chosen:
+        table.choose(2)
+    assert chosen.args[0] == 2
+    assert model.index(2, TOKEN).data() == step_text(tokens[2].step)
+
+
+# -- fields --------------------------------------------------------------------------------------------------------
+
+
+def fields_of(events, shape="flat"):
+    model, state = FieldTableModel(), RunState()
+    model.begin(default_registry(), shape)
+    for event in events:
+        fold(state, event)
+        model.apply(state, [event])
+    model.add_missing(state)
+    rows = [
+        [model.index(row, c).data() for c in (FIELD, VALUE, CONSTRAINT, DECIDED)]
+        for row in range(model.rowCount())
+    ]
+    return rows, model
+
+
+def test_a_field_is_told_otherwise_than_it_was_judged(qtbot):
+    rows, _ = fields_of(events_of(BAD))
+    assert rows[0][:3] == ["action", '"search"', "allow list of 7"]
+    assert rows[1][:2] == ["query", '"AI 🤖 news"']
+    assert rows[2][0] == "max_results"
+    assert "1..100" in rows[2][2]
+    assert rows[2][3] == f"character {BAD.index('500') + 2}"
+    assert rows[3][:2] == ["sources", "not given"]
+
+
+def test_arguments_below_a_key_have_its_name(qtbot):
+    text = '{"tool":"search","args":{"query":"x"}}'
+    rows, model = fields_of(events_of(text, notation="json", shape="tool-args"), "tool-args")
+    assert ["query", '"x"'] in [row[:2] for row in rows]
+    table = FieldTable(model)
+    qtbot.addWidget(table)
+    table.resize(400, 200)
+    table.show()
+    table.grab()
+
+
+# -- reasons -------------------------------------------------------------------------------------------------------
+
+
+def test_the_reason_against_an_alternative_is_missing_or_wrong():
+    from glyphscope.events import Alternative
+
+    before = '{action="search" query="a" max_results=50'
+    document = default_registry().to_document()
+    request = RunRequest(prompt="x", registry=document)
+    rows = [
+        Alternative(id=n, data=text.encode(), text=text, raw=0.1, final=0, allowed=False)
+        for n, text in enumerate(("0", "}", "x"))
+    ]
+    why = reasons(request, default_registry(), before, rows)
+    assert "100" in why[0]
+    assert why[1] == ""
+    assert why[2] != ""

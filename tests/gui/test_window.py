@@ -1,0 +1,289 @@
+"""The whole window without a model: what is there, what the keyboard reaches, what a run changes, how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
+
+from glyphscope.errors import ModelError
+from glyphscope.models import ScriptedModel
+from glyphscope.sessions import places
+from glyphscope_gui.controllers.recorder import bundled_run, bundled_runs
+from glyphscope_gui.controllers.run_controller import Phase
+from glyphscope_gui.main_window import MainWindow
+from glyphscope_gui.parts import FIRST_PROMPT, make_parts
+from glyphscope_gui.theme import ThemeManager
+from glyphscope_gui.widgets.abort_banner import AbortBanner
+
+GOOD = '{action="search" query="AI news" max_results=10}'
+BAD = '{action="search" query="AI news" max_results=500}'
+NAMES = [
+    "modelPicker",
+    "notationPicker",
+    "shapePicker",
+    "constraintPicker",
+    "strategyPicker",
+    "seedSpin",
+    "temperatureSpin",
+    "runButton",
+    "stopButton",
+    "stepButton",
+    "toolTree",
+    "toolForm",
+    "toolSchemaEdit",
+    "systemPromptEdit",
+    "userPromptEdit",
+    "renderedPromptView",
+    "streamView",
+    "fieldTable",
+    "abortBanner",
+    "tokenTable",
+    "alternativesTable",
+    "sizeChart",
+    "stepChart",
+    "savingsChart",
+    "historyList",
+    "statusMessage",
+]
+
+
+@pytest.fixture
+def make(qapp, qtbot):
+    made = []
+
+    def build(model=None, theme="light", size=(1440, 900)):
+        def opener(_name, *, context, progress):
+            progress(0.5)
+            if isinstance(model, Exception):
+                raise model
+            return model if model is not None else ScriptedModel(GOOD)
+
+        owner = QObject()
+        window = MainWindow(make_parts(places(), owner, opener), ThemeManager(qapp, theme, parent=owner))
+        if size:
+            window.resize(*size)
+        window.show()
+        window.start()
+        qtbot.waitUntil(lambda: window.runs.model.phase in ("ready", "failed"))
+        made.append((window, owner))
+        return window
+
+    yield build
+    for window, owner in made:
+        window.shut_down()
+        window.deleteLater()
+        owner.deleteLater()
+    qtbot.wait(1)
+
+
+def finish(qtbot, window, begin=None):
+    with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+        (begin or window.actions_.run.trigger)()
+    return window.runs.state
+
+
+def off(window):
+    window.parts.project.set_options(constraint="off")
+
+
+def test_a_name_of_the_contract_is_missing_or_unnamed_for_screen_readers(make):
+    window = make()
+    for name in NAMES:
+        widget = window.findChild(QWidget, name)
+        assert widget is not None, name
+        if not isinstance(widget, AbortBanner):  # its words are the abort's
+            assert widget.accessibleName(), name
+
+
+def test_a_button_has_no_name_or_no_tip_for_a_picture(make):
+    window = make(size=(1024, 700))
+    for button in window.header.findChildren(QAbstractButton):
+        assert button.accessibleName() or button.text(), button.objectName()
+        assert button.text() or button.toolTip(), button.objectName()
+
+
+def test_a_first_start_has_nothing_to_run(qtbot, make):
+    window = make()
+    assert window.page.prompt_edit.toPlainText() == FIRST_PROMPT
+    assert len(window.parts.document.registry) == 7
+    assert window.header.constraint.value == "mask"
+    assert not window.parts.project.is_dirty
+    off(window)
+    state = finish(qtbot, window)
+    assert state.call is not None
+    assert window.page.stream.toPlainText() == GOOD
+    assert "valid call of search" in window.status.note.text()
+    assert window.page.fields_model.rowCount() == 4
+    assert window.evidence.size_section.isVisibleTo(window.evidence)
+
+
+def test_an_abort_is_not_explained(qtbot, make):
+    window = make(ScriptedModel(BAD))
+    off(window)
+    state = finish(qtbot, window)
+    banner = window.page.banner
+    assert banner.isVisible()
+    assert (
+        f"Stopped at character {state.aborted.char}, token {state.aborted.token}: CONSTRAINT_MAX"
+        == banner.title.text()
+    )
+    assert "100" in banner.message.text()
+    with qtbot.waitSignal(window.runs.saved):
+        banner.button.click()
+    qtbot.waitUntil(lambda: not window.runs.is_busy)
+    assert "tokens saved" in banner.saving.text()
+    assert window.evidence.savings_section.isVisibleTo(window.evidence)
+    window.runs.replay(tuple(window.runs.events), 0)
+    qtbot.waitUntil(lambda: not window.runs.is_busy)
+    assert window.page.stream.toPlainText() == state.text
+
+
+def test_settings_change_under_a_run_or_run_is_left_disabled(qtbot, make):
+    window = make()
+    off(window)
+    window.actions_.step.trigger()
+    assert window.runs.phase is Phase.STEPPING
+    assert not window.header.notation.isEnabled()
+    assert window.header.stop_button.isEnabled()
+    qtbot.waitUntil(lambda: bool(window.runs.state.tokens))
+    finish(qtbot, window, window.actions_.stop.trigger)
+    assert window.header.notation.isEnabled()
+    assert window.header.run_button.isEnabled()
+    assert not window.header.stop_button.isEnabled()
+
+
+def test_the_header_says_other_than_what_runs(qtbot, make):
+    window = make()
+    qtbot.mouseClick(window.header.notation.button("json"), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(window.header.constraint.button("off"), Qt.MouseButton.LeftButton)
+    window.header.shape.activated.emit(1)
+    window.header.seed.setValue(7)
+    window.header.temperature.setValue(0.5)
+    request = finish(qtbot, window).started.request
+    assert (request.notation, request.constraint, request.shape) == ("json", "off", "tool-args")
+    assert (request.sampling.seed, request.sampling.temperature) == (7, 0.5)
+    assert window.header.shape.currentData() == "tool-args"
+
+
+def test_the_keyboard_alone_cannot_run_stop_or_reach_the_tokens(qtbot, make):
+    window = make()
+    off(window)
+    window.activateWindow()
+    window.page.prompt_edit.setFocus()
+    with qtbot.waitSignal(window.runs.ended):
+        qtbot.keyClick(window.page.prompt_edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    window.actions_.focus_tokens.trigger()
+    qtbot.keyClick(window.page.tokens, Qt.Key.Key_Home)
+    qtbot.keyClick(window.page.tokens, Qt.Key.Key_Down)
+    assert window.page.current_token().step.index >= 0
+    assert window.evidence.alternatives_heading.title.text().startswith("ALTERNATIVES OF TOKEN")
+
+
+def test_without_a_model_there_is_nothing_to_see(qtbot, make):
+    window = make(ModelError("llama.cpp is not installed.", hint="Install it."))
+    qtbot.waitUntil(lambda: window.runs.is_busy or bool(window.runs.events), timeout=3000)
+    assert window.page.notice.isVisible()
+    assert "llama.cpp is not installed" in window.page.notice.label.text()
+    window.runs.stop()
+    qtbot.waitUntil(lambda: not window.runs.is_busy)
+
+
+def test_a_recording_that_ships_is_damaged_or_names_a_machine():
+    assert bundled_runs()
+    for name in bundled_runs():
+        started = bundled_run(name)[0]
+        assert "/" not in started.model.path
+        assert started.model.sha256
+
+
+def test_the_history_misses_a_run_or_holds_replays(qtbot, make):
+    window = make()
+    off(window)
+    finish(qtbot, window)
+    qtbot.waitUntil(lambda: window.history_page.model.rowCount() == 1)
+    run = window.parts.history.rows()[0].id
+    finish(qtbot, window, lambda: window.history_page.runOpened.emit(run))
+    assert window.runs.state.text == GOOD
+    qtbot.wait(50)
+    assert len(window.parts.history.rows()) == 1
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_words_are_cut_off_in_a_small_window(qtbot, make, theme):
+    window = make(ScriptedModel(BAD), theme, (1024, 700))
+    off(window)
+    finish(qtbot, window)
+    qtbot.wait(50)
+    assert (window.width(), window.height()) == (1024, 700)
+    labels = [
+        w for w in window.findChildren(QLabel) if type(w) is QLabel and w.isVisible() and not w.wordWrap()
+    ]
+    labels.remove(window.status.figures)  # has what room is left
+    cut = [w.text() for w in labels if w.width() < w.fontMetrics().horizontalAdvance(w.text())]
+    buttons = [w for w in window.header.findChildren(QAbstractButton) if w.text() and w.isVisible()]
+    cut += [w.text() for w in buttons if w.width() < w.minimumSizeHint().width()]
+    assert not cut
+    right = window.evidence.widget()
+    assert right.width() <= window.evidence.viewport().width()
+
+
+def test_the_theme_does_not_change_in_an_open_window(qtbot, make):
+    window = make()
+    off(window)
+    finish(qtbot, window)
+    before = window.grab().toImage().pixelColor(5, 300)
+    window.parts.settings.update(theme="dark")
+    qtbot.wait(20)
+    after = window.grab().toImage().pixelColor(5, 300)
+    assert before.lightness() > 200 > 80 > after.lightness()
+    assert window.page.stream.toPlainText() == GOOD
+
+
+def test_a_mistake_of_ours_closes_the_window(qtbot, make):
+    window = make()
+    with qtbot.waitSignal(window.runs.crashed):
+        window.runs.replay(None, 0)
+    dialog = window.findChild(QWidget, "errorDialog")
+    assert dialog is not None
+    dialog.close()
+    off(window)
+    assert finish(qtbot, window).call is not None
+
+
+def test_closing_loses_unsaved_edits_without_a_word(qtbot, make):
+    window = make()
+    window.page.prompt_edit.setPlainText("Something else")
+    assert not window.close()
+    box = window.findChild(QWidget, "unsavedQuestion")
+    assert box is not None and box.isVisible()
+    box.reject()
+    assert window.isVisible()
+
+
+def test_size_and_places_are_forgotten(qtbot, make):
+    first = make(size=(1200, 800))
+    first.right.hide()
+    first.shut_down()
+    second = make(size=None)
+    assert second.size() == first.size()
+    assert not second.right.isVisible()
+
+
+@pytest.mark.slow
+def test_the_window_is_busy_for_longer_than_a_frame():
+    """The thread's own work: by the clock the figure depends on what else the machine does, see `glyphscope bench`."""
+    done = subprocess.run(
+        [sys.executable, "-m", "glyphscope_gui.busy", "--tokens", "2000"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    figures = json.loads(done.stdout)
+    assert figures["tokens"] > 1800
+    assert figures["own_p99_ms"] <= 20, figures

@@ -1,0 +1,257 @@
+"""The worker and its mailbox: batches, stopping, stepping, replaying, and mistakes."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from glyphscope.calling.direct import run
+from glyphscope.errors import ModelError
+from glyphscope.events import RunRequest, RunStarted, Sampling, Token
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry
+from glyphscope_gui.controllers.run_controller import Phase, RunController
+from glyphscope_gui.workers.gate import Gate
+from glyphscope_gui.workers.jobs import Ended
+from glyphscope_gui.workers.mailbox import INTERVAL_MS, MOST, Mailbox
+
+GOOD = '{action="search" query="AI news" max_results=10}'
+BAD = '{action="search" query="AI news" max_results=500 sources=["a"]}'
+
+
+def request(**changes):
+    document = default_registry().to_document()
+    return RunRequest(**{"prompt": "x", "registry": document, "constraint": "off", "model": "s", **changes})
+
+
+class Slow(ScriptedModel):
+    """Takes its time for each token, and is stopped by cancel as a real one."""
+
+    seconds = 0.01
+
+    def generate(self, wanted):
+        for item in super().generate(wanted):
+            time.sleep(self.seconds)
+            yield item
+
+
+@pytest.fixture
+def opened():
+    return []
+
+
+@pytest.fixture
+def make(qtbot, opened):
+    made = []
+
+    def build(model):
+        def opener(name, *, context, progress):
+            opened.append(name)
+            if isinstance(model, Exception):
+                raise model
+            return model
+
+        controller = RunController(opener)
+        made.append(controller)
+        return controller
+
+    yield build
+    for controller in made:
+        controller.close()
+
+
+def finish(qtbot, controller, begin, timeout=5000):
+    with qtbot.waitSignal(controller.ended, timeout=timeout) as ended:
+        begin()
+    return ended.args[0]
+
+
+# -- mailbox and gate ----------------------------------------------------------------------------------------------
+
+
+def test_posts_come_one_by_one_or_out_of_order_or_too_many_at_once(qtbot):
+    mailbox, batches = Mailbox(), []
+    mailbox.batch.connect(batches.append)
+    mailbox.open_for(1)
+    total = MOST * 3 + 7
+    thread = threading.Thread(target=lambda: [mailbox.post(1, Ended(n)) for n in range(total)])
+    thread.start()
+    thread.join()
+    qtbot.waitUntil(lambda: sum(len(batch.posts) for batch in batches) == total)
+    assert [post.job for batch in batches for post in batch.posts] == list(range(total))
+    assert len(batches) >= 4
+    assert max(len(batch.posts) for batch in batches) <= MOST
+    mailbox.close()
+
+
+def test_posts_of_an_older_job_come_late(qtbot):
+    mailbox, batches = Mailbox(), []
+    mailbox.batch.connect(batches.append)
+    mailbox.open_for(1)
+    mailbox.post(1, Ended(1))
+    mailbox.open_for(2)
+    mailbox.post(1, Ended(1))
+    mailbox.post(2, Ended(2))
+    qtbot.wait(INTERVAL_MS * 3)
+    assert [post.job for batch in batches for post in batch.posts] == [2]
+    mailbox.close()
+
+
+def test_a_shut_gate_lets_more_through_than_it_admits():
+    gate, passed = Gate(), []
+    gate.shut()
+
+    def walk():
+        for n in range(4):
+            gate.pass_through()
+            passed.append(n)
+
+    thread = threading.Thread(target=walk)
+    thread.start()
+    gate.admit()
+    time.sleep(0.05)
+    assert passed == [0]
+    gate.open()
+    thread.join(1)
+    assert passed == [0, 1, 2, 3]
+
+
+# -- runs ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_loses_events_or_opens_its_model_twice(qtbot, make, opened):
+    controller = make(ScriptedModel(GOOD))
+    for _ in range(2):
+        done = finish(qtbot, controller, lambda: controller.run(request()))
+        assert done.kind == "run"
+        assert controller.state.text == GOOD
+        assert controller.state.call is not None
+        assert isinstance(controller.events[0], RunStarted)
+    assert opened == ["s"]
+    assert controller.phase is Phase.IDLE
+
+
+def test_a_model_that_cannot_be_opened_is_not_told_or_ends_the_worker(qtbot, make):
+    controller = make(ModelError("No such model.", hint="Choose another."))
+    finish(qtbot, controller, lambda: controller.run(request()))
+    assert controller.state.failed.code == "MODEL_FAILED"
+    assert controller.model.phase == "failed"
+    finish(qtbot, controller, lambda: controller.run(request()))
+    assert controller.state.failed is not None
+
+
+def test_a_mistake_of_ours_ends_the_worker_or_is_told_as_the_users(qtbot, make):
+    controller = make(ScriptedModel(GOOD))
+    with qtbot.waitSignal(controller.crashed) as crashed:
+        controller.replay(None, 0)
+    assert isinstance(crashed.args[0], Exception)
+    finish(qtbot, controller, lambda: controller.run(request()))
+    assert controller.state.call is not None
+
+
+def test_stop_is_not_at_once(qtbot, make):
+    controller = make(Slow("a b " * 400))
+    controller.run(request(stop_on="never"))
+    qtbot.waitUntil(lambda: len(controller.state.tokens) > 3)
+    begin = time.perf_counter()
+    finish(qtbot, controller, controller.stop)
+    assert time.perf_counter() - begin < 0.2
+    assert controller.state.outcome == "cancelled"
+
+
+def test_a_run_before_the_first_has_ended_mixes_with_it(qtbot, make):
+    controller = make(Slow(GOOD))
+    starts = []
+    controller.began.connect(starts.append)
+    controller.run(request(prompt="first"))
+    qtbot.waitUntil(lambda: bool(controller.state.tokens))
+    controller.run(request(prompt="second"))
+    qtbot.waitUntil(lambda: len(starts) == 2 and not controller.is_busy, timeout=5000)
+    assert controller.state.started.request.prompt == "second"
+    assert controller.state.text == GOOD
+
+
+def test_stepping_runs_ahead(qtbot, make):
+    controller = make(ScriptedModel(GOOD))
+    controller.run(request(), stepping=True)
+    qtbot.waitUntil(lambda: bool(controller.state.tokens))
+    for _ in range(3):
+        seen = len(controller.state.tokens)
+        qtbot.wait(60)
+        assert len(controller.state.tokens) == seen
+        controller.step()
+        qtbot.waitUntil(lambda seen=seen: len(controller.state.tokens) == seen + 1)
+    finish(qtbot, controller, controller.go_on)
+    assert controller.state.call is not None
+
+
+def test_stop_hangs_while_stepping(qtbot, make):
+    controller = make(ScriptedModel(GOOD))
+    controller.run(request(), stepping=True)
+    qtbot.waitUntil(lambda: bool(controller.state.tokens))
+    finish(qtbot, controller, controller.stop)
+    assert controller.state.outcome == "cancelled"
+
+
+def test_the_saving_is_guessed_or_the_aborted_run_changes(qtbot, make):
+    controller = make(ScriptedModel(BAD))
+    drawn = Sampling(temperature=0.5)  # of which nothing but the whole run again can tell how it would go on
+    finish(qtbot, controller, lambda: controller.run(request(sampling=drawn)))
+    aborted, text = controller.state.aborted, controller.state.text
+    assert aborted.code == "CONSTRAINT_MAX"
+    assert controller.can_continue
+    with qtbot.waitSignal(controller.saved) as saved:
+        finish(qtbot, controller, controller.continue_aborted)
+    saving = saved.args[0]
+    whole = sum(isinstance(e, Token) for e in run(request(stop_on="never"), ScriptedModel(BAD)))
+    assert (saving.decoded, saving.whole) == (aborted.tokens_decoded, whole)
+    assert controller.state.text == text
+    assert not controller.can_continue
+
+
+@pytest.mark.parametrize("rate", [0, 2000.0])
+def test_a_replay_is_another_run_than_the_recorded(qtbot, make, rate, opened):
+    events = tuple(run(request(), ScriptedModel(GOOD)))
+    controller = make(ScriptedModel(""))
+    done = finish(qtbot, controller, lambda: controller.replay(events, rate))
+    assert done.kind == "replay"
+    assert tuple(controller.events) == events
+    assert opened == []
+
+
+def test_a_replay_keeps_no_time(qtbot, make):
+    events = tuple(run(request(), Slow(GOOD)))
+    controller = make(ScriptedModel(""))
+    begin = time.perf_counter()
+    finish(qtbot, controller, lambda: controller.replay(events))
+    assert time.perf_counter() - begin >= events[-1].t * 0.9
+
+
+def test_tokens_are_counted_by_a_tokenizer_that_did_not_write_them(qtbot, make):
+    controller = make(ScriptedModel(GOOD))
+    with qtbot.waitSignal(controller.measured) as measured:
+        controller.run(request())
+    assert {size.tokens for size in measured.args[0].sizes} == {None}
+    qtbot.waitUntil(lambda: not controller.is_busy)
+
+
+def test_closing_in_the_middle_of_a_run_leaves_the_thread(qtbot, make):
+    controller = make(Slow("a " * 500))
+    controller.run(request(stop_on="never"))
+    qtbot.waitUntil(lambda: bool(controller.state.tokens))
+    controller.close()
+    controller.close()
+
+
+def test_more_signals_than_some_bindings_survive(qtbot):
+    """PySide6 6.12.0 aborts on Python 3.11 after some hundred emissions."""
+    mailbox, seen = Mailbox(), []
+    mailbox.batch.connect(lambda batch: seen.append(len(batch.posts)))
+    for job in range(5000):
+        mailbox.open_for(job)
+        mailbox.post(job, Ended(job))
+        mailbox._drain()
+    assert len(seen) == 5000
+    mailbox.close()
