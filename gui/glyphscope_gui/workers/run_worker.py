@@ -14,7 +14,7 @@ from glyphscope.calling.continuation import continue_aborted
 from glyphscope.calling.direct import run
 from glyphscope.calling.failures import failed
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import NOTATIONS, AnyEvent, RunRequest, Token
+from glyphscope.events import NOTATIONS, AnyEvent, ModelInfo, RunRequest, Token
 from glyphscope.notation import call_sizes
 from glyphscope.prompting import render_messages
 from glyphscope.registry import parse_document
@@ -155,11 +155,7 @@ class RunWorker(QObject):
             return None
         request, model = state.started.request, self._keeper.model
         count = None
-        if (
-            model is not None
-            and model.info.kind == "llama.cpp"
-            and model.info.sha256 == state.started.model.sha256
-        ):
+        if model is not None and model.info.kind == "llama.cpp" and _same_model(model.info, state.started.model):
             count = model.count_tokens
         try:
             sizes = call_sizes(state.call.tool, state.call.arguments, request.shape, count)
@@ -174,3 +170,10 @@ class RunWorker(QObject):
         except GlyphscopeError:  # the run itself was well; only its sizes are not known
             return None
         return Measured(job.id, tuple(sizes), instructions)
+
+
+def _same_model(one: ModelInfo, other: ModelInfo) -> bool:
+    """By the hash; by the file where one of them started before its hash was known."""
+    if one.sha256 and other.sha256:
+        return one.sha256 == other.sha256
+    return one.path == other.path and one.bytes == other.bytes
