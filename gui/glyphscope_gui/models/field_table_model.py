@@ -204,8 +204,12 @@ class FieldTableModel(QAbstractTableModel):
         if field.status == "impossible":
             char = self._decided.get(row.path)
             row.decided = f"character {char}" if char is not None else ""
+        elif field.closed:
+            # A quote or a bracket ends its value; a number or a bare word ends with what follows it.
+            ends_itself = state.text[field.end - 1 : field.end] in tuple('"}]')
+            row.decided = f"character {field.end - ends_itself}"
         else:
-            row.decided = f"character {field.end}" if field.closed else "still open"
+            row.decided = "still open"
 
 
 def _alignment(column: int) -> Qt.AlignmentFlag:
