@@ -155,7 +155,11 @@ class RunWorker(QObject):
             return None
         request, model = state.started.request, self._keeper.model
         count = None
-        if model is not None and model.info.kind == "llama.cpp" and _same_model(model.info, state.started.model):
+        if (
+            model is not None
+            and model.info.kind == "llama.cpp"
+            and _same_model(model.info, state.started.model)
+        ):
             count = model.count_tokens
         try:
             sizes = call_sizes(state.call.tool, state.call.arguments, request.shape, count)
