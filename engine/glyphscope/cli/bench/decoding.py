@@ -82,16 +82,15 @@ def overhead(model: Model, peer: Peer, plan: Plan) -> list[Figure]:
     ours, bare = (_each_median([run.intervals for run in results[way]]) for way in ("ours", "bare"))
     both = min(len(ours), len(bare))
     ms = {way: statistics.mean(times[:both]) * 1000 for way, times in (("ours", ours), ("bare", bare))}
-    parts = {part: statistics.median(times) for part, times in _parts(model, request).items()}
-    samples = {f"{name}_ms_per_token": value for name, value in (ms | parts).items()}
+    samples = {f"{way}_ms_per_token": value for way, value in ms.items()}
+    samples["evidence_ms_per_token"] = _evidence_ms(model, request)
     return [OVERHEAD.of((ms["ours"] / ms["bare"] - 1) * 100, samples=samples)]
 
 
-def _parts(model: Model, request: GenerateRequest) -> dict[str, list[float]]:
-    """Where our time goes, in milliseconds of each token: what is in neither part is the way here and back."""
+def _evidence_ms(model: Model, request: GenerateRequest) -> float:
+    """The part of the overhead that choosing a token and telling its evidence take; the rest is the way here and back."""
     outputs = [output for output in model.generate(request) if isinstance(output, tuple)]
-    steps = [step for output in outputs for step in output]
-    return {"decode": [step.decode_ms for step in steps], "evidence": [step.sample_ms for step in steps]}
+    return statistics.median(step.sample_ms for steps in outputs for step in steps)
 
 
 def stamped(model: Model, request: GenerateRequest) -> Stamped:
