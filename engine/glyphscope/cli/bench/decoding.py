@@ -88,7 +88,7 @@ def overhead(model: Model, peer: Peer, plan: Plan) -> list[Figure]:
 
 
 def _evidence_ms(model: Model, request: GenerateRequest) -> float:
-    """The part of the overhead that choosing a token and telling its evidence take; the rest is the way here and back."""
+    """The overhead of choosing a token and telling its evidence; the rest of it is the way here and back."""
     outputs = [output for output in model.generate(request) if isinstance(output, tuple)]
     return statistics.median(step.sample_ms for steps in outputs for step in steps)
 
