@@ -27,6 +27,7 @@ from glyphscope_gui.wiring import Wiring
 
 LEFT, RIGHT = 292, 336
 """Widths the sides begin with, in logical pixels at the usual font size."""
+FIRST_SIZE = QSize(1440, 900)
 NARROW = 1200
 """Below this width of the window the sides begin smaller."""
 
@@ -155,7 +156,7 @@ class MainWindow(QMainWindow):
         """Size and places of the last time, or those that suit a first start."""
         settings = self.parts.settings.value
         if not settings.geometry or not self.restoreGeometry(_bytes(settings.geometry)):
-            self.resize(1440, 900)
+            self.resize(FIRST_SIZE.boundedTo(self.screen().availableSize()))
         if not settings.state or not self.restoreState(_bytes(settings.state)):
             self.fit_sides()
 

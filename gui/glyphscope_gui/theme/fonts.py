@@ -46,6 +46,8 @@ def mono_font(delta: float = 0) -> QFont:
     font = _font(mono_families(), delta)
     font.setStyleHint(QFont.StyleHint.Monospace)
     font.setFixedPitch(True)
+    for feature in ("liga", "calt"):  # `<|` and `://` must look like the characters they are
+        font.setFeature(QFont.Tag(feature), 0)
     return font
 
 

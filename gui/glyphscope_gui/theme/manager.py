@@ -36,7 +36,8 @@ class ThemeManager(QObject):
         self._choice = choice
         self._icons = QTemporaryDir()
         self._system_points = base_points()
-        app.setStyle("Fusion")
+        if not app.styleSheet():  # a second window: exchanging the style below a sheet crashes Qt
+            app.setStyle("Fusion")
         self._dress_font(font_size)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
         self._apply()

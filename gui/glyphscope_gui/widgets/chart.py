@@ -27,6 +27,7 @@ class Chart(pg.PlotWidget):
         super().__init__(parent, background=None)
         self.setObjectName(name)
         self.setAccessibleName(words)
+        self._lines = height / 15
         self._height = height
         self.setFrameShape(pg.PlotWidget.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -37,7 +38,6 @@ class Chart(pg.PlotWidget):
         self.getViewBox().setDefaultPadding(0.02)
         self.viewport().setAutoFillBackground(False)
         self.setStyleSheet("background: transparent; border: none;")
-        self.setFixedHeight(height)
         self._dress_axes()
 
     def sizeHint(self) -> QSize:
@@ -62,6 +62,8 @@ class Chart(pg.PlotWidget):
     # -- looks -------------------------------------------------------------------------------------------------
 
     def _dress_axes(self) -> None:
+        self._height = round(self._lines * max(self.fontMetrics().height(), 15))
+        self.setFixedHeight(self._height)
         for name in ("left", "bottom"):
             axis = self.getAxis(name)
             axis.setPen(pg.mkPen(theme().color("chart-grid")))

@@ -23,8 +23,8 @@ from glyphscope_gui.widgets.verdict import VERDICTS, paint_pill
 _Index = QModelIndex | QPersistentModelIndex
 FEWEST, MOST = 4, 7
 """Rows the table asks to be high."""
-NARROW = 520
-"""Below this width the count of tokens gives way to the value."""
+NARROW = 80
+"""Below the width of so many characters the count of tokens gives way to the value."""
 MOST_MEASURED = 40
 """Rows whose text decides how wide a column is."""
 
@@ -83,7 +83,7 @@ class FieldTable(PlainTable):
     def _fit_columns(self) -> None:
         """Names as long as they are, up to a third; value and constraint share what is left."""
         width = self.viewport().width()
-        self.setColumnHidden(TOKENS, width < NARROW)
+        self.setColumnHidden(TOKENS, width < NARROW * self.fontMetrics().averageCharWidth())
         room = width - sum(
             self.columnWidth(column) for column in (VERDICT, DECIDED, TOKENS)
         )  # a hidden one has 0

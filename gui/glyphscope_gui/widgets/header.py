@@ -83,13 +83,15 @@ class Header(QFrame):
 
     def restyle(self) -> None:
         scale = self.devicePixelRatioF()
-        self.logo.setPixmap(theme().pixmap("logo", "accent", 20, scale))
+        size = max(self.fontMetrics().height(), 14)
+        self.logo.setPixmap(theme().pixmap("logo", "accent", round(size * 1.25), scale))
         for button, icon, role in (
             (self.step_button, "step", "text"),
             (self.stop_button, "stop", "text"),
             (self.run_button, "run", "on-accent"),
         ):
             button.setIcon(theme().icon(icon, role))
+            button.setIconSize(QSize(size, size))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(640, super().minimumSizeHint().height())

@@ -130,7 +130,7 @@ class RunPage(QWidget):
         heights = [self.splitter.widget(place).sizeHint().height() for place in range(3)]
         room = self.splitter.height() - 2 * self.splitter.handleWidth()
         fields = min(heights[1], round(room * 0.36))
-        stream = round((room - fields) * 0.4)
+        stream = round((room - fields) * (0.4 if self.height() >= LOW else 0.47))
         self.splitter.setSizes([stream, fields, room - fields - stream])
 
     def current_token(self) -> Token | None:
