@@ -11,7 +11,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from glyphscope.sessions import places
-from glyphscope_gui.errors import CrashLog, ErrorReporter, install_excepthooks
+from glyphscope_gui.errors import CrashLog, ErrorReporter, install_excepthooks, offer_crash_report
 from glyphscope_gui.main_window import MainWindow
 from glyphscope_gui.parts import make_parts
 from glyphscope_gui.theme import ThemeManager
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     if arguments:
         parts.project.open(Path(arguments[0]))
     if earlier:
-        window.status.set_note("Glyphscope ended badly the last time; the report is in its log.")
+        offer_crash_report(window, earlier)
     QTimer.singleShot(0, window.start)
     ticking = _let_python_see_signals(app, window)
     try:

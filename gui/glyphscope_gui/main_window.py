@@ -72,7 +72,7 @@ class MainWindow(QMainWindow):
         self.runs.close()
         self.picker.shut_down()
         self.history_page.shut_down()
-        self.tools_page.close()
+        self.tools_page.shut_down()
         self.recorder.close()
         self.parts.close()
 

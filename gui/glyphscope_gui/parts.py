@@ -31,6 +31,7 @@ class Parts:
     open_model: Open
 
     def close(self) -> None:
+        self.prompt.shut_down()
         self.project.close()
         self.settings.close()
 

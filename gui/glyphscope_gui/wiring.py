@@ -257,7 +257,7 @@ class Wiring(QObject):
         return self._parts.settings.value
 
     def _request(self) -> RunRequest:
-        request = msgspec.structs.replace(self._parts.project.request, model=self.model)
+        request = self._parts.project.request_for(self.model)
         remember(request.registry, self._parts.document.registry)
         return request
 
