@@ -16,7 +16,7 @@ from glyphscope_gui.main_window import MainWindow
 from glyphscope_gui.parts import make_parts
 from glyphscope_gui.theme import ThemeManager
 
-SWITCH_SECONDS = 0.001
+SWITCH_SECONDS = 0.0001
 """The longest that another thread's Python code holds the window up; Python's own 5 ms are a third of a frame."""
 _SIGNALS_MS = 300
 """How often Python gets a look at Ctrl+C while Qt waits for events."""
