@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -23,6 +24,12 @@ def theme() -> Theme:
     return _current or load_theme("light")
 
 
+@cache
+def _icons() -> QTemporaryDir:
+    """Where the style sheet's signs lie as files: as long as the application, which keeps the sheet."""
+    return QTemporaryDir()
+
+
 class ThemeManager(QObject):
     """Dresses the application. `changed` carries the new Theme, after the palette and the style sheet are set."""
 
@@ -34,7 +41,6 @@ class ThemeManager(QObject):
         super().__init__(parent)
         self._app = app
         self._choice = choice
-        self._icons = QTemporaryDir()
         self._system_points = base_points()
         if not app.styleSheet():  # a second window: exchanging the style below a sheet crashes Qt
             app.setStyle("Fusion")
@@ -70,7 +76,7 @@ class ThemeManager(QObject):
             dark = QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
             name = "dark" if dark else "light"
         chosen = load_theme(name)
-        folder = Path(self._icons.path()) / name
+        folder = Path(_icons().path()) / name
         write_icons(chosen, folder)
         _current = chosen
         self._app.setPalette(chosen.palette())
