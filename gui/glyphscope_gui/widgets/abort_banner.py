@@ -96,7 +96,11 @@ class AbortBanner(QFrame):
         return done
 
     def _fit(self) -> None:
-        """As high as its words need at this width: a splitter asks no layout for that."""
+        """As high as its words need at this width: a splitter asks no layout for that, and labels keep old heights."""
+        for label in (self.title, self.message):
+            needed = label.heightForWidth(label.width())
+            if needed > 0 and needed != label.minimumHeight():
+                label.setMinimumHeight(needed)
         height = max(
             self.layout().totalHeightForWidth(self.width()), self.layout().totalMinimumSize().height()
         )
