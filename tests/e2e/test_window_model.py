@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import time
+from itertools import product
 
 import pytest
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QPushButton
 
+from glyphscope.events import NOTATIONS, SHAPES
 from glyphscope.models.opening import EMBEDDED, embedded_path
 from glyphscope.sessions import places
 from glyphscope_gui.controllers.run_controller import Phase
@@ -51,8 +53,8 @@ def model_pid(window):
     return window.runs._worker._keeper.model.pid
 
 
-def test_run_under_the_mask_gives_no_valid_call_in_one_of_the_notations_or_shapes(qtbot, window):
-    for notation, shape in (("glyph", "flat"), ("json", "tool-args")):
+def test_run_under_the_mask_gives_no_valid_call_in_some_notation_or_shape(qtbot, window):
+    for notation, shape in product(NOTATIONS, SHAPES):
         window.parts.project.set_options(notation=notation, shape=shape)
         state = finish(qtbot, window)
         assert state.failed is None, state.failed
