@@ -63,7 +63,7 @@ def test_run_under_the_mask_gives_no_valid_call_in_some_notation_or_shape(qtbot,
         assert window.page.stream.toPlainText() == state.text
         assert window.page.tokens_model.rowCount() == len(state.tokens)
         assert not window.page.banner.isVisible()
-    qtbot.waitUntil(lambda: len(window.parts.history.rows()) == 2, timeout=5000)
+    qtbot.waitUntil(lambda: len(window.parts.history.rows()) == len(NOTATIONS) * len(SHAPES), timeout=5000)
 
 
 def test_a_failing_run_without_constraint_is_not_stopped_or_not_explained(qtbot, window):
