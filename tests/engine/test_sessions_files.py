@@ -12,11 +12,12 @@ import msgspec
 import pytest
 
 from glyphscope.errors import RecordError, RegistryError, StorageError
-from glyphscope.events import RunRequest
+from glyphscope.events import RunEvent, RunRequest
 from glyphscope.registry import default_registry
 from glyphscope.sessions import (
     ChangedOnDisk,
     Project,
+    RecordWriter,
     Settings,
     atomic_write,
     load_project,
@@ -226,3 +227,15 @@ def test_no_save_is_lost_between_two_processes(tmp_path):
     both = [subprocess.Popen([sys.executable, "-c", counting, str(path), name]) for name in "ab"]
     assert [process.wait(timeout=60) for process in both] == [0, 0]
     assert sorted(load_project(path).project.notes) == ["a"] * 15 + ["b"] * 15
+
+
+@pytest.mark.parametrize(
+    "save", [lambda path: atomic_write(path, b"x"), lambda path: RecordWriter(path).write(RunEvent())]
+)
+def test_a_pipe_or_device_is_not_replaced_by_a_file(tmp_path, save):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(StorageError, match="not a file"):
+        save(pipe)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]

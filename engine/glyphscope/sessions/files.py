@@ -29,6 +29,7 @@ def atomic_write(path: Path, data: bytes | str) -> None:
     content = data.encode() if isinstance(data, str) else data
     target = Path(os.path.realpath(path))
     temporary = ""
+    refuse_special(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_orphans(target)
@@ -48,6 +49,12 @@ def atomic_write(path: Path, data: bytes | str) -> None:
             with suppress(OSError):
                 os.unlink(temporary)
         raise storage_error(error, path, "written") from error
+
+
+def refuse_special(path: Path) -> None:
+    """Raises StorageError for a folder, device or pipe: putting a file in its place would destroy it."""
+    if path.exists() and not path.is_file():
+        raise StorageError("This place is not a file.", where=str(path), hint="Choose a file.")
 
 
 def read_bytes(path: Path) -> bytes:

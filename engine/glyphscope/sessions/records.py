@@ -13,7 +13,7 @@ import msgspec
 
 from glyphscope.errors import RecordError
 from glyphscope.events import AnyEvent, RunEvent, RunStarted, decode_event, encode_event
-from glyphscope.sessions.files import digest_of, now, read_bytes, storage_error
+from glyphscope.sessions.files import digest_of, now, read_bytes, refuse_special, storage_error
 from glyphscope.sessions.versions import Migrations, migrate
 
 VERSION = 1
@@ -72,6 +72,7 @@ class RecordWriter:
     def write(self, event: RunEvent) -> None:
         try:
             if self._file is None:
+                refuse_special(self.path)
                 self.part.parent.mkdir(parents=True, exist_ok=True)
                 self._file = open(self.part, "wb")  # noqa: SIM115 - it stays open for the whole run
                 self._file.write(msgspec.json.encode(header_of(event)) + b"\n")
