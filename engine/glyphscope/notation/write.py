@@ -12,6 +12,7 @@ import glyph
 
 from glyphscope.errors import NotationError
 from glyphscope.events import Shape
+from glyphscope.notation.scalars import is_bare
 from glyphscope.notation.shapes import call_document
 
 Style: TypeAlias = Literal["json", "json-spaced", "openai", "glyph", "glyph-canonical"]
@@ -69,6 +70,8 @@ def glyph_scalar(value: Any) -> str:
 
 
 def _canonical_scalar(value: Any) -> str:
+    if isinstance(value, str) and not is_bare(value):
+        return quote(value)  # as glyph-py does, which takes its time over long texts
     # glyph-py writes some values that it does not read back: words that begin with an underscore, floats with
     # more digits than its exponent form keeps. Those are written in the quoted style, which all readers take.
     text: str = glyph.json_to_glyph(value)
