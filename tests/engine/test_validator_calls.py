@@ -270,3 +270,37 @@ def test_arguments_as_deep_as_the_limit_are_judged_in_any_thread() -> None:
     thread.join()
     judge()
     assert verdicts == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("schema", "marked", "viable"),
+    [
+        ({"enum": [1, "a", [1], {"k": 1}]}, "[^2", "1"),
+        ({"enum": [1, "a", [1], {"k": 1}]}, '{"k":^2', "1"),
+        ({"enum": [1, "a", [1], {"k": 1}]}, '{"^x"', "k"),
+        ({"enum": [["a", "b"], ["a"]]}, '["a","b"^,', "the end of the list"),
+        ({"oneOf": [{"const": "abc"}, {"const": "abd"}]}, '"ab^z', '"abc" or "abd"'),
+        (
+            {"anyOf": [{"properties": {"k": {"const": c}}, "type": "object"} for c in "ab"]},
+            '{"k":"^c',
+            '"a" or "b"',
+        ),
+    ],
+)
+def test_listed_values_are_judged_from_the_inside_and_every_alternative_is_named(
+    schema: object, marked: str, viable: str
+) -> None:
+    registry = load_registry({"f": {"type": "object", "properties": {"x": schema}}})
+    start = '{"action":"f","x":'
+    validator = CallValidator(registry, "json", "flat")
+    validator.feed(start + marked.replace("^", ""))
+    first = validator.violations[0]
+    assert first.char == len(start) + marked.index("^")
+    assert first.viable == viable
+
+
+def test_a_type_that_follows_from_a_constant_names_the_constant() -> None:
+    registry = load_registry({"f": {"type": "object", "properties": {"x": {"const": "hello"}}}})
+    validator = CallValidator(registry, "json", "flat")
+    validator.feed('{"action":"f","x":[')
+    assert validator.violations[0].rule == "/properties/x/const"

@@ -62,12 +62,11 @@ def unjudged(candidates: list[Candidate]) -> list[Candidate]:
 def gravest(reasons: Iterable[Reason]) -> Reason:
     """The reason to tell when every alternative has its own: a broken constraint says more than a wrong type."""
     listed = list(reasons)
-    for reason in listed:
-        if reason.code != "TYPE_MISMATCH":
-            return reason
-    first = listed[0]
-    types = one_of(dict.fromkeys(reason.viable for reason in listed))
-    return first if len(listed) == 1 else first._replace(message=f"must be of type {types}", viable=types)
+    chosen = next((reason for reason in listed if reason.code != "TYPE_MISMATCH"), listed[0])
+    viable = one_of(dict.fromkeys(r.viable for r in listed if r.code == chosen.code and r.viable))
+    if chosen.code == "TYPE_MISMATCH":
+        return chosen._replace(message=f"must be of type {viable}", viable=viable)
+    return chosen._replace(viable=viable)
 
 
 def wrong_type(candidate: Candidate) -> Reason:

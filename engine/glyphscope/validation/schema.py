@@ -8,6 +8,7 @@ later than one could wish for, never wrong.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -85,8 +86,36 @@ class SchemaSet:
             for place in places:
                 branches = self._product(branches, self._branches(place, frozenset()), place.schema, place)
             merged = (self._merge(branch, top=places == (self.top,)) for branch in branches)
-            found = self._specs[places] = tuple(spec for spec in merged if spec is not None)
+            found = self._specs[places] = tuple(
+                part for spec in merged if spec is not None for part in self._by_listed_value(spec)
+            )
         return found
+
+    def _by_listed_value(self, spec: Spec) -> Iterable[Spec]:
+        """An enumeration's arrays and objects as alternatives of their own, so that they are judged item by item."""
+        listed = [value for value in spec.enum or () if isinstance(value, list | dict)]
+        if not listed or len(listed) > MAX_ALTERNATIVES:
+            yield spec
+            return
+        scalars = tuple(value for value in spec.enum or () if not isinstance(value, list | dict))
+        if scalars:
+            yield replace(spec, enum=scalars, kinds=spec.kinds & ~(ARRAY | OBJECT), _members={})
+        nothing = self.place(False, spec.enum_rule)
+        for value in listed:
+            if isinstance(value, list):
+                prefix = tuple(self.place({"const": item}, spec.enum_rule) for item in value)
+                yield Spec(
+                    kinds=ARRAY, kinds_rule=spec.enum_rule, enum=(value,), enum_rule=spec.enum_rule,
+                    arrays=(ArrayPart(prefix, nothing, spec.enum_rule),), deferred=spec.deferred,
+                    min_items_rule=spec.enum_rule, max_items_rule=spec.enum_rule, min_items=len(value), max_items=len(value),
+                )  # fmt: skip
+            else:
+                members = {name: self.place({"const": item}, spec.enum_rule) for name, item in value.items()}
+                yield Spec(
+                    kinds=OBJECT, kinds_rule=spec.enum_rule, enum=(value,), enum_rule=spec.enum_rule,
+                    objects=(ObjectPart(members, (), nothing, False, spec.enum_rule),),
+                    required=dict.fromkeys(members, spec.enum_rule), deferred=spec.deferred,
+                )  # fmt: skip
 
     # alternatives
 
@@ -185,6 +214,7 @@ class SchemaSet:
             values = place.schema["enum"] if keyword == "enum" else [place.schema["const"]]
             values = [v for v in values if kind_of(v) & kinds and self._fits(v, branch)]
             draft |= {"enum": tuple(values), "enum_rule": f"{place.pointer}/{keyword}"}
+            draft.setdefault("kinds_rule", draft["enum_rule"])
             kinds &= _kinds_of_all(values)
         if kinds & NUMBER and draft.get("span", Range()).empty(kinds & NUMBER):
             kinds &= ~NUMBER
