@@ -107,7 +107,8 @@ class SchemaSet:
                 yield Spec(
                     kinds=ARRAY, kinds_rule=spec.enum_rule, enum=(value,), enum_rule=spec.enum_rule,
                     arrays=(ArrayPart(prefix, nothing, spec.enum_rule),), deferred=spec.deferred,
-                    min_items_rule=spec.enum_rule, max_items_rule=spec.enum_rule, min_items=len(value), max_items=len(value),
+                    min_items=len(value), min_items_rule=spec.enum_rule,
+                    max_items=len(value), max_items_rule=spec.enum_rule,
                 )  # fmt: skip
             else:
                 members = {name: self.place({"const": item}, spec.enum_rule) for name, item in value.items()}
