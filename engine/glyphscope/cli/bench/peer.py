@@ -41,9 +41,12 @@ class Peer:
         """Raises ModelError with the peer's reason, ModelDied when it ended."""
         process = self._process
         assert process.stdin and process.stdout, "both are pipes"
-        with contextlib.suppress(BrokenPipeError):
+        try:
             process.stdin.write(msgspec.json.encode(task) + b"\n")
             process.stdin.flush()
+        except BrokenPipeError:  # it ended: what was not read would be written again when the pipe is closed
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
         line = process.stdout.readline()
         if not line:
             self._stderr.seek(0)
