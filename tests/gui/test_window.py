@@ -236,11 +236,13 @@ def test_the_theme_does_not_change_in_an_open_window(qtbot, make):
     window = make()
     off(window)
     finish(qtbot, window)
-    before = window.grab().toImage().pixelColor(5, 300)
+
+    def lightness():
+        return window.grab().toImage().pixelColor(5, 300).lightness()
+
+    qtbot.waitUntil(lambda: lightness() > 200)
     window.parts.settings.update(theme="dark")
-    qtbot.wait(20)
-    after = window.grab().toImage().pixelColor(5, 300)
-    assert before.lightness() > 200 > 80 > after.lightness()
+    qtbot.waitUntil(lambda: lightness() < 80)
     assert window.page.stream.toPlainText() == GOOD
 
 

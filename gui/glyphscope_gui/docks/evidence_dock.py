@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
@@ -177,7 +178,10 @@ class EvidenceDock(QScrollArea):
 def _words(token: Token, started: RunStarted) -> str:
     step = token.step
     if step.forced:
-        return "Forced: the grammar allowed only this token, so the model was not asked."
+        wanted = (
+            "" if step.logprob is None else f" The model itself gave it {percent(math.exp(step.logprob))}."
+        )
+        return f"Forced: the grammar allowed only this token.{wanted}"
     if not step.alternatives:
         return "This model tells no probabilities."
     if started.request.constraint == "off":

@@ -44,7 +44,7 @@ FORCED = Verdict(
     "",
     Qt.PenStyle.SolidLine,
     1,
-    "The grammar allowed only this token; the model was not asked.",
+    "The grammar allowed only this token; there was nothing to choose.",
 )
 
 
