@@ -65,7 +65,18 @@ class Intersect:
     parts: tuple[Node, ...]
 
 
-Node: TypeAlias = Literal | CharClass | Seq | Alt | Repeat | RuleRef | Terminal | Intersect
+@dataclass(frozen=True, slots=True)
+class TokenMatch:
+    """One token of a model's vocabulary, or any but that one: by its id, or by the text in `<…>` that names it.
+
+    GBNF's `<[5]>`, `<think>`, `!<[5]>`. It matches no character: only a run under that model can.
+    """
+
+    token: int | str
+    negated: bool = False
+
+
+Node: TypeAlias = TokenMatch | Literal | CharClass | Seq | Alt | Repeat | RuleRef | Terminal | Intersect
 
 
 @dataclass(frozen=True, slots=True)

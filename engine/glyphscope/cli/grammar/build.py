@@ -10,15 +10,7 @@ from glyphscope.cli.inputs import read_registry
 from glyphscope.cli.options import NotationOption, RegistryOption, ShapeOption
 from glyphscope.grammar import build_call_grammar, to_lark
 
-grammar = typer.Typer(help="Grammars of tool calls.", no_args_is_help=True)
 
-
-@grammar.callback()
-def root() -> None:
-    """Grammars of tool calls."""
-
-
-@grammar.command()
 def build(
     registry: RegistryOption = None,
     notation: NotationOption = "glyph",

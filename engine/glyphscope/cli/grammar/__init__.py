@@ -1,0 +1,18 @@
+"""`glyphscope grammar …`: one file for each command, joined here."""
+
+from __future__ import annotations
+
+import typer
+
+from glyphscope.cli.grammar import build
+
+grammar = typer.Typer(help="Grammars of tool calls.", no_args_is_help=True)
+
+
+@grammar.callback()
+def root() -> None:
+    """Grammars of tool calls."""
+
+
+for command in (build.build,):
+    grammar.command()(command)
