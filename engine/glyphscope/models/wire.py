@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+import sys
 import threading
 from typing import Generic, TypeAlias, TypeVar
 
@@ -118,7 +119,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
     body: Reply
 
 
-F = TypeVar("F", Envelope, Answer)
+F = TypeVar("F", bound=msgspec.Struct)
 
 
 class Pipe(Generic[F]):
@@ -139,7 +140,7 @@ class Pipe(Generic[F]):
         body = self._exactly(_LENGTH.unpack(head)[0])
         return None if body is None else self._decoder.decode(body)
 
-    def write(self, frame: Envelope | Answer) -> None:
+    def write(self, frame: msgspec.Struct) -> None:
         """Raises OSError where the other end is closed, ValueError for a frame of 1 GiB or more."""
         body = self._encoder.encode(frame)
         if len(body) >= _LIMIT:
@@ -158,3 +159,14 @@ class Pipe(Generic[F]):
         data = bytes(self._ahead[:count])
         del self._ahead[:count]
         return data
+
+
+def take_stdio() -> tuple[int, int]:
+    """Keeps stdin and stdout for frames: what C and Python code print goes to stderr instead."""
+    read_fd, write_fd = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return read_fd, write_fd

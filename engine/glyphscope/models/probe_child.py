@@ -1,0 +1,275 @@
+"""llama.cpp's grammar engine with a vocabulary and no weights: `python -P -m glyphscope.models.probe_child [GGUF]`.
+
+Frames in on stdin, an answer to each on stdout, in turn. What llama.cpp prints goes to stderr, which must be a file:
+after each request it is read for the reason of a refusal, and emptied.
+
+A text is fed byte by byte in a vocabulary of our own: a token for each of the 256 bytes, and one that ends. Real
+vocabularies lack some bytes (SmolLM2 has no token for U+0004, nor for the first byte of U+40000). Only a grammar that
+names tokens (`<think>`, `<[5]>`) is read with the vocabulary of the model, and its text as that model tokenizes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import signal
+import struct
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import llama_cpp as llama
+from llama_cpp.llama_grammar import json_schema_to_gbnf
+
+from glyphscope.models import probe_wire, wire
+
+_STDERR = 2
+_MEMORY = 3 << 30  # bytes of addresses: a grammar whose states explode ends this process, not the machine
+_END = 256
+_STRING, _ARRAY, _UINT32, _INT32, _FLOAT32 = 8, 9, 4, 5, 6  # GGUF's value types
+_CONTROL, _BYTE = 3, 6  # and its token types
+# outside literals, classes and comments, `<` is the beginning of a token's name
+_NAMES_TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|#[^\r\n]*|(<)', re.DOTALL)
+
+
+class Vocabulary:
+    """The vocabulary of a GGUF file; its weights are not read."""
+
+    def __init__(self, path: str) -> None:
+        """Raises ValueError for a file that llama.cpp cannot load."""
+        parameters = llama.llama_model_default_params()
+        parameters.vocab_only = True
+        self._model = llama.llama_model_load_from_file(os.fsencode(path), parameters)
+        if not self._model:
+            raise ValueError(_first_line(_printed()) or "llama.cpp cannot load the file")
+        _forget_printed()  # what loading prints is no reason of anything
+        self.vocab = llama.llama_model_get_vocab(self._model)
+        self._size = llama.llama_vocab_n_tokens(self.vocab)
+        self.end = next((t for t in range(self._size) if llama.llama_vocab_is_eog(self.vocab, t)), -1)
+
+    def tokens(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        """The tokens of a text and their bytes; special ones are read where they are written."""
+        room = (llama.llama_token * (len(data) + 8))()
+        count = llama.llama_tokenize(self.vocab, data, len(data), room, len(room), False, True)
+        for token in room[: max(count, 0)]:
+            yield token, self._piece(token)
+
+    def single(self, byte: bytes) -> int:
+        """The token of one byte; -1 if there is none."""
+        return self._singles.get(byte, -1)
+
+    def _piece(self, token: int) -> bytes:
+        buffer = ctypes.create_string_buffer(1024)
+        size: int = llama.llama_token_to_piece(self.vocab, token, buffer, len(buffer), 0, True)
+        return buffer.raw[: max(size, 0)]
+
+    @property
+    def _singles(self) -> dict[bytes, int]:
+        if not hasattr(self, "_by_byte"):
+            pieces = ((self._piece(token), token) for token in range(self._size))
+            self._by_byte = {piece: token for piece, token in pieces if len(piece) == 1}
+        return self._by_byte
+
+
+class Recogniser:
+    """A grammar ready to read texts; each one in a copy of its beginning, which is not parsed again."""
+
+    def __init__(self, vocabulary: Vocabulary, gbnf: bytes, by_byte: bool) -> None:
+        """Raises ValueError, with llama.cpp's reason, for a grammar that it refuses."""
+        self._sampler: Any = None
+        self._vocabulary, self._by_byte = vocabulary, by_byte
+        self._sampler = llama.llama_sampler_init_grammar(vocabulary.vocab, gbnf, b"root")
+        if not self._sampler:
+            raise ValueError(reason(_printed()))
+        self._candidate = llama.llama_token_data()
+        self._one = llama.llama_token_data_array(ctypes.pointer(self._candidate), 1, -1, False)
+        self._array = ctypes.byref(self._one)
+
+    def __del__(self) -> None:
+        if self._sampler:
+            llama.llama_sampler_free(self._sampler)
+
+    def read(self, data: bytes) -> tuple[bool, int]:
+        """Whether the text is of the grammar, and how many of its bytes begin one that is."""
+        sampler = llama.llama_sampler_clone(self._sampler)
+        try:
+            if self._by_byte:
+                taken = self._feed(sampler, data)
+            else:
+                taken = self._feed_tokens(sampler, data)
+            return taken == len(data) and self._allows(sampler, self._vocabulary.end), taken
+        finally:
+            llama.llama_sampler_free(sampler)
+
+    def _feed(self, sampler: Any, data: bytes) -> int:
+        accept = llama.llama_sampler_accept
+        for index, byte in enumerate(data):
+            if not self._allows(sampler, byte):
+                return index
+            accept(sampler, byte)
+        return len(data)
+
+    def _feed_tokens(self, sampler: Any, data: bytes) -> int:
+        taken = 0
+        for token, piece in self._vocabulary.tokens(data):
+            if self._allows(sampler, token):
+                llama.llama_sampler_accept(sampler, token)
+                taken += len(piece)
+                continue
+            for byte in piece:  # a token may be refused for its last byte
+                single = self._vocabulary.single(bytes([byte]))
+                if single < 0 or not self._allows(sampler, single):
+                    return taken
+                llama.llama_sampler_accept(sampler, single)
+                taken += 1
+        return taken
+
+    def _allows(self, sampler: Any, token: int) -> bool:
+        """Asked before a token is accepted: to accept a refused one would abort the process."""
+        candidate = self._candidate
+        candidate.id, candidate.logit = token, 0.0
+        llama.llama_sampler_apply(sampler, self._array)
+        return bool(candidate.logit == 0.0)
+
+
+class Probe:
+    """Answers requests. The last grammar is kept: many texts are read by the same one."""
+
+    def __init__(self, model: str) -> None:
+        llama.llama_backend_init()
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "bytes.gguf")
+            with open(path, "wb") as file:
+                file.write(byte_vocabulary())
+            self._bytes = Vocabulary(path)
+        self._model_path = model
+        self._model: Vocabulary | None = None
+        self._kept: tuple[bytes, Recogniser] | None = None
+
+    def answer(self, request: probe_wire.Request) -> probe_wire.Answer:
+        """Does what is asked; what llama.cpp refuses is an answer too."""
+        try:
+            match request:
+                case probe_wire.CheckGrammar(gbnf=gbnf):
+                    self._recogniser(gbnf)
+                    return probe_wire.Answer()
+                case probe_wire.ReadTexts(gbnf=gbnf, texts=texts):
+                    recogniser = self._recogniser(gbnf)
+                    return probe_wire.Answer(matches=[recogniser.read(text) for text in texts])
+                case probe_wire.ConvertSchema(schema=schema):
+                    return probe_wire.Answer(gbnf=_without_surrogates(json_schema_to_gbnf(schema)))
+        except ValueError as error:
+            return probe_wire.Answer(refused=_without_surrogates(str(error)) or "no reason was given")
+        except Exception as error:
+            return probe_wire.Answer(refused=_without_surrogates(f"{type(error).__name__}: {error}"))
+
+    def _recogniser(self, gbnf: bytes) -> Recogniser:
+        if self._kept is not None and self._kept[0] == gbnf:
+            return self._kept[1]
+        self._kept = None
+        found = _NAMES_TOKENS.finditer(gbnf.decode("utf-8", "surrogatepass"))
+        if any(match[1] for match in found):
+            recogniser = Recogniser(self._models_vocabulary(), gbnf, by_byte=False)
+        else:
+            recogniser = Recogniser(self._bytes, gbnf, by_byte=True)
+        self._kept = gbnf, recogniser
+        return recogniser
+
+    def _models_vocabulary(self) -> Vocabulary:
+        if not self._model_path:
+            raise ValueError("the grammar names tokens, and there is no model whose tokens they could be")
+        self._model = self._model or Vocabulary(self._model_path)
+        return self._model
+
+
+def byte_vocabulary() -> bytes:
+    """A GGUF file that holds nothing but a vocabulary: token N is the byte N, token 256 ends the text."""
+    tokens = [f"<0x{byte:02X}>" for byte in range(_END)] + ["</s>"]
+    types = [_BYTE] * _END + [_CONTROL]
+    pairs = [
+        _pair("general.architecture", _STRING, _text("llama")),
+        _pair("tokenizer.ggml.model", _STRING, _text("llama")),
+        _pair("tokenizer.ggml.tokens", _ARRAY, _list(_STRING, [_text(token) for token in tokens])),
+        _pair("tokenizer.ggml.scores", _ARRAY, _list(_FLOAT32, [struct.pack("<f", 0.0)] * len(tokens))),
+        _pair(
+            "tokenizer.ggml.token_type", _ARRAY, _list(_INT32, [struct.pack("<i", kind) for kind in types])
+        ),
+        *(
+            _pair(f"tokenizer.ggml.{name}_token_id", _UINT32, struct.pack("<I", _END))
+            for name in ("bos", "eos", "unknown")
+        ),
+    ]
+    header = struct.pack("<4sIQQ", b"GGUF", 3, 0, len(pairs)) + b"".join(pairs)
+    return header + bytes(-len(header) % 32)
+
+
+def _pair(key: str, kind: int, value: bytes) -> bytes:
+    return _text(key) + struct.pack("<I", kind) + value
+
+
+def _list(kind: int, values: list[bytes]) -> bytes:
+    return struct.pack("<IQ", kind, len(values)) + b"".join(values)
+
+
+def _text(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def reason(printed: str) -> str:
+    """Why llama.cpp refused a grammar, out of what it printed: the lines after the first repeat the grammar."""
+    return _first_line(printed).removeprefix("parse: error parsing grammar: ")
+
+
+def _first_line(printed: str) -> str:
+    return printed.strip().partition("\n")[0]
+
+
+def _printed() -> str:
+    """What was printed to stderr since the last time."""
+    sys.stderr.flush()
+    size = os.fstat(_STDERR).st_size
+    data = os.pread(_STDERR, min(size, 4096), 0) if size else b""
+    _forget_printed()
+    return data.decode("utf-8", errors="replace")
+
+
+def _forget_printed() -> None:
+    with contextlib.suppress(OSError):
+        os.ftruncate(_STDERR, 0)
+        os.lseek(_STDERR, 0, os.SEEK_SET)
+
+
+def _without_surrogates(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+    except ImportError:  # a system that has no such limits
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = _MEMORY if hard == resource.RLIM_INFINITY else min(_MEMORY, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # crashes are expected: no dump of each
+
+
+def main() -> None:
+    """Serves until stdin closes."""
+    pipe = wire.Pipe(*wire.take_stdio(), probe_wire.Envelope)
+    # Ctrl+C goes to every process of the terminal; the parent decides what it means
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _limit_memory()
+    probe = Probe(sys.argv[1] if len(sys.argv) > 1 else "")
+    pipe.write(probe_wire.Answer())
+    while (envelope := pipe.read()) is not None:
+        _forget_printed()
+        pipe.write(probe.answer(envelope.body))
+
+
+if __name__ == "__main__":
+    main()

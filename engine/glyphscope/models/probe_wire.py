@@ -1,0 +1,45 @@
+"""What goes over the pipes of the grammar probe's process: one request, one answer, in turn."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+
+class _Frame(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    pass
+
+
+class CheckGrammar(_Frame, frozen=True):
+    """Is it a grammar? GBNF in UTF-8, without U+0000."""
+
+    gbnf: bytes
+
+
+class ReadTexts(_Frame, frozen=True):
+    """Which of the texts (UTF-8) does the grammar accept?"""
+
+    gbnf: bytes
+    texts: list[bytes]
+
+
+class ConvertSchema(_Frame, frozen=True):
+    """What does llama-cpp-python make of a JSON Schema, given as JSON?"""
+
+    schema: str
+
+
+Request: TypeAlias = CheckGrammar | ReadTexts | ConvertSchema
+
+
+class Envelope(msgspec.Struct, frozen=True, array_like=True):
+    body: Request
+
+
+class Answer(msgspec.Struct, frozen=True, array_like=True):
+    """`refused`: why there is nothing else. `matches`: accepted, and how many bytes of the text can be begun with."""
+
+    refused: str = ""
+    matches: list[tuple[bool, int]] = []
+    gbnf: str = ""

