@@ -304,3 +304,29 @@ def test_a_type_that_follows_from_a_constant_names_the_constant() -> None:
     validator = CallValidator(registry, "json", "flat")
     validator.feed('{"action":"f","x":[')
     assert validator.violations[0].rule == "/properties/x/const"
+
+
+@pytest.mark.parametrize(
+    "schema", [{}, {"type": "integer"}, {"enum": [9]}, {"multipleOf": 3}, {"maximum": 8}]
+)
+@pytest.mark.parametrize("notation", ["glyph", "json"])
+@pytest.mark.parametrize("number", ["9" * 5000, "-" + "9" * 5000, "9." + "9" * 5000, "9" * 5000 + "x"])
+def test_a_number_too_long_to_read_ends_the_program_or_is_decided_by_how_it_was_cut(schema, notation, number):
+    registry = load_registry({"p": {"type": "object", "properties": {"n": schema}}})
+    text = f"{{action=p n={number}}}" if notation == "glyph" else f'{{"action":"p","n":{number}}}'
+    told = set()
+    for chunk in (len(text), 1, 7, 4001):
+        validator = CallValidator(registry, notation, "flat")
+        for at in range(0, len(text), chunk):
+            validator.feed(text[at : at + chunk])
+        validator.finish()
+        told.add(tuple((v.code, v.char) for v in validator.violations))
+    ((*_, last),) = told
+    assert last == ("SYNTAX", text.index(number) + 4000)
+
+
+def test_an_integer_beyond_every_float_ends_the_program_at_a_multiple():
+    registry = load_registry({"p": {"type": "object", "properties": {"n": {"multipleOf": 0.5}}}})
+    validator = CallValidator(registry, "glyph", "flat")
+    validator.feed("{action=p n=" + "9" * 4000 + "}")
+    assert validator.valid

@@ -132,9 +132,15 @@ class GlyphReader(Reader):
         self._numberish = first != "" and first in "-0123456789"
 
     def _word_run(self, text: str, at: int) -> int:
-        """Eat the characters that the word goes on with, as glyph-py's lexer does."""
+        """Eat the characters that the word goes on with, as glyph-py's lexer does.
+
+        A number is eaten to the first character that makes it too long, however much came at once.
+        """
         while self._numberish and at < len(text):
-            match = _DIGITS.match(text, at)
+            room = MAX_NUMBER_LENGTH + 1 - len(self._word)
+            if room <= 0:
+                return at
+            match = _DIGITS.match(text, at, at + room)
             if match:
                 self._word += match[0]
                 at = match.end()

@@ -47,7 +47,8 @@ class JsonReader(Reader):
         if char in "{[":
             return self._open(text, at, out)
         plain = _PLAIN_NUMBER.match(text, at)
-        if plain:  # a whole number inside one piece: the common case, in one step
+        # a whole number inside one piece: the common case, in one step
+        if plain and len(plain[0]) <= MAX_NUMBER_LENGTH:
             start, end = self._base + at, self._base + plain.end()
             out.append((s.SCALAR_TEXT, start, end, plain[0]))
             out.append((s.SCALAR_END, end, end + 1, plain[0]))
@@ -63,6 +64,7 @@ class JsonReader(Reader):
             for offset, char in enumerate(match[0]):
                 grown = self._word + char
                 if len(grown) > MAX_NUMBER_LENGTH:
+                    self._flush(at, at + offset, text, out)
                     return self._refuse(
                         text, at + offset, out, f"a number longer than {MAX_NUMBER_LENGTH} characters"
                     )

@@ -12,6 +12,7 @@ from jsonschema.protocols import Validator
 from glyphscope.grammar import pattern
 from glyphscope.validation.evaluated import unevaluated_properties
 from glyphscope.validation.formats import FORMATS
+from glyphscope.validation.numbers import exact
 
 # jsonschema recurses with the instance, several Python frames a level.
 _RECURSION = 20_000
@@ -50,6 +51,15 @@ def _additional_properties(
             yield from validator.descend(value, additional, path=key)
 
 
+def _multiple_of(validator: Validator, step: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    """jsonschema's own, and exact for integers that no float can hold, which it cannot divide."""
+    try:
+        yield from _PLAIN_MULTIPLE_OF(validator, step, instance, schema)
+    except OverflowError:
+        if exact(instance) % exact(step):
+            yield jsonschema.ValidationError(f"{instance!r} is not a multiple of {step!r}")
+
+
 def _format_checker() -> jsonschema.FormatChecker:
     checker = jsonschema.FormatChecker(formats=[])
     for name, wanted in FORMATS.items():
@@ -61,9 +71,11 @@ def _format_checker() -> jsonschema.FormatChecker:
     return checker
 
 
+_PLAIN_MULTIPLE_OF: Any = jsonschema.Draft202012Validator.VALIDATORS["multipleOf"]
 _Validator: Any = jsonschema.validators.extend(
     jsonschema.Draft202012Validator,
     {
+        "multipleOf": _multiple_of,
         "pattern": _pattern,
         "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties,
