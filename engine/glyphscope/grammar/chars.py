@@ -52,7 +52,17 @@ def subtract(ranges: Ranges, without: Ranges) -> Ranges:
 
 def intersection(a: Ranges, b: Ranges) -> Ranges:
     """The characters of both."""
-    return subtract(a, complement(b))
+    common: list[tuple[int, int]] = []
+    at = other = 0
+    while at < len(a) and other < len(b):
+        low, high = max(a[at][0], b[other][0]), min(a[at][1], b[other][1])
+        if low <= high:
+            common.append((low, high))
+        if a[at][1] < b[other][1]:
+            at += 1
+        else:
+            other += 1
+    return tuple(common)
 
 
 def of(text: str) -> Ranges:

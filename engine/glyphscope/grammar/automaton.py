@@ -1,0 +1,225 @@
+"""Regular bodies as deterministic automata over code points, each state made when somebody comes to it.
+
+A state (`Place`) is a set of terms, what is left of the body on the ways that are still open. Intersections are
+products of such automata; a state of a product is only offered if some text leads on from it to acceptance, which is
+searched for once and remembered. States that nobody holds are forgotten from time to time, so a long text in a body
+with large counts needs no more memory than a short one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import count, pairwise
+from typing import Any
+from weakref import WeakValueDictionary
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar import chars
+from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.terms import Both, Move, Steps, Term, Terms, merged, term_of
+from glyphscope.grammar.tree import Node
+
+MAX_KEPT = 30_000
+"""States kept for a next time; some kilobytes each."""
+MAX_TERMS = 20_000
+"""Ways open at once."""
+MAX_SEARCH = 200_000
+"""States of an intersection that are looked at to find a text in it."""
+
+
+class Place:
+    """A state. `final`: the text may end here. `shortest` and `longest` bound what may still follow, in characters."""
+
+    __slots__ = (
+        "__weakref__", "final", "known", "longest", "moves", "serial", "shortest", "steps", "targets", "terms",
+    )  # fmt: skip
+
+    def __init__(self, serial: int, terms: tuple[Term, ...]) -> None:
+        self.serial = serial
+        self.terms = terms
+        self.final = any(term.nullable for term in terms)
+        self.shortest = min((term.shortest for term in terms), default=0)
+        self.longest = max((term.longest for term in terms), default=0)
+        self.forget()
+
+    def forget(self) -> None:
+        """Drops what can be made again."""
+        self.steps: Steps | None = None
+        self.moves: tuple[tuple[Ranges, Place], ...] | None = None
+        self.targets: dict[str, Place | None] = {}
+        self.known: dict[Any, Any] = {}  # whatever the automaton's user remembers about the place
+
+
+class Automaton:
+    """The automaton of a body, and all of its states.
+
+    `call` makes the term of a reference to a rule; without it, a reference is an error.
+    """
+
+    start: Place
+
+    def __init__(self, call: Callable[[str], Term] | None = None, *, backwards: bool = False) -> None:
+        self.terms = Terms()
+        self._call = call
+        self._backwards = backwards
+        self._places: WeakValueDictionary[tuple[Term, ...], Place] = WeakValueDictionary()
+        self._meetings: WeakValueDictionary[int, Both] = WeakValueDictionary()
+        self._serials = count()
+        self._made = 0
+
+    @classmethod
+    def of(cls, body: Node) -> Automaton:
+        """The automaton of a body without references to rules. Raises GrammarError for one with them."""
+        automaton = cls()
+        automaton.start = automaton.place_of(body)
+        return automaton
+
+    def moves(self, state: Place) -> tuple[tuple[Ranges, Place], ...]:
+        """Disjoint sets of characters, each with the state it leads to; from every one a text can still be accepted."""
+        if state.moves is None:
+            state.moves = self._partition(self.steps(state).moves)
+        return state.moves
+
+    def accepts(self, state: Place) -> bool:
+        """Whether the text may end in this state."""
+        return state.final
+
+    def after(self, state: Place, char: str) -> Place | None:
+        """The state that the character leads to; None where it leads nowhere."""
+        try:
+            return state.targets[char]
+        except KeyError:
+            code = ord(char)
+            targets = [
+                move.target
+                for move in self.steps(state).moves
+                if any(low <= code <= high for low, high in move.ranges)
+            ]
+            if len(state.targets) >= MAX_TERMS:
+                state.targets.clear()
+            found = state.targets[char] = self.place(targets) if targets else None
+            return found
+
+    def steps(self, state: Place) -> Steps:
+        """All ways to go on from the state."""
+        steps = state.steps
+        if steps is None:
+            steps = self.terms.steps(state.terms)
+            for both, rest in steps.meetings:
+                steps.moves.extend(
+                    Move(ranges, self.terms.cat(target, rest), None)
+                    for ranges, target in self._product(both)
+                    if self._is_possible(target)
+                )
+            state.steps = steps
+        return steps
+
+    def place_of(self, body: Node) -> Place:
+        """The state before a text of the body. Raises GrammarError."""
+        return self.place([self.term_of(body)])
+
+    def term_of(self, body: Node) -> Term:
+        """The term of a body. Raises GrammarError."""
+        return term_of(body, self.terms, self._meet, self._call, backwards=self._backwards)
+
+    def place(self, terms: Iterable[Term]) -> Place:
+        """The state in which all these are open."""
+        key = tuple(merged(self.terms, terms))
+        place = self._places.get(key)
+        if place is None:
+            if len(key) > MAX_TERMS:
+                raise GrammarError(
+                    f"More than {MAX_TERMS:,} ways through a rule or lexeme are open at once.",
+                    hint="Make its repetitions smaller, or its alternatives begin differently.",
+                )
+            self._made += 1
+            if self._made > MAX_KEPT:
+                self._forget()
+            place = self._places[key] = Place(next(self._serials), key)
+        return place
+
+    def _forget(self) -> None:
+        self._made = 0
+        for place in list(self._places.values()):
+            place.forget()
+        for both in list(self._meetings.values()):
+            both.product = None
+
+    def _partition(self, moves: list[Move]) -> tuple[tuple[Ranges, Place], ...]:
+        if len(moves) == 1:
+            return ((moves[0].ranges, self.place([moves[0].target])),)
+        edges = sorted(
+            edge
+            for index, move in enumerate(moves)
+            for low, high in move.ranges
+            for edge in ((low, index), (high + 1, index))
+        )
+        pieces: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        inside: set[int] = set()
+        for (code, index), (following, _) in pairwise(edges):
+            inside ^= {index}
+            if inside and code < following:
+                pieces.setdefault(tuple(sorted(inside)), []).append((code, following - 1))
+        by_place: dict[Place, list[tuple[int, int]]] = {}
+        for indices, ranges in pieces.items():
+            place = self.place([moves[index].target for index in indices])
+            by_place.setdefault(place, []).extend(ranges)
+        return tuple(sorted(((chars.union(r), place) for place, r in by_place.items()), key=lambda m: m[0]))
+
+    def _meet(self, parts: list[Term]) -> Term:
+        both = self.terms.both(self.place([part]) for part in parts)
+        return both if self._is_possible(both) else self.terms.never
+
+    def _product(self, both: Both) -> list[tuple[Ranges, Both]]:
+        """The moves of an intersection, also those that lead to nothing."""
+        if both.product is None:
+            rows: list[tuple[Ranges, tuple[Place, ...]]] = [(chars.ALL, ())]
+            for place in both.places:
+                rows = [
+                    (common, (*places, target))
+                    for ranges, places in rows
+                    for more, target in self.moves(place)
+                    if (common := chars.intersection(ranges, more))
+                ]
+            both.product = [(ranges, self.terms.both(places)) for ranges, places in rows]
+            self._meetings[both.serial] = both
+        return both.product
+
+    def _is_possible(self, start: Both) -> bool:
+        """Whether any text is in the intersection; what is found out on the way is remembered."""
+        if start.possible is not None:
+            return start.possible
+        sources: dict[Both, list[Both]] = {start: []}
+        waiting, done = [start], False
+        while waiting and not done:
+            both = waiting.pop()
+            for _, target in self._product(both):
+                if target not in sources:
+                    sources[target] = []
+                    if target.possible is None:
+                        waiting.append(target)
+                sources[target].append(both)
+                done = done or target.possible is True
+            if len(sources) > MAX_SEARCH:
+                raise GrammarError(
+                    f"Whether an intersection holds any text is not decided after {MAX_SEARCH:,} states.",
+                    hint="Make the bounds of its lengths smaller, or its patterns simpler.",
+                )
+        for both in _leading_to([s for s in sources if s.possible], sources):
+            both.possible = True
+        undecided = _leading_to(waiting, sources)
+        for both in sources:
+            if both.possible is None and both not in undecided:
+                both.possible = False
+        return bool(start.possible)
+
+
+def _leading_to(ends: list[Both], sources: dict[Both, list[Both]]) -> set[Both]:
+    found = set(ends)
+    waiting = list(ends)
+    while waiting:
+        for source in sources[waiting.pop()]:
+            if source not in found:
+                found.add(source)
+                waiting.append(source)
+    return found

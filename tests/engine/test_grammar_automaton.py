@@ -1,0 +1,131 @@
+"""Regular bodies as automata, against the texts that trying finds."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar import automaton as module
+from glyphscope.grammar import chars
+from glyphscope.grammar.automaton import Automaton
+from glyphscope.grammar.regex import pattern_node
+from glyphscope.grammar.strings import string_node
+from glyphscope.grammar.tree import CharClass, Intersect, Literal, Repeat, RuleRef, Seq, Terminal
+from grammar_strategies import LETTERS, regular_bodies, texts_of
+
+SIZE = 4
+ALL_TEXTS = ["".join(t) for n in range(SIZE + 1) for t in itertools.product(LETTERS, repeat=n)]
+LOWER = CharClass(((ord("a"), ord("z")),))
+
+
+def read(automaton, text):
+    state = automaton.start
+    for index, char in enumerate(text):
+        found = [
+            target for ranges, target in automaton.moves(state) if chars.intersection(ranges, chars.of(char))
+        ]
+        after = automaton.after(state, char)
+        assert found == ([after] if after else [])
+        if after is None:
+            return index, None
+        state = after
+    return len(text), state
+
+
+def accepts(automaton, text):
+    _, state = read(automaton, text)
+    return state is not None and automaton.accepts(state)
+
+
+@given(regular_bodies)
+def test_it_accepts_what_the_body_means_and_nothing_else(body):
+    automaton, expected = Automaton.of(body), texts_of(body, SIZE)
+    assert {text for text in ALL_TEXTS if accepts(automaton, text)} == expected
+
+
+@given(regular_bodies)
+def test_every_state_offered_leads_to_acceptance(body):
+    automaton = Automaton.of(body)
+    states, waiting = {automaton.start}, [automaton.start]
+    sources = {}
+    while waiting and len(states) < 300:
+        state = waiting.pop()
+        moves = automaton.moves(state)
+        covered = sorted(r for ranges, _ in moves for r in ranges)
+        assert all(a[1] < b[0] for a, b in itertools.pairwise(covered)), "the sets of characters overlap"
+        for _, target in moves:
+            sources.setdefault(target, set()).add(state)
+            if target not in states:
+                states.add(target)
+                waiting.append(target)
+    if waiting:
+        return
+    live = {state for state in states if automaton.accepts(state)}
+    todo = list(live)
+    while todo:
+        for source in sources.get(todo.pop(), ()):
+            if source not in live:
+                live.add(source)
+                todo.append(source)
+    assert live >= states - {automaton.start}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        Repeat(LOWER, 0, 10_000),
+        Repeat(Repeat(LOWER, 1, 3), 0, 3_500),
+        Repeat(Seq((LOWER, Repeat(Literal("."), 0, 1))), 2, 10_000),
+        Intersect((Repeat(LOWER, 3, 10_000), pattern_node("^[a-m]+$"))),
+        string_node("json", (pattern_node("^[a-z]*$"),), 5, 10_000).body,
+    ],
+)  # fmt: skip
+def test_large_counts_are_counted_not_written_out(body):
+    automaton = Automaton.of(body)
+    text = "ab" * 5_000
+    if isinstance(body, Seq):
+        text = f'"{text}"'
+    widest, state = 0, automaton.start
+    for char in text:
+        state = automaton.after(state, char)
+        widest = max(widest, len(state.terms))
+    assert automaton.accepts(state)
+    assert widest <= 8
+    assert automaton.after(state, "a") is None or isinstance(body.body, Seq | Repeat)
+
+
+def test_states_of_a_long_text_are_forgotten(monkeypatch):
+    monkeypatch.setattr(module, "MAX_KEPT", 100)
+    automaton = Automaton.of(Repeat(LOWER, 0, 5_000))
+    _, state = read(automaton, "a" * 5_000)
+    assert automaton.accepts(state)
+    assert len(automaton._places) < 1_000
+
+
+def test_an_empty_intersection_is_found_empty_also_late():
+    lengths = Intersect((Repeat(Literal("ab"), 0, None), Repeat(LOWER, 9_999, 9_999)))
+    assert Automaton.of(lengths).moves(Automaton.of(lengths).start) == ()
+    inside = Automaton.of(Seq((Literal("x"), Terminal(lengths))))
+    assert inside.moves(inside.start) == ()
+
+
+def test_a_search_without_end_is_told(monkeypatch):
+    monkeypatch.setattr(module, "MAX_SEARCH", 500)
+    body = Intersect((pattern_node("a[ab]{12}$"), pattern_node("b[ab]{12}$")))
+    with pytest.raises(GrammarError, match="intersection"):
+        Automaton.of(body)
+
+
+def test_a_body_deeper_than_the_stack_is_read():
+    body = Literal("a")
+    for _ in range(5_000):
+        body = Seq((Repeat(body, 0, 1), Literal("b")))
+    automaton = Automaton.of(body)
+    assert accepts(automaton, "bbb")
+    assert not accepts(automaton, "ba")
+
+
+def test_a_reference_in_a_lexeme_is_told():
+    with pytest.raises(GrammarError, match="refers to no rule"):
+        Automaton.of(Seq((Literal("a"), RuleRef("x"))))

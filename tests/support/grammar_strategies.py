@@ -1,0 +1,109 @@
+"""Small random grammars over the letters a, b, c: trees, and a judge of them that shares nothing with the matcher."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from glyphscope.grammar import Grammar, Rule
+from glyphscope.grammar.tree import (
+    Alt,
+    CharClass,
+    Intersect,
+    Literal,
+    Node,
+    Repeat,
+    RuleRef,
+    Seq,
+    Terminal,
+    TokenMatch,
+)  # fmt: skip
+
+LETTERS = "abc"
+A, B, C = ((ord(letter), ord(letter)) for letter in LETTERS)
+NAMES = ("root", "x", "y")
+
+literals = st.text(LETTERS, max_size=3).map(Literal)
+classes = st.builds(
+    CharClass,
+    st.sampled_from([(A,), (B,), (A, C), ((A[0], B[0]),), ((A[0], C[0]),), ()]),
+    negated=st.sampled_from([False, False, False, True]),
+)
+
+
+def _repeats(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+    bounds = st.tuples(st.integers(0, 2), st.none() | st.integers(0, 3))
+    return st.builds(lambda body, pair: Repeat(body, *pair), inner, bounds)
+
+
+def _inner(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+    several = st.lists(inner, max_size=3).map(tuple)
+    return several.map(Seq) | several.map(Alt) | _repeats(inner)
+
+
+def _regular_inner(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+    both = st.lists(inner, min_size=1, max_size=2).map(lambda parts: Intersect(tuple(parts)))
+    return _inner(inner) | both | inner.map(Terminal)
+
+
+regular_bodies = st.recursive(literals | classes, _regular_inner, max_leaves=7)
+"""Bodies without references, with intersections; raw nodes, as no maker would simplify them."""
+
+bodies = st.recursive(
+    literals | classes | st.sampled_from(NAMES).map(RuleRef) | regular_bodies.map(Terminal),
+    _inner,
+    max_leaves=6,
+)
+"""Bodies of rules named in NAMES."""
+
+grammars = st.tuples(bodies, bodies, bodies).map(
+    lambda made: Grammar({name: Rule(name, body) for name, body in zip(NAMES, made, strict=True)}, "root")
+)
+"""Any context-free grammar: ambiguous, cyclic, nullable, recursive on both sides, or without any text."""
+
+
+def language(grammar: Grammar, size: int) -> frozenset[str]:
+    """All texts of up to `size` letters, by trying: sets of texts, until none grows any more."""
+    known: dict[str, frozenset[str]] = dict.fromkeys(grammar.rules, frozenset())
+    while True:
+        grown = {name: texts_of(rule.body, size, known) for name, rule in grammar.rules.items()}
+        if grown == known:
+            return known[grammar.root]
+        known = grown
+
+
+def texts_of(node: Node, size: int, rules: dict[str, frozenset[str]] | None = None) -> frozenset[str]:
+    """All texts of a node of up to `size` letters, where `rules` are known to have these texts."""
+    if isinstance(node, Literal):
+        return frozenset({node.text} if len(node.text) <= size else ())
+    if isinstance(node, CharClass):
+        inside = {c for c in LETTERS if any(low <= ord(c) <= high for low, high in node.ranges)}
+        return frozenset((set(LETTERS) - inside if node.negated else inside) if size else ())
+    if isinstance(node, RuleRef):
+        return (rules or {})[node.name]
+    if isinstance(node, TokenMatch):
+        return frozenset()
+    if isinstance(node, Terminal):
+        return texts_of(node.body, size, rules)
+    if isinstance(node, Alt):
+        return frozenset().union(*(texts_of(option, size, rules) for option in node.options))
+    if isinstance(node, Intersect):
+        return frozenset.intersection(*(texts_of(part, size, rules) for part in node.parts))
+    if isinstance(node, Seq):
+        whole = frozenset({""})
+        for part in node.parts:
+            whole = _joined(whole, texts_of(part, size, rules), size)
+        return whole
+    once = texts_of(node.body, size, rules)
+    whole = frozenset({""})
+    for _ in range(node.minimum):
+        whole = _joined(whole, once, size)
+    more, left = whole, node.maximum
+    while (left is None or left > node.minimum) and more:
+        more = _joined(more, once, size) - whole
+        whole |= more
+        left = None if left is None else left - 1
+    return whole if node.maximum is None or node.maximum >= node.minimum else frozenset()
+
+
+def _joined(first: frozenset[str], second: frozenset[str], size: int) -> frozenset[str]:
+    return frozenset(a + b for a in first for b in second if len(a) + len(b) <= size)
