@@ -5,7 +5,11 @@ Exit codes: 0 ok, 1 the answer is no, 2 bad usage or input, 130 interrupted.
 
 from __future__ import annotations
 
+import os
+import sys
+from contextlib import suppress
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +18,7 @@ from typer.core import TyperGroup
 from glyphscope.cli import bench, check, doctor, grammar, gui, models, replay, run, sizes
 from glyphscope.cli.output import print_error
 from glyphscope.errors import GlyphscopeError
+from glyphscope.sessions.files import storage_error
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -30,6 +35,14 @@ class _Commands(TyperGroup):
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
+
+    def main(self, *args: Any, **more: Any) -> Any:
+        try:
+            return super().main(*args, **more)
+        except OSError as error:  # a full disk behind stdout, for example; typer has dealt with a closed pipe
+            _discard_output()
+            print_error(storage_error(error, Path(error.filename or "the output"), "written"))
+            sys.exit(BAD_INPUT)
 
 
 app = typer.Typer(
@@ -76,4 +89,25 @@ app.add_typer(grammar.grammar, name="grammar")
 
 def main() -> None:
     """The entry point of `glyphscope`."""
+    _fill_closed_streams()
     app(prog_name="glyphscope")
+
+
+def _fill_closed_streams() -> None:
+    """Answers and errors for which the caller closed the stream go nowhere, and no file of ours takes its number."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the program
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+def _discard_output() -> None:
+    """What could not be written is not tried again when the program ends."""
+    with (
+        suppress(OSError),
+        open(os.devnull, "wb") as null,
+    ):  # an output that is no file of the system's has no number
+        os.dup2(null.fileno(), sys.stdout.fileno())

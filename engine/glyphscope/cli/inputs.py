@@ -13,6 +13,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.registry import ToolRegistry, default_registry, load_registry
 
 STDIN = "-"
+BYTE_ORDER_MARK = "\ufeff"
 
 
 class InputError(GlyphscopeError):
@@ -20,17 +21,28 @@ class InputError(GlyphscopeError):
 
 
 def read_text(source: str) -> str:
-    """The text of a file, or of standard input for `-`, as it is: no line end is changed."""
+    """The text of a file, or of standard input for `-`, as it is: no line end is changed.
+
+    A byte order mark at its very beginning is the editor's that wrote the file, and no character of the text.
+    """
     where = "standard input" if source == STDIN else source
-    data = sys.stdin.buffer.read() if source == STDIN else _read_bytes(Path(source))
+    data = _read_stdin() if source == STDIN else _read_bytes(Path(source))
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8").removeprefix(BYTE_ORDER_MARK)
     except UnicodeDecodeError as error:
         raise InputError(
             f"This is not UTF-8 text: byte 0x{data[error.start]:02x} at {error.start}.",
             where=where,
             hint="Give a text file in UTF-8.",
         ) from None
+
+
+def _read_stdin() -> bytes:
+    if sys.stdin is None:
+        raise InputError(
+            "Standard input is closed.", where="standard input", hint="Give a file, or pipe something in."
+        )
+    return sys.stdin.buffer.read()
 
 
 def _read_bytes(path: Path) -> bytes:

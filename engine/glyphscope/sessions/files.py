@@ -82,9 +82,15 @@ def storage_error(error: OSError, path: Path, doing: str) -> StorageError:
         )
     if error.errno == errno.ENOENT:
         return StorageError("There is no such file.", where=where, hint="Check the path.")
-    if error.errno in (errno.EISDIR, errno.ENOTDIR):
+    if error.errno == errno.EISDIR:
         return StorageError("This place is not a file.", where=where, hint="Choose a file.")
-    return StorageError(f"The file cannot be {doing}: {error.strerror or error}.", where=where)
+    if error.errno in (errno.ENOTDIR, errno.EEXIST):
+        hint = "Choose another place: a part of this path is a file, not a folder."
+        return StorageError("There can be no file in this place.", where=where, hint=hint)
+    if error.errno == errno.ENAMETOOLONG:
+        return StorageError("The file's name is too long.", where=where, hint="Choose a shorter one.")
+    hint = "Try again, or choose another place."
+    return StorageError(f"The file cannot be {doing}: {error.strerror or error}.", where=where, hint=hint)
 
 
 def move_aside(path: Path) -> Path | None:

@@ -66,7 +66,7 @@ class RecordWriter:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.part = path.with_name(path.name + ".part")
+        self.part = path.parent / f"{path.name}.part"
         self._file: BinaryIO | None = None
 
     def write(self, event: RunEvent) -> None:

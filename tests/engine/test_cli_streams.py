@@ -1,0 +1,85 @@
+"""What stands around a command: streams that are closed or full, files with a byte order mark, odd places."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.cli.app import app
+from glyphscope.sessions import read_record
+
+CALL = '{action="search" query="AI news" max_results=10}'
+MODEL = ["--constraint", "off", "--model", f"scripted:{CALL}"]
+
+
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    """Only a shell closes streams: Python's own subprocess module would not."""
+    command = line.replace("glyphscope", f"{sys.executable} -m glyphscope", 1)
+    return subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("command", ["check -", "sizes -", "run --model scripted:x --constraint off -"])
+def test_a_closed_standard_input_is_a_traceback(command):
+    done = shell(f"glyphscope {command} <&-")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Standard input is closed" in done.stderr and "do: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_closed_output_is_a_traceback_or_gives_its_number_to_a_file_of_ours(tmp_path):
+    call, record = tmp_path / "call", tmp_path / "run.jsonl"
+    call.write_text(CALL)
+    done = shell(f"glyphscope check {call} >&-")
+    assert (done.returncode, done.stderr) == (0, "")
+    arguments = " ".join(f"'{argument}'" for argument in (*MODEL, "--record", str(record), "--json", "x"))
+    assert shell(f"glyphscope run {arguments} <&- >&- 2>&-").returncode == 0
+    assert not read_record(record).torn
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+@pytest.mark.parametrize("command", ["check --json -", "check -", "grammar build", "--version"])
+def test_an_output_that_is_full_is_a_traceback_or_a_success(command):
+    done = shell(f"echo '{CALL}' | glyphscope {command} > /dev/full")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0] == "error: The disk is full."
+    assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
+
+
+def test_a_byte_order_mark_of_a_file_is_text_before_the_call(tmp_path):
+    for name in ("call", "calls.jsonl", "system"):
+        content = {"call": CALL, "calls.jsonl": json.dumps({"text": CALL}), "system": "Be brief."}[name]
+        (tmp_path / name).write_text(content, encoding="utf-8-sig")
+    runner = CliRunner()
+    report = json.loads(runner.invoke(app, ["check", "--json", str(tmp_path / "call")]).stdout)
+    assert (report["valid"], report["chars"]) == (True, len(CALL))
+    assert runner.invoke(app, ["check", "--lines", str(tmp_path / "calls.jsonl")]).exit_code == 0
+    ran = runner.invoke(app, ["run", *MODEL, "--json", "--system", str(tmp_path / "system"), "x"])
+    assert json.loads(ran.stdout.splitlines()[0])["request"]["system"] == "Be brief."
+    inside = runner.invoke(app, ["check", "--json", "-"], input="\ufeff\ufeff" + CALL)
+    assert json.loads(inside.stdout)["errors"][0]["code"] == "LEADING_TEXT", (
+        "one in the text is the model's own"
+    )
+
+
+@pytest.mark.parametrize("place", ["/", ".", "/dev/null/run.jsonl", "x" * 300])
+def test_a_place_where_no_record_can_be_is_found_out_at_the_end_or_not_explained(place):
+    result = CliRunner().invoke(app, ["run", *MODEL, "--json", "--record", place, "x"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "do: " in result.stderr
+
+
+def test_a_folder_of_the_users_that_may_not_be_written_stops_what_does_not_write(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("GLYPHSCOPE_HOME", str(tmp_path / "file"))  # also root cannot make a folder in it
+    runner = CliRunner()
+    assert runner.invoke(app, ["check", "-"], input=CALL).exit_code == 0
+    assert runner.invoke(app, ["run", *MODEL, "x"]).exit_code == 0
+    assert runner.invoke(app, ["models"]).exit_code in (0, 1)
+    doctor = json.loads(runner.invoke(app, ["doctor", "--json"]).stdout)
+    wrong = {each["name"]: each["mend"] for each in doctor["findings"] if not each["ok"]}
+    assert "GLYPHSCOPE_HOME" in wrong["history"]
