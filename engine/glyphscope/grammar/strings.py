@@ -40,7 +40,7 @@ def string_node(
     """A quoted string whose characters are in all of `contents`; lengths count characters, however escaped."""
     parts = [escaped(content, notation) for content in contents]
     if min_length or max_length is not None or not parts:
-        parts.append(repeat(_any_character(notation), min_length, max_length))
+        parts.append(repeat(any_character(notation), min_length, max_length))
     return terminal(seq(_QUOTE, intersect(parts), _QUOTE))
 
 
@@ -63,7 +63,7 @@ def escaped(node: Node, notation: Notation) -> Node:
 
 def _escaped_class(ranges: Ranges, notation: Notation) -> Node:
     if ranges == chars.ALL:
-        return _any_character(notation)
+        return any_character(notation)
     special = chars.intersection(ranges, chars.complement(RAW))
     raw = chars.intersection(ranges, RAW)
     written = (_character(code) for low, high in special for code in range(low, high + 1))
@@ -76,7 +76,8 @@ def _character(code: int) -> Node:
 
 
 @lru_cache(maxsize=2)
-def _any_character(notation: Notation) -> Node:
+def any_character(notation: Notation) -> Node:
+    """Any character of a string, as it is or escaped."""
     short = CharClass(chars.of('"\\/bfnrt' if notation == "json" else '"\\nrt'))
     first = CharClass(chars.of("0123456789abcefABCEF"))
     low_d = seq(CharClass(chars.of("dD")), CharClass(((0x30, 0x37),)), _HEX, _HEX)

@@ -178,16 +178,16 @@ def terminal(body: Node) -> Node:
 
 
 def refs(node: Node) -> Iterator[str]:
-    """The names of the rules a node refers to."""
+    """The names of the rules a node refers to, in the order in which they are read."""
     waiting = [node]
     while waiting:
         inner = waiting.pop()
         if isinstance(inner, RuleRef):
             yield inner.name
         elif isinstance(inner, Seq):
-            waiting += inner.parts
+            waiting += reversed(inner.parts)
         elif isinstance(inner, Alt):
-            waiting += inner.options
+            waiting += reversed(inner.options)
         elif isinstance(inner, Repeat):
             waiting.append(inner.body)
 

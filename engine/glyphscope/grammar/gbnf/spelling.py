@@ -1,0 +1,133 @@
+"""How nodes are spelled in GBNF: names, literals, classes, groups."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from glyphscope.grammar import chars
+from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.tree import (
+    EMPTY,
+    NEVER,
+    Alt,
+    CharClass,
+    Literal,
+    Node,
+    Repeat,
+    RuleRef,
+    Seq,
+    TokenMatch,
+    alt,
+)  # fmt: skip
+
+MAX_LINE = 110
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
+_NEVER = "[^\\x00-\\U0010FFFF]"
+
+
+class Speller:
+    """Names that llama.cpp takes, and the text of rules under them."""
+
+    def __init__(self, root: str, start: str, rules: Iterable[str]) -> None:
+        self._taken: set[str] = set()
+        self._counts: dict[str, int] = {}
+        self._names = {start: self.fresh(root)}
+        for name in rules:
+            if name != start:
+                self._names[name] = self.fresh(name)
+
+    def name(self, rule: str) -> str:
+        """The name of one of the grammar's own rules."""
+        return self._names[rule]
+
+    def fresh(self, hint: str) -> str:
+        """A name nobody has, made from the hint: letters, digits and hyphens."""
+        base = re.sub(r"[^A-Za-z0-9-]+", "-", hint).strip("-") or "rule"
+        name = base
+        while name in self._taken:
+            self._counts[base] = self._counts.get(base, 1) + 1
+            name = f"{base}-{self._counts[base]}"
+        self._taken.add(name)
+        return name
+
+    def rule(self, name: str, body: Node) -> str:
+        """The rule's text; alternatives that do not fit a line have one each."""
+        options = [_spell(option) for option in body.options] if isinstance(body, Alt) else [_spell(body)]
+        line = f"{name} ::= {' | '.join(options)}"
+        if len(line) <= MAX_LINE or len(options) <= 1:
+            return line
+        return f"{name} ::=\n  " + " |\n  ".join(options)
+
+
+def _spell(node: Node) -> str:
+    if isinstance(node, Seq):
+        return (
+            " ".join(_grouped(part) if isinstance(part, Alt) else _spell(part) for part in node.parts) or '""'
+        )
+    if isinstance(node, Alt):
+        return " | ".join(_spell(option) for option in node.options) or _NEVER
+    if isinstance(node, Literal):
+        return f'"{"".join(_character(ord(char), inside=False) for char in node.text)}"'
+    if isinstance(node, CharClass):
+        return spell_class(chars.complement(node.ranges) if node.negated else node.ranges)
+    if isinstance(node, RuleRef):
+        return node.name
+    if isinstance(node, Repeat):
+        return f"{_grouped(node.body)}{_bounds(node)}"
+    assert isinstance(node, TokenMatch), "lexemes and intersections are rules by now"
+    named = f"[{node.token}]" if isinstance(node.token, int) else node.token
+    return f"{'!' if node.negated else ''}<{named}>"
+
+
+def _grouped(node: Node) -> str:
+    if isinstance(node, Alt) and EMPTY in node.options:
+        rest = alt(*(option for option in node.options if option != EMPTY))
+        return f"{_grouped(rest)}?" if rest != NEVER and not isinstance(rest, Repeat) else f"({_spell(node)})"
+    single = isinstance(node, Literal | CharClass | RuleRef | TokenMatch)
+    return _spell(node) if single else f"({_spell(node)})"
+
+
+def _bounds(node: Repeat) -> str:
+    if node.minimum == node.maximum:
+        return f"{{{node.minimum}}}"
+    known = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((node.minimum, node.maximum))
+    return known or f"{{{node.minimum},{'' if node.maximum is None else node.maximum}}}"
+
+
+def spell_class(ranges: Ranges) -> str:
+    """A class, negated where that is shorter: llama.cpp looks at every range for every token."""
+    if not ranges:
+        return _NEVER
+    others = chars.complement(ranges)
+    if not others:
+        return "."
+    return f"[^{_ranges(others)}]" if _cost(others) < _cost(ranges) else f"[{_ranges(ranges)}]"
+
+
+def _cost(ranges: Ranges) -> int:
+    return sum(1 + (low != high) for low, high in ranges)
+
+
+def _ranges(ranges: Ranges) -> str:
+    return "".join(
+        _character(low, inside=True)
+        + ("" if low == high else ("" if high == low + 1 else "-") + _character(high, inside=True))
+        for low, high in ranges
+    )
+
+
+def _character(code: int, *, inside: bool) -> str:
+    char = chr(code)
+    if char in _SHORT:
+        return _SHORT[char]
+    if char == '"' and not inside:
+        return '\\"'
+    if inside and char in "[]":
+        return "\\" + char
+    if code < 0x80:
+        # A hyphen and a caret mean something in a class, and only newer versions know their escapes.
+        return f"\\x{code:02X}" if not char.isprintable() or (inside and char in "-^") else char
+    if char.isprintable() and code != 0xA0:
+        return char
+    return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
