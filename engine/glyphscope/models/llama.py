@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
@@ -161,10 +162,16 @@ class LlamaModel:
             raise ModelError(
                 f"The model cannot be loaded: {death.message}",
                 where=str(self._path),
-                hint=f"The file may be damaged. {death.stderr.splitlines()[-1] if death.stderr else ''}".strip(),
+                hint=f"The file may be damaged: download it again. {_last_line(death.stderr)}".strip(),
             ) from death
         finally:
             process.forget(number)
+
+
+def _last_line(stderr: str) -> str:
+    """What llama.cpp printed last, without the folder it was built in."""
+    line = stderr.splitlines()[-1] if stderr else ""
+    return re.sub(r"^/\S*/(?=[^/\s]+:\d+: )", "", line)
 
 
 def _outputs(process: ModelProcess, number: int) -> Generator[Output, None, None]:

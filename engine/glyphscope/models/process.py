@@ -21,8 +21,10 @@ from glyphscope.models import wire
 FROZEN_SWITCH = "--model-process"
 """What a frozen program (PyInstaller) starts itself with to become the model's process: call `child.main()` then."""
 
-ENVIRONMENT = {"GOMP_SPINCOUNT": "600", "OPENBLAS_NUM_THREADS": "1"}
-"""How long llama.cpp's threads spin for each other, some thousand times a token, before they sleep. numpy needs none.
+ENVIRONMENT = {"GOMP_SPINCOUNT": "600", "OPENBLAS_NUM_THREADS": "1", "GGML_NO_BACKTRACE": "1"}
+"""A dying llama.cpp prints why, and no stack by way of gdb, which takes a second and pushes the reason out.
+
+How long llama.cpp's threads spin for each other, some thousand times a token, before they sleep. numpy needs none.
 
 They spin for ever by default, in the way of whoever works on the same cores, such as a window that draws. Measured on
 2 cores: the same 125 tokens/s alone, and 43 instead of 23 beside a busy process; with fewer spins it is slower alone.
