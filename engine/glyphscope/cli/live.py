@@ -87,6 +87,8 @@ def _progress(state: RunState) -> Text:
 def _ending(state: RunState) -> list[RenderableType]:
     """Why the run ended, what came of it, and what it cost."""
     lines: list[RenderableType] = []
+    if state.prompt is not None and state.prompt.note:
+        lines.append(Text(f"! {state.prompt.note}", style="yellow"))
     if (failed := state.failed) is not None:
         lines.append(Text(f"✗ {failed.code}: {failed.message}", style="bold red"))
         lines += [Text(f"  {part}") for part in (failed.hint, failed.detail) if part]

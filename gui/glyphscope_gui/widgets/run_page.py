@@ -89,6 +89,8 @@ class RunPage(QWidget):
                     self._started(event)
                 case PromptRendered():
                     self._show_costs(event)
+                    if event.note:
+                        self.notice.tell(event.note)
                 case Aborted():
                     self.banner.show_abort(event)
                 case RunFailed():

