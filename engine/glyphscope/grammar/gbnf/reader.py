@@ -1,0 +1,424 @@
+"""Reading GBNF as llama.cpp does, but on after a mistake, to tell all of them.
+
+llama.cpp lets quotes and brackets run over line ends, so a forgotten quote swallows the rules that follow. The text is
+therefore read its way first; where that leads to any mistake, it is read again with quotes and brackets that end with
+their line, because then the mistake can be told where it was made. A mistake costs at most its line, and each
+character is looked at a bounded number of times: the time is linear in any text.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from glyphscope.grammar.gbnf import codes
+from glyphscope.grammar.gbnf.builder import RuleBuilder
+from glyphscope.grammar.gbnf.codes import report
+from glyphscope.grammar.gbnf.diagnostic import Diagnostic, Fix, fix
+from glyphscope.grammar.gbnf.lexer import (
+    ANY,
+    BAD_NAME,
+    BAR,
+    BRACES,
+    CLASS,
+    CLOSE,
+    COMMENT,
+    DEFINE,
+    END,
+    HEAD,
+    LEXER,
+    NAME,
+    NEWLINE,
+    OPEN,
+    OTHER,
+    QUOTED,
+    STAR,
+    TOKEN,
+)
+from glyphscope.grammar.gbnf.names import bad_names
+from glyphscope.grammar.gbnf.pieces import read_class, read_quoted
+from glyphscope.grammar.gbnf.recovery import HEAD_ALIKE, NEXT_HEAD, SPACES, SPLIT_HEAD, misplaced
+from glyphscope.grammar.gbnf.syntax import AnyCharacter, Comment, GbnfDocument, GbnfRule, Reference, Token
+
+NESTING = 17_000
+"""Parentheses in each other that llama.cpp reads: 17,000 it did, 20,000 overflowed an 8 MB stack (measured)."""
+LOOK = 2_000
+"""Code points in which the end of a quote or bracket is searched in later lines, once there is a mistake."""
+
+MOST = 1_000
+"""Mistakes after which reading stops: a text with more is no grammar, and nobody reads them."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONG_QUOTED = re.compile(r'"(?:[^"\\]++|\\[\s\S])*+"')
+_LONG_CLASS = re.compile(r"\[(?:[^\]\\]++|\\[\s\S])*+\]")
+_LINE = re.compile(r"[^\r\n]*+")
+_WORD = re.compile(r"\S*+")
+_COMMENT = re.compile(r"#[^\r\n]*+")
+_ROOT = re.compile(r"^[ \t]*+root[ \t]*+::=", re.MULTILINE)
+_BOUNDS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_BODY_BEGINS = re.compile(r"[ \t]*+[\w-]++[ \t]*+(?=[\"\[(])")
+
+
+def read_gbnf(text: str) -> GbnfDocument:
+    """The document of any text at all; `mistakes` holds what is not llama.cpp's syntax. Never raises."""
+    reader = _Reader(text, by_line=False)
+    reader.read()
+    if reader.mistakes and reader.ran_over:
+        reader = _Reader(text, by_line=True)
+        reader.read()
+    return reader.document()
+
+
+class _Reader:
+    def __init__(self, text: str, *, by_line: bool) -> None:
+        nul = text.find("\0")
+        self.text = text
+        self.ends = len(text) if nul < 0 else nul
+        self.by_line = by_line
+        self.ran_over = False  # a quote or bracket was read over a line end
+        self.rules: list[GbnfRule] = []
+        self.comments: list[Comment] = []
+        self.mistakes: list[Diagnostic] = []
+        self.bad: dict[str, list[tuple[int, int]]] = {}
+        self.has_root: bool | None = None  # nobody asked yet
+        self.rule: RuleBuilder | None = None
+        self.fresh = False  # after `::=`, `|` and `(`: a line end means nothing here
+        self.ended = False  # the line ended outside of parentheses, and so did the rule, for llama.cpp
+        self.new_line = True
+        self.broken: tuple[int, int] | None = None  # the token with which the rule went on after its end
+        self.last = 0  # the end of the last token that is not a line end or a comment
+
+    def document(self) -> GbnfDocument:
+        mistakes = sorted(self.mistakes, key=lambda mistake: (mistake.start, mistake.end))
+        return GbnfDocument(self.text, tuple(self.rules), tuple(self.comments), tuple(mistakes), self.ends)
+
+    def read(self) -> None:
+        text, ends, match, position = self.text, self.ends, LEXER.match, 0
+        while True:
+            found = match(text, position, ends)
+            assert found is not None and found.lastindex  # the last two alternatives match anything
+            kind = found.lastindex
+            start, position = found.span(kind)
+            if kind == NEWLINE:
+                self.new_line = True
+                self.ended = self.ended or not (self.fresh or (self.rule and self.rule.depth))
+                if len(self.mistakes) > MOST:
+                    self._give_up(position)
+                    break
+                continue
+            if kind == COMMENT:
+                self.comments.append(Comment(start, position))
+                continue
+            if kind == END:
+                break
+            if kind == HEAD:
+                self._begin_rule(found[1], *found.span(1), position)
+                continue
+            if self.new_line or self.rule is None:
+                begun = self._begin_line(kind, start, position)
+                if begun is not None:
+                    position = begun
+                    continue
+                self.new_line = False
+            rule = self.rule
+            assert rule is not None
+            if kind == NAME:
+                reference = Reference(start, position, found[1])
+                rule.references.append(reference)
+                rule.items.append(reference)
+            elif kind == QUOTED:
+                raw = text[start + 1 : position - 1]
+                rule.items.append(read_quoted(raw, start, position, text, self.mistakes))
+            elif kind == CLASS:
+                raw = text[start + 1 : position - 1]
+                rule.items.append(read_class(raw, start, position, self.mistakes))
+            elif kind in (BAR, OPEN):
+                if kind == BAR:
+                    rule.bar(start, position)
+                elif rule.depth < NESTING:
+                    rule.open(start, position)
+                else:
+                    position = self._too_deep(rule, start)
+                    continue
+                self.fresh, self.last = True, position
+                continue
+            elif kind == CLOSE and rule.depth:
+                rule.close(start, position)
+            elif kind in (STAR, BRACES):
+                self._repeat(found, start, position)
+            else:
+                position = self._rarer(kind, found, start, position)
+                if len(self.mistakes) > MOST:
+                    self._give_up(position)
+                    break
+            self.fresh, self.last = False, position
+        self._end_rule()
+        self.mistakes += bad_names(self.bad, self.rules)
+        surrogates = islice(_SURROGATE.finditer(text, 0, self.ends), MOST)
+        self.mistakes += [_surrogate(found) for found in surrogates]
+
+    # --- what stands in a rule ---------------------------------------------------------------------------------
+
+    def _rarer(self, kind: int, found: re.Match[str], start: int, end: int) -> int:
+        """Takes one of the tokens that most rules do not have; where reading goes on."""
+        rule = self.rule
+        assert rule is not None
+        if kind == CLOSE:
+            message = "This `)` has no `(` before it. Delete it, or open the group."
+            self._report(codes.UNOPENED_GROUP, message, start, end, fix("Delete it", (start, end, "")))
+        elif kind == ANY:
+            rule.items.append(AnyCharacter(start, end))
+        elif kind == TOKEN:
+            raw = found[kind]
+            inside = raw[2 + raw.startswith("!") - 1 : -1]
+            number = inside[1:-1] if inside.startswith("[") else ""
+            rule.items.append(Token(start, end, _number(number) if number else inside, raw.startswith("!")))
+        elif kind == BAD_NAME:
+            self.bad.setdefault(found[kind], []).append((start, end))
+            rule.references.append(Reference(start, end, found[kind]))
+            rule.items.append(rule.references[-1])
+        elif kind == DEFINE:
+            self._lonely_sign(start, end)
+        else:
+            return self._other(start)
+        return end
+
+    def _repeat(self, found: re.Match[str], start: int, end: int) -> None:
+        rule = self.rule
+        assert rule is not None
+        operator = self.text[start]
+        if operator == "{":
+            minimum = _number(found[13])
+            maximum = minimum if found[14] is None else None if found[15] is None else _number(found[15])
+            raw = found[12]
+            self.comments += [Comment(start + c.start(), start + c.end()) for c in _COMMENT.finditer(raw)]
+            if not rule.depth and ("\n" in raw or "\r" in raw):
+                self.broken = self.broken or (start, end)
+        else:
+            minimum, maximum = _BOUNDS[operator]
+        if rule.items:
+            rule.repeat(minimum, maximum, start, end)
+            return
+        what = self.text[start:end]
+        message = f"Nothing stands before `{what}` that it could repeat. Delete it, or put it in quotes."
+        self._report(codes.NOTHING_TO_REPEAT, message, start, end, fix("Delete it", (start, end, "")))
+
+    def _other(self, start: int) -> int:
+        """A sign that begins no token of one line: perhaps a quote or bracket over several."""
+        rule, text = self.rule, self.text
+        assert rule is not None
+        sign = text[start]
+        if sign in '"[':
+            if end := self._runs_over(sign, start):
+                raw = text[start + 1 : end - 1]
+                if sign == '"':
+                    rule.items.append(read_quoted(raw, start, end, text, self.mistakes))
+                else:
+                    rule.items.append(read_class(raw, start, end, self.mistakes))
+                return end
+            return self._unclosed(sign, start)
+        mistake, end, quoted = misplaced(text, start, self.ends)
+        self.mistakes.append(mistake)
+        if quoted is not None:
+            rule.items.append(read_quoted(quoted, start, end, text, []))
+        return end
+
+    def _runs_over(self, sign: str, start: int) -> int:
+        """The end of a quote or bracket that closes in a later line; 0 if it is unclosed, or rather forgotten."""
+        pattern = _LONG_QUOTED if sign == '"' else _LONG_CLASS
+        found = pattern.match(self.text, start, min(self.ends, start + LOOK) if self.by_line else self.ends)
+        if found is None:
+            self.by_line = True  # the text is not searched to its end again
+            return 0
+        self.ran_over = True
+        end = found.end()
+        if self.by_line:
+            rest = _LINE.match(self.text, end, self.ends)
+            # an odd number of quotes in the rest means that the last one opened, not closed
+            odd = rest is not None and rest[0].replace('\\"', "").count('"') % 2
+            if odd or NEXT_HEAD.search(self.text, start, end):
+                return 0
+        return end
+
+    def _unclosed(self, sign: str, start: int) -> int:
+        end = self._line_end(start)
+        close, code, what = (
+            ('"', codes.UNCLOSED_LITERAL, "quote") if sign == '"' else ("]", codes.UNCLOSED_CLASS, "bracket")
+        )
+        at = end
+        if sign == "[" and (word := _WORD.match(self.text, start, end)):
+            at = word.end()
+        raw = self.text[start + 1 : at]
+        backslashes = len(raw) - len(raw.rstrip("\\"))
+        mend = None if backslashes % 2 else fix(f"Close it with `{close}`", (at, at, close))
+        message = f"This {what} is never closed: llama.cpp reads on to the end of the text. Put a `{close}` behind it."
+        self._report(code, message, start, at, mend)
+        if self.rule is not None:
+            self.rule.items.append(read_quoted("", start, end, self.text, []))
+        return end
+
+    def _give_up(self, position: int) -> None:
+        self._end_rule()
+        self.ends = position
+        message = f"More than {MOST} mistakes: what comes after is not read. Is this a GBNF grammar?"
+        self._report(codes.TOO_MANY_MISTAKES, message, position, min(position + 1, len(self.text)))
+
+    # --- where rules and lines begin and end --------------------------------------------------------------------
+
+    def _begin_rule(self, name: str, start: int, end: int, body: int) -> None:
+        rule = self.rule
+        if rule is not None:
+            if self.fresh and not rule.depth:
+                self._missing_body(rule)
+            elif not self.new_line:
+                message = f"The rule {name} begins in the line of another one. Begin a line with it."
+                self._report(
+                    codes.RULE_ON_OWN_LINE, message, start, end, fix("Begin a line", (start, start, "\n"))
+                )
+        self._end_rule()
+        self.rule = RuleBuilder(name, start, end, body)
+        self.fresh, self.ended, self.new_line, self.last = True, False, False, body
+
+    def _begin_line(self, kind: int, start: int, end: int) -> int | None:
+        """A line begins with another token than a rule's name and `::=`. Where to go on, if it is not in the rule."""
+        text, ends = self.text, self.ends
+        if kind == OTHER and text[start] in SPACES:
+            self.mistakes.append(misplaced(text, start, ends).mistake)
+            return end
+        named = kind in (NAME, BAD_NAME, TOKEN)
+        if named and (head := HEAD_ALIKE.match(text, start, ends) or SPLIT_HEAD.match(text, start, ends)):
+            return self._foreign_head(head)
+        if self.rule is not None and not self.ended:
+            return None
+        unindented = start == 0 or text[start - 1] in "\r\n\ufeff"
+        if kind in (NAME, BAD_NAME) and (self.rule is None or unindented):
+            if not _BODY_BEGINS.match(text, start, ends):
+                return self._stray(start)
+            message = f"`::=` is missing between the rule's name {text[start:end]} and its body."
+            mend = fix("Insert `::=`", (end, end, " ::="))
+            self._report(codes.DEFINITION_SIGN, message, start, end, mend)
+            return self._begin_bad_rule(start, end, end)
+        if kind == DEFINE:
+            self._lonely_sign(start, end)
+            return self._line_end(end)
+        if self.rule is None:
+            return self._stray(start)
+        self.broken = self.broken or (start, end)
+        self.ended = False
+        return None
+
+    def _foreign_head(self, head: re.Match[str]) -> int:
+        """`<name> ::=`, `name = `, `name: ` and the like."""
+        start, end = head.span(2)
+        name, sign = head[2], head[3]
+        if head.re is SPLIT_HEAD:
+            message = f"`::=` stands in the same line as the rule's name, {name}."
+            self._report(
+                codes.DEFINITION_SIGN,
+                message,
+                *head.span(3),
+                fix("Join the lines", (end, head.start(3), " ")),
+            )
+        elif sign != "::=":
+            message = f"A rule's name and its body are joined by `::=`, not by `{sign}`."
+            self._report(
+                codes.DEFINITION_SIGN, message, *head.span(3), fix("Write `::=`", (*head.span(3), "::="))
+            )
+        if head[1]:
+            message = f"A rule's name has no `<` and `>` around it in GBNF: write {name}."
+            mend = fix(f"Write {name}", (head.start(), start, ""), (end, end + 1, ""))
+            self._report(codes.BAD_NAME, message, head.start(), end + 1, mend)
+        if " " in name or "\t" in name:
+            new = "-".join(name.split())
+            message = f"A rule's name is one word: write {new}."
+            self._report(codes.BAD_NAME, message, start, end, fix(f"Write {new}", (start, end, new)))
+            self._begin_rule(new, start, end, head.end())
+            return head.end()
+        return self._begin_bad_rule(start, end, head.end())
+
+    def _begin_bad_rule(self, start: int, end: int, body: int) -> int:
+        name = self.text[start:end]
+        if not (name.isascii() and "_" not in name):
+            self.bad.setdefault(name, []).append((start, end))
+        self._begin_rule(name, start, end, body)
+        return body
+
+    def _lonely_sign(self, start: int, end: int) -> None:
+        if self.has_root is None:
+            self.has_root = _ROOT.search(self.text) is not None
+        name = "unnamed" if self.has_root else "root"
+        message = "The name of the rule is missing before `::=`. Write one, or delete the line."
+        self._report(
+            codes.DEFINITION_SIGN, message, start, end, fix(f"Name it {name}", (start, start, f"\n{name} "))
+        )
+
+    def _line_end(self, start: int) -> int:
+        line = _LINE.match(self.text, start, self.ends)
+        return start + len(line[0].rstrip()) if line else start
+
+    def _stray(self, start: int) -> int:
+        end = max(self._line_end(start), start + 1)
+        message = "This line is neither a rule, `name ::= …`, nor a comment, `# …`."
+        self._report(codes.STRAY_LINE, message, start, end, fix("Make it a comment", (start, start, "# ")))
+        return end
+
+    def _too_deep(self, rule: RuleBuilder, start: int) -> int:
+        message = (
+            f"More than {NESTING} parentheses in each other: llama.cpp crashes. Give the inner ones a rule."
+        )
+        self._report(codes.NESTED_TOO_DEEP, message, start, start + 1)
+        while rule.depth:
+            rule.close(start, start)
+        self.fresh = False
+        following = NEXT_HEAD.search(self.text, start, self.ends)
+        return following.start() if following else self.ends
+
+    def _missing_body(self, rule: RuleBuilder) -> None:
+        sign = self.text[self.last - 1]
+        if sign == "|":
+            message = "An alternative is missing after this `|`. Delete the sign, or write the alternative."
+            mend = fix("Delete it", (self.last - 1, self.last, ""))
+            self._report(codes.MISSING_BODY, message, self.last - 1, self.last, mend)
+        else:
+            message = f'The rule {rule.name} has no body. Write what it stands for; an empty text is `""`.'
+            mend = fix('Write `""`', (self.last, self.last, ' ""'))
+            self._report(codes.MISSING_BODY, message, *rule.name_span, mend)
+
+    def _end_rule(self) -> None:
+        rule = self.rule
+        if rule is None:
+            return
+        if rule.depth:
+            count = rule.depth
+            what = "This `(` is" if count == 1 else f"{count} `(` are"
+            message = (
+                f"{what} never closed. Write {'a `)`' if count == 1 else 'as many `)`'} where the group ends."
+            )
+            at = rule.innermost
+            mend = fix("Close it at the end of the rule", (self.last, self.last, ")" * count))
+            self._report(codes.UNCLOSED_GROUP, message, at, at + 1, mend)
+        if self.broken:
+            message = (
+                f"The rule {rule.name} ended with its line: llama.cpp lets one go on only after `|` or in parentheses."
+                " Put its body in parentheses."
+            )
+            body, end = rule.body_start, self.last
+            mend = fix("Put the body in parentheses", (body, body, " ("), (end, end, ")"))
+            self._report(codes.RULE_ON_ONE_LINE, message, *self.broken, mend)
+        self.broken, self.ended = None, False
+        self.rule = None
+        self.rules.append(rule.finish(self.last))
+
+    def _report(self, code: str, message: str, start: int, end: int, mend: Fix | None = None) -> None:
+        self.mistakes.append(report(code, message, start, end, mend))
+
+
+def _number(digits: str) -> int:
+    """Python refuses to read thousands of digits, and any limit of llama.cpp's is far below."""
+    return int(digits) if len(digits) < 20 else 10**20
+
+
+def _surrogate(found: re.Match[str]) -> Diagnostic:
+    start, end = found.span()
+    message = "Half of a character (a lone surrogate): it cannot be given to llama.cpp. Delete it."
+    return report(codes.LONE_SURROGATE, message, start, end, fix("Delete it", (start, end, "")))

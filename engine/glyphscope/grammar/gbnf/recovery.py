@@ -1,0 +1,114 @@
+"""What a newcomer writes where GBNF has something else, with the words that help: told by the sign that is wrong."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from glyphscope.grammar.gbnf import codes
+from glyphscope.grammar.gbnf.codes import report
+from glyphscope.grammar.gbnf.diagnostic import Diagnostic, fix
+
+HEAD_ALIKE = re.compile(r"(<)?((?:[\w-]++)(?:[ \t]++[\w-]++)*?)(?(1)>)[ \t]*+(::=|:=|::|=>|->|[=:→])(?![=:])")
+"""A rule's beginning as other notations write it: 1 `<`, 2 the name, 3 the sign."""
+SPLIT_HEAD = re.compile(r"(<)?([\w-]++)(?(1)>)[ \t]*+(?:\r\n|\n|\r)\s*+(::=)")
+"""A name and its `::=` with a line end between them; the same groups."""
+NEXT_HEAD = re.compile(r"^[ \t]*+[\w-]++[ \t]*+::=", re.MULTILINE)
+LONGEST = 2_000
+"""Code points in which the end of a foreign quote or comment is searched."""
+_SINGLE_QUOTED = re.compile(r"'((?:[^'\\\r\n]++|\\[^\r\n])*+)'")
+_CURLY_QUOTED = re.compile(r"[“”„]([^“”„\"\\\r\n]*+)[“”„]")
+_LINE = re.compile(r"[^\r\n]*+")
+_BLOCK_COMMENT = re.compile(r"/\*[^\r\n]*?\*/")
+_BRACES = re.compile(r"\{[^{}()\[\]\"|\r\n]{0,40}+\}?")
+_UP_TO = re.compile(r"\{[ \t]*,[ \t]*([0-9]+)[ \t]*\}")
+_TOKEN_ID = re.compile(r"<\[[ \t]*([0-9]+)[ \t]*\]?[ \t]*>")
+_WORD = re.compile(r"<[^\s<>|()\"]*")
+SPACES = "\u00a0\u2002\u2003\u2009\u200b\u3000\ufeff\x0b\x0c\x85\u2028\u2029"
+
+
+class Misplaced(NamedTuple):
+    """A mistake, where reading goes on, and the inside of quotes if that is what was meant."""
+
+    mistake: Diagnostic
+    end: int
+    quoted: str | None = None
+
+
+def misplaced(text: str, start: int, ends: int) -> Misplaced:
+    """What is wrong with the sign at `start`, which begins no token."""
+    sign = text[start]
+    if sign == "'" and (found := _SINGLE_QUOTED.match(text, start, min(ends, start + LONGEST))):
+        raw = found[1].replace("\\'", "'").replace('\\"', '"').replace('"', '\\"')
+        message = "GBNF has texts in double quotes only. Write them instead of `'`."
+        return _one(text, message, found, f'"{raw}"', "Write double quotes", raw)
+    if sign in "“”„" and (found := _CURLY_QUOTED.match(text, start, min(ends, start + LONGEST))):
+        message = "These are typographic quotes. Write straight ones."
+        return _one(text, message, found, f'"{found[1]}"', "Write straight quotes", found[1])
+    if text.startswith("//", start) and (found := _LINE.match(text, start, ends)):
+        mend = fix("Write `#`", (start, start + 2, "#"))
+        message = "A comment begins with `#` in GBNF."
+        return Misplaced(report(codes.UNEXPECTED_TEXT, message, start, start + 2, mend), found.end())
+    if found := _BLOCK_COMMENT.match(text, start, min(ends, start + LONGEST)):
+        message = "GBNF has no comments in `/* */`. Write them behind `#`, to the end of the line."
+        return _one(text, message, found, "", "Delete it")
+    if sign == "{":
+        return _bad_braces(text, start, ends)
+    if sign in "<!":
+        return _bad_token(text, start, ends)
+    end = start + 1
+    mend = fix("Delete it", (start, end, ""))
+    if sign in ";,":
+        message = f"GBNF has no `{sign}`: items stand one after the other, and a rule ends with its line. Delete it."
+    elif sign in "]}":
+        message = (
+            f"A `{sign}` without a `{'[' if sign == ']' else '{'}` before it. Delete it, or put it in quotes."
+        )
+    elif sign in SPACES:
+        message = f"An invisible character (U+{ord(sign):04X}) that is no space for llama.cpp. Write a space."
+        mend = fix("Write a space", (start, end, " "))
+    elif sign == "\\":
+        message = "A backslash means something only in quotes and brackets. Delete it."
+    else:
+        shown = sign if sign.isprintable() else f"U+{ord(sign):04X}"
+        message = f"`{shown}` means nothing here. Put it in quotes if the text shall have it, or delete it."
+    return Misplaced(report(codes.UNEXPECTED_TEXT, message, start, end, mend), end)
+
+
+def _one(
+    text: str, message: str, found: re.Match[str], new: str, title: str, quoted: str | None = None
+) -> Misplaced:
+    start, end = found.span()
+    mend = fix(title, (start, end, new))
+    return Misplaced(report(codes.UNEXPECTED_TEXT, message, start, end, mend), end, quoted)
+
+
+def _bad_braces(text: str, start: int, ends: int) -> Misplaced:
+    found = _BRACES.match(text, start, ends)
+    end = found.end() if found else start + 1
+    message = "Braces tell how often: `{3}`, `{3,}` for 3 or more, `{3,5}` for 3 to 5."
+    mend = None
+    if up_to := _UP_TO.match(text, start, ends):
+        message = "The least number is missing. Write 0 for “up to”."
+        mend = fix("Write 0", (start, end, "{0," + up_to[1] + "}"))
+    return Misplaced(report(codes.BAD_REPETITION, message, start, end, mend), end)
+
+
+def _bad_token(text: str, start: int, ends: int) -> Misplaced:
+    if text[start] == "!" and not text.startswith("!<", start):
+        message = "`!` stands before a token only, as in `!<[5]>`. For other characters write a class, as in `[^a]`."
+        mend = fix("Delete it", (start, start + 1, ""))
+        return Misplaced(report(codes.UNEXPECTED_TEXT, message, start, start + 1, mend), start + 1)
+    begin = start + (text[start] == "!")
+    if found := _TOKEN_ID.match(text, begin, ends):
+        message = "A token by its id is `<[123]>`, without spaces."
+        mend = fix("Write it so", (begin, found.end(), f"<[{found[1]}]>"))
+        return Misplaced(report(codes.UNCLOSED_TOKEN, message, start, found.end(), mend), found.end())
+    word = _WORD.match(text, begin, ends)
+    end = word.end() if word else begin + 1
+    if text.startswith("<[", begin):
+        message = "`<[` begins a token's id: a number, as in `<[123]>`."
+        end += text.startswith(">", end, ends)
+    else:
+        message = 'The `>` of this token is missing, as in `<think>`. For the sign itself write `"<"`.'
+    return Misplaced(report(codes.UNCLOSED_TOKEN, message, start, end), end)
