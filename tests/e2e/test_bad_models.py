@@ -119,9 +119,12 @@ def test_a_file_that_is_no_whole_model_is_run_or_listed_as_one(whole, tmp_path):
 def test_a_model_larger_than_the_memory_takes_the_machine_with_it(whole, tmp_path):
     path = tmp_path / "large.gguf"
     path.write_bytes(whole)
-    os.truncate(
-        path, 1 << 43
-    )  # eight terabytes with nothing in them: the disk holds the first hundred megabytes
+    try:
+        os.truncate(
+            path, 1 << 43
+        )  # eight terabytes with nothing in them: the disk holds the first hundred megabytes
+    except OSError:
+        pytest.skip("this disk holds no file of that size, also with nothing in it")
     done = command("run", "--model", str(path), "x")
     assert (done.returncode, done.stdout) == (2, "")
     assert "8192.0 GiB of memory" in done.stderr and "smaller model" in done.stderr
