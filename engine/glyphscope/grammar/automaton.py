@@ -76,9 +76,10 @@ class Automaton:
 
     def moves(self, state: Place) -> tuple[tuple[Ranges, Place], ...]:
         """Disjoint sets of characters, each with the state it leads to; from every one a text can still be accepted."""
-        if state.moves is None:
-            state.moves = self._partition(self.steps(state).moves)
-        return state.moves
+        moves = state.moves
+        if moves is None:
+            moves = state.moves = self._partition(self.steps(state).moves)
+        return moves
 
     def accepts(self, state: Place) -> bool:
         """Whether the text may end in this state."""
@@ -172,7 +173,8 @@ class Automaton:
 
     def _product(self, both: Both) -> list[tuple[Ranges, Both]]:
         """The moves of an intersection, also those that lead to nothing."""
-        if both.product is None:
+        product = both.product
+        if product is None:
             rows: list[tuple[Ranges, tuple[Place, ...]]] = [(chars.ALL, ())]
             for place in both.places:
                 rows = [
@@ -181,9 +183,9 @@ class Automaton:
                     for more, target in self.moves(place)
                     if (common := chars.intersection(ranges, more))
                 ]
-            both.product = [(ranges, self.terms.both(places)) for ranges, places in rows]
+            product = both.product = [(ranges, self.terms.both(places)) for ranges, places in rows]
             self._meetings[both.serial] = both
-        return both.product
+        return product
 
     def _is_possible(self, start: Both) -> bool:
         """Whether any text is in the intersection; what is found out on the way is remembered."""

@@ -1,0 +1,19 @@
+"""Texts against any context-free grammar: accepted or not, where it fails, what may come next, by which rules."""
+
+from glyphscope.grammar.match.compiled import Compiled, compile_grammar
+from glyphscope.grammar.match.report import MatchReport, match_text
+from glyphscope.grammar.match.state import ActiveRule, Limits, MatchCancelled, MatchLimit, State
+from glyphscope.grammar.match.words import Expectation
+
+__all__ = [
+    "ActiveRule",
+    "Compiled",
+    "Expectation",
+    "Limits",
+    "MatchCancelled",
+    "MatchLimit",
+    "MatchReport",
+    "State",
+    "compile_grammar",
+    "match_text",
+]

@@ -1,0 +1,97 @@
+"""What is true of whole rules: which derive the empty text, which derive any text at all.
+
+Both are least fixed points, found in time linear in the grammar's size however its rules refer to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar import chars
+from glyphscope.grammar.tree import (
+    Alt,
+    CharClass,
+    Grammar,
+    Intersect,
+    Literal,
+    Node,
+    Repeat,
+    RuleRef,
+    Seq,
+    Terminal,
+    refs,
+)  # fmt: skip
+
+
+def check_references(grammar: Grammar) -> None:
+    """Raises GrammarError for a reference to a rule that is not there."""
+    if grammar.root not in grammar.rules:
+        raise GrammarError("The first rule is not in the grammar.", where=grammar.root)
+    for rule in grammar.rules.values():
+        for name in refs(rule.body):
+            if name not in grammar.rules:
+                raise GrammarError(f"No rule is called {name}.", where=rule.name, hint="Define it.")
+
+
+def nullable_rules(grammar: Grammar) -> set[str]:
+    """The rules that derive the empty text."""
+    return _least(grammar, lambda node: isinstance(node, Literal) and not node.text, None)
+
+
+def productive_rules(grammar: Grammar, meets: Callable[[Intersect], bool]) -> set[str]:
+    """The rules that derive a text (or a token) at all; `meets` tells whether anything is in an intersection."""
+
+    def leaf(node: Node) -> bool:
+        if isinstance(node, CharClass):
+            return bool(chars.complement(node.ranges) if node.negated else node.ranges)
+        return True
+
+    return _least(grammar, leaf, meets)
+
+
+def _least(
+    grammar: Grammar, leaf: Callable[[Node], bool], meets: Callable[[Intersect], bool] | None
+) -> set[str]:
+    # Each node of the trees is a claim that needs some of the claims below it: all of a sequence's, one of a choice's.
+    names = list(grammar.rules)
+    claim_of = {name: index for index, name in enumerate(names)}
+    needs = [1] * len(names)
+    users: list[list[int]] = [[] for _ in names]
+    true: list[int] = []
+
+    def claim(count: int, user: int) -> int:
+        needs.append(count)
+        users.append([user])
+        if count == 0:
+            true.append(len(needs) - 1)
+        return len(needs) - 1
+
+    waiting: list[tuple[Node, int]] = [(grammar.rules[name].body, claim_of[name]) for name in names]
+    while waiting:
+        node, user = waiting.pop()
+        if isinstance(node, RuleRef):
+            users[claim_of[node.name]].append(user)
+        elif isinstance(node, Seq) or (isinstance(node, Intersect) and meets is None):
+            mine = claim(len(node.parts), user)
+            waiting += [(part, mine) for part in node.parts]
+        elif isinstance(node, Alt):
+            mine = claim(1, user)
+            waiting += [(option, mine) for option in node.options]
+        elif isinstance(node, Repeat):
+            if node.maximum is not None and node.maximum < node.minimum:
+                continue
+            if node.minimum == 0:
+                claim(0, user)
+            else:
+                waiting.append((node.body, claim(1, user)))
+        elif isinstance(node, Terminal):
+            waiting.append((node.body, claim(1, user)))
+        elif meets(node) if isinstance(node, Intersect) and meets is not None else leaf(node):
+            claim(0, user)
+    while true:
+        for user in users[true.pop()]:
+            needs[user] -= 1
+            if needs[user] == 0:
+                true.append(user)
+    return {name for name in names if needs[claim_of[name]] <= 0}

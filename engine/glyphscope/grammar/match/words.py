@@ -1,0 +1,99 @@
+"""What may come next, in words: whole literals, classes as `0-9`, tokens, and the end of the text."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from glyphscope.grammar import chars
+from glyphscope.grammar.automaton import Automaton, Place
+from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.tree import Origin, TokenMatch
+
+END = "end of text"
+MAX_LITERAL = 60
+MAX_PIECES = 8
+_NAMES = {0x20: "space", 0x09: "tab", 0x0A: "line-feed", 0x0D: "carriage-return"}
+_CONTROLS = (0x00, 0x1F)
+
+
+class Expectation(NamedTuple):
+    """What may come, and the rule that says so (empty for the text's end)."""
+
+    words: str
+    rule: str
+    origin: Origin | None
+
+
+def expectations(
+    automaton: Automaton, places: Iterable[tuple[Place, str, Origin | None]], accepted: bool, limit: int
+) -> tuple[Expectation, ...]:
+    """The words of all that may come at the places, each with its rule; the text's end last."""
+    found: dict[Expectation, None] = {}
+    room = limit - 1 if accepted else limit
+    for place, rule, origin in places:
+        if len(found) >= room:
+            break
+        for words in _words(automaton, place):
+            found[Expectation(words, rule, origin)] = None
+    shown = list(found)[:room]
+    return (*shown, Expectation(END, "", None)) if accepted else tuple(shown)
+
+
+def _words(automaton: Automaton, place: Place) -> Iterable[str]:
+    steps = automaton.steps(place)
+    for move in steps.moves:
+        if move.literal is not None:
+            yield literal_words(move.literal.text[move.literal.at :])
+    classes = chars.union(*(move.ranges for move in steps.moves if move.literal is None))
+    if classes:
+        yield class_words(classes)
+    for match, _ in steps.tokens:
+        yield token_words(match)
+
+
+def literal_words(text: str) -> str:
+    """A literal in quotes, its middle left out if it is long."""
+    if len(text) > MAX_LITERAL:
+        text = f"{text[: MAX_LITERAL - 20]}…{text[-19:]}"
+    return json.dumps(text, ensure_ascii=False)
+
+
+def class_words(ranges: Ranges) -> str:
+    """A set of characters: `0-9 a-f`, or `any character but "`."""
+    without = chars.complement(ranges)
+    if not without:
+        return "any character"
+    if len(without) < len(ranges) or sum(high - low for low, high in ranges) > 0x80000:
+        return f"any character but {_pieces(without)}"
+    return _pieces(ranges)
+
+
+def token_words(match: TokenMatch) -> str:
+    """A token of the vocabulary, by its name or number."""
+    name = match.token if isinstance(match.token, str) else f"<[{match.token}]>"
+    name = name if name.startswith("<") else f"<{name}>"
+    return f"any token but {name}" if match.negated else f"token {name}"
+
+
+def _pieces(ranges: Ranges) -> str:
+    pieces = [_piece(low, high) for low, high in ranges[:MAX_PIECES]]
+    return " ".join(pieces) + (" …" if len(ranges) > MAX_PIECES else "")
+
+
+def _piece(low: int, high: int) -> str:
+    if (low, high) == _CONTROLS:
+        return "control-characters"
+    if low == high:
+        return char_words(low)
+    return f"{char_words(low)}{' ' if high == low + 1 else '-'}{char_words(high)}"
+
+
+def char_words(code: int) -> str:
+    """One character as itself, or named where it cannot be seen."""
+    if code in _NAMES:
+        return _NAMES[code]
+    char = chr(code)
+    return char if unicodedata.category(char)[0] in "LNPS" else f"U+{code:04X}"

@@ -1,0 +1,247 @@
+"""The matcher against the texts that trying finds, and on grammars that break other matchers."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar import Grammar, Rule, chars
+from glyphscope.grammar.match import Limits, MatchCancelled, MatchLimit, compile_grammar, match_text
+from glyphscope.grammar.tree import (
+    CharClass,
+    Origin,
+    RuleRef,
+    TokenMatch,
+    alt,
+    optional,
+    repeat,
+    seq,
+    terminal,
+)
+from grammar_strategies import LETTERS, grammars, language
+
+SIZE = 4
+ALL_TEXTS = ["".join(t) for n in range(SIZE + 1) for t in itertools.product(LETTERS, repeat=n)]
+DIGIT = CharClass(chars.DIGITS)
+
+
+def made(**rules):
+    return Grammar({name: Rule(name, body) for name, body in rules.items()}, next(iter(rules)))
+
+
+def ref(name):
+    return RuleRef(name)
+
+
+def some(item, open_with, close_with):
+    """The item between brackets, separated by commas."""
+    return seq(open_with, WS, optional(seq(item, repeat(seq(",", WS, item)))), close_with, WS)
+
+
+WS = ref("ws")
+WHOLE = alt("0", seq(CharClass(((0x31, 0x39),)), repeat(DIGIT)))
+ESCAPE = seq("\\", CharClass(chars.of('"\\/bfnrt')))
+JSON = made(
+    root=ref("value"),
+    value=alt(ref("object"), ref("array"), ref("string"), ref("number"), "true", "false", "null"),
+    object=some(ref("member"), "{", "}"),
+    member=seq(ref("string"), ":", WS, ref("value")),
+    array=some(ref("value"), "[", "]"),
+    string=seq('"', repeat(alt(CharClass(chars.of('"\\'), True), ESCAPE)), '"', WS),
+    number=seq(repeat(seq("-"), 0, 1), WHOLE, optional(seq(".", repeat(DIGIT, 1))), WS),
+    ws=repeat(CharClass(chars.of(" \n\t"))),
+)
+
+
+@given(grammars)
+def test_it_accepts_what_the_grammar_derives_and_nothing_else(grammar):
+    expected = set(language(grammar, SIZE))
+    start = compile_grammar(grammar).start()
+    assert {text for text in ALL_TEXTS if start.feed(text).accepted} == expected
+
+
+@given(grammars)
+def test_every_prefix_of_a_derived_text_is_alive(grammar):
+    start = compile_grammar(grammar).start()
+    for text in language(grammar, SIZE):
+        assert all(start.feed(text[:end]).alive for end in range(len(text) + 1))
+
+
+@given(grammars, st.text(LETTERS, max_size=6))
+def test_the_characters_offered_are_exactly_those_that_keep_it_alive(grammar, text):
+    state = compile_grammar(grammar).start()
+    for char in text:
+        offered = state.next_chars()
+        for letter in LETTERS + "d\n":
+            inside = any(low <= ord(letter) <= high for low, high in offered)
+            assert state.feed(letter).alive == inside
+        assert state.accepted or state.next_chars() or not state.alive
+        state = state.feed(char)
+
+
+@given(grammars, st.text(LETTERS, max_size=5))
+def test_what_is_alive_can_be_finished(grammar, text):
+    state = compile_grammar(grammar).start().feed(text)
+    if not state.alive:
+        return
+    states = [state]
+    for _ in range(300):
+        if any(state.accepted for state in states):
+            return
+        states = [
+            following
+            for state in states[:40]
+            for char in LETTERS + "d"
+            if (following := state.feed(char)).alive
+        ]
+    pytest.fail("nothing that follows is accepted")
+
+
+@given(grammars, st.text(LETTERS, max_size=8), st.data())
+def test_how_a_text_is_cut_changes_nothing(grammar, text, data):
+    start = compile_grammar(grammar).start()
+    whole, cut, at = start.feed(text), start, 0
+    while at < len(text):
+        step = data.draw(st.integers(1, 3))
+        cut = cut.feed(text[at : at + step])
+        at += step
+    assert (whole.alive, whole.accepted, whole.failed_at) == (cut.alive, cut.accepted, cut.failed_at)
+    assert whole.expected() == cut.expected()
+    assert whole.active_rules() == cut.active_rules()
+
+
+def test_json_is_read_and_a_mistake_has_its_place_and_reason():
+    text = '{"a": [1, 2.5, {"b": "x\\n"}], "c": nul}'
+    report = match_text(JSON, text)
+    assert (report.accepted, report.prefix_ok, report.failed_at) == (False, False, len(text) - 1)
+    assert report.expected == ('"l"',)
+    assert [rule.name for rule in report.rules] == ["root", "value", "object", "member", "value"]
+    assert [rule.start for rule in report.rules] == [0, 0, 0, 30, 35]
+    assert match_text(JSON, text.replace("nul", "null")).accepted
+
+
+def test_a_text_that_is_not_over_is_told_from_a_wrong_one():
+    report = match_text(JSON, '{"a": tr')
+    assert (report.accepted, report.prefix_ok, report.failed_at) == (False, True, None)
+    assert report.expected == ('"ue"',)
+
+
+def test_expected_names_literals_classes_tokens_and_the_end():
+    grammar = made(
+        root=seq("max=", ref("digits"), optional(alt(" page=", CharClass(chars.of('"'), True), TokenMatch("<think>")))),
+        digits=repeat(DIGIT, 1),
+    )  # fmt: skip
+    start = compile_grammar(grammar).start()
+    assert start.expected() == ('"max="',)
+    assert start.feed("ma").expected() == ('"x="',)
+    assert start.feed("max=").expected() == ("0-9",)
+    expected = ("0-9", '" page="', 'any character but "', "token <think>", "end of text")
+    assert start.feed("max=1").expected() == expected
+    assert start.feed("max=1").expected(limit=2) == ("0-9", "end of text")
+    assert start.feed("max=x").expected() == ("0-9",)
+
+
+def test_active_rules_tell_the_place_in_the_schema():
+    origin = Origin("search", "/properties/max")
+    rules = {
+        "root": Rule("root", seq("max=", ref("n"))),
+        "n": Rule("n", terminal(repeat(DIGIT, 1, 3)), origin),
+    }
+    report = match_text(Grammar(rules, "root"), "max=12345")
+    assert report.failed_at == 7
+    assert report.rules[-1] == ("n", 4, origin)
+    assert report.expected == ("end of text",)
+
+
+def test_states_share_their_past_and_do_not_disturb_each_other():
+    base = compile_grammar(JSON).start().feed('{"a": [1')
+    first, second = base.feed(", 2]"), base.feed("]}")
+    assert first.alive and second.accepted
+    assert base.feed("]}").accepted and not first.accepted
+    assert first.feed("}").accepted
+
+
+@pytest.mark.parametrize(
+    ("body", "char"),
+    [
+        (alt("", seq("a", ref("root"))), "a"),
+        (alt("", seq(ref("root"), "a")), "a"),
+        (seq("a", alt(ref("root"), "b", "")), "a"),
+        (repeat(seq("a", repeat(seq("b")))), "a"),
+        (alt(ref("root"), seq("a", optional(ref("root")))), "a"),
+    ],
+)
+def test_long_lists_of_either_recursion_stay_linear(body, char):
+    text = char * 100_000
+    state = compile_grammar(made(root=body)).start(Limits(items=0)).feed(text)
+    assert state.accepted
+    assert len(state.active_rules()) <= 200
+
+
+def test_deep_nesting_needs_no_stack():
+    grammar = made(root=seq("[", optional(ref("root")), "]"))
+    state = compile_grammar(grammar).start().feed("[" * 200_000)
+    assert set(state.expected()) == {'"["', '"]"'}
+    assert state.feed("]" * 199_999).alive
+    assert state.feed("]" * 200_000).accepted
+
+
+def test_counted_rules_are_counted():
+    grammar = made(root=seq("[", repeat(ref("item"), 0, 5_000), "]"), item=seq(DIGIT, optional(seq(","))))
+    start = compile_grammar(grammar).start(Limits(items=0))
+    assert start.feed("[" + "1," * 5_000 + "]").accepted
+    assert start.feed("[" + "1" * 5_001).failed_at == 5_001
+    assert start.feed("[" + "1" * 5_000).expected() == ('","', '"]"')
+
+
+def test_too_many_ways_are_told_not_tried():
+    grammar = made(root=alt("a", seq(ref("root"), ref("root"))))
+    with pytest.raises(MatchLimit, match="too many ways"):
+        compile_grammar(grammar).start(Limits(items=50_000)).feed("a" * 100_000)
+
+
+def test_a_long_match_can_be_stopped():
+    asked = []
+    with pytest.raises(MatchCancelled):
+        compile_grammar(JSON).start().feed(
+            '"' + "a" * 1_000_000, cancel=lambda: asked.append(1) or len(asked) > 3
+        )
+    assert len(asked) == 4
+
+
+def test_a_grammar_without_a_text_is_dead_from_the_start():
+    state = compile_grammar(made(root=seq("a", ref("root")))).start()
+    assert (state.alive, state.accepted, state.failed_at) == (False, False, 0)
+    assert state.feed("a").expected() == ()
+    assert state.active_rules() == ()
+
+
+def test_what_can_never_be_finished_is_not_offered():
+    state = compile_grammar(
+        made(root=alt("b", seq("a", ref("endless"))), endless=seq("x", ref("endless")))
+    ).start()
+    assert state.next_chars() == chars.of("b")
+
+
+def test_an_undefined_rule_is_named():
+    with pytest.raises(GrammarError, match="missing"):
+        compile_grammar(made(root=seq("a", ref("missing"))))
+
+
+def test_tokens_are_matched_by_number_by_name_and_by_what_they_are_not():
+    grammar = made(root=seq(alt(TokenMatch(5), TokenMatch("<think>")), repeat(TokenMatch(7, True)), "end"))
+    start = compile_grammar(grammar).start()
+    assert not start.feed("<think>").alive
+    assert start.feed_token(5, "<x>").alive
+    thinking = start.feed_token(9, "<think>")
+    assert thinking.alive and thinking.position == 7
+    assert not thinking.feed_token(7, "en").feed("x").alive
+    assert thinking.feed_token(7, "en").feed("d").accepted
+    assert thinking.feed_token(8, "some").feed_token(8, "").feed("end").accepted
+
+
+def test_lone_surrogates_and_controls_are_characters_that_do_not_fit():
+    assert match_text(JSON, "\ud800").failed_at == 0
+    assert match_text(JSON, '"\x00\uffff"').accepted
