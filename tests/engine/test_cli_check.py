@@ -203,3 +203,15 @@ def test_a_closed_pipe_ends_the_command_quietly():
         process.stdin.write((json.dumps({"text": CALL}) + "\n").encode() * 50)
         process.stdin.close()
         assert process.stderr.read() == b""
+
+
+def test_a_place_hundreds_of_levels_deep_fills_the_screen(tmp_path):
+    registry = tmp_path / "any.json"
+    registry.write_text(json.dumps({"p": {"type": "object", "properties": {"deep": {}}}}))
+    text = "{action=p deep=" + "{a=" * 300
+    shown = check("--registry", str(registry), "-", text=text).stdout
+    assert "nested deeper than 256 levels" in shown and "levels): nested" in shown
+    assert all(len(line) < 220 for line in shown.splitlines())
+    assert "/a" * 200 in answer("--registry", str(registry), "-", text=text)["errors"][0]["path"], (
+        "JSON has it whole"
+    )

@@ -330,3 +330,31 @@ def test_an_integer_beyond_every_float_ends_the_program_at_a_multiple():
     validator = CallValidator(registry, "glyph", "flat")
     validator.feed("{action=p n=" + "9" * 4000 + "}")
     assert validator.valid
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "message"),
+    [
+        ({}, "{action=p a=1}", "the tool 'p' takes no arguments"),
+        ({}, "p{a=1}", "the tool 'p' takes no arguments"),
+        ({"o": {"additionalProperties": False}}, "{action=p o={b=1}}", "this object takes no members"),
+        ({"a": {}}, "{action=p a=1 b=1}", "no argument is left"),
+    ],
+)  # fmt: skip
+def test_where_nothing_can_be_given_something_is_said_to_be_used_up(schema, text, message):
+    validator = CallValidator(load_registry({"p": {"type": "object", "properties": schema}}), "glyph", "flat")
+    validator.feed(text)
+    assert validator.violations[0].message == message
+
+
+def test_a_member_that_another_one_demands_is_not_named():
+    schema = {
+        "type": "object",
+        "properties": {"card": {}, "street": {}, "city": {}, "zip": {}},
+        "dependentRequired": {"zip": ["city"], "card": ["street", "city", "zip"]},
+    }
+    validator = CallValidator(load_registry({"p": schema}), "glyph", "flat")
+    validator.feed("{action=p card=1 street=1}")
+    (violation,) = validator.violations
+    assert violation.message == "the call lacks 'city' and 'zip', which 'card' demands"
+    assert violation.rule == "/dependentRequired"

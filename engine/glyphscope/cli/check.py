@@ -14,7 +14,7 @@ from rich.text import Text
 
 from glyphscope.cli.inputs import InputError, read_json_lines, read_registry, read_text
 from glyphscope.cli.options import JsonOption, NotationOption, RegistryOption, ShapeOption
-from glyphscope.cli.output import console, print_json, status_text, visible
+from glyphscope.cli.output import console, print_json, short_pointer, status_text, visible
 from glyphscope.events import Notation, Shape, Violation
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.validation import CallValidator, CheckReport
@@ -143,12 +143,17 @@ def _print_report(report: CheckReport, text: str) -> None:
     if report.fields:
         table = Table("field", "value", "verdict", box=None, header_style="bold", pad_edge=False)
         for field in report.fields:
-            table.add_row(field.path, Text(visible(text[field.start : field.end])), status_text(field.status))
+            table.add_row(
+                short_pointer(field.path),
+                Text(visible(text[field.start : field.end])),
+                status_text(field.status),
+            )
         out.print(table)
     for error in report.errors:
         line = Text(f"{error.code} at character {error.char}", style="bold red")
         line.append(
-            f" {error.path}: {error.message}" if error.path else f": {error.message}", style="default"
+            f" {short_pointer(error.path)}: {error.message}" if error.path else f": {error.message}",
+            style="default",
         )
         out.print(line)
         if error.viable:

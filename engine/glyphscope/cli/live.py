@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from glyphscope.calling import FieldState, RunState
-from glyphscope.cli.output import STATUS_MARKS, status_text, visible
+from glyphscope.cli.output import STATUS_MARKS, short_pointer, status_text, visible
 from glyphscope.notation import write_call
 
 
@@ -71,7 +71,9 @@ def _fields(state: RunState) -> Table:
     table = Table("field", "value", "verdict", box=None, header_style="bold", pad_edge=False)
     for field in _leaves(state):
         table.add_row(
-            field.path, Text(visible(text[field.start or 0 : field.end])), status_text(field.status)
+            short_pointer(field.path),
+            Text(visible(text[field.start or 0 : field.end])),
+            status_text(field.status),
         )
     return table
 

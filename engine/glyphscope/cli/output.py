@@ -21,6 +21,7 @@ STATUS_MARKS: dict[Status, tuple[str, str]] = {
 """Each verdict's mark and colour: never a colour alone."""
 
 
+_LONGEST_POINTER = 60
 PIPE_WIDTH = 200
 """Columns of tables that go to a file or a pipe; other lines are never wrapped there."""
 
@@ -80,6 +81,13 @@ def status_text(status: Status) -> Text:
     """A verdict with its mark and its colour."""
     mark, colour = STATUS_MARKS[status]
     return Text(f"{mark} {status}", style=colour)
+
+
+def short_pointer(path: str) -> str:
+    """A JSON Pointer, with the middle of a very long one left out."""
+    if len(path) <= _LONGEST_POINTER:
+        return path
+    return f"{path[: _LONGEST_POINTER // 2]}…{path[-_LONGEST_POINTER // 2 :]} ({path.count('/')} levels)"
 
 
 def visible(text: str) -> str:

@@ -161,6 +161,11 @@ class CallValidator(Judge):
             reason = Reason("UNKNOWN_ARGUMENT", f"no key of the call begins with '{prefix}'", "", viable)
         self._violate(reason, at, "")
 
+    def _takes_none(self, level: Level) -> str:
+        if self.tool is None or level is not self._levels[int(self._enveloped)]:
+            return super()._takes_none(level)
+        return f"the tool '{self.tool}' takes no arguments"
+
     def _key_end(self, start: int, end: int, text: str) -> None:
         key = "".join(self._pieces)
         if not self._at_top or self._headed:

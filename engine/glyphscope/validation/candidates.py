@@ -78,13 +78,24 @@ def failing(candidate: Candidate, value: Any) -> Deferred | None:
     """The first keyword left for the end that the complete value breaks."""
     for deferred in candidate.spec.deferred:
         if not candidate.schemas.checker.valid(value, deferred.fragment):
-            return deferred
+            return _named(deferred, value)
     return None
 
 
 def late(deferred: Deferred | None) -> Reason:
     assert deferred is not None
     return Reason(deferred.code, deferred.message, deferred.rule)
+
+
+def _named(deferred: Deferred, value: Any) -> Deferred:
+    """With the members that this value lacks, where one of its members demands others."""
+    demands = deferred.fragment.get("dependentRequired") if isinstance(deferred.fragment, dict) else None
+    for name, others in (demands or {}).items():
+        lacking = [f"'{other}'" for other in others if other not in value]
+        if name in value and lacking:
+            words = " and ".join(lacking[:3]) + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
+            return deferred._replace(message=f"lacks {words}, which '{name}' demands")
+    return deferred
 
 
 def item_possible(candidate: Candidate, index: int) -> bool:

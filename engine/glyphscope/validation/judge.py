@@ -368,7 +368,13 @@ class Judge:
     def _refuse_key(self, prefix: str, at: int) -> None:
         self._key_judged = False
         level = self._levels[-1]
-        self._violate(members.name_reason(level.candidates[0].spec, prefix, level.used), at, level.path)
+        self._violate(self._name_reason(level, prefix), at, level.path)
+
+    def _name_reason(self, level: Level, prefix: str) -> Reason:
+        return members.name_reason(level.candidates[0].spec, prefix, level.used, self._takes_none(level))
+
+    def _takes_none(self, level: Level) -> str:
+        return "this object takes no members"
 
     def _key_end(self, start: int, end: int, text: str) -> None:
         level = self._levels[-1]
@@ -415,7 +421,7 @@ class Judge:
     def _another_member(self, level: Level, at: int) -> None:
         kept = [c for c in level.candidates if members.another_possible(c.schemas, c.spec, level.used)]
         if not kept:
-            self._violate(members.name_reason(level.candidates[0].spec, "", level.used), at, level.path)
+            self._violate(self._name_reason(level, ""), at, level.path)
             kept = unjudged(level.candidates)
         level.candidates = kept
 

@@ -65,8 +65,8 @@ def another_possible(schemas: SchemaSet, spec: Spec, used: Set[str]) -> bool:
     return can_begin(schemas, spec, "", used)
 
 
-def name_reason(spec: Spec, prefix: str, used: Set[str]) -> Reason:
-    """Why no further member's name can begin with `prefix` (or be it)."""
+def name_reason(spec: Spec, prefix: str, used: Set[str], none: str) -> Reason:
+    """Why no further member's name can begin with `prefix` (or be it); `none` tells that it may have none at all."""
     viable = one_of(names_left(spec, "", used)) or "no further argument"
     if spec.max_members is not None and len(used) >= spec.max_members:
         return Reason(
@@ -80,5 +80,8 @@ def name_reason(spec: Spec, prefix: str, used: Set[str]) -> Reason:
     rule = next(
         (p.additional.pointer for p in spec.objects if p.additional and p.additional.schema is False), ""
     )
-    message = f"no argument that is left begins with '{prefix}'" if prefix else "no argument is left"
+    if not spec.names and not spec.name_patterns:
+        message = none
+    else:
+        message = f"no argument that is left begins with '{prefix}'" if prefix else "no argument is left"
     return Reason("UNKNOWN_ARGUMENT", message, rule, viable)
