@@ -1,12 +1,18 @@
-"""Emission for llguidance: its variant of Lark's syntax."""
+"""Emission for llguidance: its variant of Lark's syntax.
+
+A grammar that was not made for a lexer is first cut into lexemes that lose none of its texts (`exact.py`).
+"""
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from llguidance import LLMatcher
 
 from glyphscope.errors import GrammarError
+from glyphscope.grammar.exact import exact_lexemes
+from glyphscope.grammar.identity import ByIdentity
 from glyphscope.grammar.lexemes import byte_tokenizer, lexeme, quoted
 from glyphscope.grammar.tree import (
     NEVER,
@@ -19,57 +25,85 @@ from glyphscope.grammar.tree import (
     RuleRef,
     Seq,
     Terminal,
-)
+    TokenMatch,
+)  # fmt: skip
 
-
-class _ByIdentity:
-    # Grammars are made once and never change; hashing one by its rules would cost as much as emitting it.
-    def __init__(self, grammar: Grammar) -> None:
-        self.grammar = grammar
-
-    def __hash__(self) -> int:
-        return id(self.grammar)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByIdentity) and other.grammar is self.grammar
+_PLACE = re.compile(r"at (\d+)\(")  # the line in llguidance's messages
 
 
 def to_lark(grammar: Grammar) -> str:
-    """The grammar for llguidance, checked by it. Raises GrammarError with its message."""
-    return _emit(_ByIdentity(grammar))
+    """The grammar for llguidance, checked by it. Raises GrammarError with its message.
+
+    The check needs no model, so a grammar that names tokens of a vocabulary is left to the model's own check.
+    """
+    return _emit(ByIdentity(grammar))
 
 
 @lru_cache(maxsize=8)
-def _emit(key: _ByIdentity) -> str:
-    text = _Emitter().emit(key.grammar)
+def _emit(key: ByIdentity) -> str:
+    grammar = key.grammar if key.grammar.lexed else exact_lexemes(key.grammar)
+    emitter = _Emitter(grammar)
+    text = emitter.emit()
+    if emitter.names_tokens:
+        return text
     matcher = LLMatcher(byte_tokenizer(), LLMatcher.grammar_from_lark(text), log_level=0)
     if matcher.is_error():
-        raise GrammarError(f"llguidance does not take the grammar: {matcher.get_error()}")
+        said = matcher.get_error().strip()
+        raise GrammarError(f"llguidance does not take the grammar: {said}", where=emitter.rule_at(said))
     return text
 
 
 class _Emitter:
-    def __init__(self) -> None:
-        self.terminals: dict[Node, str] = {}
+    """Rule names become what Lark takes: small letters, digits, hyphens, and none of them `start`."""
 
-    def emit(self, grammar: Grammar) -> str:
-        lines = [f"start: {grammar.root}"]
-        for rule in grammar.rules.values():
+    def __init__(self, grammar: Grammar) -> None:
+        self.names_tokens = False
+        self._grammar = grammar
+        self._terminals: dict[Node, str] = {}
+        self._names: dict[str, str] = {}
+        self._taken = {"start"}
+        for name in grammar.rules:
+            if re.fullmatch(r"[a-z][a-z0-9-]*", name) and name not in self._taken:
+                self._name(name, name)
+        for name in grammar.rules:
+            if name not in self._names:
+                self._name(name, re.sub(r"[^a-z0-9]+", "-", f"r-{name}".lower()).strip("-"))
+
+    def _name(self, name: str, wanted: str) -> None:
+        free, count = wanted, 1
+        while free in self._taken:
+            count += 1
+            free = f"{wanted}-{count}"
+        self._taken.add(free)
+        self._names[name] = free
+
+    def emit(self) -> str:
+        """A line for each rule, the first for `start`, then one for each terminal."""
+        lines = [f"start: {self._names[self._grammar.root]}"]
+        for rule in self._grammar.rules.values():
             if rule.body == NEVER:
                 raise GrammarError("The rule derives no text at all.", where=rule.name)
-            lines.append(f"{rule.name}: {self._node(rule.body)}")
-        lines += [f"{name}: {lexeme(body)}" for body, name in self.terminals.items()]
+            lines.append(f"{self._names[rule.name]}: {self._node(rule.body)}")
+        lines += [f"{name}: {lexeme(body)}" for body, name in self._terminals.items()]
         return "\n".join(lines) + "\n"
+
+    def rule_at(self, said: str) -> str:
+        """The rule, by its own name, that a message of llguidance is about; empty where it tells no line of one."""
+        line = _PLACE.search(said)
+        rules = list(self._grammar.rules)
+        return rules[int(line[1]) - 2] if line and 2 <= int(line[1]) < len(rules) + 2 else ""
 
     def _node(self, node: Node) -> str:
         if isinstance(node, RuleRef):
-            return node.name
+            return self._names[node.name]
         if isinstance(node, Literal):
             return quoted(node.text)
         if isinstance(node, Terminal):
-            return self.terminals.setdefault(node.body, f"T{len(self.terminals) + 1}")
+            return self._terminals.setdefault(node.body, f"T{len(self._terminals) + 1}")
         if isinstance(node, CharClass):
-            return self.terminals.setdefault(node, f"T{len(self.terminals) + 1}")
+            return self._terminals.setdefault(node, f"T{len(self._terminals) + 1}")
+        if isinstance(node, TokenMatch):
+            return self._token(node)
         if isinstance(node, Seq):
             return " ".join(self._node(part) for part in node.parts) if node.parts else '""'
         if isinstance(node, Alt):
@@ -78,3 +112,15 @@ class _Emitter:
         sign = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((node.minimum, node.maximum))
         high = "" if node.maximum is None else node.maximum
         return f"({self._node(node.body)}){sign or f'{{{node.minimum},{high}}}'}"
+
+    def _token(self, node: TokenMatch) -> str:
+        self.names_tokens = True
+        if isinstance(node.token, int):
+            return f"<[{'^' if node.negated else ''}{node.token}]>"
+        if node.negated:
+            raise GrammarError(
+                f"llguidance excludes a token by its number only, not !<{node.token}>.",
+                where="grammar",
+                hint="Write !<[NUMBER]>, or run the grammar under the constraint gbnf.",
+            )
+        return f"<{node.token}>"

@@ -14,7 +14,9 @@ _SPECIAL = frozenset("\\.+*?()|[]{}^$#&-~/\"'")
 
 def quoted(text: str) -> str:
     """A literal, as Lark quotes it."""
-    return json.dumps(text, ensure_ascii=False)
+    return json.dumps(text, ensure_ascii=False).replace(
+        "\x7f", "\\u007f"
+    )  # which Lark does not take as it is
 
 
 def lexeme(node: Node) -> str:

@@ -43,6 +43,12 @@ class RuleBook:
         self._counts[name] = 1
         return name
 
+    def keep(self, rules: dict[str, Rule]) -> None:
+        """Takes over rules with the names they have."""
+        for name, rule in rules.items():
+            self._counts[name] = 1
+            self.rules[name] = rule
+
     def add(self, name: str, body: Node, origin: Origin | None = None) -> None:
         """Puts a rule under a reserved name."""
         self.rules[name] = Rule(name, body, origin)
@@ -63,7 +69,7 @@ class RuleBook:
             self.add(name, make())
         return RuleRef(name)
 
-    def grammar(self, root: str, unheld: tuple[Unheld, ...]) -> Grammar:
+    def grammar(self, root: str, unheld: tuple[Unheld, ...], *, lexed: bool = True) -> Grammar:
         """The rules that the root needs, without those that derive no text at all."""
         productive = self._productive()
 
@@ -81,7 +87,7 @@ class RuleBook:
                 rule = Rule(name, replace_refs(rule.body, kept), rule.origin)
             rules[name] = rule
             waiting += reversed(list(refs(rule.body)))
-        return Grammar(rules, root, unheld)
+        return Grammar(rules, root, unheld, lexed)
 
     def _productive(self) -> set[str]:
         users: dict[str, list[str]] = defaultdict(list)

@@ -111,11 +111,16 @@ class Unheld:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """Rules by name, the first one to derive, and the constraints that did not go in."""
+    """Rules by name, the first one to derive, and the constraints that did not go in.
+
+    `lexed`: its literals, classes and terminals are lexemes with which a lexer that takes the longest one loses no
+    text. The builder makes its grammars so; any other grammar may be cut in other places (`exact.py`).
+    """
 
     rules: dict[str, Rule]
     root: str
     unheld: tuple[Unheld, ...] = ()
+    lexed: bool = False
 
 
 EMPTY = Seq(())

@@ -18,6 +18,7 @@ from glyphscope.grammar.gbnf.spelling import Speller
 from glyphscope.grammar.gbnf.times import expansion, times
 from glyphscope.grammar.identity import ByIdentity
 from glyphscope.grammar.numbers import LARGEST, Bounds, integer_node, number_node
+from glyphscope.grammar.shallow import shallow
 from glyphscope.grammar.strings import any_character, string_node
 from glyphscope.grammar.tree import (
     EMPTY,
@@ -65,7 +66,8 @@ def emit_gbnf(grammar: Grammar, *, comments: bool = False) -> GbnfText:
 
 @lru_cache(maxsize=8)
 def _emit(key: ByIdentity, comments: bool) -> GbnfText:
-    return _Emitter(key.grammar).emit(comments)
+    grammar = key.grammar if key.grammar.lexed else shallow(key.grammar)
+    return _Emitter(grammar).emit(comments)
 
 
 class _Emitter:

@@ -1,0 +1,317 @@
+"""Lexemes for a grammar that has none, chosen so that a lexer loses no text.
+
+llguidance's lexer takes the longest lexeme of those allowed at a point and never goes back (measured: `("a" | "ab")
+"bc"` refuses `abc`), but hands all lexemes of that length to its parser. So a lexeme is safe where no text of it can
+go on in any lexeme with a character that may also follow it in the grammar. Regular pieces start out as large as they
+can be, because large lexemes make masks fast; whatever could swallow the beginning of what follows is taken apart,
+in the end into single characters, which are always safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from itertools import pairwise
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar import chars
+from glyphscope.grammar.automaton import Automaton, Place
+from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.follow import Follows
+from glyphscope.grammar.gbnf.intersections import Weakened, right_linear
+from glyphscope.grammar.identity import ByIdentity
+from glyphscope.grammar.shallow import shallow
+from glyphscope.grammar.tree import (
+    EMPTY,
+    Alt,
+    CharClass,
+    Grammar,
+    Intersect,
+    Literal,
+    Node,
+    Repeat,
+    Rule,
+    RuleRef,
+    Seq,
+    Terminal,
+    TokenMatch,
+    alt,
+    refs,
+    repeat,
+    seq,
+)  # fmt: skip
+
+MAX_PIECE = 300  # nodes of a lexeme, the rules it refers to written out
+MAX_LEXEMES = 1500  # distinct ones that are compared with each other
+MAX_STATES = 20_000  # of the lexer that is searched for swallowed beginnings
+MAX_ROUNDS = 12
+
+
+def exact_lexemes(grammar: Grammar) -> Grammar:
+    """The same language with lexemes that are safe. Raises GrammarError where an intersection cannot be taken apart."""
+    return _exact(ByIdentity(grammar))
+
+
+@lru_cache(maxsize=8)
+def _exact(key: ByIdentity) -> Grammar:
+    grammar = shallow(key.grammar)
+    split: set[Node] = set()
+    for _ in range(MAX_ROUNDS):
+        cutter = _Cutter(grammar, split)
+        cut = cutter.grammar()
+        if len(cutter.lexemes) > MAX_LEXEMES:
+            break
+        swallowing = _swallowing(cut, cutter.lexemes)
+        if swallowing is None:
+            break
+        if not swallowing:
+            return cut
+        split |= swallowing
+    return _Cutter(grammar, None).grammar()
+
+
+class _Cutter:
+    """Cuts the rules into lexemes: the largest regular pieces, or what is inside those that are to be `split`.
+
+    None splits all of them, down to single characters.
+    """
+
+    def __init__(self, grammar: Grammar, split: set[Node] | None) -> None:
+        self._grammar = grammar
+        self._split = split
+        self._written = _regular_rules(grammar)
+        self._pieces: dict[int, tuple[Node, Node | None]] = {}
+        self._made: dict[str, Node] = {}
+        self.lexemes: dict[Node, None] = {}
+
+    def grammar(self) -> Grammar:
+        """What the root needs of the rules, cut."""
+        rules: dict[str, Rule] = {}
+        waiting = [self._grammar.root]
+        while waiting:
+            name = waiting.pop()
+            if name in rules:
+                continue
+            rule = self._grammar.rules.get(name)
+            if rule is None:
+                rules[name] = Rule(name, self._letters(self._made[name]))
+            else:
+                rules[name] = Rule(name, self._cut(rule.body), rule.origin)
+            waiting += reversed(list(refs(rules[name].body)))
+        return Grammar(rules, self._grammar.root, self._grammar.unheld)
+
+    def _cut(self, node: Node) -> Node:
+        piece = self._piece(node)
+        if piece is not None:
+            if piece == EMPTY:
+                return EMPTY
+            if self._whole(piece) or _single(piece):
+                self.lexemes[piece] = None
+                return piece if isinstance(piece, Literal | CharClass) else Terminal(piece)
+        if isinstance(node, RuleRef | TokenMatch):
+            return node
+        if isinstance(node, Terminal):
+            return self._cut(node.body)
+        if isinstance(node, Literal):
+            return seq(*(self._letter(char) for char in node.text))
+        if isinstance(node, Alt):
+            return alt(*(self._cut(option) for option in self._together(node.options, alt)))
+        if isinstance(node, Repeat):
+            return repeat(self._cut(node.body), node.minimum, node.maximum)
+        if isinstance(node, Seq):
+            return _in_a_row(self._cut(part) for part in self._together(node.parts, seq))
+        assert isinstance(node, Intersect), "every other node is a lexeme or cut"
+        return self._letters(right_linear(node, self._helper, self._made, _not_held))
+
+    def _helper(self, body: Node) -> Node:
+        """A rule of the automaton that an intersection becomes."""
+        name = f"automaton-{len(self._made) + 1}"
+        while name in self._grammar.rules:
+            name = f"r-{name}"
+        self._made[name] = body
+        return RuleRef(name)
+
+    def _letters(self, node: Node) -> Node:
+        if isinstance(node, Literal):
+            return seq(*(self._letter(char) for char in node.text))
+        if isinstance(node, CharClass):
+            self.lexemes[node] = None
+            return node
+        if isinstance(node, Alt):
+            return alt(*(self._letters(option) for option in node.options))
+        if isinstance(node, Seq):
+            return seq(*(self._letters(part) for part in node.parts))
+        return node
+
+    def _whole(self, piece: Node) -> bool:
+        return self._split is not None and piece not in self._split
+
+    def _letter(self, char: str) -> Node:
+        # A class, because neighbouring literals would join into one lexeme again.
+        letter = CharClass(((ord(char), ord(char)),))
+        self.lexemes[letter] = None
+        return letter
+
+    def _together(self, parts: tuple[Node, ...], join: Callable[..., Node]) -> Iterable[Node]:
+        """Neighbours that are regular as one piece, unless that piece was to be taken apart."""
+        run: list[Node] = []
+        done: list[Node] = []
+
+        def close() -> None:
+            if len(run) > 1 and len(run) < len(parts):
+                joined = join(*(self._piece(part) for part in run))
+                if _size(joined) <= MAX_PIECE and self._whole(joined):
+                    done.append(joined)
+                    run.clear()
+            done.extend(run)
+            run.clear()
+
+        for part in parts:
+            if self._piece(part) is not None:
+                run.append(part)
+            else:
+                close()
+                done.append(part)
+        close()
+        return done
+
+    def _piece(self, node: Node) -> Node | None:
+        """The node with the rules it refers to written out, where it is regular and not too large."""
+        known = self._pieces.get(id(node))
+        if known is None or known[0] is not node:
+            known = self._pieces[id(node)] = (node, _written_out(node, self._written, self._piece))
+        return known[1]
+
+
+def _not_held(part: Weakened) -> None:
+    raise GrammarError(
+        "An intersection would have to be one lexeme, and what follows it begins like it goes on.",
+        hint="Let the two differ, or make its repetitions shorter.",
+    )
+
+
+def _in_a_row(parts: Iterable[Node]) -> Node:
+    # Not joined as `seq` does: two literals are two lexemes here.
+    kept = tuple(part for part in parts if part != EMPTY)
+    return kept[0] if len(kept) == 1 else Seq(kept)
+
+
+def _single(piece: Node) -> bool:
+    return isinstance(piece, CharClass) or (isinstance(piece, Literal) and len(piece.text) == 1)
+
+
+def _written_out(
+    node: Node, written: dict[str, Node], again: Callable[[Node], Node | None] | None = None
+) -> Node | None:
+    again = again or (lambda inner: _written_out(inner, written))
+    if isinstance(node, RuleRef):
+        return written.get(node.name)
+    if isinstance(node, TokenMatch):
+        return None
+    if isinstance(node, Literal | CharClass | Intersect):
+        return node
+    if isinstance(node, Terminal):
+        return node.body
+    if isinstance(node, Repeat):
+        body = again(node.body)
+        return None if body is None else repeat(body, node.minimum, node.maximum)
+    parts = []
+    for part in node.parts if isinstance(node, Seq) else node.options:
+        inner = again(part)
+        if inner is None:
+            return None
+        parts.append(inner)
+    whole = seq(*parts) if isinstance(node, Seq) else alt(*parts)
+    return whole if _size(whole) <= MAX_PIECE else None
+
+
+def _size(node: Node) -> int:
+    count, waiting = 0, [node]
+    while waiting and count <= MAX_PIECE:
+        inner = waiting.pop()
+        count += 1
+        if isinstance(inner, Seq | Intersect):
+            waiting += inner.parts
+        elif isinstance(inner, Alt):
+            waiting += inner.options
+        elif isinstance(inner, Repeat | Terminal):
+            waiting.append(inner.body)
+    return count
+
+
+def _regular_rules(grammar: Grammar) -> dict[str, Node]:
+    """The bodies of the rules that come back to themselves nowhere, written out, as far as they are small."""
+    users: dict[str, list[str]] = {name: [] for name in grammar.rules}
+    missing: dict[str, int] = {}
+    for name, rule in grammar.rules.items():
+        needed = set(refs(rule.body))
+        missing[name] = len(needed)
+        for other in needed:
+            users[other].append(name)
+    written: dict[str, Node] = {}
+    waiting = [name for name, count in missing.items() if count == 0]
+    while waiting:
+        name = waiting.pop()
+        body = _written_out(grammar.rules[name].body, written)
+        if body is not None:
+            written[name] = body
+        for user in users[name]:
+            missing[user] -= 1
+            if missing[user] == 0:
+                waiting.append(user)
+    return written
+
+
+def _swallowing(grammar: Grammar, lexemes: Iterable[Node]) -> set[Node] | None:
+    """The lexemes that could swallow the beginning of what follows another one; None if that is too much to search."""
+    pieces = list(lexemes)
+    automaton = Automaton()
+    try:
+        starts = [automaton.place_of(piece) for piece in pieces]
+    except GrammarError:
+        return None
+    firsts = {piece: _moves(automaton, start) for piece, start in zip(pieces, starts, strict=True)}
+    follows = Follows(grammar, firsts)
+    found: set[Node] = set()
+    waiting = list(_lexed(automaton, tuple(enumerate(starts))))
+    seen = set(waiting)
+    while waiting:
+        state = waiting.pop()
+        if ended := [index for index, place in state if automaton.accepts(place)]:
+            after = chars.union(*(follows.of(pieces[index]) for index in ended))
+            for index, place in state:
+                if pieces[index] not in found and chars.intersection(_moves(automaton, place), after):
+                    found.add(pieces[index])
+        for following in _lexed(automaton, state):
+            if following not in seen:
+                seen.add(following)
+                waiting.append(following)
+        if len(seen) > MAX_STATES:
+            return found or None
+    return found
+
+
+_State = tuple[tuple[int, Place], ...]
+
+
+def _moves(automaton: Automaton, place: Place) -> Ranges:
+    return chars.union(*(ranges for ranges, _ in automaton.moves(place)))
+
+
+def _lexed(automaton: Automaton, state: _State) -> Iterable[_State]:
+    """The states of the lexer after one more character."""
+    moves = [(index, ranges, target) for index, place in state for ranges, target in automaton.moves(place)]
+    edges = sorted(
+        edge
+        for number, (_, ranges, _) in enumerate(moves)
+        for low, high in ranges
+        for edge in ((low, number), (high + 1, number))
+    )
+    inside: set[int] = set()
+    found: dict[tuple[int, ...], None] = {}
+    for (code, number), (following, _) in pairwise(edges):
+        inside ^= {number}
+        if inside and code < following:
+            found[tuple(sorted(inside))] = None
+    # A lexeme has one place: its moves are disjoint.
+    return {tuple((moves[number][0], moves[number][2]) for number in numbers): None for numbers in found}

@@ -1,0 +1,174 @@
+"""Any grammar at all under llguidance: its lexer takes the longest lexeme, and no text may be lost by that."""
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llguidance import LLMatcher, LLTokenizer
+
+from examples import at_most
+from glyphscope.errors import GrammarError
+from glyphscope.grammar import Grammar, Rule, to_lark
+from glyphscope.grammar.exact import exact_lexemes
+from glyphscope.grammar.tree import (
+    NEVER,
+    Alt,
+    CharClass,
+    Intersect,
+    Literal,
+    RuleRef,
+    Seq,
+    Terminal,
+    TokenMatch,
+    alt,
+    optional,
+    repeat,
+    seq,
+)  # fmt: skip
+from grammar_strategies import LETTERS, grammars, language
+
+TOKENIZER = LLTokenizer("byte")
+SIZE = 4
+LOWER = CharClass(((ord("a"), ord("z")),))
+
+
+def grammar(**rules):
+    return Grammar(
+        {name.replace("_", "-"): Rule(name.replace("_", "-"), body) for name, body in rules.items()}, "root"
+    )
+
+
+def reader(made):
+    template = LLMatcher(TOKENIZER, LLMatcher.grammar_from_lark(to_lark(made)), log_level=0)
+    assert not template.is_error(), template.get_error()
+
+    def accepts(text):
+        matcher = template.deep_copy()
+        data = text.encode()
+        return matcher.try_consume_tokens(list(data)) == len(data) and matcher.is_accepting()
+
+    return accepts
+
+
+def texts(size):
+    found = [""]
+    for text in found:
+        if len(text) < size:
+            found += [text + letter for letter in LETTERS]
+    return found
+
+
+@at_most(150)
+@given(made=grammars)
+def test_no_text_of_any_grammar_is_lost_and_none_is_added(made):
+    wanted = language(made, SIZE)
+    try:
+        accepts = reader(made)
+    except GrammarError as error:
+        assert "derives no text" in str(error) and not wanted
+        return
+    for text in texts(SIZE):
+        assert accepts(text) == (text in wanted), text
+
+
+@pytest.mark.parametrize(
+    ("made", "good", "bad"),
+    [
+        (grammar(root=seq(alt("a", "ab"), RuleRef("x")), x=Literal("bc")), ["abc", "abbc"], ["ac", "ab"]),
+        (grammar(root=seq(repeat(LOWER), optional(Literal("z")))), ["", "z", "az", "zz"], ["A"]),
+        (grammar(root=seq(repeat(LOWER, 1), "z")), ["az", "zz", "zaz"], ["z", "a", ""]),
+        (grammar(root=seq(RuleRef("ws"), RuleRef("ws"), "x"), ws=repeat(CharClass(((32, 32),)))), ["x", "   x"], [" "]),
+        (grammar(root=alt("y", seq(RuleRef("root"), "x"))), ["y", "yxx"], ["x", "xy"]),
+        (grammar(root=alt("", seq("a", RuleRef("root"), "b"))), ["", "ab", "aabb"], ["aab", "ba"]),
+        (grammar(root=seq(CharClass(((0, 0x60),), negated=True), "é")), ["aé", "éé", "😀é"], ["Aé", "é"]),
+        (grammar(root=Seq((Literal("a"), Literal(""), Literal("b")))), ["ab"], ["a"]),
+    ],
+)  # fmt: skip
+def test_what_a_greedy_lexer_would_swallow_is_read(made, good, bad):
+    accepts = reader(made)
+    assert [text for text in good if not accepts(text)] == []
+    assert [text for text in bad if accepts(text)] == []
+
+
+def test_rules_may_be_called_anything_that_gbnf_allows():
+    names = ["root", "start", "A", "a", "0", "a-b", "A-B", "-", "x" * 300]
+    rules = {
+        name: Rule(name, seq(f"<{i}", optional(RuleRef(names[(i + 1) % len(names)])), ">"))
+        for i, name in enumerate(names)
+    }
+    accepts = reader(Grammar(rules, "root"))
+    assert accepts("<0<1<2<3<4<5<6<7<8<0>>>>>>>>>>") and not accepts("<1>")
+
+
+def test_large_lexemes_stay_whole_where_they_are_safe():
+    value = seq('"', repeat(CharClass(((0x22, 0x22), (0x5C, 0x5C)), negated=True)), '"')
+    ws = repeat(CharClass(((9, 10), (32, 32))))
+    made = grammar(
+        root=RuleRef("value"),
+        value=alt(RuleRef("string"), RuleRef("list")),
+        list=seq(
+            "[",
+            RuleRef("ws"),
+            RuleRef("value"),
+            repeat(seq(",", RuleRef("ws"), RuleRef("value"))),
+            "]",
+            RuleRef("ws"),
+        ),
+        string=seq(value, RuleRef("ws")),
+        ws=ws,
+    )
+    assert to_lark(made).count("\nT") <= 4
+    accepts = reader(made)
+    assert accepts('["a", ["b" ,\n"c"] ]') and not accepts('["a" "b"]')
+
+
+def test_an_intersection_that_must_be_taken_apart_is_its_automaton():
+    short = Intersect((repeat(LOWER, 1), repeat(CharClass(((0, 0x7F),)), 0, 5)))
+    accepts = reader(grammar(root=seq(Terminal(short), "z")))
+    assert accepts("az") and accepts("abcdez") and not accepts("abcdefz") and not accepts("z")
+
+
+def test_nesting_of_any_depth_is_cut_into_rules():
+    body = Literal("x")
+    for _ in range(3000):
+        body = Alt((Literal("y"), Seq((Literal("a"), body))))
+    accepts = reader(grammar(root=body))
+    assert accepts("y") and accepts("aay") and accepts("a" * 50 + "y") and not accepts("x")
+
+
+def test_a_grammar_without_a_text_is_an_error_and_not_an_empty_mask():
+    for made in (grammar(root=NEVER), grammar(root=seq("a", RuleRef("root"))), grammar(root=CharClass(()))):
+        with pytest.raises(GrammarError, match="derives no text"):
+            to_lark(made)
+
+
+def test_many_lexemes_are_taken_apart_without_being_compared():
+    words = {f"w{i}": Rule(f"w{i}", alt(seq(str(i), RuleRef("root")), f"{i}.")) for i in range(3000)}
+    root = Rule(
+        "root", alt(*(seq(string.ascii_lowercase[i % 26], RuleRef(name)) for i, name in enumerate(words)))
+    )
+    assert len(exact_lexemes(Grammar({"root": root, **words}, "root")).rules) > 3000
+
+
+def test_tokens_are_named_by_number_and_only_so_excluded():
+    lark = to_lark(grammar(root=seq("a", TokenMatch(65), TokenMatch(66, negated=True))))
+    assert "<[65]>" in lark and "<[^66]>" in lark
+    assert "<think>" in to_lark(grammar(root=seq(TokenMatch("think"), "a")))
+    with pytest.raises(GrammarError, match="by its number only"):
+        to_lark(grammar(root=seq(TokenMatch("think", negated=True), "a")))
+
+
+@at_most(40)
+@given(
+    words=st.lists(st.text('ab\n\x7f\u2028\x00"\\/é😀]-^', min_size=1, max_size=4), min_size=1, max_size=4)
+)
+def test_no_character_is_misread_in_lark(words):
+    accepts = reader(grammar(root=alt(*words)))
+    for word in words:
+        assert accepts(word)
+        assert accepts(word[:-1]) == (word[:-1] in words)
+    classes = CharClass(tuple(sorted({(ord(c), ord(c)) for word in words for c in word})))
+    accepts = reader(grammar(root=classes))
+    for char in 'ab\n\x7f\u2028\x00"\\/é😀]-^c':
+        assert accepts(char) == any(char in word for word in words)
