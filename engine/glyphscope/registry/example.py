@@ -15,6 +15,8 @@ from glyphscope.registry.pointer import follow_fragment
 from glyphscope.registry.sample import matching_text
 
 _DEEPEST = 24
+_DEEPEST_OPTIONAL = 4  # a member that contains itself is written so often, where it need not be
+_MOST_VALUES = 2_000
 
 _BY_FORMAT = {
     "date": "2025-01-31",
@@ -101,9 +103,11 @@ class _Maker:
     def __init__(self, root: dict[str, Any], *, optional: bool) -> None:
         self._root = root
         self._optional = optional
+        self._left = _MOST_VALUES
 
     def value(self, schema: Any, name: str, depth: int) -> Any:
-        if not isinstance(schema, dict) or depth > _DEEPEST:
+        self._left -= 1
+        if not isinstance(schema, dict) or depth > _DEEPEST or self._left < 0:
             return "value"
         schema = self._merged(schema)
         if depth:
@@ -116,7 +120,8 @@ class _Maker:
         for keyword in ("anyOf", "oneOf"):
             if isinstance(choices := schema.get(keyword), list) and choices:
                 rest = {key: value for key, value in schema.items() if key != keyword}
-                return self.value(_both(rest, self._merged(choices[0])), name, depth + 1)
+                chosen = choices[0] if depth < _DEEPEST_OPTIONAL else _ending(choices)
+                return self.value(_both(rest, self._merged(chosen)), name, depth + 1)
         kind = _kind(schema)
         if kind == "object":
             return self._object(schema, depth)
@@ -139,19 +144,37 @@ class _Maker:
             merged = _both(
                 merged, {key: value for key, value in part.items() if key not in ("$ref", "allOf")}
             )
+            # in the order in which a grammar writes their properties: what is referred to, then each of allOf
+            stack.extend(reversed(part.get("allOf", ())))
             if isinstance(ref := part.get("$ref"), str) and (target := follow_fragment(self._root, ref[1:])):
                 stack.append(target[1])
-            stack.extend(part.get("allOf", ()))
         return merged
 
     def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
         properties = schema.get("properties", {})
         required = schema.get("required", [])
         names = [
-            *(n for n in properties if n in required or self._optional),
+            *(n for n in properties if n in required or (self._optional and depth < _DEEPEST_OPTIONAL)),
             *(n for n in required if n not in properties),
         ]
-        return {name: self.value(properties.get(name, True), name, depth + 1) for name in names}
+        least = schema.get("minProperties", 0)
+        if len(names) < least:
+            names += [name for name in properties if name not in names][: int(least) - len(names)]
+        made = {name: self.value(properties.get(name, True), name, depth + 1) for name in names}
+        return self._with_free_members(made, schema, least, depth) if len(made) < least else made
+
+    def _with_free_members(
+        self, made: dict[str, Any], schema: dict[str, Any], least: float, depth: int
+    ) -> dict[str, Any]:
+        """More members, of names that the schema does not list, where it asks for so many."""
+        patterns = schema.get("patternProperties", {})
+        pattern, rule = next(iter(patterns.items()), (None, schema.get("additionalProperties", True)))
+        start = (pattern and matching_text(pattern, 1)) or "name"
+        for number in range(min(int(least), 100)):
+            if len(made) < least:
+                name = f"{start}{number or ''}"
+                made.setdefault(name, self.value(rule, name, depth + 1))
+        return made
 
     def _array(self, schema: dict[str, Any], name: str, depth: int) -> list[Any]:
         first = [self.value(item, name, depth + 1) for item in schema.get("prefixItems", ())]
@@ -165,14 +188,62 @@ class _Maker:
         return first + values
 
 
+def _ending(choices: list[Any]) -> Any:
+    """The first alternative that cannot lead any deeper."""
+    plain = (
+        c for c in choices if isinstance(c, dict) and _kind(c) not in ("object", "array") and "$ref" not in c
+    )
+    return next(plain, choices[0])
+
+
+def example_value(
+    root: dict[str, Any], schema: Any, name: str = "", *, optional: bool = False, depth: int = 1
+) -> Any:
+    """One value for a schema inside `root`, likely valid: who needs a valid one checks it.
+
+    `name` is the argument's, which tells what people would write; `optional` writes what is not required, too.
+    """
+    return _Maker(root, optional=optional).value(schema, name, depth)
+
+
+def merged_schema(root: dict[str, Any], *schemas: Any) -> dict[str, Any]:
+    """Schemas that hold at once as one, their `$ref` and `allOf` written into it, as far as they can be."""
+    return _Maker(root, optional=False)._merged({"allOf": list(schemas)})
+
+
+_LARGER = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains"})
+_SMALLER = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"})
+
+
 def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Two schemas that hold at once; the properties and required names of both."""
+    """Two schemas that hold at once; the properties and required names of both, the narrower of two bounds."""
     result = {**one, **other}
-    if "properties" in one and "properties" in other:
-        result["properties"] = {**one["properties"], **other["properties"]}
-    if "required" in one and "required" in other:
-        result["required"] = list(dict.fromkeys([*one["required"], *other["required"]]))
+    for keyword in one.keys() & other.keys():
+        first, second = one[keyword], other[keyword]
+        if first == second:
+            continue
+        if keyword == "properties":
+            shared = {n: {"allOf": [first[n], second[n]]} for n in first if n in second}
+            result[keyword] = {**first, **second, **shared}
+        elif keyword == "required":
+            result[keyword] = list(dict.fromkeys([*first, *second]))
+        elif keyword in _LARGER:
+            result[keyword] = max(first, second)
+        elif keyword in _SMALLER:
+            result[keyword] = min(first, second)
+        elif keyword == "enum":
+            result[keyword] = [value for value in first if value in second]
+        elif keyword == "type":
+            result[keyword] = _both_types(first, second)
+        elif keyword in ("items", "additionalProperties"):
+            result[keyword] = {"allOf": [first, second]}
     return result
+
+
+def _both_types(one: Any, other: Any) -> list[str]:
+    first, second = ([kind] if isinstance(kind, str) else list(kind) for kind in (one, other))
+    wide_first, wide_second = ({*t, "integer"} if "number" in t else {*t} for t in (first, second))
+    return [kind for kind in dict.fromkeys([*first, *second]) if kind in wide_first and kind in wide_second]
 
 
 def _kind(schema: dict[str, Any]) -> str:

@@ -1,0 +1,45 @@
+"""Whether llguidance, the engine of the masks, accepts a text: on single bytes, so without any model."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from llguidance import LLMatcher, LLTokenizer
+
+from glyphscope.errors import GrammarError
+
+
+class MaskReader:
+    """A grammar in llguidance's Lark dialect, or a JSON Schema by llguidance's own compiler, ready to read texts."""
+
+    def __init__(self, *, lark: str | None = None, schema: dict[str, Any] | None = None) -> None:
+        """Give one of them. Raises GrammarError, with llguidance's reason, for what it cannot build."""
+        try:
+            grammar = lark if lark is not None else LLMatcher.grammar_from_json_schema(schema or {})
+        except ValueError as error:
+            raise _refused(str(error)) from None
+        self._matcher = LLMatcher(_tokenizer(), grammar, log_level=0)
+        if self._matcher.is_error():
+            raise _refused(self._matcher.get_error())
+
+    def accepts(self, text: str) -> bool:
+        """Whether the text is of the grammar. Raises GrammarError where llguidance gives up in the middle of it."""
+        try:
+            data = list(text.encode())
+        except UnicodeEncodeError:  # a lone surrogate has no bytes
+            return False
+        matcher = self._matcher.deep_copy()
+        taken = matcher.try_consume_tokens(data)
+        if matcher.is_error():
+            raise _refused(matcher.get_error())
+        return bool(taken == len(data) and matcher.is_accepting())
+
+
+def _refused(reason: str) -> GrammarError:
+    return GrammarError(f"llguidance refuses the grammar: {reason.strip()}", where="grammar")
+
+
+@lru_cache(maxsize=1)
+def _tokenizer() -> LLTokenizer:
+    return LLTokenizer("byte")

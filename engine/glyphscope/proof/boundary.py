@@ -1,0 +1,326 @@
+"""Boundary examples: arguments that break one constraint of a tool's schema, and are valid otherwise.
+
+That they are is not guessed. Each example is refused by the schema (jsonschema, patterns and formats as the validator
+has them) and accepted by the same schema without that one keyword: so whatever refuses it holds that constraint.
+Where no value breaks a keyword alone (`type` beside an `enum`), an example breaks others with it, and says so.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from glyphscope.proof.breaking import Candidate, broken, with_name
+from glyphscope.proof.instances import instances, value_at, with_value
+from glyphscope.proof.places import FALSE, MAX_CONSTRAINTS, Constraint, constraints, merged
+from glyphscope.registry import Tool, example_arguments
+from glyphscope.registry.example import example_value
+from glyphscope.registry.pointer import Path
+from glyphscope.validation.checker import Checker
+
+_EXAMPLES = 8
+_OWN = 5  # where alternatives share a place, the rest is for what breaks its neighbours
+_TRIES = 80
+_CLOSING = frozenset({"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """`arguments` break `keyword` at `pointer` (of the keyword, in the tool's parameters), and `valid` do not.
+
+    They differ at `path`. `only`: no other constraint refuses them.
+    """
+
+    pointer: str
+    keyword: str
+    arguments: Any
+    valid: Any
+    path: Path
+    what: str
+    only: bool = True
+
+
+@dataclass(frozen=True)
+class Unreached:
+    """A constraint that no example was found for, and why."""
+
+    pointer: str
+    keyword: str
+    why: str
+
+
+@dataclass
+class Boundaries:
+    """Every constraint of a tool is in one of them."""
+
+    examples: tuple[Boundary, ...] = ()
+    unreached: tuple[Unreached, ...] = ()
+
+
+def boundary_examples(tool: Tool, *, closed: bool = True) -> Boundaries:
+    """The examples of each constraint of the tool's schema.
+
+    `closed`: an argument that the schema does not name breaks `/additionalProperties`, also where that is not written,
+    as a registry that refuses unknown arguments has it. The last few tools are kept.
+    """
+    return _examples(json.dumps(tool.parameters), closed)
+
+
+@lru_cache(maxsize=256)
+def _examples(parameters: str, closed: bool) -> Boundaries:
+    root = json.loads(parameters)
+    return _Finder(closed_schema(root) if closed else root).find()
+
+
+def closed_schema(root: dict[str, Any]) -> dict[str, Any]:
+    """The schema that names all of its arguments."""
+    if "additionalProperties" in root or "unevaluatedProperties" in root:
+        return root
+    keyword = "unevaluatedProperties" if _CLOSING & root.keys() else "additionalProperties"
+    return {**root, keyword: False}
+
+
+@dataclass
+class _Found:
+    """What was found for one constraint."""
+
+    keyword: str
+    examples: list[Boundary] = field(default_factory=list)
+    why: str = ""
+
+
+class _Finder:
+    def __init__(self, root: dict[str, Any]) -> None:
+        self._root = root
+        self._checker = Checker(root)
+        self._own = example_arguments(root)
+        self._valid: dict[str, bool] = {}
+        self._bases: dict[tuple[Path, str], list[Any]] = {}
+        self._all: list[Constraint] = []
+        self._by_steps: dict[Path, list[Constraint]] = {}
+
+    def find(self) -> Boundaries:
+        found: dict[str, _Found] = {}
+        for constraint in constraints(self._root):
+            if constraint.pointer not in found and len(found) >= MAX_CONSTRAINTS:
+                continue
+            self._all.append(constraint)
+            found.setdefault(constraint.pointer, _Found(constraint.keyword))
+            self._by_steps.setdefault(constraint.steps, []).append(constraint)
+        for constraint in self._all:
+            one = found[constraint.pointer]
+            if any(example.only for example in one.examples):
+                continue
+            examples, why = self._break(constraint)
+            if not one.examples or any(example.only for example in examples):
+                one.examples = examples or one.examples
+            one.why = one.why or why
+        return Boundaries(
+            tuple(example for one in found.values() for example in one.examples),
+            tuple(
+                Unreached(pointer, one.keyword, one.why) for pointer, one in found.items() if not one.examples
+            ),
+        )
+
+    def _break(self, constraint: Constraint) -> tuple[list[Boundary], str]:
+        if constraint.why_not:
+            return [], constraint.why_not
+        bases = self._bases_of(constraint)
+        if not bases:
+            return [], "no valid arguments were found that have a value there"
+        relaxed = _relaxed(self._root, constraint)
+        without = Checker(relaxed)
+        strict: list[Boundary] = []
+        weak: list[Boundary] = []
+        shared = any(location.chosen for location in constraint.route)
+        for candidates, most in ((self._candidates, _OWN if shared else _EXAMPLES), (self._pool, _EXAMPLES)):
+            for base in bases:
+                for candidate in _some(candidates(constraint, base)):
+                    if len(strict) >= most:
+                        break
+                    example = self._example(
+                        constraint, base, candidate, lambda a: _valid(without, a, relaxed)
+                    )
+                    if example is not None:
+                        (strict if example.only else weak).append(example)
+            if strict and not shared:
+                break
+        if strict:
+            return strict, ""
+        return weak[:3], "no value was found that breaks it: other constraints may leave it nothing to refuse"
+
+    def _bases_of(self, constraint: Constraint) -> list[Any]:
+        """Valid arguments with a value there; for the whole arguments, a tool's own example as well."""
+        route = constraint.route
+        if constraint.keyword == FALSE:
+            route = route[:-1]  # no value can be there
+        key = constraint.steps, repr(route)
+        if key not in self._bases:
+            self._bases[key] = list(instances(self._root, route, self._is_valid))
+            if not self._bases[key] and len(route) == 1 and self._own is not None:
+                self._bases[key] = [self._own]
+        return self._bases[key]
+
+    def _candidates(self, constraint: Constraint, base: Any) -> Iterator[tuple[Path, Any, str]]:
+        """The place, the value to be put there, and what is wrong with it."""
+        steps = constraint.steps
+        if constraint.keyword == FALSE:
+            *_, name = steps
+            value = value_at(base, steps[:-1])
+            fillers: tuple[Any, ...] = ("text", 1, None, True, [], {})
+            for filler in fillers:
+                if isinstance(name, str):
+                    yield steps[:-1], with_name(value, name, filler), f"{name!r} is there"
+                elif isinstance(value, list):
+                    yield steps[:-1], [*value[:name], filler], f"item {name} is there"
+            return
+        value = value_at(base, steps)
+        if constraint.of_name:
+            names = [name for name in value if isinstance(name, str)] if isinstance(value, dict) else []
+            filler = next(iter(value.values()), "text") if names else "text"
+            for candidate in broken(
+                constraint.keyword, constraint.value, (names or ["name"])[0], constraint.schema
+            ):
+                if isinstance(candidate.value, str):
+                    yield steps, with_name(value, candidate.value, filler), f"a name, {candidate.what}"
+            return
+        schema = {**merged(self._root, constraint.route[-1]), **constraint.schema}
+        for candidate in self._values(constraint, value, schema):
+            yield steps, candidate.value, candidate.what
+
+    def _values(self, constraint: Constraint, value: Any, schema: dict[str, Any]) -> Iterator[Candidate]:
+        keyword, wanted = constraint.keyword, constraint.value
+        if keyword == "not":
+            for optional in (False, True):
+                made = example_value(self._root, {"allOf": [schema, wanted]}, optional=optional)
+                yield Candidate(made, "what is excluded")
+                inner = example_value(self._root, wanted, optional=optional)
+                yield Candidate(inner, "what is excluded")
+                if isinstance(value, dict) and isinstance(inner, dict):
+                    yield Candidate({**value, **inner}, "what is excluded")
+            if isinstance(wanted, dict):
+                listed = [*wanted.get("enum", ()), *([wanted["const"]] if "const" in wanted else ())]
+                yield from (Candidate(item, "what is excluded") for item in listed)
+        elif keyword == "oneOf":
+            yield from self._two_at_once(wanted, schema, value)
+        if keyword in ("minContains", "maxContains"):
+            item = example_value(self._root, constraint.schema.get("contains", True))
+            count = int(wanted) + (1 if keyword == "maxContains" else -1)
+            yield Candidate([item] * max(0, min(count, 1000)), "one match off")
+        yield from broken(keyword, wanted, value, schema)
+
+    def _two_at_once(self, branches: list[Any], schema: dict[str, Any], value: Any) -> Iterator[Candidate]:
+        rest = {keyword: part for keyword, part in schema.items() if keyword != "oneOf"}
+        for first in range(min(len(branches), 8)):
+            for second in range(first + 1, min(len(branches), 8)):
+                both = {"allOf": [rest, branches[first], branches[second]]}
+                words = f"the alternatives {first} and {second} at once"
+                made = [example_value(self._root, both, optional=optional) for optional in (False, True)]
+                yield from (Candidate(one, words) for one in made)
+                if isinstance(value, dict) and all(isinstance(one, dict) for one in made):
+                    yield from (Candidate({**value, **one}, words) for one in made)
+
+    def _pool(self, constraint: Constraint, base: Any) -> Iterator[tuple[Path, Any, str]]:
+        """What the constraints around it are broken with: where alternatives share a place, each needs the others'."""
+        if constraint.keyword == FALSE or constraint.of_name:
+            return
+        steps, value = constraint.steps, value_at(base, constraint.steps)
+        inner = merged(self._root, constraint.route[-1])
+        streams: list[Iterator[Candidate]] = []
+        for other in self._by_steps[steps]:
+            if (
+                other.steps == steps
+                and other is not constraint
+                and other.keyword != FALSE
+                and not other.of_name
+            ):
+                schema = {**inner, **other.schema}
+                streams.append(iter(_first(broken(other.keyword, other.value, value, schema), 12)))
+        for turn in itertools.zip_longest(*streams[:20]):
+            for candidate in turn:
+                if candidate is not None:
+                    yield steps, candidate.value, candidate.what
+
+    def _example(
+        self,
+        constraint: Constraint,
+        base: Any,
+        candidate: tuple[Path, Any, str],
+        without: Callable[[Any], bool],
+    ) -> Boundary | None:
+        steps, value, what = candidate
+        arguments = with_value(base, steps, value)
+        if self._is_valid(arguments):
+            return None
+        only = without(arguments)
+        if not only and not self._breaks_itself(constraint, value):
+            return None
+        return Boundary(constraint.pointer, constraint.keyword, arguments, base, steps, what, only)
+
+    def _breaks_itself(self, constraint: Constraint, value: Any) -> bool:
+        """Whether the keyword alone, with those it is read with, refuses the value."""
+        if constraint.keyword == FALSE or constraint.of_name:
+            return False
+        beside = ("properties", "patternProperties", "prefixItems", "contains", "minContains", "maxContains")
+        alone = {k: v for k, v in constraint.schema.items() if k == constraint.keyword or k in beside[:3]}
+        if constraint.keyword in beside:
+            alone |= {k: v for k, v in constraint.schema.items() if k in beside}
+        if constraint.keyword not in ("items", "additionalProperties", "unevaluatedProperties"):
+            alone = {k: v for k, v in alone.items() if k not in beside[:3]}
+        return not _valid(self._checker, value, alone)
+
+    def _is_valid(self, arguments: Any) -> bool:
+        try:
+            key = json.dumps(arguments)
+        except (TypeError, ValueError, RecursionError):
+            return False
+        if key not in self._valid:
+            if len(self._valid) > 20_000:
+                self._valid.clear()
+            self._valid[key] = _valid(self._checker, arguments, self._root)
+        return self._valid[key]
+
+
+def _valid(checker: Checker, value: Any, schema: Any) -> bool:
+    try:
+        return checker.valid(value, schema)
+    except Exception:  # jsonschema raises what its parts raise: re.error, RecursionError, referencing's
+        return False
+
+
+def _some(candidates: Iterator[tuple[Path, Any, str]]) -> Iterator[tuple[Path, Any, str]]:
+    """Each distinct one, up to a limit."""
+    seen: set[str] = set()
+    for candidate in candidates:
+        key = repr(candidate[:2])
+        if key not in seen:
+            seen.add(key)
+            yield candidate
+        if len(seen) >= _TRIES:
+            return
+
+
+def _first(candidates: Iterator[Candidate], count: int) -> Iterator[Candidate]:
+    return (candidate for _, candidate in zip(range(count), candidates, strict=False))
+
+
+def _relaxed(root: dict[str, Any], constraint: Constraint) -> Any:
+    """The schema without the constraint; everything else is shared with it."""
+    path = constraint.holder
+
+    def copy(value: Any, depth: int) -> Any:
+        if depth == len(path):
+            if constraint.keyword == FALSE:
+                return True
+            # what reads the neighbour of a keyword must still find it: false becomes true
+            rest = {key: part for key, part in value.items() if key != constraint.keyword}
+            return rest | {constraint.keyword: True} if constraint.value is False else rest
+        changed = list(value) if isinstance(value, list) else dict(value)
+        changed[path[depth]] = copy(value[path[depth]], depth + 1)  # type: ignore[index]
+        return changed
+
+    return copy(root, 0)

@@ -1,0 +1,107 @@
+"""Valid arguments that have a value at a place, and the same arguments with another value there."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from glyphscope.proof.places import Route, merged
+from glyphscope.registry.example import example_value
+from glyphscope.registry.pointer import Path
+
+_WAYS = ((False, False), (False, True), (True, True))
+"""Whether what is not required is written along the way, and at its end."""
+
+
+def instances(root: dict[str, Any], route: Route, valid: Callable[[Any], bool]) -> Iterator[Any]:
+    """Valid arguments that lead along the route: with what is required only, then with more."""
+    found: list[Any] = []
+    refused: list[Any] = []
+    for along, at_end in _WAYS:
+        made = _made(root, route, 0, along, at_end)
+        if made in found or made in refused or not reaches(made, route):
+            continue
+        if valid(made):
+            found.append(made)
+            yield made
+        else:
+            refused.append(made)
+    steps = tuple(location.step for location in route if location.step is not None)
+    if not found and refused:
+        # alternatives that exclude each other, and the like: another value may be what is asked for
+        for made in refused[:2]:
+            others = _others(value_at(made, steps))
+            fitting = next((o for o in (with_value(made, steps, v) for v in others) if valid(o)), None)
+            if fitting is not None:
+                yield fitting
+                return
+
+
+def _others(value: Any) -> list[Any]:
+    if isinstance(value, bool) or value is None:
+        return [not value]
+    if isinstance(value, int | float):
+        return [value * k for k in (2, 3, 4, 7)] + [value + k for k in (*range(1, 13), 50, 0.5)] + [-1, 3, 5]
+    if isinstance(value, str):
+        return ["a", "text", "A", "abc", "0", "a" * 20, f"{value}1", f"{value} {value}", "x.y", "http://a.b"]
+    if isinstance(value, list):
+        return [[], value * 2, value[:1]]
+    return [{}, *({k: v for k, v in value.items() if k != name} for name in list(value)[:8])]
+
+
+def reaches(arguments: Any, route: Route) -> bool:
+    """Whether there is a value at the route's end."""
+    try:
+        value_at(arguments, tuple(location.step for location in route[1:] if location.step is not None))
+    except (LookupError, TypeError):
+        return False
+    return True
+
+
+def value_at(arguments: Any, steps: Path) -> Any:
+    """The value there. Raises LookupError or TypeError where there is none."""
+    for step in steps:
+        if isinstance(arguments, str):  # its characters are no items
+            raise TypeError(step)
+        arguments = arguments[step]
+    return arguments
+
+
+def with_value(arguments: Any, steps: Path, value: Any) -> Any:
+    """Other arguments, which differ there only."""
+    if not steps:
+        return value
+    changed = copy.copy(arguments)
+    changed[steps[0]] = with_value(arguments[steps[0]], steps[1:], value)
+    return changed
+
+
+def _made(root: dict[str, Any], route: Route, index: int, along: bool, at_end: bool) -> Any:
+    schema = merged(root, route[index])
+    step = route[index + 1].step if index + 1 < len(route) else None
+    if isinstance(step, str):
+        required = [*schema.get("required", ()), *([] if step in schema.get("required", ()) else [step])]
+        schema = {**schema, "required": required, "type": "object"}
+    elif isinstance(step, int):
+        schema = {**schema, "minItems": max(schema.get("minItems", 0), step + 1), "type": "array"}
+    if step is not None:  # a listed or usual value need not have the member
+        schema = {k: v for k, v in schema.items() if k not in ("default", "examples", "enum", "const")}
+    name = next((str(location.step) for location in route[index::-1] if isinstance(location.step, str)), "")
+    optional = along if step is not None else at_end
+    value = example_value(root, schema, name, optional=optional, depth=0 if index == 0 else 1)
+    if step is None:
+        return value
+    inner = _made(root, route, index + 1, along, at_end)
+    if isinstance(value, dict) and isinstance(step, str):
+        return _in_order({**value, step: inner}, schema)
+    if isinstance(value, list) and isinstance(step, int):
+        # each of the others stays: items that must differ are made different
+        return [*value[:step], inner, *value[step + 1 :]]
+    return value
+
+
+def _in_order(value: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """The members in the schema's order, then the others."""
+    names = [*schema.get("properties", ()), *schema.get("required", ())]
+    return {name: value[name] for name in dict.fromkeys([*names, *value]) if name in value}

@@ -1,0 +1,198 @@
+"""Every constraint of a schema, with a way through a value to the place that it speaks of."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
+
+from glyphscope.registry.example import merged_schema
+from glyphscope.registry.patterns import found
+from glyphscope.registry.pointer import Path, follow_fragment, to_pointer
+from glyphscope.registry.sample import matching_text
+
+MAX_CONSTRAINTS = 5_000
+_MAX_PLACES = 20_000
+_MAX_STEPS = 12
+_WAYS = 2
+"""How many ways to a place are kept, for where the first one cannot be gone."""
+
+FALSE = "false"
+"""What the schema `false` is called where a keyword is asked for."""
+
+_ALWAYS = frozenset(
+    {"type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
+    | {"maxLength", "pattern", "format", "maxItems", "maxProperties", "anyOf", "oneOf", "not"}
+    | {"contains", "maxContains"}
+)
+_UNLESS: dict[str, tuple[Any, ...]] = {
+    "minLength": (0,), "minItems": (0,), "minProperties": (0,), "minContains": (0, 1),
+    "required": ([],), "dependentRequired": ({},), "uniqueItems": (False,),
+}  # fmt: skip
+_IF_FALSE = frozenset(
+    {"additionalProperties", "unevaluatedProperties", "items", "unevaluatedItems", "propertyNames"}
+)
+
+
+class Location(NamedTuple):
+    """A place in a value: the step that leads to it, and the schemas that hold there together.
+
+    `chosen` are the keywords of which a branch is among the schemas already.
+    """
+
+    step: str | int | None
+    schemas: tuple[Any, ...]
+    chosen: frozenset[str] = frozenset()
+
+
+Route: TypeAlias = tuple[Location, ...]
+"""From the whole arguments to a place in them."""
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """`keyword` of the schema at `holder`. `of_name`: it speaks of the names of the object there, not of a value."""
+
+    holder: Path
+    keyword: str
+    value: Any
+    schema: dict[str, Any]
+    route: Route
+    of_name: bool = False
+    why_not: str = ""
+
+    @property
+    def pointer(self) -> str:
+        """The JSON Pointer of the keyword in the tool's parameters."""
+        return to_pointer(self.holder if self.keyword == FALSE else (*self.holder, self.keyword))
+
+    @property
+    def steps(self) -> Path:
+        """The place in the arguments."""
+        return tuple(location.step for location in self.route if location.step is not None)
+
+
+@dataclass(frozen=True)
+class _Place:
+    path: Path
+    schema: Any
+    route: Route
+    of_name: bool = False
+    lost: str = ""  # why no value leads here
+
+
+def constraints(root: dict[str, Any]) -> Iterator[Constraint]:
+    """Each keyword that can refuse a value, outermost places first; the same one again for each further way to it."""
+    waiting = deque([_Place((), root, (Location(None, (root,)),))])
+    visits: dict[Path, int] = {}
+    for _ in range(_MAX_PLACES):
+        if not waiting:
+            return
+        place = waiting.popleft()
+        if visits.get(place.path, 0) >= _WAYS or len(place.route) > _MAX_STEPS:
+            continue
+        visits[place.path] = visits.get(place.path, 0) + 1
+        if place.schema is False:
+            yield Constraint(
+                place.path, FALSE, False, {}, place.route, of_name=place.of_name, why_not=place.lost
+            )
+        if isinstance(place.schema, dict):
+            yield from _own(place)
+            waiting.extend(_inner(root, place))
+
+
+def _own(place: _Place) -> Iterator[Constraint]:
+    for keyword, value in place.schema.items():
+        if (
+            keyword in _ALWAYS
+            or (keyword in _UNLESS and value not in _UNLESS[keyword])
+            or (keyword in _IF_FALSE and value is False)
+        ):
+            yield Constraint(place.path, keyword, value, place.schema, place.route, place.of_name, place.lost)
+
+
+def _inner(root: dict[str, Any], place: _Place) -> Iterator[_Place]:
+    schema, here = place.schema, place.route[-1]
+    if isinstance(ref := schema.get("$ref"), str) and (target := follow_fragment(root, ref[1:])):
+        yield replace(place, path=target[0], schema=target[1])
+    for index, part in enumerate(schema.get("allOf", ())):
+        yield replace(place, path=(*place.path, "allOf", index), schema=part)
+    for keyword in ("anyOf", "oneOf"):
+        for index, part in enumerate(schema.get(keyword, ())):
+            taken = here._replace(schemas=(*here.schemas, part), chosen=here.chosen | {keyword})
+            yield _in_place(place, (keyword, index), part, taken)
+    if "if" in schema:
+        for keyword, held in (("then", (schema["if"],)), ("else", ())):
+            if keyword in schema:
+                added = (*here.schemas, *held, schema[keyword])
+                yield _in_place(place, (keyword,), schema[keyword], here._replace(schemas=added))
+    for name, part in schema.get("dependentSchemas", {}).items():
+        added = (*here.schemas, part, {"required": [name]})
+        yield _in_place(place, ("dependentSchemas", name), part, here._replace(schemas=added))
+    if not place.of_name:
+        yield from _members(root, place)
+        yield from _items(root, place)
+
+
+def _in_place(place: _Place, steps: Path, schema: Any, location: Location) -> _Place:
+    return replace(place, path=(*place.path, *steps), schema=schema, route=(*place.route[:-1], location))
+
+
+def _members(root: dict[str, Any], place: _Place) -> Iterator[_Place]:
+    schema = place.schema
+    named = schema.get("properties", {})
+    for name, part in named.items():
+        yield _into(root, place, ("properties", name), part, name)
+    for pattern, part in schema.get("patternProperties", {}).items():
+        name = matching_text(pattern, 1)
+        lost = "" if name else "no name is known that the pattern matches"
+        yield replace(
+            _into(root, place, ("patternProperties", pattern), part, name or "unknown"),
+            lost=lost or place.lost,
+        )
+    for keyword in ("additionalProperties", "unevaluatedProperties"):
+        if isinstance(part := schema.get(keyword), dict):
+            free = free_name(merged(root, place.route[-1]))
+            yield _into(root, place, (keyword,), part, free)
+    if isinstance(part := schema.get("propertyNames"), dict):
+        yield replace(place, path=(*place.path, "propertyNames"), schema=part, of_name=True)
+
+
+def _items(root: dict[str, Any], place: _Place) -> Iterator[_Place]:
+    schema = place.schema
+    first = schema.get("prefixItems", ())
+    for index, part in enumerate(first):
+        yield _into(root, place, ("prefixItems", index), part, index)
+    for keyword in ("items", "unevaluatedItems"):
+        if isinstance(part := schema.get(keyword), dict):
+            yield _into(root, place, (keyword,), part, len(first))
+
+
+def _into(root: dict[str, Any], place: _Place, steps: Path, schema: Any, step: str | int) -> _Place:
+    """The place one step further in the value, with what the other schemas around say of the same member."""
+    others = merged(root, place.route[-1])
+    if isinstance(step, int):
+        prefix = others.get("prefixItems", ())
+        said = prefix[step] if step < len(prefix) else others.get("items")
+    else:
+        said = others.get("properties", {}).get(step)
+    schemas = (schema,) if said is None or said == schema or schema is False else (schema, said)
+    return replace(
+        place, path=(*place.path, *steps), schema=schema, route=(*place.route, Location(step, schemas))
+    )
+
+
+def merged(root: dict[str, Any], location: Location) -> dict[str, Any]:
+    """What holds at a location as one schema, without the choices that were made."""
+    whole = merged_schema(root, *location.schemas)
+    return {keyword: value for keyword, value in whole.items() if keyword not in location.chosen}
+
+
+def free_name(schema: dict[str, Any]) -> str:
+    """A name that the schema does not speak of."""
+    named = schema.get("properties", {})
+    for name in ("unknown", "extra", "another_one", "x9", "Z", "unknown-1", "0", "ünknown"):
+        if name not in named and not any(found(p, name) for p in schema.get("patternProperties", ())):
+            return name
+    return "unknown" * 9

@@ -1,0 +1,270 @@
+"""What is really enforced: each constraint's boundary examples, read by the real engines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError, ModelError
+from glyphscope.events import Notation, Shape
+from glyphscope.grammar import build_call_grammar
+from glyphscope.models.grammar_probe import GrammarProbe
+from glyphscope.proof.boundary import Boundary, Unreached, boundary_examples
+from glyphscope.proof.engines import ENGINES, EngineName, Judge, judge_for
+from glyphscope.proof.spelling import Order, as_written, required_first, required_names, texts
+from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.validation import CallValidator
+
+Status: TypeAlias = Literal["enforced", "checked", "unsupported"]
+
+
+class Proof(msgspec.Struct, frozen=True, kw_only=True):
+    """What one engine does with one constraint.
+
+    `enforced`: it refused all of the `examples` texts that break it, and accepted one that does not. `checked`: it let
+    `witness` through, which the validator refuses. `unsupported`: nobody decides it, or nothing was shown; `why` tells.
+    `alone`: the texts break no other constraint.
+    """
+
+    tool: str
+    pointer: str
+    keyword: str
+    engine: EngineName
+    status: Status
+    examples: int = 0
+    witness: str = ""
+    what: str = ""
+    why: str = ""
+    alone: bool = True
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """All proofs of a registry. `counts` has the number of each status by engine."""
+
+    registry: str
+    notation: Notation
+    shape: Shape
+    engines: tuple[EngineName, ...]
+    proofs: tuple[Proof, ...]
+    counts: dict[str, dict[str, int]]
+    cancelled: bool = False
+
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Told the number of tools that are done, and of all."""
+
+
+def prove(
+    registry: ToolRegistry,
+    notation: Notation,
+    shape: Shape,
+    engines: Sequence[EngineName] = ENGINES,
+    *,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Report:
+    """The proofs of every allowed tool. When `cancelled` says so, those that were made so far."""
+    stopped = [False]
+
+    def asked() -> bool:
+        stopped[0] = cancelled()
+        return stopped[0]
+
+    proofs = tuple(iterate_proofs(registry, notation, shape, engines, progress=progress, cancelled=asked))
+    return Report(
+        registry=registry.digest,
+        notation=notation,
+        shape=shape,
+        engines=tuple(engines),
+        proofs=proofs,
+        counts=count(proofs, engines),
+        cancelled=stopped[0],
+    )
+
+
+def count(proofs: Sequence[Proof], engines: Sequence[EngineName]) -> dict[str, dict[str, int]]:
+    """How many proofs have each status, by engine."""
+    counted = Counter((proof.engine, proof.status) for proof in proofs)
+    statuses: tuple[Status, ...] = ("enforced", "checked", "unsupported")
+    return {engine: {status: counted[engine, status] for status in statuses} for engine in engines}
+
+
+def iterate_proofs(
+    registry: ToolRegistry,
+    notation: Notation,
+    shape: Shape,
+    engines: Sequence[EngineName] = ENGINES,
+    *,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Iterator[Proof]:
+    """Each proof as it is made, tool by tool. It asks `cancelled` between engines; closing it ends what it started."""
+    with ExitStack() as stack:
+        judges = _judges(registry, notation, shape, engines, stack)
+        unheld = _unheld(registry, notation, shape)
+        tools = registry.allowed
+        for number, tool in enumerate(tools):
+            if cancelled():
+                return
+            case = _Case(registry, tool, notation, shape, unheld)
+            for engine, judge in judges.items():
+                if cancelled():
+                    return
+                yield from case.proofs(engine, judge)
+            if progress is not None:
+                progress(number + 1, len(tools))
+
+
+def _judges(
+    registry: ToolRegistry,
+    notation: Notation,
+    shape: Shape,
+    engines: Sequence[EngineName],
+    stack: ExitStack,
+) -> dict[EngineName, Judge | GlyphscopeError]:
+    probe: GrammarProbe | None = None
+    if {"gbnf", "converter"} & set(engines):
+        try:
+            probe = stack.enter_context(GrammarProbe())
+        except ModelError:  # told by each judge that needs it
+            probe = None
+    judges: dict[EngineName, Judge | GlyphscopeError] = {}
+    for engine in engines:
+        try:
+            judges[engine] = judge_for(engine, registry, notation, shape, probe)
+        except GlyphscopeError as error:
+            judges[engine] = error
+    return judges
+
+
+def _unheld(registry: ToolRegistry, notation: Notation, shape: Shape) -> dict[tuple[str, str], str]:
+    """What our grammar says of itself that it does not hold, and why."""
+    try:
+        grammar = build_call_grammar(registry, notation, shape)
+    except GlyphscopeError:
+        return {}
+    return {(left.tool, left.pointer): left.why for left in grammar.unheld}
+
+
+class _Shown(NamedTuple):
+    """An example as texts: those that break the constraint, and the valid ones in the same order of members."""
+
+    boundary: Boundary
+    broken: tuple[str, ...]
+    valid: str
+
+
+class _Case:
+    """One tool: its examples, written once for all engines."""
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        tool: Tool,
+        notation: Notation,
+        shape: Shape,
+        unheld: dict[tuple[str, str], str],
+    ) -> None:
+        self._registry, self._tool, self._notation, self._shape = registry, tool, notation, shape
+        self._unheld = unheld
+        self._found = boundary_examples(tool, closed=registry.unknown_arguments == "refuse")
+        self._written: dict[str, tuple[_Shown, ...]] = {}
+        self._judged: dict[str, bool] = {}
+
+    def proofs(self, engine: EngineName, judge: Judge | GlyphscopeError) -> Iterator[Proof]:
+        """The engine's proof of each constraint, in the order of the schema."""
+        order = "required" if engine == "converter" else "schema"
+        shown = self._texts(order)
+        by_pointer: dict[str, list[_Shown]] = {}
+        for one in shown:
+            by_pointer.setdefault(one.boundary.pointer, []).append(one)
+        asked = list(dict.fromkeys(text for one in shown for text in (one.valid, *one.broken)))
+        reason = ""
+        verdicts: dict[str, bool] = {}
+        if isinstance(judge, GlyphscopeError):
+            reason = judge.message
+        elif asked:
+            try:
+                verdicts = dict(zip(asked, judge.accepted(self._tool, asked), strict=True))
+            except GlyphscopeError as error:
+                reason = str(error)
+        for group in by_pointer.values():
+            yield self._proof(engine, group, verdicts, reason)
+        for left in self._found.unreached:
+            yield self._unreached(engine, left)
+
+    def _texts(self, order: str) -> tuple[_Shown, ...]:
+        if order not in self._written:
+            self._written[order] = tuple(self._write(order))
+        return self._written[order]
+
+    def _write(self, name: str) -> Iterator[_Shown]:
+        order: Order = as_written
+        if name == "required":
+            order = required_first(required_names(self._tool.parameters))
+        for boundary in self._found.examples:
+            written = [
+                tuple(texts(self._tool.name, arguments, boundary.path, self._notation, self._shape, order))
+                for arguments in (boundary.arguments, boundary.valid)
+            ]
+            if all(written):
+                yield _Shown(boundary, tuple(dict.fromkeys(written[0])), written[1][0])
+
+    def _proof(
+        self, engine: EngineName, group: list[_Shown], verdicts: dict[str, bool], reason: str
+    ) -> Proof:
+        boundary = group[0].boundary
+        proof = Proof(
+            tool=self._tool.name,
+            pointer=boundary.pointer,
+            keyword=boundary.keyword,
+            engine=engine,
+            status="unsupported",
+            examples=sum(len(one.broken) for one in group),
+            alone=boundary.only,
+            why=reason,
+        )
+        if reason:
+            return proof
+        leaks = [(text, one) for one in group for text in one.broken if verdicts[text]]
+        if leaks:
+            return self._leak(proof, leaks)
+        if not any(verdicts[one.valid] for one in group):
+            return msgspec.structs.replace(
+                proof, witness=group[0].valid, why="it refuses the valid call beside it as well"
+            )
+        return msgspec.structs.replace(proof, status="enforced")
+
+    def _leak(self, proof: Proof, leaks: list[tuple[str, _Shown]]) -> Proof:
+        undecided = [(text, one) for text, one in leaks if self._valid(text)]
+        text, one = min(undecided or leaks, key=lambda leak: len(leak[0]))
+        return msgspec.structs.replace(
+            proof,
+            status="unsupported" if undecided else "checked",
+            witness=text,
+            what=one.boundary.what,
+            why="the validator accepts it, too" if undecided
+            else self._unheld.get((proof.tool, proof.pointer), "") if proof.engine in ("mask", "gbnf") else "",
+        )  # fmt: skip
+
+    def _valid(self, text: str) -> bool:
+        if text not in self._judged:
+            validator = CallValidator(self._registry, self._notation, self._shape)
+            validator.feed(text)
+            validator.finish()
+            self._judged[text] = validator.valid
+        return self._judged[text]
+
+    def _unreached(self, engine: EngineName, left: Unreached) -> Proof:
+        return Proof(
+            tool=self._tool.name,
+            pointer=left.pointer,
+            keyword=left.keyword,
+            engine=engine,
+            status="unsupported",
+            why=f"no example: {left.why}",
+        )

@@ -1,0 +1,117 @@
+"""How an example is written as a call: in the notation, in a shape, and its deciding value in several spellings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+from glyphscope.errors import NotationError
+from glyphscope.events import Notation, Shape
+from glyphscope.notation import shape_keys, write_call, write_value
+from glyphscope.proof.instances import value_at, with_value
+from glyphscope.registry.pointer import Path
+
+Order: TypeAlias = Callable[[Any], Any]
+"""The members of each object in another order: engines ask for different ones."""
+
+_MARK = "\ue000\ue001"
+
+
+def texts(
+    tool: str, arguments: Any, path: Path, notation: Notation, shape: Shape, order: Order
+) -> Iterator[str]:
+    """The call in each spelling of the value at `path`; none where the shape cannot hold it."""
+    try:
+        yield _call(tool, order(arguments), notation, shape)
+        value = value_at(arguments, path)
+        if isinstance(value, dict | list):
+            return
+        marked = _call(tool, order(with_value(arguments, path, _MARK)), notation, shape)
+    except (NotationError, LookupError, TypeError, RecursionError):
+        return
+    written = write_value(_MARK, notation)
+    if marked.count(written) == 1:
+        for spelling in spellings(value, notation):
+            yield marked.replace(written, spelling)
+
+
+def _call(tool: str, arguments: Any, notation: Notation, shape: Shape) -> str:
+    if isinstance(arguments, dict):
+        return write_call(tool, arguments, style=notation, shape=shape)
+    name_key, args_key = shape_keys(shape)
+    if args_key is None:
+        raise NotationError("Arguments that are no object have no flat shape.", where=tool)
+    return write_value({name_key: tool, args_key: arguments}, notation)
+
+
+def spellings(value: Any, notation: Notation) -> list[str]:
+    """Other ways to write a scalar than the writer's own."""
+    if isinstance(value, bool):
+        return [("t", "true")[1] if value else "false"] if notation == "glyph" else []
+    if value is None:
+        return ["null", "∅"] if notation == "glyph" else []
+    if isinstance(value, int | float):
+        return _numbers(value)
+    return _strings(value, notation) if isinstance(value, str) else []
+
+
+def _numbers(value: int | float) -> list[str]:
+    exact = Decimal(str(value))
+    if abs(exact) > 10**15:
+        return []
+    plain = format(exact, "f")
+    whole = exact == exact.to_integral_value()
+    spelled = [f"{plain}.0" if whole and "." not in plain else f"{plain}0", f"{exact.scaleb(1):f}e-1"]
+    return [*spelled, f"{int(exact)}e0"] if whole else spelled
+
+
+def _strings(value: str, notation: Notation) -> list[str]:
+    if not value or len(value) > 200:
+        return []
+    escaped = "".join(f"\\u{unit:04x}" for unit in _utf16(value[:1]))
+    spelled = [f'"{escaped}{json.dumps(value[1:], ensure_ascii=False)[1:]}']
+    if notation == "glyph":
+        bare = write_value(value, "glyph-canonical")
+        return [*spelled, bare] if not bare.startswith('"') else spelled
+    return spelled
+
+
+def _utf16(text: str) -> list[int]:
+    data = text.encode("utf-16-be", "surrogatepass")
+    return [data[i] * 256 + data[i + 1] for i in range(0, len(data), 2)]
+
+
+def as_written(arguments: Any) -> Any:
+    """The order of the schema: ours, and llguidance's."""
+    return arguments
+
+
+def required_first(required: frozenset[str]) -> Order:
+    """What is required before what is not: llama.cpp's converter's."""
+
+    def order(value: Any) -> Any:
+        if isinstance(value, dict):
+            names = sorted(value, key=lambda name: name not in required)
+            return {name: order(value[name]) for name in names}
+        return [order(item) for item in value] if isinstance(value, list) else value
+
+    return order
+
+
+def required_names(schema: Any) -> frozenset[str]:
+    """Every name that some schema in there requires."""
+    names: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            listed = value.get("required")
+            names.update(name for name in listed if isinstance(name, str)) if isinstance(
+                listed, list
+            ) else None
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    return frozenset(names)

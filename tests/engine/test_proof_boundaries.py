@@ -1,0 +1,162 @@
+"""Boundary examples: each breaks its constraint and no other, and no constraint goes missing."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from examples import at_most
+from glyphscope.errors import RegistryError
+from glyphscope.proof import Boundaries, boundary_examples
+from glyphscope.registry import default_registry, make_tool
+from glyphscope.validation.checker import Checker
+from schema_strategies import schemas
+
+
+def found(**properties: Any) -> Boundaries:
+    defs = properties.pop("defs", {})
+    return boundary_examples(make_tool("t", "", {"type": "object", "properties": properties, "$defs": defs}))
+
+
+def values(pointer: str, **properties: Any) -> list[Any]:
+    """The values at `v` that break that constraint alone."""
+    examples = found(**properties).examples
+    return [e.arguments.get("v") for e in examples if e.pointer == pointer and e.only]
+
+
+@pytest.mark.parametrize(
+    ("keyword", "schema", "expected"),
+    [
+        ("minimum", {"type": "integer", "minimum": 3}, [2]),
+        ("maximum", {"type": "number", "maximum": 99.5}, [100, 99.6, 99.500001]),
+        ("exclusiveMaximum", {"type": "number", "exclusiveMaximum": 10}, [10, 11, 10.1]),
+        ("exclusiveMinimum", {"type": "integer", "exclusiveMinimum": 10}, [10, 9]),
+        ("multipleOf", {"type": "integer", "multipleOf": 5}, [2]),
+        ("minLength", {"type": "string", "minLength": 3}, ["aa", "", "😀😀"]),
+        ("maxLength", {"type": "string", "maxLength": 3}, ["vvvv", "vééé"]),
+        ("pattern", {"type": "string", "pattern": "^[a-z]+$"}, ["", "v!", "V"]),
+        ("format", {"type": "string", "format": "date"}, ["2025-02-30", "2025-13-01"]),
+        ("enum", {"enum": ["celsius", 5]}, ["celsiuss", "celsiu", "CELSIUS", 6]),
+        ("const", {"const": True}, [False, "true"]),
+        ("type", {"type": "integer"}, ["1", 1.5, None, True, [], {}]),
+        ("type", {"type": "boolean"}, ["true", 1, None]),
+        ("minItems", {"type": "array", "minItems": 2}, [["value"], []]),
+        ("maxItems", {"type": "array", "items": {"type": "integer"}, "maxItems": 2}, [[1, 1, 1]]),
+        ("uniqueItems", {"type": "array", "uniqueItems": True}, [["value", "value"]]),
+        ("contains", {"type": "array", "contains": {"const": 1}}, [[]]),
+        ("maxContains", {"type": "array", "contains": {"const": 1}, "maxContains": 1}, [[1, 1]]),
+        ("items", {"type": "array", "prefixItems": [{"type": "string"}], "items": False}, [["v", {}]]),
+        ("required", {"type": "object", "required": ["a", "b"]}, [{"b": "value"}, {"a": "value"}]),
+        ("additionalProperties", {"type": "object", "additionalProperties": False}, [{"unknown": "text"}]),
+        ("minProperties", {"type": "object", "minProperties": 1}, [{}]),
+        ("maxProperties", {"type": "object", "maxProperties": 1}, [{"extra0": "text", "extra1": "text"}]),
+        ("dependentRequired", {"type": "object", "dependentRequired": {"a": ["b"]}}, [{"a": "text"}]),
+        ("not", {"type": "string", "not": {"const": "root"}}, ["root"]),
+        ("anyOf", {"anyOf": [{"type": "integer"}, {"type": "null"}]}, ["1", 1.5, [], {}]),
+        ("oneOf", {"oneOf": [{"type": "integer", "multipleOf": 3}, {"type": "integer", "multipleOf": 5}]}, [0]),
+        ("propertyNames/maxLength", {"type": "object", "propertyNames": {"maxLength": 4}}, [{"nameaa": "text"}]),
+    ],
+)  # fmt: skip
+def test_a_boundary_that_is_not_tried(keyword: str, schema: dict[str, Any], expected: list[Any]) -> None:
+    tried = values(f"/properties/v/{keyword}", v=schema)
+    if keyword == "propertyNames/maxLength":
+        assert tried
+        assert all(any(len(name) > 4 for name in value) for value in tried)
+    else:
+        assert [value for value in expected if repr(value) not in map(repr, tried)] == []
+
+
+@pytest.mark.parametrize(
+    ("pointer", "schema", "expected"),
+    [
+        ("/properties/v/items/maximum", {"type": "array", "items": {"maximum": 5, "type": "integer"}}, [6]),
+        ("/properties/v/anyOf/1/minimum", {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 3}]}, 2),
+        ("/$defs/p/minimum", {"$ref": "#/$defs/p"}, 0),
+        ("/properties/v/allOf/0/maximum", {"type": "integer", "allOf": [{"maximum": 5}]}, 6),
+        ("/properties/v/properties/k/type", {"type": "object", "properties": {"k": {"type": "null"}}},
+         {"k": "null"}),
+        ("/properties/v/additionalProperties/type",
+         {"type": "object", "additionalProperties": {"type": "integer"}}, {"unknown": "1"}),
+        ("/properties/v/patternProperties/^x_/type",
+         {"type": "object", "patternProperties": {"^x_": {"type": "integer"}}}, {"x_": "1"}),
+        ("/properties/v/then/maximum", {"type": "integer", "if": {"minimum": 3}, "then": {"maximum": 5}}, 6),
+        ("/properties/v/prefixItems/1/type",
+         {"type": "array", "prefixItems": [True, {"type": "integer"}]}, ["value", "1"]),
+    ],
+)  # fmt: skip
+def test_a_place_inside_that_is_not_reached(pointer: str, schema: dict[str, Any], expected: Any) -> None:
+    assert repr(expected) in map(
+        repr, values(pointer, v=schema, defs={"p": {"type": "integer", "minimum": 1}})
+    )
+
+
+def test_alternatives_that_only_their_neighbour_s_values_break() -> None:
+    """A value past the first maximum is allowed by the second: only what is past both breaks either."""
+    schema = {"anyOf": [{"type": "integer", "maximum": 5}, {"type": "integer", "maximum": 7}]}
+    assert 8 in values("/properties/v/anyOf/0/maximum", v=schema)
+    assert 6 not in values("/properties/v/anyOf/0/maximum", v=schema)
+
+
+def test_a_forbidden_property_that_is_no_constraint() -> None:
+    assert "text" in values("/properties/v", v=False)
+
+
+def test_a_constraint_that_is_dropped_and_not_said() -> None:
+    left = found(v={"type": "string", "const": "x"}, w={"type": "string", "format": "unheard-of"})
+    told = {(one.pointer, one.keyword) for one in left.unreached}
+    assert ("/properties/w/format", "format") in told
+    # no value of another type is refused by the type alone, beside a constant
+    kinds = [example for example in left.examples if example.pointer == "/properties/v/type"]
+    assert kinds
+    assert not any(example.only for example in kinds)
+
+
+def test_an_unknown_argument_that_no_example_tries() -> None:
+    tool = next(iter(default_registry()))
+    assert any(e.pointer == "/additionalProperties" for e in boundary_examples(tool).examples)
+    assert not any(
+        e.pointer == "/additionalProperties" for e in boundary_examples(tool, closed=False).examples
+    )
+
+
+def test_a_schema_that_takes_for_ever() -> None:
+    """Recursion through every keyword, and alternatives that multiply."""
+    node: dict[str, Any] = {"anyOf": [{"$ref": "#/$defs/n"}, {"type": "null"}]}
+    defs = {"n": {"type": "object", "properties": {f"p{i}": node for i in range(30)}, "required": ["p0"]}}
+    result = found(v={"$ref": "#/$defs/n"}, defs=defs)
+    assert any(e.pointer == "/$defs/n/required" for e in result.examples)
+
+
+@given(schema=schemas)
+@at_most(300)
+def test_an_example_that_is_no_boundary(schema: Any) -> None:
+    try:
+        tool = make_tool("t", "", {"type": "object", "properties": {"v": schema}})
+    except RegistryError:
+        return
+    checker = Checker(tool.parameters)
+    result = boundary_examples(tool, closed=False)
+    for example in result.examples:
+        assert checker.first_error(example.valid) is None
+        assert checker.first_error(example.arguments) is not None
+        if example.only:
+            without = without_place(tool.parameters, example.pointer, example.keyword)
+            assert Checker(without).first_error(example.arguments) is None
+    assert not {e.pointer for e in result.examples} & {left.pointer for left in result.unreached}
+
+
+def without_place(schema: Any, pointer: str, keyword: str) -> Any:
+    changed = copy.deepcopy(schema)
+    place = changed
+    *path, last = (step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
+    for step in path:
+        place = place[int(step) if isinstance(place, list) else step]
+    key = int(last) if isinstance(place, list) else last
+    if place[key] is False:
+        place[key] = True
+    else:
+        del place[key]
+    return changed

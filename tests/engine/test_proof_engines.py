@@ -1,0 +1,161 @@
+"""Proofs by the real engines: what leaks is shown with its witness, and nothing is called enforced without a try."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+from typing import Any
+
+import pytest
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar.reading import MaskReader
+from glyphscope.proof import Proof, Report, call_schema, iterate_proofs, prove
+from glyphscope.proof.spelling import spellings
+from glyphscope.registry import ToolRegistry, default_registry, make_tool
+
+needs_llama = [
+    pytest.mark.model,
+    pytest.mark.skipif(importlib.util.find_spec("llama_cpp") is None, reason="needs llama-cpp-python"),
+]
+
+
+def registry(**properties: Any) -> ToolRegistry:
+    return ToolRegistry((make_tool("f", "", {"type": "object", "properties": properties}),))
+
+
+def by_place(report: Report) -> dict[tuple[str, str], Proof]:
+    return {(proof.pointer, proof.engine): proof for proof in report.proofs}
+
+
+@pytest.mark.parametrize("notation", ["json", "glyph"])
+@pytest.mark.parametrize("shape", ["flat", "tool-args", "name-arguments"])
+def test_a_constraint_of_the_bundled_tools_that_the_mask_lets_through(notation: Any, shape: Any) -> None:
+    report = prove(default_registry(), notation, shape, ("mask",))
+    assert [proof for proof in report.proofs if proof.status != "enforced"] == []
+    assert report.counts["mask"]["enforced"] > 40
+
+
+def test_a_leak_without_its_witness() -> None:
+    tools = registry(v={"type": "array", "items": {"type": "integer"}, "uniqueItems": True})
+    proof = by_place(prove(tools, "json", "flat", ("mask",)))["/properties/v/uniqueItems", "mask"]
+    assert proof.status == "checked"
+    assert proof.witness == '{"action":"f","v":[1,1]}'
+    assert proof.what == "an item twice"
+    assert "repeat" in proof.why
+
+
+def test_what_nobody_decides_called_enforced() -> None:
+    tools = registry(v={"type": "string", "format": "unheard-of"})
+    proof = by_place(prove(tools, "json", "flat", ("mask",)))["/properties/v/format", "mask"]
+    assert proof.status == "unsupported"
+    assert proof.why.startswith("no example")
+
+
+def test_a_schema_that_an_engine_refuses() -> None:
+    tools = registry(v={"type": "integer", "not": {"const": 3}})
+    proofs = by_place(prove(tools, "json", "flat", ("schema", "mask")))
+    assert proofs["/properties/v/not", "schema"].status == "unsupported"
+    assert "llguidance" in proofs["/properties/v/not", "schema"].why
+    assert proofs["/properties/v/not", "mask"].status == "checked"
+
+
+def test_one_impossible_tool_that_hides_what_the_others_have() -> None:
+    impossible = {"type": "object", "properties": {"x": False}, "required": ["x"]}
+    sound = {"type": "object", "properties": {"x": {"type": "integer", "maximum": 3}}}
+    tools = ToolRegistry(
+        (
+            make_tool("bad", "", impossible),
+            make_tool("good", "", sound),
+        )
+    )
+    report = prove(tools, "json", "flat", ("mask",))
+    assert {proof.status for proof in report.proofs if proof.tool == "good"} == {"enforced"}
+    assert {proof.status for proof in report.proofs if proof.tool == "bad"} == {"unsupported"}
+
+
+def test_glyph_asked_of_engines_that_know_json_only() -> None:
+    report = prove(default_registry(), "glyph", "flat", ("schema",))
+    assert report.counts["schema"] == {"enforced": 0, "checked": 0, "unsupported": len(report.proofs)}
+    assert all("JSON only" in proof.why for proof in report.proofs)
+
+
+def test_a_cancelled_proof_that_goes_on() -> None:
+    told: list[tuple[int, int]] = []
+    report = prove(
+        default_registry(),
+        "json",
+        "flat",
+        ("mask",),
+        progress=lambda done, of: told.append((done, of)),
+        cancelled=lambda: len(told) == 2,
+    )
+    assert report.cancelled
+    assert told == [(1, 7), (2, 7)]
+    assert len({proof.tool for proof in report.proofs}) == 2
+
+
+def test_proofs_that_come_only_when_all_are_made() -> None:
+    first = list(itertools.islice(iterate_proofs(default_registry(), "json", "flat", ("mask",)), 3))
+    assert [proof.tool for proof in first] == ["search"] * 3
+
+
+@pytest.mark.parametrize(
+    ("value", "notation", "expected"),
+    [
+        (101, "json", ["101.0", "1010e-1", "101e0"]),
+        (0.5, "json", ["0.50", "5e-1"]),
+        ("ab", "json", ['"\\u0061b"']),
+        ("ab", "glyph", ['"\\u0061b"', "ab"]),
+        ("😀", "json", ['"\\ud83d\\ude00"']),
+        (True, "glyph", ["true"]),
+        (None, "glyph", ["null", "∅"]),
+        (None, "json", []),
+    ],
+)
+def test_a_spelling_that_is_not_tried(value: Any, notation: Any, expected: list[str]) -> None:
+    assert spellings(value, notation) == expected
+
+
+def test_references_that_lead_elsewhere_in_a_call_s_schema() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"v": {"$ref": "#/$defs/small"}},
+        "$defs": {"small": {"type": "integer", "maximum": 3}},
+    }
+    for shape in ("flat", "tool-args"):
+        reader = MaskReader(schema=call_schema(make_tool("f", "", schema), shape))  # type: ignore[arg-type]
+        inner = '"v":%d' if shape == "flat" else '"args":{"v":%d}'
+        key = "action" if shape == "flat" else "tool"
+        assert reader.accepts(f'{{"{key}":"f",{inner % 3}}}')
+        assert not reader.accepts(f'{{"{key}":"f",{inner % 4}}}')
+
+
+def test_a_grammar_that_llguidance_refuses() -> None:
+    with pytest.raises(GrammarError, match="llguidance"):
+        MaskReader(lark="start: nothing_of_the_kind")
+    assert not MaskReader(lark='start: "a"').accepts("\ud800")
+
+
+class TestLlamaCpp:
+    pytestmark = needs_llama
+
+    @pytest.mark.parametrize("notation", ["json", "glyph"])
+    def test_a_constraint_of_the_bundled_tools_that_our_gbnf_lets_through(self, notation: Any) -> None:
+        report = prove(default_registry(), notation, "flat", ("gbnf",))
+        assert [proof for proof in report.proofs if proof.status != "enforced"] == []
+
+    def test_the_converter_s_leak_that_is_not_shown(self) -> None:
+        tools = registry(v={"type": "integer", "minimum": 1, "maximum": 100})
+        proofs = by_place(prove(tools, "json", "flat", ("gbnf", "converter")))
+        leak = proofs["/properties/v/maximum", "converter"]
+        assert (leak.status, leak.witness) == ("checked", '{"action":"f","v":101}')
+        assert proofs["/properties/v/maximum", "gbnf"].status == "enforced"
+
+    def test_a_grammar_of_the_converter_that_crashes_the_proof(self) -> None:
+        r"""It turns `\d` in a class into a GBNF that llama.cpp does not know."""
+        tools = registry(v={"type": "string", "pattern": r"^[\w]+$"}, w={"type": "integer", "maximum": 3})
+        proofs = by_place(prove(tools, "json", "flat", ("gbnf", "converter")))
+        assert proofs["/properties/v/pattern", "converter"].status == "unsupported"
+        assert "refuses" in proofs["/properties/v/pattern", "converter"].why
+        assert proofs["/properties/v/pattern", "gbnf"].status == "enforced"
