@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,8 @@ from glyphscope.sessions.records import encode_record, parse_record
 
 VERSION = 1
 _WAIT_SECONDS = 5.0
+_ROOM = 64 * 1024
+"""Bytes that SQLite needs beside the file itself."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -198,11 +201,19 @@ class History:
         text = str(error)
         if "locked" in text or "busy" in text:
             hint = "Another window or program holds it. Try again."
-        elif "full" in text:
+        elif "full" in text or self._disk_is_full():
+            text = "the disk is full"
             hint = "Make room; the runs that were kept before are still there."
         else:
             hint = "Check the folder's permissions."
         return StorageError(f"The history cannot be used: {text}.", where=str(self.path), hint=hint)
+
+    def _disk_is_full(self) -> bool:
+        """SQLite calls it an I/O error when there is no room for the files that it works with beside the history."""
+        try:
+            return shutil.disk_usage(self.path.parent).free < _ROOM
+        except OSError:
+            return False
 
 
 def _row_of(events: Sequence[AnyEvent]) -> HistoryRow:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from glyphscope.errors import RecordError
+from glyphscope.errors import RecordError, StorageError
 from glyphscope.events import AnyEvent, RunEvent, RunStarted, decode_event, encode_event
 from glyphscope.sessions.files import digest_of, now, read_bytes, refuse_special, storage_error
 from glyphscope.sessions.versions import Migrations, migrate
@@ -61,15 +62,19 @@ class RecordWriter:
     """Writes a record line by line beside `path` (`….part`) and puts it in place at the end.
 
     An older record at `path` lives until then; of a run that was killed, the part is a record with a torn last line.
-    Raises StorageError; what was recorded until then stays in the part.
+    Raises StorageError; what was recorded until then stays in the part, and never takes the older record's place:
+    from then on `write` and `close` raise the same again.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.part = path.parent / f"{path.name}.part"
         self._file: BinaryIO | None = None
+        self._failed: StorageError | None = None
 
     def write(self, event: RunEvent) -> None:
+        if self._failed is not None:
+            raise self._failed
         try:
             if self._file is None:
                 refuse_special(self.path)
@@ -79,11 +84,13 @@ class RecordWriter:
             self._file.write(encode_event(event) + b"\n")
             self._file.flush()
         except OSError as error:
-            raise storage_error(error, self.path, "written") from error
+            raise self._fail(error) from error
 
     def close(self) -> None:
         """Puts the record in place. Without any event nothing is written."""
         file, self._file = self._file, None
+        if self._failed is not None:
+            raise self._failed
         if file is None:
             return
         try:
@@ -94,7 +101,21 @@ class RecordWriter:
                 file.close()
             os.replace(self.part, self.path)
         except OSError as error:
-            raise storage_error(error, self.path, "written") from error
+            raise self._fail(error) from error
+
+    def _fail(self, error: OSError) -> StorageError:
+        file, self._file = self._file, None
+        told = storage_error(error, self.path, "written")
+        if file is not None:
+            with suppress(OSError):  # what it still holds cannot be written either
+                file.close()
+            told = StorageError(
+                told.message,
+                where=told.where,
+                hint=f"{told.hint} What was recorded until then is in {self.part.name}.",
+            )
+        self._failed = told
+        return told
 
     def __enter__(self) -> RecordWriter:
         return self
