@@ -19,7 +19,8 @@ from glyphscope.cli.live import RunView
 from glyphscope.cli.opening import opened
 from glyphscope.cli.options import JsonOption, ModelOption, NotationOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import console, print_line
-from glyphscope.events import AnyEvent, ConstraintKind, RunRequest, Sampling, StopOn, Strategy, encode_event
+from glyphscope.errors import StorageError
+from glyphscope.events import AnyEvent, ConstraintKind, RunRequest, RunStarted, Sampling, StopOn, Strategy, encode_event
 from glyphscope.models import EMBEDDED, Model
 from glyphscope.sessions import RecordWriter
 
@@ -141,9 +142,14 @@ def exit_code(state: RunState) -> int:
 
 
 def _recorded(events: Iterable[AnyEvent], writer: RecordWriter | None) -> Iterator[AnyEvent]:
+    """The events, written on the way. A disk that fills up on it does not end the run: the writer's end tells it."""
     for event in events:
         if writer is not None:
-            writer.write(event)
+            try:
+                writer.write(event)
+            except StorageError:
+                if isinstance(event, RunStarted):  # a place where nothing can be written
+                    raise
         yield event
 
 
