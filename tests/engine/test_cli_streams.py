@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
+from glyphscope.events import AnyEvent, Token, encode_event
 from glyphscope.sessions import read_record
 
 CALL = '{action="search" query="AI news" max_results=10}'
@@ -71,6 +73,24 @@ def test_a_place_where_no_record_can_be_is_found_out_at_the_end_or_not_explained
     result = CliRunner().invoke(app, ["run", *MODEL, "--json", "--record", place, "x"])
     assert (result.exit_code, result.stdout) == (2, "")
     assert "do: " in result.stderr
+
+
+def test_a_disk_that_fills_up_under_a_record_ends_the_run_or_takes_the_older_record(tmp_path, monkeypatch):
+    def full(event: AnyEvent) -> bytes:
+        if isinstance(event, Token):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return encode_event(event)
+
+    path, runner = tmp_path / "run.jsonl", CliRunner()
+    recording = ["run", *MODEL, "--json", "--record", str(path)]
+    assert runner.invoke(app, [*recording, "older"]).exit_code == 0
+    monkeypatch.setattr("glyphscope.sessions.records.encode_event", full)
+    result = runner.invoke(app, [*recording, "x"])
+    assert json.loads(result.stdout.splitlines()[-1])["valid"], "the run itself goes on to its end"
+    assert result.exit_code == 2
+    assert "The disk is full" in result.stderr and "run.jsonl.part" in result.stderr
+    assert read_record(path).events[0].request.prompt == "older"
+    assert read_record(tmp_path / "run.jsonl.part").events[0].request.prompt == "x"
 
 
 def test_a_folder_of_the_users_that_may_not_be_written_stops_what_does_not_write(tmp_path, monkeypatch):
