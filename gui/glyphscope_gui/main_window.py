@@ -1,12 +1,13 @@
-"""The window: the header, the docks at the left, the run in the centre, its evidence at the right."""
+"""The window: the header, the rail of pages, the page in the centre, and the docks beside it."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QByteArray, QEvent, QSize, Qt
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QMenuBar, QTabWidget, QVBoxLayout, QWidget
 
 from glyphscope_gui.actions import Actions
+from glyphscope_gui.controllers.pages import Pages
 from glyphscope_gui.controllers.project_dialogs import ProjectDialogs
 from glyphscope_gui.controllers.recorder import Recorder
 from glyphscope_gui.controllers.run_controller import RunController
@@ -16,11 +17,15 @@ from glyphscope_gui.docks.history_dock import HistoryDock
 from glyphscope_gui.docks.prompt_dock import PromptDock
 from glyphscope_gui.docks.tools_dock import ToolsDock
 from glyphscope_gui.errors import show_error
+from glyphscope_gui.grammar_wiring import PAGE, GrammarWiring
 from glyphscope_gui.menus import fill_menus
+from glyphscope_gui.models.grammar_examples_model import GrammarExamplesModel
 from glyphscope_gui.parts import Parts
 from glyphscope_gui.theme import ThemeManager
+from glyphscope_gui.widgets.grammar_page import GrammarPage
 from glyphscope_gui.widgets.header import Header
 from glyphscope_gui.widgets.model_picker import ModelPicker, dropped_model
+from glyphscope_gui.widgets.page_rail import PageRail, PageSpec
 from glyphscope_gui.widgets.run_page import RunPage
 from glyphscope_gui.widgets.status_line import StatusLine
 from glyphscope_gui.wiring import Wiring
@@ -30,6 +35,10 @@ LEFT, RIGHT = 292, 336
 FIRST_SIZE = QSize(1440, 900)
 NARROW = 1200
 """Below this width of the window the sides begin smaller."""
+PAGES = (
+    PageSpec("playground", "Playground", "Run a prompt, and see the call being written"),
+    PageSpec(PAGE, "Grammar", "See, write, test and trust a grammar"),
+)
 
 
 class MainWindow(QMainWindow):
@@ -50,10 +59,12 @@ class MainWindow(QMainWindow):
         self.actions_ = Actions(self)
         self._make_views()
         self._place_docks()
+        self._place_pages()
         self._place_top()
-        self.setCentralWidget(self.page)
+        self.setCentralWidget(self.pages.stack)
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().addWidget(self.status, 1)
+        self.grammar = GrammarWiring(self, self.grammar_page, self.examples)
         self.wiring = Wiring(self)
         self._restore()
 
@@ -67,8 +78,9 @@ class MainWindow(QMainWindow):
         if self._shut:
             return
         self._shut = True
-        self.parts.settings.update(geometry=_text(self.saveGeometry()), state=_text(self.saveState()))
+        self.parts.settings.update(geometry=_text(self.saveGeometry()), state=_text(self.pages.first_state()))
         self.wiring.close()
+        self.grammar.close()
         self.runs.close()
         self.picker.shut_down()
         self.history_page.shut_down()
@@ -98,6 +110,10 @@ class MainWindow(QMainWindow):
             event.acceptProposedAction()
             self.wiring.choose_model(name)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.rail.set_slim(event.size().width() < NARROW)
+
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "header"):
@@ -120,6 +136,8 @@ class MainWindow(QMainWindow):
         self.history_page = HistoryDock(parts.history)
         self.history_page.setObjectName("history")
         self.page = RunPage(parts.prompt)
+        self.examples = GrammarExamplesModel(parts.project.grammar)
+        self.grammar_page = GrammarPage(self.examples)
         self.evidence = EvidenceDock()
         self.status = StatusLine()
 
@@ -139,6 +157,13 @@ class MainWindow(QMainWindow):
         self.left[0].raise_()
         self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, self.right)
 
+    def _place_pages(self) -> None:
+        self.rail = PageRail(PAGES, self)
+        self.addToolBar(Qt.ToolBarArea.LeftToolBarArea, self.rail)
+        self.pages = Pages(self, self.rail, lambda: [*self.left, self.right])
+        for spec, page in zip(PAGES, (self.page, self.grammar_page), strict=True):
+            self.pages.add(spec.name, page)
+
     def _place_top(self) -> None:
         top = QWidget(self)
         column = QVBoxLayout(top)
@@ -147,7 +172,8 @@ class MainWindow(QMainWindow):
         bar = QMenuBar(top)
         panels = [dock.toggleViewAction() for dock in (*self.left, self.right)]
         undo = self.parts.document.undo_stack
-        fill_menus(bar, self.actions_, undo, panels, self.parts.settings, self.dialogs.open_path)
+        pages = list(self.rail.actions_.values())
+        fill_menus(bar, self.actions_, undo, pages, panels, self.parts.settings, self.dialogs.open_path)
         column.addWidget(bar)
         column.addWidget(self.header)
         self.setMenuWidget(top)

@@ -17,6 +17,7 @@ def fill_menus(
     bar: QMenuBar,
     actions: Actions,
     undo_stack: QUndoStack,
+    pages: Sequence[QAction],
     panels: Sequence[QAction],
     settings: SettingsStore,
     open_project: Callable[[Path], None],
@@ -37,6 +38,8 @@ def fill_menus(
     run.addSeparator()
     run.addActions([actions.continue_aborted, actions.replay])
     view = bar.addMenu("&View")
+    view.addActions(list(pages))
+    view.addSeparator()
     view.addActions([actions.focus_prompt, actions.focus_stream, actions.focus_tokens])
     view.addSeparator()
     view.addActions(list(panels))

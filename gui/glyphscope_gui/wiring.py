@@ -259,7 +259,7 @@ class Wiring(QObject):
     def _request(self) -> RunRequest:
         request = self._parts.project.request_for(self.model)
         remember(request.registry, self._parts.document.registry)
-        return request
+        return self._window.grammar.under(request)
 
     def _change_options(self, changes: dict[str, Any]) -> None:
         self._parts.project.set_options(**changes)

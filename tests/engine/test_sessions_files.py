@@ -16,6 +16,8 @@ from glyphscope.events import RunEvent, RunRequest
 from glyphscope.registry import default_registry
 from glyphscope.sessions import (
     ChangedOnDisk,
+    GrammarExample,
+    GrammarWork,
     Project,
     RecordWriter,
     Settings,
@@ -116,7 +118,7 @@ def test_a_project_comes_back_as_it_was(tmp_path):
     path = tmp_path / "p.glyphscope"
     digest = save_project(path, PROJECT)
     assert load_project(path) == (PROJECT, digest)
-    assert json.loads(path.read_text("utf-8"))["glyphscope_project"] == 1
+    assert json.loads(path.read_text("utf-8"))["glyphscope_project"] == 2
 
 
 def test_two_windows_on_one_project_never_overwrite_each_other_unasked(tmp_path):
@@ -149,7 +151,7 @@ def test_a_project_that_was_deleted_meanwhile_is_written_again(tmp_path):
         ("{", RecordError, "damaged"),
         ("[]", RecordError, "no glyphscope project"),
         ('{"a": 1}', RecordError, "no glyphscope project"),
-        ('{"glyphscope_project": 2}', RecordError, "newer Glyphscope"),
+        ('{"glyphscope_project": 3}', RecordError, "newer Glyphscope"),
         ('{"glyphscope_project": 1, "request": {"prompt": 5, "registry": {}}}', RecordError, "prompt"),
         (
             '{"glyphscope_project": 1, "request": {"prompt": "", "registry": {"glyphscope": 1}}}',
@@ -167,12 +169,30 @@ def test_a_project_that_cannot_be_used_is_told(tmp_path, text, error, words):
 
 
 def test_an_older_project_is_migrated_step_by_step(tmp_path, monkeypatch):
-    steps = {1: lambda d: {**d, "notes": d["notes"] + "+1"}, 2: lambda d: {**d, "notes": d["notes"] + "+2"}}
+    steps = {2: lambda d: {**d, "notes": d["notes"] + "+2"}, 3: lambda d: {**d, "notes": d["notes"] + "+3"}}
     path = tmp_path / "p.glyphscope"
     save_project(path, PROJECT)
-    monkeypatch.setattr("glyphscope.sessions.project.VERSION", 3)
+    monkeypatch.setattr("glyphscope.sessions.project.VERSION", 4)
     monkeypatch.setattr("glyphscope.sessions.project._MIGRATIONS", steps)
-    assert load_project(path).project.notes == PROJECT.notes + "+1+2"
+    assert load_project(path).project.notes == PROJECT.notes + "+2+3"
+
+
+def test_a_project_from_before_grammars_were_kept_is_not_opened_any_more(tmp_path):
+    path = tmp_path / "p.glyphscope"
+    save_project(path, PROJECT)
+    document = json.loads(path.read_text())
+    del document["grammar"]
+    path.write_text(json.dumps({**document, "glyphscope_project": 1}))
+    assert load_project(path).project == PROJECT
+
+
+def test_the_work_on_a_grammar_is_lost_with_the_project_file(tmp_path):
+    examples = (GrammarExample("1"), GrammarExample("x", matches=False))
+    work = GrammarWork(source="text", text='root ::= "1"', path="a.gbnf", use=True, examples=examples)
+    path = tmp_path / "p.glyphscope"
+    project = msgspec.structs.replace(PROJECT, grammar=work)
+    save_project(path, project)
+    assert load_project(path).project == project
 
 
 def test_settings_come_back_and_keep_what_they_do_not_know(tmp_path):

@@ -210,7 +210,7 @@ def test_a_project_of_a_newer_version_is_opened_by_halves(make, tmp_path, qtbot)
     errors = errors_of(controller)
     path = tmp_path / "p.glyphscope"
     save_project(path, Project(request=RunRequest(prompt="x", registry=default_registry().to_document())))
-    path.write_text(path.read_text().replace('"glyphscope_project": 1', '"glyphscope_project": 99'))
+    path.write_text(path.read_text().replace('"glyphscope_project": 2', '"glyphscope_project": 99'))
     controller.open(path)
     qtbot.waitUntil(lambda: bool(errors))
     assert controller.prompt.user == ""

@@ -5,12 +5,21 @@ from glyphscope.sessions.files import ChangedOnDisk, atomic_write
 from glyphscope.sessions.history import History, HistoryRow
 from glyphscope.sessions.journal import Journal, Leftover, Unsaved
 from glyphscope.sessions.places import Places, places
-from glyphscope.sessions.project import Project, StoredProject, load_project, save_project
+from glyphscope.sessions.project import (
+    GrammarExample,
+    GrammarWork,
+    Project,
+    StoredProject,
+    load_project,
+    save_project,
+)
 from glyphscope.sessions.records import Record, RecordHeader, RecordWriter, read_record
 from glyphscope.sessions.settings import LoadedSettings, Settings, load_settings, save_settings
 
 __all__ = [
     "ChangedOnDisk",
+    "GrammarExample",
+    "GrammarWork",
     "History",
     "HistoryRow",
     "Journal",

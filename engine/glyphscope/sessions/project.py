@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -14,21 +14,45 @@ from glyphscope.registry import parse_document
 from glyphscope.sessions.files import ChangedOnDisk, atomic_write, digest_of, folder_lock, read_bytes
 from glyphscope.sessions.versions import Migrations, migrate
 
-VERSION = 1
+VERSION = 2
 SUFFIX = ".glyphscope"
 _KEY = "glyphscope_project"
-_MIGRATIONS: Migrations = {}
+_MIGRATIONS: Migrations = {1: dict}
+"""2 added `grammar`. A program of version 1 would drop it with the next save, so it must not open it."""
+
+
+class GrammarExample(msgspec.Struct, frozen=True):
+    """A text that a grammar must accept, or must refuse."""
+
+    text: str
+    matches: bool = True
+
+
+class GrammarWork(msgspec.Struct, frozen=True, kw_only=True):
+    """The work on a grammar: where its text comes from, the user's own text, and the examples it is held against.
+
+    `source` is "tools" for the grammar that follows the registry, "text" for `text`, which is then what `path` (empty:
+    no file yet) was opened from or saved to. `use` puts the runs of the project under the text.
+    """
+
+    source: Literal["tools", "text"] = "tools"
+    text: str = ""
+    path: str = ""
+    use: bool = False
+    examples: tuple[GrammarExample, ...] = ()
 
 
 class Project(msgspec.Struct, frozen=True, kw_only=True):
     """What a project keeps: the request that its next run would be, the user's notes, and what is half typed.
 
     `drafts` are schema texts by tool that are not valid yet: the registry of the request has the last valid ones.
+    `grammar` is None as long as nobody has worked on one.
     """
 
     request: RunRequest
     notes: str = ""
     drafts: dict[str, str] = {}
+    grammar: GrammarWork | None = None
 
 
 class StoredProject(NamedTuple):

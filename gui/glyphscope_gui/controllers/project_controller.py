@@ -18,6 +18,7 @@ from glyphscope.registry import parse_document
 from glyphscope.sessions import ChangedOnDisk, Journal, Project, StoredProject, load_project, save_project
 from glyphscope.sessions.journal import Leftover
 from glyphscope_gui.controllers.background import Background
+from glyphscope_gui.models.grammar_document import GrammarDocument
 from glyphscope_gui.models.prompt_document import PromptContext, PromptDocument, PromptState
 from glyphscope_gui.models.registry_document import RegistryDocument
 from glyphscope_gui.settings.settings_store import SettingsStore
@@ -45,8 +46,10 @@ class ProjectController(QObject):
         settings: SettingsStore,
         journal: Journal,
         parent: QObject | None = None,
+        grammar: GrammarDocument | None = None,
     ) -> None:
         super().__init__(parent)
+        self.grammar = grammar or GrammarDocument(self)
         self._document = document
         self._prompt = prompt
         self._settings = settings
@@ -55,7 +58,7 @@ class ProjectController(QObject):
         self._notes = ""
         self.path: Path | None = None
         self._digest = ""
-        self._saved = (self._prompt.state, self._options)
+        self._saved = self._parts()
         self._journal_failing = False
         self.background = Background(self)
         self._timer = QTimer(self, singleShot=True, interval=JOURNAL_DELAY_MS)
@@ -67,6 +70,7 @@ class ProjectController(QObject):
         document.changed.connect(self._registry_changed)
         document.textChanged.connect(self._edited)
         prompt.changed.connect(self._edited)
+        self.grammar.changed.connect(self._edited)
 
     # -- the request -------------------------------------------------------------------------------------------
 
@@ -100,7 +104,7 @@ class ProjectController(QObject):
     @property
     def is_dirty(self) -> bool:
         """Whether there is something that the file does not have."""
-        return not self._document.undo_stack.isClean() or self._saved != (self._prompt.state, self._options)
+        return not self._document.undo_stack.isClean() or self._saved != self._parts()
 
     @property
     def name(self) -> str:
@@ -108,7 +112,12 @@ class ProjectController(QObject):
 
     def project(self) -> Project:
         """Everything as it is now."""
-        return Project(request=self.request, notes=self._notes, drafts=dict(self._document.state.texts))
+        return Project(
+            request=self.request,
+            notes=self._notes,
+            drafts=dict(self._document.state.texts),
+            grammar=self.grammar.kept,
+        )
 
     def new(self, project: Project) -> None:
         """Start from `project`, without a file."""
@@ -194,13 +203,19 @@ class ProjectController(QObject):
         )
         self._document.reset(self._document.draft_state(registry, project.drafts))
         self._prompt.set_state(PromptState(request.preset, request.system, request.prompt))
+        self.grammar.restore(project.grammar)
         self._follow()
         self.optionsChanged.emit(self._options)
         self._now_saved()
         return True
 
+    def _parts(self) -> tuple[object, ...]:
+        """What is compared with what was saved; the registry's document knows for itself."""
+        return self._prompt.state, self._options, self.grammar.work
+
     def _now_saved(self) -> None:
-        self._saved = (self._prompt.state, self._options)
+        self._saved = self._parts()
+        self.grammar.mark_base()
         self._document.undo_stack.setClean()
         self._timer.stop()
         self.background.wait("journal")

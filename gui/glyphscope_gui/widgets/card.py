@@ -40,8 +40,9 @@ class Heading(QWidget):
         for action in actions:
             row.addWidget(action)
 
-    def set_title(self, title: str) -> None:
-        self.title.setText(title.upper())
+    def set_title(self, title: str, upper: int | None = None) -> None:
+        """Another title; of one that holds a name as it is written, only the first `upper` letters are capitals."""
+        self.title.setText(title.upper() if upper is None else title[:upper].upper() + title[upper:])
         self.title.setAccessibleName(title)
 
 

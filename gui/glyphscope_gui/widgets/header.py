@@ -57,8 +57,7 @@ class Header(QFrame):
         """What the project says, without telling it back."""
         self._sampling = options.sampling
         self.notation.set_value(options.notation)
-        if options.constraint in ("off", "mask"):
-            self.constraint.set_value(options.constraint)
+        self.constraint.set_value(options.constraint)
         self.shape.setCurrentIndex(self.shape.findData(options.shape))
         for spin, value in (
             (self.seed, options.sampling.seed),
@@ -131,6 +130,7 @@ class Header(QFrame):
                     "The model writes what it wants; the run stops when no valid call can come any more",
                 ),
                 ("mask", "Mask", "Only tokens that can still become a valid call are allowed"),
+                ("gbnf", "GBNF", "The same in llama.cpp’s own sampler, from the grammar’s GBNF text"),
             ),
             parent=self,
         )
@@ -210,5 +210,11 @@ class Header(QFrame):
         """What is the least missed goes first: the name, the words of Step and Stop."""
         self.brand.setVisible(width >= 1240)
         short = width < 1140
+        for spin, prefix, widest in (
+            (self.seed, "Seed ", "Seed 0000"),
+            (self.temperature, "Temp ", "Temp 0.0"),
+        ):
+            spin.setPrefix("" if short else prefix)
+            spin.setFixedWidth(self.fontMetrics().horizontalAdvance(widest[5:] if short else widest) + 20)
         for button in (self.step_button, self.stop_button):
             button.setText("" if short else button.accessibleName())

@@ -1,0 +1,156 @@
+"""What the grammar page lets the engine do, off the GUI thread: plain functions of snapshots."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from glyphscope.errors import GlyphscopeError, GrammarError
+from glyphscope.events import Notation, Shape
+from glyphscope.grammar import Grammar, Origin, build_call_grammar
+from glyphscope.grammar.gbnf import GbnfRule, check_gbnf
+from glyphscope.grammar.gbnf.emit import emit_gbnf
+from glyphscope.grammar.match import Limits, compile_grammar, match_text
+from glyphscope.proof import EngineName, Proof, iterate_proofs
+from glyphscope.registry import ToolRegistry
+from glyphscope_gui.models.grammar_examples_model import ExampleVerdict
+from glyphscope_gui.models.grammar_problems import GrammarProblem, to_problems
+
+EXAMPLE_LIMITS = Limits(items=300_000)
+"""For each example, so that one hostile text does not hold up the others: about a second."""
+
+
+@dataclass(frozen=True)
+class Generated:
+    """The tools' grammar as text, with the schema place of each rule."""
+
+    text: str
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What is known of a text. `grammar` is None while there are errors."""
+
+    text: str
+    problems: tuple[GrammarProblem, ...]
+    counts: Mapping[str, int]
+    rules: Mapping[str, GbnfRule]
+    grammar: Grammar | None
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        return self.grammar is not None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Verdicts by text; `trouble` tells why a text has none."""
+
+    verdicts: Mapping[str, ExampleVerdict]
+    trouble: str = ""
+
+
+def generate(registry: ToolRegistry, notation: Notation, shape: Shape) -> Generated:
+    """The tools' grammar for llama.cpp. Raises GrammarError where a tool cannot be called."""
+    emitted = emit_gbnf(build_call_grammar(registry, notation, shape))
+    return Generated(emitted.text, emitted.origins)
+
+
+def check(text: str) -> Checked:
+    """Every mistake of a text, and its grammar if it has none that matters."""
+    begun = time.perf_counter()
+    found = check_gbnf(text)
+    seconds = time.perf_counter() - begun
+    counts: dict[str, int] = {}
+    for diagnostic in found.diagnostics:
+        counts[diagnostic.severity] = counts.get(diagnostic.severity, 0) + 1
+    rules: dict[str, GbnfRule] = {}
+    for rule in found.document.rules:
+        rules.setdefault(rule.name, rule)
+    return Checked(text, to_problems(text, found.diagnostics), counts, rules, found.grammar, seconds)
+
+
+def judge(
+    grammar: Grammar, texts: tuple[str, ...], known: Mapping[str, ExampleVerdict], cancel: Callable[[], bool]
+) -> Judged:
+    """What the grammar says to each text; those that are `known` for this grammar are not matched again."""
+    verdicts: dict[str, ExampleVerdict] = {}
+    trouble = ""
+    for text in dict.fromkeys(texts):
+        if text in known:
+            verdicts[text] = known[text]
+            continue
+        try:
+            report = match_text(grammar, text, limits=EXAMPLE_LIMITS, cancel=cancel)
+        except GlyphscopeError as error:
+            trouble = str(error)
+            continue
+        verdicts[text] = ExampleVerdict(report.accepted, report.failed_at, len(text), report.expected)
+    return Judged(verdicts, trouble)
+
+
+@dataclass(frozen=True)
+class StepView:
+    """A text up to a character: the rules being read, and what may come next. `failed_at` is of the whole text."""
+
+    at: int
+    rules: tuple[str, ...]
+    expected: tuple[str, ...]
+    accepted: bool
+    alive: bool
+    failed_at: int | None
+
+
+def step(grammar: Grammar, text: str, at: int, cancel: Callable[[], bool]) -> StepView:
+    """How the grammar stands after `at` characters of the text. Raises MatchLimit, MatchCancelled."""
+    state = compile_grammar(grammar).start(EXAMPLE_LIMITS).feed(text[:at], cancel=cancel)
+    whole = state.feed(text[at:], cancel=cancel)
+    return StepView(
+        at,
+        tuple(active.name for active in state.active_rules()),
+        state.expected(),
+        state.accepted,
+        state.alive,
+        whole.failed_at,
+    )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The shortest texts that only one of two versions accepts; `told` says how far was looked."""
+
+    now: tuple[str, ...]
+    no_longer: tuple[str, ...]
+    told: str
+
+
+def compare(before: str, grammar: Grammar) -> Comparison:
+    """What an edit changed. Raises GrammarError where the version before has mistakes itself."""
+    base = check_gbnf(before).grammar
+    if base is None:
+        raise GrammarError("The version before has mistakes, so there is nothing to compare with.")
+    raise NotImplementedError
+
+
+def samples(grammar: Grammar, count: int, seed: int) -> tuple[str, ...]:
+    """Random texts of the grammar."""
+    raise NotImplementedError
+
+
+def prove(
+    registry: ToolRegistry,
+    notation: Notation,
+    shape: Shape,
+    tell: Callable[[Proof], None],
+    cancelled: Callable[[], bool],
+) -> None:
+    """Each proof as it is made. llama.cpp's converter knows JSON only, so it is tried on calls in JSON."""
+    ours: tuple[EngineName, ...] = ("mask", "gbnf")
+    theirs: tuple[EngineName, ...] = ("converter",)
+    for proof in iterate_proofs(registry, notation, shape, ours, cancelled=cancelled):
+        tell(proof)
+    for proof in iterate_proofs(registry, "json", shape, theirs, cancelled=cancelled):
+        tell(proof)

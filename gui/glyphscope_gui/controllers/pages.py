@@ -1,0 +1,71 @@
+"""Which page the window shows. Every page has its own docks: what is open beside one is not in the way of another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QByteArray, QObject, Signal
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QStackedWidget, QWidget
+
+from glyphscope_gui.widgets.page_rail import PageRail
+
+
+class Pages(QObject):
+    """`shown` carries the name of the page that is shown now.
+
+    `docks` are those of the first page, which the others begin without: the user may open any of them there too.
+    """
+
+    shown = Signal(str)
+
+    def __init__(self, window: QMainWindow, rail: PageRail, docks: Callable[[], list[QDockWidget]]) -> None:
+        super().__init__(window)
+        self._window = window
+        self._rail = rail
+        self._docks = docks
+        self.stack = QStackedWidget(window)
+        self._names: list[str] = []
+        self._states: dict[str, QByteArray] = {}
+        self._focus: dict[str, QWidget] = {}
+        rail.chosen.connect(self.show)
+
+    @property
+    def current(self) -> str:
+        return self._names[self.stack.currentIndex()]
+
+    def add(self, name: str, page: QWidget) -> None:
+        self._names.append(name)
+        self.stack.addWidget(page)
+        if len(self._names) == 1:
+            self._rail.show_page(name)
+
+    def first_state(self) -> QByteArray:
+        """How the docks stand beside the first page: what the settings keep."""
+        first = self._names[0]
+        return self._window.saveState() if self.current == first else self._states[first]
+
+    def show(self, name: str) -> None:
+        """Show a page as it was left, with the keyboard where it was."""
+        before = self.current
+        if name == before:
+            self._rail.show_page(name)
+            return
+        window = self._window
+        focused = window.focusWidget()
+        if focused is not None and self.stack.isAncestorOf(focused):
+            self._focus[before] = focused
+        self._states[before] = window.saveState()
+        window.setUpdatesEnabled(False)
+        try:
+            if name in self._states:
+                window.restoreState(self._states[name])
+            else:
+                for dock in self._docks():
+                    dock.hide()
+            self.stack.setCurrentIndex(self._names.index(name))
+        finally:
+            window.setUpdatesEnabled(True)
+        self._rail.show_page(name)
+        page = self.stack.currentWidget()
+        (self._focus.get(name) or page).setFocus()
+        self.shown.emit(name)

@@ -1,0 +1,72 @@
+"""Characters in words, for diagrams and for what may come next."""
+
+from __future__ import annotations
+
+from glyphscope.grammar.chars import ALL, Ranges, subtract
+
+_NAMES = {
+    0x00: "NUL",
+    0x09: "tab",
+    0x0A: "line end",
+    0x0D: "return",
+    0x20: "space",
+    0x22: '"',
+    0x7F: "DEL",
+    0xA0: "no-break space",
+    0xFEFF: "BOM",
+}
+_LAST = 0x10FFFF
+_CONTROLS = (0x00, 0x1F)
+MOST_RANGES = 8
+
+
+def char_words(code: int) -> str:
+    """One character as it can be read: itself, its name, or its number."""
+    if code in _NAMES:
+        return _NAMES[code]
+    char = chr(code)
+    return char if char.isprintable() and not 0xD800 <= code <= 0xDFFF else f"U+{code:04X}"
+
+
+def class_words(ranges: Ranges, negated: bool = False, most: int = MOST_RANGES) -> str:
+    """A set of characters the shorter way: `0–9  a–f`, `any but "  \\  controls`, `any character`."""
+    chosen = subtract(ALL, ranges) if negated else ranges
+    others = subtract(ALL, chosen)
+    if not chosen:
+        return "no character"
+    if not others:
+        return "any character"
+    if len(others) < len(chosen) or chosen[-1][1] >= _LAST:
+        return f"any but {_list(others, most)}"
+    return _list(chosen, most)
+
+
+def text_words(text: str) -> str:
+    """A text with what cannot be seen made visible: spaces as dots, controls as escapes."""
+    return "".join(_visible(char) for char in text)
+
+
+def _visible(char: str) -> str:
+    escapes = {"\n": "\\n", "\r": "\\r", "\t": "\\t", " ": "·"}
+    if char in escapes:
+        return escapes[char]
+    return char if char.isprintable() else f"U+{ord(char):04X}"
+
+
+def _list(ranges: Ranges, most: int) -> str:
+    words = [_range(low, high) for low, high in ranges[:most]]
+    if len(ranges) > most:
+        words.append(f"and {len(ranges) - most:,} more")
+    return "  ".join(words)
+
+
+def _range(low: int, high: int) -> str:
+    if low == high:
+        return char_words(low)
+    if (low, high) == _CONTROLS:
+        return "controls"
+    if high >= _LAST:
+        return f"{char_words(low)} and on"
+    if high == low + 1:
+        return f"{char_words(low)}  {char_words(high)}"
+    return f"{char_words(low)}–{char_words(high)}"

@@ -1,0 +1,94 @@
+"""From proofs to the rows of the enforcement table, and to the badges beside the tools' constraints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from glyphscope.proof import Proof
+from glyphscope.registry import ToolRegistry
+from glyphscope.registry.pointer import follow_fragment, to_fragment
+from glyphscope_gui.models.enforcement_model import Cell, EnforcementRow
+from glyphscope_gui.widgets.enforcement_badge import Enforcement
+
+LONGEST_VALUE = 14
+"""Of what leaks and of a constraint's value, in characters."""
+
+
+def enforcement_rows(registry: ToolRegistry, proofs: Iterable[Proof]) -> tuple[EnforcementRow, ...]:
+    """A row a constraint, in the order in which they were proved first."""
+    cells: dict[tuple[str, str, str], dict[str, Cell]] = {}
+    for proof in proofs:
+        cells.setdefault((proof.tool, proof.pointer, proof.keyword), {})[proof.engine] = _cell(proof)
+    return tuple(
+        EnforcementRow(tool, pointer, keyword, _words(registry, tool, pointer, keyword), found)
+        for (tool, pointer, keyword), found in cells.items()
+    )
+
+
+def badges(
+    rows: Iterable[EnforcementRow], constraint: str, complete: bool
+) -> dict[tuple[str, str], Enforcement]:
+    """What the engine in use keeps, by tool and pointer; without an engine all is left to the validator."""
+    if not complete:
+        return {}
+    found: dict[tuple[str, str], Enforcement] = {}
+    for row in rows:
+        cell = row.cells.get("gbnf" if constraint == "gbnf" else "mask")
+        if cell is None or cell.state == "unknown":
+            continue
+        kind: Enforcement = "unsupported" if cell.state == "unsupported" else "checked"
+        if cell.state == "enforced" and constraint != "off":
+            kind = "enforced"
+        found[row.tool, row.pointer] = kind
+    return found
+
+
+def _cell(proof: Proof) -> Cell:
+    if proof.status == "enforced":
+        return Cell("enforced", "", _count(proof))
+    if not proof.witness:
+        return Cell("error" if proof.engine == "converter" else "unknown", "", proof.why)
+    why = f"{proof.what[:1].upper()}{proof.what[1:]}" if proof.what else ""
+    if proof.why:
+        why = f"{why}\n{proof.why}" if why else proof.why
+    if proof.engine == "converter" and proof.what:
+        return Cell("leaks", _leaking(proof), f"Accepted: {proof.witness}\n{why}")
+    state = proof.status if proof.what else "unknown"
+    return Cell(
+        state, "", f"Accepted: {proof.witness}\n{why}" if proof.what else f"Refused: {proof.witness}\n{why}"
+    )
+
+
+def _count(proof: Proof) -> str:
+    return f"Refused all of {proof.examples:,} texts that break it, and accepted one that does not."
+
+
+def _leaking(proof: Proof) -> str:
+    """The argument's value in the text that got through, where it is short."""
+    try:
+        call: Any = json.loads(proof.witness)
+    except ValueError:
+        return ""
+    arguments = call.get("args", call.get("arguments", call)) if isinstance(call, dict) else None
+    steps = proof.pointer.split("/")
+    if len(steps) < 4 or steps[1] != "properties" or not isinstance(arguments, dict):
+        return ""
+    text = json.dumps(arguments.get(steps[2]), ensure_ascii=False)
+    return text if len(text) <= LONGEST_VALUE else ""
+
+
+def _words(registry: ToolRegistry, tool: str, pointer: str, keyword: str) -> str:
+    """`max_results · maximum 100`; what is the tool's own begins with its keyword."""
+    steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+    names = [step for step in steps[:-1] if step not in ("properties", "$defs")]
+    found = registry.get(tool)
+    value = follow_fragment(found.parameters, to_fragment(tuple(steps))) if found else None
+    told = "" if value is None or isinstance(value[1], dict) else _value(value[1])
+    return " · ".join([*names, f"{keyword} {told}".strip()])
+
+
+def _value(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 2 * LONGEST_VALUE else text[: 2 * LONGEST_VALUE - 1] + "…"

@@ -1,0 +1,126 @@
+"""The work on a grammar: which text, from where, and the examples; what a project keeps of it, as one frozen value.
+
+The text that the tools give is not kept: it follows the registry, and is shown while `source` is "tools".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from PySide6.QtCore import QObject, Signal
+
+from glyphscope.sessions import GrammarExample, GrammarWork
+
+EMPTY = GrammarWork()
+
+
+class GrammarDocument(QObject):
+    """`changed` is told for any change, `sourceChanged` when another text than the one being edited is to be shown.
+
+    `examplesChanged` when the list of examples is another one.
+    """
+
+    changed = Signal()
+    sourceChanged = Signal()
+    examplesChanged = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._work = EMPTY
+        self._typed: Callable[[], str] | None = None
+        self.generated = ""
+        self.base: str | None = None
+
+    @property
+    def work(self) -> GrammarWork:
+        if self._typed is not None:
+            read, self._typed = self._typed, None
+            self._work = msgspec.structs.replace(self._work, text=read())
+        return self._work
+
+    @property
+    def kept(self) -> GrammarWork | None:
+        """What goes into the project file: nothing, as long as nobody has worked on a grammar."""
+        return None if self.work == EMPTY else self.work
+
+    @property
+    def is_generated(self) -> bool:
+        return self._work.source == "tools"
+
+    @property
+    def text(self) -> str:
+        """The text in force: the tools' grammar, or the user's own."""
+        return self.generated if self.is_generated else self.work.text
+
+    def restore(self, work: GrammarWork | None) -> None:
+        """What a project has; comparisons are with this text from now on."""
+        self._typed = None
+        self._work = work or EMPTY
+        self.mark_base()
+        self.changed.emit()
+        self.sourceChanged.emit()
+        self.examplesChanged.emit()
+
+    def mark_base(self) -> None:
+        """The version that edits are compared with: the text as opened, saved, or taken from the tools."""
+        self.base = None if self.is_generated else self.work.text
+
+    def set_generated(self, text: str) -> None:
+        """What the tools give now; shown while they are the source."""
+        if text == self.generated:
+            return
+        self.generated = text
+        if self.is_generated:
+            self.sourceChanged.emit()
+
+    def typed(self, read: Callable[[], str]) -> None:
+        """Somebody typed. The text is read when it is asked for: reading a long one costs."""
+        if not self.is_generated:
+            self._typed = read
+            self.changed.emit()
+
+    def edit_as_text(self) -> None:
+        """A copy of the tools' grammar, to edit; the tools' own is what it is compared with."""
+        self._set(source="text", text=self.generated, path="")
+        self.base = self.generated
+        self.sourceChanged.emit()
+
+    def follow_tools(self) -> None:
+        """The tools' grammar again. The user's own text is kept, to come back to."""
+        self._set(source="tools", use=False)
+        self.base = None
+        self.sourceChanged.emit()
+
+    def own_text(self) -> None:
+        """The user's own text again."""
+        self._set(source="text")
+        self.base = self.work.text
+        self.sourceChanged.emit()
+
+    def open_text(self, text: str, path: str) -> None:
+        """A file's text becomes the user's own."""
+        self._set(source="text", text=text, path=path)
+        self.base = text
+        self.sourceChanged.emit()
+
+    def saved_as(self, path: str) -> None:
+        self._set(path=path)
+        self.mark_base()
+        self.changed.emit()
+
+    def set_use(self, use: bool) -> None:
+        """Whether runs are held to the user's own text."""
+        self._set(use=use and not self.is_generated)
+
+    def set_examples(self, examples: tuple[GrammarExample, ...]) -> None:
+        if examples != self.work.examples:
+            self._set(examples=examples)
+            self.examplesChanged.emit()
+
+    def _set(self, **changes: Any) -> None:
+        work = msgspec.structs.replace(self.work, **changes)
+        if work != self._work:
+            self._work = work
+            self.changed.emit()

@@ -1,0 +1,73 @@
+"""Where a rule comes from, in words: `search · max_results · minimum 1, maximum 100`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from glyphscope.grammar import Origin
+from glyphscope.registry import ToolRegistry
+from glyphscope.registry.pointer import follow_fragment, to_fragment
+
+LONGEST_VALUE = 40
+_SAID = (
+    "const", "enum", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "minLength",
+    "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties",
+    "additionalProperties",
+)  # fmt: skip
+"""Keywords that constrain a value, in the order in which they are told."""
+
+
+class RuleOrigin(NamedTuple):
+    """`argument` is None for a rule of the tool as a whole; `words` tells all of it."""
+
+    tool: str
+    argument: str | None
+    constraint: str
+    words: str
+
+
+def rule_origin(registry: ToolRegistry, origin: Origin) -> RuleOrigin:
+    """A rule's origin in words; what the registry does not have any more is told without constraints."""
+    parts = _parts(origin.pointer)
+    argument = parts[1] if len(parts) > 1 and parts[0] == "properties" else None
+    inner = [part for part in parts[2:] if part not in ("properties",)]
+    tool = registry.get(origin.tool)
+    found = follow_fragment(tool.parameters, to_fragment(tuple(parts))) if tool else None
+    constraint = constraint_words(found[1]) if found and argument is not None else ""
+    names = [origin.tool, *([argument] if argument is not None else []), *inner]
+    return RuleOrigin(
+        origin.tool, argument, constraint, " · ".join([*names, *([constraint] if constraint else [])])
+    )
+
+
+def constraint_words(schema: Any) -> str:
+    """The constraints of one place of a schema: `minimum 1, maximum 100`; its type, where there are none."""
+    if not isinstance(schema, dict):
+        return ""
+    said = [f"{keyword} {_value(schema[keyword])}" for keyword in _SAID if keyword in schema]
+    kind = schema.get("type")
+    return ", ".join(said) or (kind if isinstance(kind, str) else "")
+
+
+def rules_by_argument(origins: Mapping[str, Origin]) -> dict[tuple[str, str | None], str]:
+    """The first rule of each argument, and of each tool (with None)."""
+    found: dict[tuple[str, str | None], str] = {}
+    best: dict[tuple[str, str | None], int] = {}
+    for rule, origin in origins.items():
+        parts = _parts(origin.pointer)
+        argument = parts[1] if len(parts) > 1 and parts[0] == "properties" else None
+        key = (origin.tool, argument)
+        if key not in found or len(parts) < best[key]:
+            found[key], best[key] = rule, len(parts)
+    return found
+
+
+def _parts(pointer: str) -> list[str]:
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+
+
+def _value(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"

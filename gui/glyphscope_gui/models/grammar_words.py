@@ -1,0 +1,84 @@
+"""The words of a grammar's text, a line at a time: for colours, completion, and finding a rule while one types.
+
+This is no parser: it never fails, knows nothing beyond one line, and is right wherever the text is.
+Positions count characters of the given line or text from 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+WORD = re.compile(
+    r"(?P<comment>\#.*)"
+    r'|(?P<literal>"(?:[^"\\\n]|\\.)*"?)'
+    r"|(?P<class>\[(?:[^\]\\\n]|\\.)*\]?)"
+    r"|(?P<token>!?<[^>\s]*>?)"
+    r"|(?P<definition>[A-Za-z0-9_-]+(?=[ \t]*::=))"
+    r"|(?P<name>[A-Za-z0-9_-]+)"
+    r"|(?P<bounds>\{[^}\n]*\}?)"
+    r"|(?P<mark>::=|[|*+?.()])"
+)
+"""`token` before `name`, `comment` before all: where two could begin, the first one wins, as it does for llama.cpp."""
+
+KINDS = ("comment", "literal", "class", "token", "definition", "name", "bounds", "mark")
+HIGHEST_LINE = 20_000
+"""Characters of a line that are coloured; what is longer is no line anybody reads."""
+
+
+class Word(NamedTuple):
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+def words(line: str) -> Iterator[Word]:
+    """The words of a line, or of a text of several lines."""
+    for match in WORD.finditer(line):
+        yield Word(match.lastgroup or "mark", match.group(), match.start(), match.end())
+
+
+def name_at(line: str, place: int) -> Word | None:
+    """The rule name that the place is in or at the end of."""
+    for word in words(line):
+        if word.start > place:
+            return None
+        if word.end >= place and word.kind in ("name", "definition"):
+            return word
+    return None
+
+
+def definition_in(line: str) -> Word | None:
+    """The first rule that is defined on the line."""
+    return next((word for word in words(line) if word.kind == "definition"), None)
+
+
+def find_definition(text: str, name: str) -> int | None:
+    """Where the rule of that name is defined."""
+    for match in re.finditer(rf"(?<![A-Za-z0-9_-]){re.escape(name)}(?=[ \t]*::=)", text):
+        line = text.rfind("\n", 0, match.start()) + 1
+        end = text.find("\n", match.end())
+        place = match.start() - line
+        found = name_at(text[line : end if end >= 0 else len(text)], place)
+        if found is not None and found.start == place:
+            return match.start()
+    return None
+
+
+def occurrences(text: str, name: str) -> list[int]:
+    """Where the rule is defined and where it is used; not in literals, classes and comments."""
+    if name not in text:
+        return []
+    return [word.start for word in words(text) if word.text == name and word.kind in ("name", "definition")]
+
+
+def defined_names(text: str) -> list[str]:
+    """The names of all rules, in their order."""
+    return list(dict.fromkeys(word.text for word in words(text) if word.kind == "definition"))
+
+
+def is_name(text: str) -> bool:
+    """Whether llama.cpp takes it as the name of a rule."""
+    return re.fullmatch(r"[A-Za-z0-9-]+", text) is not None

@@ -1,0 +1,57 @@
+"""Colours for GBNF. In a long text only what is in sight is coloured, so that pasting megabytes stays quick."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QFont, QSyntaxHighlighter, QTextBlock, QTextCharFormat, QTextDocument
+
+from glyphscope_gui.models.grammar_words import HIGHEST_LINE, KINDS, words
+from glyphscope_gui.theme import theme
+
+LONG = 3000
+"""Lines from which on only those in sight are coloured."""
+_DONE = 1
+
+
+class GrammarHighlighter(QSyntaxHighlighter):
+    def __init__(self, document: QTextDocument) -> None:
+        super().__init__(document)
+        self._formats = {kind: QTextCharFormat() for kind in KINDS}
+        self._first, self._last = 0, 200
+
+    def restyle(self) -> None:
+        """The theme's colours; asked again when it changes."""
+        roles = {
+            "comment": "text-faint",
+            "literal": "json-string",
+            "class": "json-number",
+            "token": "json-word",
+            "definition": "accent",
+            "name": "text",
+            "bounds": "text-muted",
+            "mark": "text-muted",
+        }
+        for kind, role in roles.items():
+            self._formats[kind].setForeground(theme().color(role))
+        self._formats["definition"].setFontWeight(QFont.Weight.DemiBold)
+        self._formats["comment"].setFontItalic(True)
+        self.rehighlight()
+
+    def show_lines(self, first: int, last: int) -> None:
+        """The lines in sight now."""
+        self._first, self._last = first, last
+        document = self.document()
+        if document is None or document.blockCount() <= LONG:
+            return
+        block = document.findBlockByNumber(first)
+        while block.isValid() and block.blockNumber() <= last:
+            if block.userState() != _DONE:
+                self.rehighlightBlock(block)
+            block = block.next()
+
+    def highlightBlock(self, text: str) -> None:
+        block: QTextBlock = self.currentBlock()
+        if block.document().blockCount() > LONG and not self._first <= block.blockNumber() <= self._last:
+            return
+        self.setCurrentBlockState(_DONE)
+        for word in words(text[:HIGHEST_LINE]):
+            self.setFormat(word.start, word.end - word.start, self._formats[word.kind])

@@ -1,0 +1,100 @@
+"""The slim rail at the left: a page a button, each with its drawing, its name and its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QAction, QActionGroup, QFontMetrics
+from PySide6.QtWidgets import QToolBar, QToolButton, QVBoxLayout, QWidget
+
+from glyphscope_gui.theme import theme, ui_font
+
+DRAWING = 22
+SLIM = 36
+"""Pixels of a button's width where there is no room for words."""
+
+
+class PageSpec(NamedTuple):
+    """A page of the window; `tip` says in a sentence what it is for."""
+
+    name: str
+    title: str
+    tip: str
+
+
+class PageRail(QToolBar):
+    """`chosen` carries a page's name when the user chooses it. `actions_` are for the menu."""
+
+    chosen = Signal(str)
+
+    def __init__(self, pages: Sequence[PageSpec], parent: QWidget | None = None) -> None:
+        super().__init__("Pages", parent)
+        self.setObjectName("pageRail")
+        self.setAccessibleName("Pages")
+        self.setMovable(False)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        self.toggleViewAction().setVisible(False)
+        self._group = QActionGroup(self)
+        self.actions_: dict[str, QAction] = {}
+        self._buttons: dict[str, QToolButton] = {}
+        inside = QWidget(self)
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(4, 8, 4, 8)
+        column.setSpacing(4)
+        self._slim = False
+        for number, page in enumerate(pages, 1):
+            column.addWidget(self._button(page, number, inside))
+        column.addStretch(1)
+        self.addWidget(inside)
+        self._restyle()
+
+    def show_page(self, name: str) -> None:
+        """Mark a page as the one that is shown, without telling it."""
+        self.actions_[name].setChecked(True)
+        self._restyle()
+
+    def set_slim(self, slim: bool) -> None:
+        """Without words, where the window is narrow; the tips say them."""
+        self._slim = slim
+        for button in self._buttons.values():
+            self._fit(button)
+
+    def button(self, name: str) -> QToolButton:
+        return self._buttons[name]
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.StyleChange):
+            self._restyle()
+
+    def _button(self, page: PageSpec, number: int, parent: QWidget) -> QToolButton:
+        action = QAction(page.title, self._group)
+        action.setCheckable(True)
+        action.setShortcut(f"Ctrl+{number}")
+        action.setToolTip(f"{page.tip} (Ctrl+{number})")
+        action.triggered.connect(lambda _checked=False, name=page.name: self.chosen.emit(name))
+        button = QToolButton(parent)
+        button.setObjectName(f"{page.name}PageButton")
+        button.setAccessibleName(page.title)
+        button.setAccessibleDescription(page.tip)
+        button.setProperty("role", "page")
+        button.setDefaultAction(action)
+        button.setIconSize(QSize(DRAWING, DRAWING))
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.actions_[page.name] = action
+        self._buttons[page.name] = button
+        self._fit(button)
+        return button
+
+    def _fit(self, button: QToolButton) -> None:
+        style = Qt.ToolButtonStyle
+        button.setToolButtonStyle(style.ToolButtonIconOnly if self._slim else style.ToolButtonTextUnderIcon)
+        words = QFontMetrics(ui_font(-1)).horizontalAdvance(button.text()) + 14
+        button.setFixedWidth(SLIM if self._slim else max(60, words))
+
+    def _restyle(self) -> None:
+        for name, action in getattr(self, "actions_", {}).items():
+            role = "accent" if action.isChecked() else "text-muted"
+            action.setIcon(theme().icon(f"page-{name}", role))
