@@ -20,6 +20,8 @@ import msgspec
 Notation: TypeAlias = Literal["glyph", "json"]
 Shape: TypeAlias = Literal["flat", "tool-args", "name-arguments"]
 ConstraintKind: TypeAlias = Literal["off", "mask", "gbnf"]
+EvidenceKind: TypeAlias = Literal["all", "chosen", "none"]
+"""Of which tokens the model's own figures are told: `chosen` leaves the forced ones out, which costs least of all."""
 StopOn: TypeAlias = Literal["error", "unknown-tool", "never"]
 Status: TypeAlias = Literal["open", "holds", "impossible"]
 Strategy: TypeAlias = Literal["direct"]
@@ -76,6 +78,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     sampling: Sampling = Sampling()
     max_tokens: int = 512
     alternatives: int = 10
+    evidence: EvidenceKind = "all"
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,8 +125,9 @@ class TokenStep(msgspec.Struct, frozen=True, kw_only=True):
     `logprob` (natural log) and `rank` (0 is the best) are the model's own, before mask and sampler; `probability` is
     the final one. `allowed` counts the tokens the constraint left, `feasible` is the share of raw probability it left
     (1.0 without a constraint); `entropy` in bits of the raw distribution. A forced token was the only one allowed:
-    its `probability` is 1.0; where the evidence of forced tokens was not measured, `logprob`, `rank`, `feasible` and
-    `entropy` are None and nothing is guessed. Times are milliseconds; a forced batch's time is told at its first token.
+    its `probability` is 1.0. Where the model's own figures were not asked for (`EvidenceKind`), `logprob`, `rank`,
+    `feasible` and `entropy` are None and nothing is guessed. Times are milliseconds; a forced batch's time is told at
+    its first token.
     """
 
     index: int

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from glyphscope.decoding import Decoder
-from glyphscope.errors import GrammarError
+from glyphscope.errors import GrammarError, ModelError
 from glyphscope.events import Sampling
 
 END = 9
@@ -62,9 +62,15 @@ class Script:
             self.places.pop(0)
 
 
-def decoder(table, constraint=None, max_tokens=50, prompt=(0,)):
+def decoder(table, constraint=None, max_tokens=50, prompt=(0,), evidence="all"):
     return Decoder(
-        table, prompt, constraint=constraint, sampling=Sampling(), max_tokens=max_tokens, alternatives=2
+        table,
+        prompt,
+        constraint=constraint,
+        sampling=Sampling(),
+        max_tokens=max_tokens,
+        alternatives=2,
+        evidence=evidence,
     )
 
 
@@ -104,6 +110,57 @@ def test_forced_tokens_cost_a_batch_each():
     assert forced.logprob is not None and forced.feasible == pytest.approx(np.exp(forced.logprob))
     assert [a.id for a in forced.alternatives] == [1, 0, 4], "what the model wanted, and what it had to take"
     assert [a.allowed for a in forced.alternatives] == [False, False, True]
+
+
+def test_what_was_evaluated_ahead_is_evaluated_again_or_chosen_before_it_is_asked_for():
+    plain, ahead = Table(), Table()
+    expected = steps_of(decoder(plain, Script([4, 6, 7], {1, 2}, [5])))
+    it = decoder(ahead, Script([4, 6, 7], {1, 2}, [5]))
+    batches = []
+    while True:
+        it.evaluate()
+        it.evaluate()
+        if not (batch := it.step()):
+            break
+        assert it.ended == (len(batches) == 1)
+        batches.append(batch)
+    assert ahead.batches == plain.batches
+    assert [[s.id for s in batch] for batch in batches] == [[s.id for s in batch] for batch in expected]
+
+
+def test_forced_tokens_are_lost_when_their_evaluation_fails_once():
+    class Failing(Table):
+        fails = True
+
+        def decode(self, tokens, outputs):
+            if self.fails:
+                self.fails = False
+                raise ModelError("not now")
+            return super().decode(tokens, outputs)
+
+    it = decoder(Failing(), Script([4, 6], {1}))
+    with pytest.raises(ModelError):
+        it.evaluate()
+    assert [s.id for s in it.step()] == [4, 6, 1]
+
+
+@pytest.mark.parametrize("evidence", ["chosen", "none"])
+def test_figures_that_nobody_asked_for_are_computed_or_guessed(evidence):
+    table = Table()
+    batches = steps_of(decoder(table, Script([4, 6, 7], {1, 2}, [5]), evidence=evidence))
+    assert table.batches == [([0, 4, 6, 7], 1)], (
+        "nothing comes after the last forced token: no logits are needed"
+    )
+    assert [[(s.id, s.forced) for s in batch] for batch in batches] == [
+        [(4, True), (6, True), (7, True), (1, False)],
+        [(5, True)],
+    ]
+    *forced, chosen = batches[0]
+    for step in (*forced, *batches[1]):
+        assert (step.logprob, step.rank, step.feasible, step.entropy) == (None,) * 4
+        assert step.alternatives == () and (step.allowed, step.probability) == (1, 1.0)
+    assert (chosen.logprob is None) == (evidence == "none") == (not chosen.alternatives)
+    assert chosen.allowed == 2 and chosen.probability == 1.0
 
 
 def test_a_masked_token_is_chosen_or_hidden():

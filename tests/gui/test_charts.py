@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QPointF
 
@@ -87,6 +88,17 @@ def test_steps_cannot_be_drawn(show, count, measure):
     heights, forced, step = chart._heights()
     assert len(heights) == len(forced) <= MOST_BARS
     assert len(heights) * step >= count
+    chart.grab()
+
+
+def test_what_was_not_measured_is_drawn_as_nothing_left(show):
+    chart = show(StepChart())
+    chart.begin()
+    chart.append(tokens(3))
+    chart.set_measure("feasible")
+    chart.finish()
+    assert np.isnan(chart._heights()[0]).all()
+    assert "not asked for" in chart.describe(QPointF(1, 0.5))
     chart.grab()
 
 

@@ -37,6 +37,7 @@ def generate_request(request: RunRequest, registry: ToolRegistry, prompt: str) -
         sampling=request.sampling,
         max_tokens=request.max_tokens,
         alternatives=request.alternatives,
+        evidence=request.evidence,
     )
 
 

@@ -20,7 +20,17 @@ from glyphscope.cli.opening import opened
 from glyphscope.cli.options import JsonOption, ModelOption, NotationOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import console, print_line
 from glyphscope.errors import StorageError
-from glyphscope.events import AnyEvent, ConstraintKind, RunRequest, RunStarted, Sampling, StopOn, Strategy, encode_event
+from glyphscope.events import (
+    AnyEvent,
+    ConstraintKind,
+    EvidenceKind,
+    RunRequest,
+    RunStarted,
+    Sampling,
+    StopOn,
+    Strategy,
+    encode_event,
+)
 from glyphscope.models import EMBEDDED, Model
 from glyphscope.sessions import RecordWriter
 
@@ -72,6 +82,12 @@ def run(
         typer.Option(min=0.0, max=1.0, help="Drop what is less likely than this share of the likeliest."),
     ] = _DEFAULT.min_p,
     max_tokens: Annotated[int, typer.Option(min=1, help="The longest answer.")] = 512,
+    evidence: Annotated[
+        EvidenceKind,
+        typer.Option(
+            help="Of which tokens the model's own figures are told; fewer of them, faster decoding."
+        ),
+    ] = "all",
     context: Annotated[
         int | None,
         typer.Option(min=16, help="The context to open the model with, in tokens.", show_default=False),
@@ -103,6 +119,7 @@ def run(
         stop_on=stop_on,
         sampling=Sampling(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, seed=seed),
         max_tokens=max_tokens,
+        evidence=evidence,
     )
     with ExitStack() as stack:
         writer = stack.enter_context(RecordWriter(record)) if record else None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from glyphscope.decoding.mask import Constraint
 from glyphscope.decoding.sampler import Allowed, Draw, Logits, SamplerState
 from glyphscope.decoding.text import TextAssembler
 from glyphscope.errors import GrammarError
-from glyphscope.events import Sampling, TokenStep
+from glyphscope.events import EvidenceKind, Sampling, TokenStep
 
 
 class Backend(Protocol):
@@ -33,12 +34,22 @@ class Backend(Protocol):
         """Whether the token ends a generation."""
 
 
+@dataclass
+class _Next:
+    """What a step is made of: the tokens that are forced, and the logits after them and before them."""
+
+    forced: list[int]
+    rows: list[Logits] = field(default_factory=list)
+    decode_ms: float = 0.0
+    evaluated: bool = False
+
+
 class Decoder:
     """Decodes one generation, a step at a time.
 
     `prompt` is in the backend's context except for its last token: that one, and later the token that was chosen
     last, is evaluated together with the tokens that are forced after it, in one batch. The logits of every position
-    in the batch are kept as evidence, which costs a tenth of the batch's time.
+    in the batch are made as evidence, which costs a third of a forced token's time; `evidence` says of which tokens.
     """
 
     def __init__(
@@ -50,44 +61,72 @@ class Decoder:
         sampling: Sampling,
         max_tokens: int,
         alternatives: int,
+        evidence: EvidenceKind = "all",
     ) -> None:
         self._backend = backend
         self._constraint = constraint
         self._sampler = SamplerState(sampling)
         self._max_tokens = max_tokens
         self._alternatives = alternatives
+        self._evidence = evidence
         self._tokens = list(prompt)
         self._index = 0
         self._text = TextAssembler()
         self._ended = False
+        self._next: _Next | None = None
 
     @property
     def ended(self) -> bool:
         """Nothing comes any more: an end token came, or nothing else may come, or there is no room for it."""
-        return self._complete or self._backend.room < 1
+        return self._next is None and (self._complete or self._backend.room < 1)
 
     @property
     def _complete(self) -> bool:
         """Nothing may come any more, whatever room there is."""
+        return self._ended or self._complete_with(())
+
+    def _complete_with(self, forced: Sequence[int]) -> bool:
+        """Nothing may come after these, which the constraint was told of, so that nobody needs their logits."""
         stopped = self._constraint is not None and self._constraint.stopped
-        return self._ended or stopped or self._index >= self._max_tokens
+        return stopped or self._index + len(forced) >= self._max_tokens
+
+    def evaluate(self) -> None:
+        """Evaluates what the next step needs, unless that is done: ahead of it, while the last one is on its way.
+
+        No token is chosen by it. Raises ModelError, and the next step will again.
+        """
+        if self.ended:
+            return
+        if self._next is None:
+            self._next = _Next(self._next_forced())
+        if self._next.evaluated:
+            return
+        forced = self._next.forced
+        if self._evidence == "all" or not self._complete_with(forced):
+            start = time.perf_counter()
+            outputs = 1 + len(forced) if self._evidence == "all" else 1
+            self._next.rows = self._backend.decode([self._tokens[-1], *forced], outputs)
+            self._next.decode_ms = (time.perf_counter() - start) * 1000
+        self._next.evaluated = True
 
     def step(self) -> tuple[TokenStep, ...]:
         """The forced tokens, and one that was chosen; empty at the end. Raises GrammarError and ModelError."""
-        if self.ended:
+        self.evaluate()
+        if self._next is None:
             return ()
-        forced = self._forced()
-        start = time.perf_counter()
-        rows = self._backend.decode([self._tokens[-1], *forced], outputs=1 + len(forced))
-        spent = (time.perf_counter() - start) * 1000
+        following, self._next = self._next, None
+        rows: Sequence[Logits | None] = following.rows
+        if self._evidence != "all":
+            rows = [None] * len(following.forced)
+        spent = following.decode_ms
         steps: list[TokenStep] = []
-        for token, row in zip(forced, rows):
+        for token, row in zip(following.forced, rows):
             steps.append(self._forced_step(token, row, decode_ms=0.0 if steps else spent))
         if not self._complete:
-            steps.append(self._chosen_step(rows[-1], decode_ms=0.0 if steps else spent))
+            steps.append(self._chosen_step(following.rows[-1], decode_ms=0.0 if steps else spent))
         return tuple(steps)
 
-    def _forced(self) -> list[int]:
+    def _next_forced(self) -> list[int]:
         if self._constraint is None:
             return []
         # the token before the forced ones is evaluated with them, and takes its place in the context too
@@ -97,12 +136,12 @@ class Decoder:
             self._constraint.commit(token)
         return tokens
 
-    def _forced_step(self, token: int, row: Logits, decode_ms: float) -> TokenStep:
+    def _forced_step(self, token: int, row: Logits | None, decode_ms: float) -> TokenStep:
         start = time.perf_counter()
-        allowed = np.zeros(row.size, dtype=np.bool_)
+        allowed = np.zeros(len(self._backend.pieces), dtype=np.bool_)
         allowed[token] = True
         draw = Draw(token, np.array([token]), np.ones(1))
-        return self._step(row, draw, allowed, forced=True, mask_ms=0.0, start=start, decode_ms=decode_ms)
+        return self._step(draw, allowed, row, mask_ms=0.0, start=start, decode_ms=decode_ms)
 
     def _chosen_step(self, row: Logits, decode_ms: float) -> TokenStep:
         start = time.perf_counter()
@@ -119,25 +158,24 @@ class Decoder:
         draw = self._sampler.draw(row, allowed, self._tokens)
         if self._constraint is not None:
             self._constraint.commit(draw.id)
-        mask_ms = (masked - start) * 1000
+        seen = None if self._evidence == "none" else row
         return self._step(
-            row, draw, allowed, forced=False, mask_ms=mask_ms, start=masked, decode_ms=decode_ms
+            draw, allowed, seen, mask_ms=(masked - start) * 1000, start=masked, decode_ms=decode_ms
         )
 
     def _step(
         self,
-        row: Logits,
         draw: Draw,
         allowed: Allowed | None,
+        row: Logits | None,
         *,
-        forced: bool,
         mask_ms: float,
         start: float,
         decode_ms: float,
     ) -> TokenStep:
         """The step of a token that came; `start` is when choosing it began."""
-        evidence = Evidence(row)
-        count = row.size if allowed is None else int(np.count_nonzero(allowed))
+        raw = {} if row is None else self._raw(row, draw, allowed)
+        count = len(self._backend.pieces) if allowed is None else int(np.count_nonzero(allowed))
         end = self._backend.is_end(draw.id)
         data = b"" if end else self._backend.pieces[draw.id]
         step = TokenStep(
@@ -145,20 +183,27 @@ class Decoder:
             id=draw.id,
             data=data,
             text=self._text.end() if end else self._text.feed(data),
-            logprob=evidence.logprob(draw.id),
-            rank=evidence.rank(draw.id),
             probability=draw.probability(draw.id),
             allowed=count,
-            feasible=1.0 if allowed is None else evidence.feasible(allowed),
-            entropy=evidence.entropy,
-            forced=forced or count == 1,
+            forced=count == 1,
             end=end,
-            alternatives=evidence.alternatives(self._alternatives, draw, allowed, self._backend.pieces),
             mask_ms=mask_ms,
             sample_ms=(time.perf_counter() - start) * 1000,
             decode_ms=decode_ms,
+            **raw,
         )
         self._index += 1
         self._tokens.append(draw.id)
         self._ended = end
         return step
+
+    def _raw(self, row: Logits, draw: Draw, allowed: Allowed | None) -> dict[str, Any]:
+        """What the model itself gave: the fields of a step that are made from its logits."""
+        evidence = Evidence(row)
+        return {
+            "logprob": evidence.logprob(draw.id),
+            "rank": evidence.rank(draw.id),
+            "feasible": 1.0 if allowed is None else evidence.feasible(allowed),
+            "entropy": evidence.entropy,
+            "alternatives": evidence.alternatives(self._alternatives, draw, allowed, self._backend.pieces),
+        }

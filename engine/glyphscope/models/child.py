@@ -113,6 +113,8 @@ class Child:
                     raise ModelError("There is no generation to go on with.")
                 steps = self._generation.step()
                 self._reply(number, wire.Steps(steps, self._generation.ended))
+                # while the parent reads, judges and shows them: no token more is chosen than it asks for
+                self._generation.look_ahead()
             case _:
                 raise ModelError("The model is not loaded.")
 
@@ -143,17 +145,6 @@ def _failure(error: Exception) -> wire.Failed:
             return wire.Failed("ModelError", f"The model's process failed: {type(error).__name__}: {error}")
 
 
-def _take_stdio() -> tuple[int, int]:
-    """Keeps stdin and stdout for frames: what C and Python code print goes to stderr instead."""
-    read_fd, write_fd = os.dup(0), os.dup(1)
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return read_fd, write_fd
-
-
 def _listen(log: deque[str]) -> Any:
     """Keeps llama.cpp's warnings and errors in `log` and on stderr; the function must be kept as long as it is used."""
     last = [0]
@@ -173,7 +164,7 @@ def _listen(log: deque[str]) -> Any:
 
 def main() -> None:
     """Serves until stdin closes."""
-    pipe = wire.Pipe(*_take_stdio(), wire.Envelope)
+    pipe = wire.Pipe(*wire.take_stdio(), wire.Envelope)
     # Ctrl+C goes to every process of the terminal; the parent decides what it means
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     log: deque[str] = deque(maxlen=8)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 
 from glyphscope.decoding import Constraint, Decoder, TokenMask
-from glyphscope.errors import ContextOverflow, GrammarError
+from glyphscope.errors import ContextOverflow, GlyphscopeError, GrammarError
 from glyphscope.events import TokenStep
 from glyphscope.models.gbnf import GbnfConstraint
 from glyphscope.models.interface import GenerateRequest, PromptProgress, PromptReady
@@ -30,6 +31,7 @@ class Generation:
             sampling=request.sampling,
             max_tokens=request.max_tokens,
             alternatives=request.alternatives,
+            evidence=request.evidence,
         )
         self.ready = PromptReady(len(self._prompt), 0, 0.0)
 
@@ -53,6 +55,11 @@ class Generation:
             done += len(chunk)
             yield PromptProgress(done, total, (time.perf_counter() - start) * 1000)
         self.ready = PromptReady(total, cached, (time.perf_counter() - start) * 1000)
+
+    def look_ahead(self) -> None:
+        """Evaluates what the next step needs. What fails is told by that step."""
+        with contextlib.suppress(GlyphscopeError):
+            self._decoder.evaluate()
 
     def step(self) -> tuple[TokenStep, ...]:
         """The next step's tokens; empty at the end."""

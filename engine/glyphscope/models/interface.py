@@ -7,11 +7,14 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from glyphscope.events import ConstraintKind, Message, ModelInfo, Sampling, TokenStep
+from glyphscope.events import ConstraintKind, EvidenceKind, Message, ModelInfo, Sampling, TokenStep
 
 
 class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One generation. `grammar` is Lark for `mask` and GBNF for `gbnf`; `alternatives` are told of each token."""
+    """One generation. `grammar` is Lark for `mask` and GBNF for `gbnf`.
+
+    `alternatives` are told of each token of which there is to be `evidence`.
+    """
 
     prompt: str
     constraint: ConstraintKind = "off"
@@ -19,6 +22,7 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     sampling: Sampling = Sampling()
     max_tokens: int = 512
     alternatives: int = 10
+    evidence: EvidenceKind = "all"
 
 
 class RenderedPrompt(msgspec.Struct, frozen=True):

@@ -92,6 +92,7 @@ class LlamaModel:
             finally:
                 self._running = None
                 process.forget(number)
+                process.cancel(number)  # it may be evaluating ahead for a step that nobody asks for any more
 
     def cancel(self) -> None:
         running = self._running

@@ -5,10 +5,12 @@ A JSON object a line on stdin, its answer a line on stdout; it ends when stdin c
 - `{"task": "grammar", "prompt", "schema", "max_tokens"}`: llama-cpp-python as its users call it,
   `Llama.create_completion(grammar=LlamaGrammar.from_json_schema(…))`, greedy, the prompt in its cache.
 - `{"task": "bare", "prompt", "tokens"}`: nothing but `llama_decode` of one token and the argmax of its logits, with
-  the context, the batches and the threads that `LlamaEngine` has.
+  the context, the batches and the threads that `LlamaEngine` has, asked for one token at a time as the model's process
+  is: an empty line in, the token's id out, and after the last one the answer.
 
-Answers: `{"start", "stamps"}`, the seconds at which the evaluation of the prompt's last token began and at which each
-generated token was known, of a clock whose differences alone mean something; with `"text"` or `"ids"`; or `{"error"}`.
+Answers: `{"start", "stamps", "text"}`, the seconds at which the evaluation of the prompt's last token began and at
+which each generated token was known, of a clock whose differences alone mean something; or `{"ids", "spent"}`, the
+tokens and the seconds that each one took between question and answer; or `{"error"}`.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from typing import Any
 import llama_cpp as llama
 import numpy as np
 
-from glyphscope.models.native import CHUNK, physical_cores
+from glyphscope.models.native import CHUNK, attention_kind, physical_cores
 
 
 class Peer:
@@ -106,30 +108,34 @@ class BareLoop:
         parameters.n_ctx = context
         parameters.n_batch = parameters.n_ubatch = CHUNK
         parameters.n_threads = parameters.n_threads_batch = physical_cores()
+        parameters.flash_attn_type = attention_kind()
         self._context = llama.llama_init_from_model(self._model, parameters)
         if not self._context:
             raise MemoryError("llama.cpp cannot load the model for the bare loop")
         self._vocabulary = llama.llama_vocab_n_tokens(llama.llama_model_get_vocab(self._model))
 
     def decode(self, prompt: list[int], count: int) -> dict[str, Any]:
-        """`count` tokens after the prompt, the best one each time."""
+        """`count` tokens after the prompt, the best one each time, each when it is asked for."""
         llama.llama_memory_clear(llama.llama_get_memory(self._context), True)
         for at in range(0, len(prompt) - 1, CHUNK):
             self._evaluate(prompt[at : min(at + CHUNK, len(prompt) - 1)])
         token = prompt[-1]
         ids: list[int] = []
-        stamps: list[float] = []
+        spent: list[float] = []
         one = (llama.llama_token * 1)()
-        start = time.perf_counter()
         for _ in range(count):
+            sys.stdin.buffer.readline()
+            start = time.perf_counter()
             one[0] = token
             llama.llama_decode(self._context, llama.llama_batch_get_one(one, 1))
             pointer = ctypes.cast(llama.llama_get_logits_ith(self._context, -1), ctypes.c_void_p).value
             logits = np.frombuffer((ctypes.c_float * self._vocabulary).from_address(pointer or 0), np.float32)
             token = int(logits.argmax())
             ids.append(token)
-            stamps.append(time.perf_counter())
-        return {"start": start, "stamps": stamps, "ids": ids}
+            spent.append(time.perf_counter() - start)
+            sys.stdout.buffer.write(b"%d\n" % token)
+            sys.stdout.buffer.flush()
+        return {"ids": ids, "spent": spent}
 
     def _evaluate(self, tokens: list[int]) -> None:
         batch = (llama.llama_token * len(tokens))(*tokens)
@@ -139,7 +145,7 @@ class BareLoop:
 def main() -> None:
     """Serves until stdin closes. What cannot be done is answered with its reason."""
     peer = Peer(sys.argv[1], int(sys.argv[2]))
-    for line in sys.stdin:
+    for line in sys.stdin.buffer:
         try:
             answer = peer.answer(json.loads(line))
         except Exception as error:

@@ -119,8 +119,12 @@ class ModelProcess:
             replies = self._replies.get(number)
         if replies is not None:
             replies.put(Interrupt())
-            with contextlib.suppress(OSError, ValueError):
-                self._pipe.write(wire.Envelope(number, wire.Cancel()))
+            self.cancel(number)
+
+    def cancel(self, number: int) -> None:
+        """The process stops computing for that number; what it was going to answer does not come."""
+        with contextlib.suppress(OSError, ValueError):
+            self._pipe.write(wire.Envelope(number, wire.Cancel()))
 
     def death(self) -> ModelDied:
         """The error that tells how the process ended; it has to be over, or about to be."""

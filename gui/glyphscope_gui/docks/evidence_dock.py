@@ -23,7 +23,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope_gui.controllers.run_controller import Applied, Saving
 from glyphscope_gui.models.alternatives_model import AlternativesModel, reasons
 from glyphscope_gui.models.run_registry import registry_of
-from glyphscope_gui.models.token_words import count, percent, step_text
+from glyphscope_gui.models.token_words import NOT_ASKED, count, percent, step_text
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 from glyphscope_gui.widgets.alternatives_table import AlternativesTable
@@ -179,11 +179,13 @@ def _words(token: Token, started: RunStarted) -> str:
     step = token.step
     if step.forced:
         wanted = (
-            "" if step.logprob is None else f" The model itself gave it {percent(math.exp(step.logprob))}."
+            _untold(started)
+            if step.logprob is None
+            else f"The model itself gave it {percent(math.exp(step.logprob))}."
         )
-        return f"Forced: the grammar allowed only this token.{wanted}"
+        return f"Forced: the grammar allowed only this token. {wanted}"
     if not step.alternatives:
-        return "This model tells no probabilities."
+        return _untold(started)
     if started.request.constraint == "off":
         return (
             f"No constraint was on: any of {count(step.allowed)} tokens could come."
@@ -194,6 +196,12 @@ def _words(token: Token, started: RunStarted) -> str:
         f"The mask left {percent(step.feasible)} of what the model wanted: "
         f"{count(step.allowed)} tokens allowed, {step_text(step)} was taken."
     )
+
+
+def _untold(started: RunStarted) -> str:
+    if started.request.evidence == "all":
+        return "This model tells no probabilities."
+    return f"{NOT_ASKED[0].upper()}{NOT_ASKED[1:]} (evidence: {started.request.evidence})."
 
 
 def _note(words: str) -> QLabel:

@@ -30,6 +30,10 @@ def step_text(step: TokenStep) -> str:
     return "⟨end⟩" if step.end and not step.text else token_text(step.data, step.text)
 
 
+NOT_ASKED = "the model's own figures were not asked for"
+"""Of a run whose request wanted no evidence of this token."""
+
+
 def percent(share: float | None) -> str:
     """Such as `66.2 %`; `<0.1 %` for what is not quite nothing."""
     if share is None:

@@ -13,7 +13,7 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.events import Token
-from glyphscope_gui.models.token_words import count, milliseconds, percent, step_text
+from glyphscope_gui.models.token_words import NOT_ASKED, count, milliseconds, percent, step_text
 from glyphscope_gui.theme import theme
 from glyphscope_gui.widgets.chart import Chart
 
@@ -61,7 +61,7 @@ class StepChart(Chart):
             self._tokens.append(token)
             self._was_forced.append(step.forced)
             self._values["allowed"].append(max(math.log10(max(step.allowed, 1)), _FLOOR))
-            self._values["feasible"].append(step.feasible or 0.0)
+            self._values["feasible"].append(math.nan if step.feasible is None else step.feasible)
             self._values["ms"].append(step.mask_ms + step.sample_ms + step.decode_ms)
         if not self._timer.isActive():
             self._timer.start()
@@ -89,13 +89,13 @@ class StepChart(Chart):
         none = pg.mkPen(None)
         self._chosen.setPen(pg.mkPen(theme().color("mark"), width=2))
         width = 0.8 * step
-        self._free.setOpts(
-            x=x[~forced], height=heights[~forced], width=width, pen=none, brush=theme().color("chart-main")
-        )
-        self._forced.setOpts(
-            x=x[forced], height=heights[forced], width=width, pen=none, brush=theme().color("chart-forced")
-        )
-        self._scale(heights)
+        known = ~np.isnan(heights)
+        for bars, shown, color in (
+            (self._free, known & ~forced, "chart-main"),
+            (self._forced, known & forced, "chart-forced"),
+        ):
+            bars.setOpts(x=x[shown], height=heights[shown], width=width, pen=none, brush=theme().color(color))
+        self._scale(heights[known])
 
     def table(self) -> list[Sequence[Any]]:
         head = ("step", "token", "allowed", "feasible", "forced", "mask_ms", "sample_ms", "decode_ms")
@@ -112,7 +112,9 @@ class StepChart(Chart):
         step = self._tokens[index].step
         figure = {
             "allowed": f"{count(step.allowed)} tokens allowed{', forced' if step.forced else ''}",
-            "feasible": f"the constraint left {percent(step.feasible)} of what the model wanted",
+            "feasible": NOT_ASKED
+            if step.feasible is None
+            else f"the constraint left {percent(step.feasible)} of what the model wanted",
             "ms": f"mask {milliseconds(step.mask_ms)}, sampling {milliseconds(step.sample_ms)}, "
             f"decoding {milliseconds(step.decode_ms)} ms",
         }[self._measure]
@@ -127,13 +129,14 @@ class StepChart(Chart):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _heights(self) -> tuple[np.ndarray, np.ndarray, int]:
-        """A height for each bar, which of them are forced, and how many steps a bar stands for."""
+        """A height for each bar (NaN: not measured), which of them are forced, and how many steps a bar stands for."""
         values = np.array(self._values[self._measure], dtype=float)
         forced = np.array(self._was_forced, dtype=bool)
         step = -(-len(values) // MOST_BARS) or 1
         if step > 1:
             padding = -len(values) % step
-            values = np.pad(values, (0, padding)).reshape(-1, step).max(axis=1)
+            values = np.pad(values, (0, padding), constant_values=math.nan).reshape(-1, step)
+            values = np.fmax.reduce(values, axis=1)  # the largest that is known
             forced = np.pad(forced, (0, padding), constant_values=True).reshape(-1, step).all(axis=1)
         return values, forced, step
 

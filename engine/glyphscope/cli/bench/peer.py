@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -18,11 +19,14 @@ from glyphscope.models.process import ENVIRONMENT
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """When it started and when each token came, in seconds; the token ids or the text; or why there is none."""
+    """When it started and when each token came, in seconds, and the text; or the token ids with the seconds that each
+    took in the peer; or why there is none of it.
+    """
 
     start: float = 0.0
     stamps: list[float] = []
     ids: list[int] = []
+    spent: list[float] = []
     text: str = ""
     error: str = ""
 
@@ -39,19 +43,48 @@ class Peer:
 
     def ask(self, **task: Any) -> Answer:
         """Raises ModelError with the peer's reason, ModelDied when it ended."""
-        process = self._process
-        assert process.stdin and process.stdout, "both are pipes"
+        self._write(msgspec.json.encode(task))
+        return self._answer(self._read())
+
+    def ask_bare(self, prompt: str, tokens: int) -> tuple[Stamped, Answer]:
+        """The bare loop, asked for one token at a time: when each one arrived here, and its answer.
+
+        Raises ModelError with the peer's reason, ModelDied when it ended.
+        """
+        self._write(msgspec.json.encode({"task": "bare", "prompt": prompt, "tokens": tokens}))
+        start = time.perf_counter()
+        arrivals: list[tuple[float, int]] = []
+        for _ in range(tokens):
+            self._write(b"")
+            line = self._read()
+            if line.startswith(b"{"):  # it failed
+                return Stamped(start, tuple(arrivals)), self._answer(line)
+            arrivals.append((time.perf_counter(), 1))
+        return Stamped(start, tuple(arrivals)), self._answer(self._read())
+
+    def _write(self, line: bytes) -> None:
+        stdin = self._process.stdin
+        assert stdin, "it is a pipe"
         try:
-            process.stdin.write(msgspec.json.encode(task) + b"\n")
-            process.stdin.flush()
+            stdin.write(line + b"\n")
+            stdin.flush()
         except BrokenPipeError:  # it ended: what was not read would be written again when the pipe is closed
             with contextlib.suppress(BrokenPipeError):
-                process.stdin.close()
-        line = process.stdout.readline()
+                stdin.close()
+
+    def _read(self) -> bytes:
+        stdout = self._process.stdout
+        assert stdout, "it is a pipe"
+        line = stdout.readline()
         if not line:
             self._stderr.seek(0)
             words = self._stderr.read().decode("utf-8", errors="replace")
-            raise ModelDied(f"the peer's process ended with exit code {process.wait()}", stderr=words[-2000:])
+            raise ModelDied(
+                f"the peer's process ended with exit code {self._process.wait()}", stderr=words[-2000:]
+            )
+        return line
+
+    def _answer(self, line: bytes) -> Answer:
         answer = msgspec.json.decode(line, type=Answer)
         if answer.error:
             raise ModelError(f"the peer failed: {answer.error}")
