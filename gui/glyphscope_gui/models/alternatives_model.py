@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QObject, Qt
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunRequest, Violation
 from glyphscope.registry import ToolRegistry
 from glyphscope.validation import CallValidator
+from glyphscope_gui.models.table_model import Index, TableModel
 from glyphscope_gui.models.token_words import UNKNOWN, percent, token_text
 from glyphscope_gui.theme import theme
 
-_Index = QModelIndex | QPersistentModelIndex
-_NONE = QModelIndex()
 ALTERNATIVE_ROLE, REASON_ROLE, CHOSEN_ROLE = (Qt.ItemDataRole.UserRole + n for n in range(3))
 COLUMNS = (
     ("token", "The token; struck out where the constraint did not allow it"),
@@ -49,8 +48,12 @@ def _reason(request: RunRequest, registry: ToolRegistry, before: str, alternativ
     return found[0].message if found else ""
 
 
-class AlternativesModel(QAbstractTableModel):
+class AlternativesModel(TableModel):
     """The alternatives of one token, the likeliest first."""
+
+    titles = tuple(title for title, _ in COLUMNS)
+    tips = tuple(tip for _, tip in COLUMNS)
+    figures = frozenset({RAW, FINAL})
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -64,26 +67,7 @@ class AlternativesModel(QAbstractTableModel):
         self._rows, self._reasons, self._chosen = tuple(rows), list(why), chosen
         self.endResetModel()
 
-    def rowCount(self, parent: _Index = _NONE) -> int:
-        return 0 if parent.isValid() else len(self._rows)
-
-    def columnCount(self, parent: _Index = _NONE) -> int:
-        return 0 if parent.isValid() else len(COLUMNS)
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation != Qt.Orientation.Horizontal:
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return COLUMNS[section][0]
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return COLUMNS[section][1]
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(section)
-        return None
-
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row, column = self._rows[index.row()], index.column()
         why = self._reasons[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
@@ -95,7 +79,7 @@ class AlternativesModel(QAbstractTableModel):
         if role == CHOSEN_ROLE:
             return row.id == self._chosen
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(column)
+            return self.alignment(column)
         if role == Qt.ItemDataRole.ForegroundRole:
             return theme().color("text" if row.allowed else "text-faint")
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -117,8 +101,3 @@ class AlternativesModel(QAbstractTableModel):
                 return percent(row.final) if row.allowed and row.final > 0 else UNKNOWN
             case _:
                 return ""
-
-
-def _alignment(column: int) -> Qt.AlignmentFlag:
-    side = Qt.AlignmentFlag.AlignRight if column in (RAW, FINAL) else Qt.AlignmentFlag.AlignLeft
-    return side | Qt.AlignmentFlag.AlignVCenter

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QObject, Qt
 
 from glyphscope.calling import FieldState, RunState
 from glyphscope.events import (
@@ -23,10 +23,9 @@ from glyphscope.events import (
 from glyphscope.notation import shape_keys
 from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import ToolRegistry
+from glyphscope_gui.models.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.theme import mono_font, theme
 
-_Index = QModelIndex | QPersistentModelIndex
-_NONE = QModelIndex()
 STATUS_ROLE = Qt.ItemDataRole.UserRole
 COLUMNS = ("Field", "Value so far", "Verdict", "Constraint", "Decided at", "Tokens")
 FIELD, VALUE, VERDICT, CONSTRAINT, DECIDED, TOKENS = range(6)
@@ -49,8 +48,11 @@ class Row:
         return self.state.status if self.state else None
 
 
-class FieldTableModel(QAbstractTableModel):
+class FieldTableModel(TableModel):
     """`apply` takes the events of a batch and the state after them."""
+
+    titles = COLUMNS
+    figures = frozenset({TOKENS})
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -105,31 +107,14 @@ class FieldTableModel(QAbstractTableModel):
 
     # -- the table ---------------------------------------------------------------------------------------------
 
-    def rowCount(self, parent: _Index = _NONE) -> int:
-        return 0 if parent.isValid() else len(self._rows)
-
-    def columnCount(self, parent: _Index = _NONE) -> int:
-        return 0 if parent.isValid() else len(COLUMNS)
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation != Qt.Orientation.Horizontal:
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return COLUMNS[section]
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(section)
-        return None
-
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row, column = self._rows[index.row()], index.column()
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return self._text(row, column)
         if role == STATUS_ROLE:
             return row.status
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(column)
+            return self.alignment(column)
         if role == Qt.ItemDataRole.ForegroundRole:
             return theme().color("text-faint" if row.state is None else "text")
         if role == Qt.ItemDataRole.FontRole and row.state is not None and column == VALUE:
@@ -184,7 +169,7 @@ class FieldTableModel(QAbstractTableModel):
         if not rows:
             return
         first = len(self._rows)
-        self.beginInsertRows(_NONE, first, first + len(rows) - 1)
+        self.beginInsertRows(NO_INDEX, first, first + len(rows) - 1)
         for row in rows:
             self._places[row.path] = len(self._rows)
             self._rows.append(row)
@@ -210,8 +195,3 @@ class FieldTableModel(QAbstractTableModel):
             row.decided = f"character {field.end - ends_itself}"
         else:
             row.decided = "still open"
-
-
-def _alignment(column: int) -> Qt.AlignmentFlag:
-    side = Qt.AlignmentFlag.AlignRight if column == TOKENS else Qt.AlignmentFlag.AlignLeft
-    return side | Qt.AlignmentFlag.AlignVCenter

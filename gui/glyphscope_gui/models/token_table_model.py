@@ -6,15 +6,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QObject, Qt
 
 from glyphscope.events import Token, TokenStep
+from glyphscope_gui.models.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.models.token_words import UNKNOWN, count, milliseconds, percent, step_text
 from glyphscope_gui.theme import theme
 
-_Index = QModelIndex | QPersistentModelIndex
 STEP_ROLE = Qt.ItemDataRole.UserRole
-_NONE = QModelIndex()
 
 
 class _Column(NamedTuple):
@@ -71,53 +70,38 @@ COLUMNS = (
 TOKEN = 1
 
 
-class TokenTableModel(QAbstractTableModel):
+class TokenTableModel(TableModel):
     """Reads the tokens; keeps no copy of what they say."""
+
+    titles = tuple(column.title for column in COLUMNS)
+    tips = tuple(column.tip for column in COLUMNS)
+    figures = frozenset(range(len(COLUMNS))) - {TOKEN}
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._tokens: list[Token] = []
+        self._rows: list[Token] = []
 
     def clear(self) -> None:
         self.beginResetModel()
-        self._tokens = []
+        self._rows = []
         self.endResetModel()
 
     def append(self, tokens: Sequence[Token]) -> None:
         if tokens:
-            first = len(self._tokens)
-            self.beginInsertRows(_NONE, first, first + len(tokens) - 1)
-            self._tokens.extend(tokens)
+            first = len(self._rows)
+            self.beginInsertRows(NO_INDEX, first, first + len(tokens) - 1)
+            self._rows.extend(tokens)
             self.endInsertRows()
 
     def token(self, row: int) -> Token:
-        return self._tokens[row]
+        return self._rows[row]
 
-    def rowCount(self, parent: _Index = _NONE) -> int:
-        return 0 if parent.isValid() else len(self._tokens)
-
-    def columnCount(self, parent: _Index = _NONE) -> int:
-        return 0 if parent.isValid() else len(COLUMNS)
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation != Qt.Orientation.Horizontal:
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return COLUMNS[section].title
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return COLUMNS[section].tip
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(section)
-        return None
-
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        step = self._tokens[index.row()].step
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        step = self._rows[index.row()].step
         if role == Qt.ItemDataRole.DisplayRole:
             return COLUMNS[index.column()].show(step)
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(index.column())
+            return self.alignment(index.column())
         if role == Qt.ItemDataRole.ForegroundRole:
             return theme().color("text-faint" if step.forced and index.column() != TOKEN else "text")
         if role == STEP_ROLE:
@@ -136,8 +120,3 @@ def _tip(step: TokenStep) -> str:
     if step.forced:
         lines.append("Forced: the only token the grammar allowed")
     return "\n".join(lines)
-
-
-def _alignment(column: int) -> Qt.AlignmentFlag:
-    side = Qt.AlignmentFlag.AlignLeft if column == TOKEN else Qt.AlignmentFlag.AlignRight
-    return side | Qt.AlignmentFlag.AlignVCenter
