@@ -1,0 +1,189 @@
+"""Bad input in the whole window: what is told, and that the window and what it shows live on."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sqlite3
+
+import pytest
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QLabel
+
+from glyphscope.errors import ModelDied
+from glyphscope.models import ScriptedModel, open_model
+from glyphscope.models.interface import RenderedPrompt
+from glyphscope.sessions import places
+from glyphscope.sessions.files import atomic_write
+from glyphscope_gui.main_window import MainWindow
+from glyphscope_gui.parts import make_parts
+from glyphscope_gui.theme import ThemeManager
+from glyphscope_gui.widgets.error_dialog import ErrorDialog
+
+CALL = '{action="search" query="日本 😀" max_results=10}'
+
+
+class Cut(ScriptedModel):
+    """Writes each byte as a token of its own: characters come in halves."""
+
+    def __init__(self) -> None:
+        super().__init__([bytes([byte]) for byte in CALL.encode()])
+
+
+class Dying(ScriptedModel):
+    """Its process is killed after three tokens, the first time."""
+
+    lives = 1
+
+    def generate(self, request):
+        for number, item in enumerate(super().generate(request)):
+            yield item
+            if number == 3 and self.lives:
+                self.lives -= 1
+                raise ModelDied(
+                    "The model's process was ended by SIGKILL.", signal="SIGKILL", stderr="killed"
+                )
+
+
+class Plain(ScriptedModel):
+    """Has no chat template."""
+
+    def render_chat(self, messages):
+        return RenderedPrompt("System: …", 3, "The model has no chat template: …")
+
+
+@pytest.fixture
+def make(qapp, qtbot):
+    made = []
+
+    def build(model=None):
+        def opener(name, *, context, progress):
+            return open_model(name) if name.startswith("/") else model or ScriptedModel(CALL)
+
+        owner = QObject()
+        window = MainWindow(make_parts(places(), owner, opener), ThemeManager(qapp, "light", parent=owner))
+        window.show()
+        window.start()
+        qtbot.waitUntil(lambda: window.runs.model.phase == "ready")
+        window.parts.project.set_options(constraint="off")
+        made.append((window, owner))
+        return window
+
+    yield build
+    for window, owner in made:
+        window.shut_down()
+        window.deleteLater()
+        owner.deleteLater()
+    qtbot.wait(1)
+
+
+def finish(qtbot, window):
+    with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+        window.actions_.run.trigger()
+    return window.runs.state
+
+
+def dialog_words(qtbot, window):
+    """What the error dialog tells, which is closed then."""
+    qtbot.waitUntil(lambda: window.findChild(ErrorDialog) is not None, timeout=5000)
+    dialog = window.findChild(ErrorDialog)
+    words = " ".join(label.text() for label in dialog.findChildren(QLabel))
+    dialog.close()
+    qtbot.waitUntil(lambda: window.findChild(ErrorDialog) is None)
+    return words
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "no such file"),
+        (b"", "empty"),
+        (b"<html>404</html>", "not a GGUF"),
+        (b"GGUF\3\0\0\0" + b"\xff" * 100, "damaged"),
+    ],
+)
+def test_a_model_that_is_none_ends_the_window_or_the_one_before_it(qtbot, make, tmp_path, content, words):
+    window = make()
+    path = tmp_path / "bad.gguf"
+    if content is not None:
+        path.write_bytes(content)
+    window.wiring.choose_model(str(path))
+    qtbot.waitUntil(lambda: window.runs.model.phase == "failed")
+    assert window.page.notice.isVisible()
+    told = window.page.notice.label.text()
+    assert words in told and "bad.gguf" in told
+    window.wiring.choose_model("embedded")
+    qtbot.waitUntil(lambda: window.runs.model.phase == "ready")
+    assert finish(qtbot, window).call is not None
+
+
+def test_a_model_that_dies_takes_the_tokens_before_it_or_the_next_run(qtbot, make):
+    window = make(Dying(CALL))
+    state = finish(qtbot, window)
+    assert state.failed.code == "MODEL_FAILED" and len(state.tokens) == 3
+    assert "SIGKILL" in window.page.notice.label.text() and "next run" in window.page.notice.label.text()
+    assert window.page.tokens_model.rowCount() == 3, "what was decoded is still to be seen"
+    assert finish(qtbot, window).call is not None
+    assert not window.page.notice.isVisible()
+
+
+def test_a_model_without_a_chat_template_is_not_told(qtbot, make):
+    window = make(Plain(CALL))
+    assert finish(qtbot, window).call is not None
+    assert window.page.notice.isVisible()
+    assert "no chat template" in window.page.notice.label.text()
+
+
+def test_half_a_character_is_lost_or_shown_as_another(qtbot, make):
+    window = make(Cut())
+    state = finish(qtbot, window)
+    assert state.call is not None and state.call.arguments["query"] == "日本 😀"
+    assert window.page.stream.toPlainText() == CALL
+    model, first = window.page.tokens_model, CALL.encode().index("日".encode())
+    assert [model.index(first + n, 1).data() for n in range(3)] == ["⟨E6⟩", "⟨97⟩", "⟨A5⟩"]
+
+
+def test_a_record_of_a_newer_version_takes_the_run_that_is_shown(qtbot, make, tmp_path):
+    window = make()
+    finish(qtbot, window)
+    before, path = list(window.runs.events), tmp_path / "newer.jsonl"
+    path.write_text(json.dumps({"glyphscope_record": 99}) + "\n")
+    window.recorder.read(path, window.wiring.show_record)
+    words = dialog_words(qtbot, window)
+    assert "version 99" in words and "newer Glyphscope" in words and "newer.jsonl" in words
+    assert window.runs.events == before
+
+
+def test_a_history_of_a_newer_version_is_written_over_or_ends_the_window(qtbot, make):
+    path = places().history
+    path.parent.mkdir(parents=True, exist_ok=True)
+    base = sqlite3.connect(path)
+    base.execute("PRAGMA user_version = 99")
+    base.commit()
+    base.close()
+    content = path.read_bytes()
+    window = make()
+    assert finish(qtbot, window).call is not None
+    assert "version 99" in dialog_words(qtbot, window)
+    window.shut_down()
+    assert path.read_bytes() == content
+
+
+def test_a_full_disk_takes_the_run_from_the_window(qtbot, make, tmp_path, monkeypatch):
+    window = make()
+    finish(qtbot, window)
+    path = tmp_path / "run.jsonl"
+    atomic_write(path, "older")
+
+    def full(*_args):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        window.recorder.write(path, tuple(window.runs.events))
+        words = dialog_words(qtbot, window)
+    assert "disk is full" in words and "run.jsonl" in words and "Make room" in words
+    assert path.read_text() == "older"
+    window.recorder.write(path, tuple(window.runs.events))
+    qtbot.waitUntil(lambda: path.read_text() != "older")
