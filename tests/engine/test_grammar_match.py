@@ -1,6 +1,7 @@
 """The matcher against the texts that trying finds, and on grammars that break other matchers."""
 
 import itertools
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,6 @@ from glyphscope.grammar.match import Limits, MatchCancelled, MatchLimit, compile
 from glyphscope.grammar.tree import (
     CharClass,
     Origin,
-    RuleRef,
     TokenMatch,
     alt,
     optional,
@@ -20,39 +20,11 @@ from glyphscope.grammar.tree import (
     seq,
     terminal,
 )
+from grammar_examples import DIGIT, JSON, made, ref
 from grammar_strategies import LETTERS, grammars, language
 
 SIZE = 4
 ALL_TEXTS = ["".join(t) for n in range(SIZE + 1) for t in itertools.product(LETTERS, repeat=n)]
-DIGIT = CharClass(chars.DIGITS)
-
-
-def made(**rules):
-    return Grammar({name: Rule(name, body) for name, body in rules.items()}, next(iter(rules)))
-
-
-def ref(name):
-    return RuleRef(name)
-
-
-def some(item, open_with, close_with):
-    """The item between brackets, separated by commas."""
-    return seq(open_with, WS, optional(seq(item, repeat(seq(",", WS, item)))), close_with, WS)
-
-
-WS = ref("ws")
-WHOLE = alt("0", seq(CharClass(((0x31, 0x39),)), repeat(DIGIT)))
-ESCAPE = seq("\\", CharClass(chars.of('"\\/bfnrt')))
-JSON = made(
-    root=ref("value"),
-    value=alt(ref("object"), ref("array"), ref("string"), ref("number"), "true", "false", "null"),
-    object=some(ref("member"), "{", "}"),
-    member=seq(ref("string"), ":", WS, ref("value")),
-    array=some(ref("value"), "[", "]"),
-    string=seq('"', repeat(alt(CharClass(chars.of('"\\'), True), ESCAPE)), '"', WS),
-    number=seq(repeat(seq("-"), 0, 1), WHOLE, optional(seq(".", repeat(DIGIT, 1))), WS),
-    ws=repeat(CharClass(chars.of(" \n\t"))),
-)
 
 
 @given(grammars)
@@ -86,16 +58,13 @@ def test_what_is_alive_can_be_finished(grammar, text):
     state = compile_grammar(grammar).start().feed(text)
     if not state.alive:
         return
-    states = [state]
+    states, chosen = [state], Random(0)
     for _ in range(300):
         if any(state.accepted for state in states):
             return
-        states = [
-            following
-            for state in states[:40]
-            for char in LETTERS + "d"
-            if (following := state.feed(char)).alive
-        ]
+        further = [state.feed(char) for state in states for char in LETTERS + "d"]
+        alive = [state for state in further if state.alive]
+        states = chosen.sample(alive, min(40, len(alive)))
     pytest.fail("nothing that follows is accepted")
 
 

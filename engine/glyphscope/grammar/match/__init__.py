@@ -1,6 +1,7 @@
 """Texts against any context-free grammar: accepted or not, where it fails, what may come next, by which rules."""
 
 from glyphscope.grammar.match.compiled import Compiled, compile_grammar
+from glyphscope.grammar.match.derivation import Derivation, derive
 from glyphscope.grammar.match.report import MatchReport, match_text
 from glyphscope.grammar.match.state import ActiveRule, Limits, MatchCancelled, MatchLimit, State
 from glyphscope.grammar.match.words import Expectation
@@ -8,6 +9,7 @@ from glyphscope.grammar.match.words import Expectation
 __all__ = [
     "ActiveRule",
     "Compiled",
+    "Derivation",
     "Expectation",
     "Limits",
     "MatchCancelled",
@@ -15,5 +17,6 @@ __all__ = [
     "MatchReport",
     "State",
     "compile_grammar",
+    "derive",
     "match_text",
 ]

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TypeAlias, cast
 
 from glyphscope.grammar.automaton import Automaton, Place
+from glyphscope.grammar.identity import ByIdentity
 from glyphscope.grammar.match.facts import check_references, nullable_rules, productive_rules
 from glyphscope.grammar.match.state import Limits, State, start_state
 from glyphscope.grammar.terms import Term
@@ -116,22 +117,11 @@ class Compiled:
         return terms.call(name, name in self._nullable) if name in self._productive else terms.never
 
 
-class _ByIdentity:
-    def __init__(self, grammar: Grammar) -> None:
-        self.grammar = grammar
-
-    def __hash__(self) -> int:
-        return id(self.grammar)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByIdentity) and other.grammar is self.grammar
-
-
 def compile_grammar(grammar: Grammar) -> Compiled:
     """The grammar, ready for matching; the last few are kept. Raises GrammarError."""
-    return _compiled(_ByIdentity(grammar))
+    return _compiled(ByIdentity(grammar))
 
 
 @lru_cache(maxsize=8)
-def _compiled(key: _ByIdentity) -> Compiled:
+def _compiled(key: ByIdentity) -> Compiled:
     return Compiled(key.grammar)

@@ -153,7 +153,7 @@ class State:
                         last = State(compiled, self._limits, items, position, now, work)
                     return State(compiled, self._limits, (), position, now, work, last)
                 if work > allowed:
-                    raise _too_much(self._limits, position)
+                    raise too_much(self._limits, position)
                 items = following
                 at += 1
         return State(compiled, self._limits, items, self.position + size, step + size, work)
@@ -167,7 +167,7 @@ class State:
             (place, begun)
             for item, begun in self._view().items
             for match, place in self._compiled.tokens(item)
-            if (token == match.token or text == match.token) != match.negated
+            if (match.token in (token, text) or text == f"<{match.token}>") != match.negated
         ]
         position, step = self.position + len(text), self._step + max(1, len(text))
         items = tuple(dict.fromkeys([*by_itself, *(spelled._items if text else ())]))
@@ -312,7 +312,8 @@ def _top(begun: Begun) -> Begun:
     return top
 
 
-def _too_much(limits: Limits, position: int) -> MatchLimit:
+def too_much(limits: Limits, position: int) -> MatchLimit:
+    """The error of a text that is read in too many ways."""
     return MatchLimit(
         f"The grammar reads the text in too many ways: more than {limits.items:,} steps by character {position}.",
         hint="Make its alternatives begin differently, or match a shorter text.",

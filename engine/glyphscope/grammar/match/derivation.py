@@ -1,0 +1,272 @@
+"""One derivation of an accepted text, as a tree of rules with spans.
+
+The text is read from its end (by the grammar read from its ends), because then each rule's leftmost part is decided
+last: of several ways to read a text the one with the longest parts, from the left, can be kept as they are found.
+Parts of a rule are linked while it is read; a chain of rules that end together is one link until the tree is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from heapq import heappop, heappush
+from typing import NamedTuple, TypeAlias
+
+from glyphscope.grammar.automaton import Place
+from glyphscope.grammar.identity import ByIdentity
+from glyphscope.grammar.match.compiled import Compiled
+from glyphscope.grammar.match.state import (
+    CHARACTERS_BETWEEN_POLLS,
+    WORK_PER_CHARACTER,
+    Limits,
+    MatchCancelled,
+    MatchLimit,
+    too_much,
+)
+from glyphscope.grammar.tree import Grammar
+
+MAX_RULES = 1_000_000
+"""Rules in a derivation, counting those tried on the way; about half a kilobyte each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Derivation:
+    """The rule that derives the characters from `start` to before `end`, and the rules inside, from left to right.
+
+    Rules that derive the empty text are left out.
+    """
+
+    rule: str
+    start: int
+    end: int
+    children: tuple[Derivation, ...]
+
+
+class _Begun:
+    __slots__ = ("edges", "last", "order", "rule", "serial", "step", "top")
+
+    def __init__(self, rule: str, order: int, step: int, serial: int) -> None:
+        self.rule = rule
+        self.order = order
+        self.step = step
+        self.serial = serial
+        self.edges: list[tuple[Place, _Begun, _Link]] = []
+        self.top: _Begun | None = None  # what ends with it, once known, and the last rule before that one
+        self.last: _Begun | None = None
+
+
+class _Done(NamedTuple):
+    """A rule from `begun.step` to `end`, counted from the text's end."""
+
+    begun: _Begun
+    end: int
+    parts: _Link
+
+
+class _Jump(NamedTuple):
+    """The parts of a rule that ends with a chain of rules: from `last`, which is one of the parts, to `inner`."""
+
+    inner: _Done
+    last: _Begun
+
+
+_Link: TypeAlias = "tuple[_Link, _Done] | _Jump | None"
+_Item: TypeAlias = tuple[Place, _Begun]
+
+
+def derive(
+    grammar: Grammar,
+    text: str,
+    *,
+    limits: Limits | None = None,
+    cancel: Callable[[], bool] | None = None,
+) -> Derivation | None:
+    """A derivation of the text, always the same one; None if the grammar does not accept it.
+
+    Of several, the one whose parts are longest, from the left; of equally long parts the rule that the grammar has
+    first. Raises GrammarError, MatchLimit, MatchCancelled.
+    """
+    compiled = _backwards(ByIdentity(grammar))
+    if compiled.is_empty:
+        return None
+    done = _Reader(compiled, limits or Limits(), cancel).read(text)
+    return None if done is None else _tree(done, len(text))
+
+
+@lru_cache(maxsize=4)
+def _backwards(key: ByIdentity) -> Compiled:
+    return Compiled(key.grammar, backwards=True)
+
+
+class _Reader:
+    def __init__(self, compiled: Compiled, limits: Limits, cancel: Callable[[], bool] | None) -> None:
+        self.compiled = compiled
+        self.limits = limits
+        self.cancel = cancel
+        self.orders = {name: order for order, name in enumerate(compiled.grammar.rules)}
+        self.made = 0
+        self.work = 0
+
+    def read(self, text: str) -> _Done | None:
+        compiled = self.compiled
+        root = compiled.grammar.root
+        first = self._begin(root, 0)
+        items: dict[_Item, _Link] = {(compiled.start_of(root), first): None}
+        for step, char in enumerate(reversed(text)):
+            if step % CHARACTERS_BETWEEN_POLLS == 0 and self.cancel is not None and self.cancel():
+                raise MatchCancelled("Deriving was stopped.")
+            if len(items) == 1:
+                (((place, begun), link),) = items.items()
+                target, calls = compiled.plan(place, char)
+                if target is not None and not calls and not place.final:
+                    items = {(target, begun): link}
+                    continue
+            if self.work > self.limits.items + WORK_PER_CHARACTER * step:
+                raise too_much(self.limits, len(text) - step)
+            self._close(items, step)
+            items = self._after(items, char, step)
+            if not items:
+                return None
+        if not text:
+            return _Done(first, 0, None) if any(place.final for place, _ in items) else None
+        return self._close(items, len(text))
+
+    def _begin(self, rule: str, step: int) -> _Begun:
+        self.made += 1
+        if self.made > MAX_RULES:
+            raise MatchLimit(
+                f"The derivation has more than {MAX_RULES:,} rules.",
+                hint="Derive a shorter text; matching needs no tree.",
+            )
+        return _Begun(rule, self.orders[rule], step, self.made)
+
+    def _after(self, items: dict[_Item, _Link], char: str, step: int) -> dict[_Item, _Link]:
+        """The items after a character."""
+        compiled = self.compiled
+        found: dict[_Item, _Link] = {}
+        here: dict[str, _Begun] = {}
+        todo = list(items.items())
+        for (place, begun), link in todo:  # it grows meanwhile
+            target, calls = compiled.plan(place, char)
+            if target is not None and ((target, begun) not in found or _better(link, found[target, begun])):
+                found[target, begun] = link
+            for rule, after in calls:
+                child = here.get(rule)
+                if child is None:
+                    child = here[rule] = self._begin(rule, step)
+                    todo.append(((compiled.start_of(rule), child), None))
+                if child is not begun or after.longest:
+                    child.edges.append((after, begun, link))
+        self.work += len(todo)
+        return found
+
+    def _close(self, items: dict[_Item, _Link], step: int) -> _Done | None:
+        """Adds the items after the rules that are over here. The whole text's rule, if it is over.
+
+        Inner rules come first: those that began later, and of those that began together the ones called by others.
+        """
+        whole: _Done | None = None
+        closing: dict[_Begun, _Link] = {}
+        closed: set[_Begun] = set()
+        heap: list[tuple[int, int, _Begun]] = []
+
+        def close(begun: _Begun, link: _Link) -> None:
+            if begun in closed:
+                return
+            if begun not in closing:
+                heappush(heap, (-begun.step, -begun.serial, begun))
+                closing[begun] = link
+            elif _better(link, closing[begun]):
+                closing[begun] = link
+
+        for (place, begun), link in items.items():
+            if place.final and begun.step != step:
+                close(begun, link)
+        while heap:
+            begun = heappop(heap)[2]
+            closed.add(begun)
+            done = _Done(begun, step, closing[begun])
+            top = _top(begun)
+            if top is not begun:
+                assert begun.last is not None
+                close(top, _Jump(done, begun.last))
+                continue
+            if not begun.edges:
+                whole = done
+            self.work += len(begun.edges)
+            for after, parent, link in begun.edges:
+                item, longer = (after, parent), (link, done)
+                if item not in items or _better(longer, items[item]):
+                    items[item] = longer
+                    if after.final and parent.step != step:
+                        close(parent, longer)
+        return whole
+
+
+def _top(begun: _Begun) -> _Begun:
+    """The outermost of the rules that are over when this one is; see `state`."""
+    if begun.top is not None:
+        return begun.top
+    passed: list[_Begun] = []
+    at = begun
+    while at.top is None and len(at.edges) == 1 and at.edges[0][0].longest == 0:
+        passed.append(at)
+        at = at.edges[0][1]
+    top, last = (at, passed[-1]) if at.top is None and passed else (at.top or at, at.last)
+    for one in passed:
+        one.top, one.last = top, last
+    return top
+
+
+def _better(one: _Link, other: _Link) -> bool:
+    """Whether the parts, from the left, begin earlier, are longer, or are of rules that come first."""
+    while one is not None and other is not None and one is not other:
+        mine, end, one = _first(one)
+        its, other_end, other = _first(other)
+        left, right = (-end, mine.step, mine.order), (-other_end, its.step, its.order)
+        if left != right:
+            return left < right
+    return False
+
+
+def _first(link: tuple[_Link, _Done] | _Jump) -> tuple[_Begun, int, _Link]:
+    """The leftmost part, its end, and the parts after it."""
+    if isinstance(link, _Jump):
+        return link.last, link.inner.end, link.last.edges[0][2]
+    return link[1].begun, link[1].end, link[0]
+
+
+def _tree(whole: _Done, size: int) -> Derivation:
+    """The tree of a rule's parts, made from the leaves."""
+    built: list[Derivation] = []
+    waiting: list[tuple[_Done, int]] = [(whole, -1)]
+    while waiting:
+        done, taken = waiting.pop()
+        if taken >= 0:
+            children = tuple(built[len(built) - taken :])
+            del built[len(built) - taken :]
+            built.append(Derivation(done.begun.rule, size - done.end, size - done.begun.step, children))
+            continue
+        parts = _parts(done)
+        waiting.append((done, len(parts)))
+        waiting += [(part, -1) for part in reversed(parts)]
+    return built[0]
+
+
+def _parts(done: _Done) -> list[_Done]:
+    link = done.parts
+    if isinstance(link, _Jump):
+        inner = link.inner
+        while True:
+            _, parent, before = inner.begun.edges[0]
+            link = (before, inner)
+            if parent is done.begun:
+                break
+            inner = _Done(parent, done.end, link)
+    found = []
+    while link is not None:
+        assert not isinstance(link, _Jump), "only a whole rule is a jump"
+        link, part = link
+        found.append(part)
+    return found
