@@ -1,7 +1,19 @@
-"""What may come next: the rule tree, built from a registry, and its emission for the engines."""
+"""What may come next: the rule tree, built from a registry or a schema, and its emission for the engines."""
 
-from glyphscope.grammar.build import GrammarOptions, build_call_grammar
+from glyphscope.grammar.build import GrammarOptions, build_call_grammar, build_value_grammar
+from glyphscope.grammar.gbnf.emit import GbnfText, emit_gbnf
 from glyphscope.grammar.lark import to_lark
 from glyphscope.grammar.tree import Grammar, Origin, Rule, Unheld
 
-__all__ = ["Grammar", "GrammarOptions", "Origin", "Rule", "Unheld", "build_call_grammar", "to_lark"]
+__all__ = [
+    "GbnfText",
+    "Grammar",
+    "GrammarOptions",
+    "Origin",
+    "Rule",
+    "Unheld",
+    "build_call_grammar",
+    "build_value_grammar",
+    "emit_gbnf",
+    "to_lark",
+]

@@ -1,32 +1,47 @@
-"""The grammar of whole calls: every allowed tool, its name first, then its arguments in the schema's order."""
+"""The grammar of calls and values: every allowed tool, its name first, then its arguments in the schema's order."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, TypeAlias
+from typing import Literal as TypingLiteral
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
 
 from glyphscope.errors import GrammarError
 from glyphscope.events import Notation, Shape
 from glyphscope.grammar.context import ToolContext
+from glyphscope.grammar.free_text import up_to
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.schema import Place, join
-from glyphscope.grammar.surface import Surface, surface
+from glyphscope.grammar.surface import Surface, WhiteSpace, surface
 from glyphscope.grammar.tree import Grammar, Literal, Node, Origin, RuleRef, Unheld, alt, seq
 from glyphscope.grammar.values import build_values
 from glyphscope.notation import shape_keys
-from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.registry import Tool, ToolRegistry, normalise
 
 MAX_ALTERNATIVES = 100  # names offered side by side; more are reached by way of their first letters
+SCHEMA = "schema"
+"""The tool's name in the origins and messages of a grammar that is made of a bare schema."""
+
+Part: TypeAlias = TypingLiteral["call", "name", "arguments"]
 
 
 @dataclass(frozen=True)
 class GrammarOptions:
-    """`json_spaces` allows a space after each colon and comma of JSON.
+    """What of a call, and how freely it is written.
 
-    Without it more of a call is forced, so fewer tokens are decided by the model.
+    `white_space` is JSON's; without it more of a call is forced, so fewer tokens are decided by the model.
+    `part`: the whole call, the tool's name as a value, or the arguments of one tool as a value. `tool` is the only
+    tool there is. `free_text` lets any text stand before the call (`free_text.py` says which).
     """
 
-    json_spaces: bool = False
+    white_space: WhiteSpace = "none"
+    part: Part = "call"
+    tool: str | None = None
+    free_text: bool = False
 
 
 DEFAULT_OPTIONS = GrammarOptions()
@@ -48,7 +63,7 @@ class _ByDigest:
 def build_call_grammar(
     registry: ToolRegistry, notation: Notation, shape: Shape, options: GrammarOptions = DEFAULT_OPTIONS
 ) -> Grammar:
-    """The calls of the registry's allowed tools in that notation and shape.
+    """The calls of the registry's allowed tools in that notation and shape, or the part of them that is asked for.
 
     Every text of it is a call that the validator accepts, but for the constraints named in `unheld`.
     Raises GrammarError, with tool and JSON Pointer, where a tool cannot be called at all. The last few are kept.
@@ -56,34 +71,106 @@ def build_call_grammar(
     return _build(_ByDigest(registry), notation, shape, options)
 
 
+def build_value_grammar(
+    schema: Any, notation: Notation, options: GrammarOptions = DEFAULT_OPTIONS
+) -> Grammar:
+    """The values of a JSON Schema of any draft, in that notation; of the options, only `white_space` counts.
+
+    Raises GrammarError, with the JSON Pointer, where no value can exist or the schema is none.
+    """
+    made = normalise(schema)
+    if made is True:
+        made = {}
+    if not isinstance(made, dict):
+        raise GrammarError(
+            "No value satisfies this schema.", where=SCHEMA, hint="A schema is an object, or true."
+        )
+    try:
+        Draft202012Validator.check_schema(made)
+    except SchemaError as error:
+        pointer = join("", *error.absolute_path)
+        raise GrammarError(f"This is no JSON Schema: {error.message}", where=f"{SCHEMA}: {pointer}") from None
+    book = RuleBook()
+    root = book.reserve("value")
+    context = ToolContext(book, surface(notation, options.white_space), SCHEMA, made, closed=False)
+    margin = context.surface.margin
+    book.add(root, seq(margin, context.ref((Place(""),), "value", SCHEMA), margin), Origin(SCHEMA, ""))
+    build_values(context)
+    grammar = book.grammar(root, tuple(context.unheld), lexed=context.lexed)
+    if root not in grammar.rules:
+        raise _impossible(context, "No value can be valid")
+    return grammar
+
+
 @lru_cache(maxsize=8)
 def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOptions) -> Grammar:
-    tools = key.registry.allowed
-    if not tools:
-        raise GrammarError(
-            "No tool is allowed, so there is no call to write.", hint="Allow at least one tool."
-        )
+    tools = _chosen(key.registry, options)
+    spelling = surface(notation, options.white_space)
     book = RuleBook()
-    root = book.reserve("call")
-    spelling = surface(notation, json_spaces=options.json_spaces)
+    root = book.reserve("call" if options.part == "call" else options.part)
     name_key, _ = shape_keys(shape)
+    if options.part == "name":
+        book.add(root, _choice(book, [(_written(spelling, tool.name), seq()) for tool in tools]))
+        return book.grammar(root, ())
     names: list[tuple[str, Node]] = []
     unheld: dict[Unheld, None] = {}
     made: list[tuple[str, ToolContext]] = []
     for tool in tools:
         context = ToolContext(book, spelling, tool.name, tool.parameters)
         rule = book.reserve(f"call-{tool.name}")
-        book.add(rule, _after_name(context, tool, shape), Origin(tool.name, ""))
+        if options.part == "arguments":
+            arguments = context.ref((Place(""),), "value", f"{tool.name}-args")
+            body = seq(spelling.margin, arguments, spelling.margin)
+        else:
+            body = _after_name(context, tool, shape)
+        book.add(rule, body, Origin(tool.name, ""))
         build_values(context)
         made.append((rule, context))
         unheld.update(context.unheld)
         names.append((_written(spelling, tool.name), RuleRef(rule)))
-    book.add(root, seq("{", spelling.key(name_key), _choice(book, names)))
-    grammar = book.grammar(root, tuple(unheld))
+    if options.part == "arguments":
+        book.add(root, names[0][1])
+    else:
+        call = _choice(book, names)
+        book.add(root, seq(*_opening(spelling, name_key, options), call, spelling.margin))
+    grammar = book.grammar(root, tuple(unheld), lexed=all(context.lexed for _, context in made))
     for rule, context in made:
         if rule not in grammar.rules:
-            raise _impossible(context)
+            raise _impossible(context, "No call of this tool can be valid")
     return grammar
+
+
+def _chosen(registry: ToolRegistry, options: GrammarOptions) -> list[Tool]:
+    tools = list(registry.allowed)
+    if not tools:
+        raise GrammarError(
+            "No tool is allowed, so there is no call to write.", hint="Allow at least one tool."
+        )
+    if options.tool is not None:
+        named = ", ".join(tool.name for tool in tools[:20])
+        tools = [tool for tool in tools if tool.name == options.tool]
+        if not tools:
+            raise GrammarError(
+                f"The tool {options.tool!r} is not allowed.", where="tool", hint=f"These are: {named}."
+            )
+    if options.part == "arguments" and len(tools) > 1:
+        raise GrammarError(
+            "Arguments are those of one tool, and several are allowed.", where="tool", hint="Name the tool."
+        )
+    return tools
+
+
+def _opening(spelling: Surface, name_key: str, options: GrammarOptions) -> tuple[Node, ...]:
+    """What stands before the tool's name."""
+    key = spelling.key(name_key)
+    if not options.free_text:
+        return spelling.margin, spelling.open_object, key
+    if not isinstance(key, Literal):
+        raise GrammarError(
+            "Free text before a call needs calls that begin in one way only.",
+            hint="Build the grammar without white space.",
+        )
+    return (up_to("{" + key.text),)
 
 
 def _after_name(context: ToolContext, tool: Tool, shape: Shape) -> Node:
@@ -92,14 +179,14 @@ def _after_name(context: ToolContext, tool: Tool, shape: Shape) -> Node:
     name_key, args_key = shape_keys(shape)
     if args_key is not None:
         arguments = context.ref(root, "value", f"{tool.name}-{args_key}")
-        return seq(spelling.separator, spelling.key(args_key), arguments, "}")
+        return seq(spelling.separator, spelling.key(args_key), arguments, spelling.close_object)
     if name_key in tool.parameters.get("properties", {}):
         raise GrammarError(
             f"The argument {name_key!r} has the key under which the flat shape writes the tool's name.",
             where=f"{tool.name}: {join('/properties', name_key)}",
             hint="Use the shape tool-args or name-arguments, or rename the argument.",
         )
-    return seq(context.ref(root, "members", f"{tool.name}-args"), "}")
+    return seq(context.ref(root, "members", f"{tool.name}-args"), spelling.close_object)
 
 
 def _written(spelling: Surface, name: str) -> str:
@@ -130,11 +217,11 @@ def _common_start(names: list[tuple[str, Node]]) -> str:
     return first[:size]
 
 
-def _impossible(context: ToolContext) -> GrammarError:
+def _impossible(context: ToolContext, what: str) -> GrammarError:
     endless = ("", "a value would have to contain itself without end")
     pointer, why = context.impossible[0] if context.impossible else endless
     return GrammarError(
-        f"No call of this tool can be valid: {why}.",
+        f"{what}: {why}.",
         where=f"{context.schema.tool}: {pointer or 'parameters'}",
-        hint="Correct its schema, or take the tool off the allow list.",
+        hint="Correct the schema, or take the tool off the allow list.",
     )

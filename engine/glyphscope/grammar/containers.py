@@ -33,7 +33,7 @@ def array_node(context: ToolContext, name: str, parts: Parts) -> Node:
         tail = one if index < low else optional(one)
         if index % 8 == 7:  # a rule of its own, so that a long tuple is no deep tree
             tail = context.book.inner(f"{name}-from-{index}", tail)
-    return seq("[", tail, "]")
+    return seq(context.surface.open_list, tail, context.surface.close_list)
 
 
 def _item(context: ToolContext, name: str, parts: Parts, index: int) -> Node:
@@ -71,7 +71,7 @@ def object_node(context: ToolContext, name: str, parts: Parts) -> Node:
         rest = context.book.inner(f"{name}-after-{index + 1}", rest)
         options.append(seq(members[index][1], rest))
         rest = seq(optional(seq(separator, members[index][1])), rest)
-    return seq("{", alt(*reversed(options)), "}")
+    return seq(context.surface.open_object, alt(*reversed(options)), context.surface.close_object)
 
 
 def members_node(context: ToolContext, name: str, parts: Parts) -> Node:
@@ -161,7 +161,7 @@ def _free_entry(context: ToolContext, name: str, parts: Parts, named: frozenset[
         part.schema.get("additionalProperties", False) is not False or part.schema.get("patternProperties")
         for part in parts
     )
-    top = parts[0].place.pointer == ""
+    top = context.closed and parts[0].place.pointer == ""
     if not spoken and (named or top):
         return NEVER
     patterned = [(part, pattern) for part in parts for pattern in part.schema.get("patternProperties", ())]

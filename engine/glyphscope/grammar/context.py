@@ -27,12 +27,19 @@ class Wanted(NamedTuple):
 
 
 class ToolContext:
-    """One tool: `unheld` collects what no rule holds, `impossible` (pointer, why) where no value can exist."""
+    """One tool: `unheld` collects what no rule holds, `impossible` (pointer, why) where no value can exist.
 
-    def __init__(self, book: RuleBook, surface: Surface, tool: str, parameters: dict[str, Any]) -> None:
+    `closed`: the schema's own value is a call's arguments, in which an unnamed key is an error unless it is allowed.
+    """
+
+    def __init__(
+        self, book: RuleBook, surface: Surface, tool: str, parameters: dict[str, Any], *, closed: bool = True
+    ) -> None:
         self.book = book
         self.surface = surface
         self.schema = Schema(tool, parameters)
+        self.closed = closed
+        self.lexed = True
         self.unheld: dict[Unheld, None] = {}
         self.impossible: list[tuple[str, str]] = []
         self.wanted: list[Wanted] = []
@@ -76,7 +83,8 @@ class ToolContext:
         entry = seq(surface.map_key(), surface.key_end, anything)
         return alt(
             string_node(surface.notation), terminal(number_node(Bounds())), surface.boolean, surface.null,
-            seq("[", optional(self.separated(anything)), "]"), seq("{", optional(self.separated(entry)), "}"),
+            seq(surface.open_list, optional(self.separated(anything)), surface.close_list),
+            seq(surface.open_object, optional(self.separated(entry)), surface.close_object),
         )  # fmt: skip
 
     def separated(self, item: Node, minimum: int = 1, maximum: int | None = None) -> Node:

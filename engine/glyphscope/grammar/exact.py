@@ -315,3 +315,8 @@ def _lexed(automaton: Automaton, state: _State) -> Iterable[_State]:
             found[tuple(sorted(inside))] = None
     # A lexeme has one place: its moves are disjoint.
     return {tuple((moves[number][0], moves[number][2]) for number in numbers): None for numbers in found}
+
+
+def as_lexeme(grammar: Grammar) -> Node | None:
+    """The whole grammar as one regular piece; None where it comes back to itself, names tokens or is too large."""
+    return _regular_rules(shallow(grammar)).get(grammar.root)

@@ -8,6 +8,7 @@ from typing import Any
 
 from glyphscope.grammar.containers import array_node, forbids_one, members_node, object_node
 from glyphscope.grammar.context import Form, ToolContext
+from glyphscope.grammar.custom import CUSTOM, custom_node
 from glyphscope.grammar.formats import format_node
 from glyphscope.grammar.lexemes import is_possible
 from glyphscope.grammar.numbers import integer_node, multiples_node, number_node
@@ -36,6 +37,9 @@ def build_values(context: ToolContext) -> None:
 
 
 def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
+    custom = next((part for part in parts if CUSTOM in part.schema), None)
+    if custom is not None:
+        return custom_node(context, name, custom, parts, form)
     listing = next((part for part in parts if "const" in part.schema or "enum" in part.schema), None)
     if listing is not None and form == "value":
         return _listed(context, listing, parts)

@@ -20,6 +20,7 @@ from glyphscope.grammar.identity import ByIdentity
 from glyphscope.grammar.numbers import LARGEST, Bounds, integer_node, number_node
 from glyphscope.grammar.shallow import shallow
 from glyphscope.grammar.strings import any_character, string_node
+from glyphscope.grammar.surface import WHITE
 from glyphscope.grammar.tree import (
     EMPTY,
     NEVER,
@@ -199,7 +200,16 @@ class _Emitter:
         raw, escape = character.options
         return raw, self._named("escape", escape)
 
+    def _white_space(self) -> Node:
+        name = self._shared.get(WHITE)
+        if name is None:
+            name = self._shared[WHITE] = self.speller.fresh("ws")
+            self.rules[name] = WHITE
+        return RuleRef(name)
+
     def _repeated(self, node: Repeat, owner: Rule) -> Node:
+        if node == WHITE:
+            return self._white_space()
         body = self._node(node.body, owner)
         if body == NEVER:
             return EMPTY if node.minimum == 0 else NEVER

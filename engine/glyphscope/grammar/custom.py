@@ -1,0 +1,92 @@
+"""Grammars that a schema brings along: GBNF under `x-grammar`, in place of everything else that is said of the value.
+
+The text is one expression, or whole rules with a `root`. It is the value as it is written, quotes and all, in either
+notation; whether that is a value at all, and a valid one, stays the validator's to say.
+"""
+
+from __future__ import annotations
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar.automaton import Automaton
+from glyphscope.grammar.context import Form, ToolContext
+from glyphscope.grammar.exact import as_lexeme
+from glyphscope.grammar.schema import Part, Parts, join
+from glyphscope.grammar.tree import Grammar, Node, Origin, RuleRef, replace_refs, terminal
+
+CUSTOM = "x-grammar"
+_SAYS_NOTHING = frozenset(
+    ("title", "description", "default", "examples", "$comment", "$defs", "definitions", "$schema", "$id", "$ref",
+     "$anchor", "allOf", "deprecated", "readOnly", "writeOnly", CUSTOM)
+)  # fmt: skip
+
+
+def custom_node(context: ToolContext, name: str, part: Part, parts: Parts, form: Form) -> Node:
+    """The value by its own grammar. Raises GrammarError, with the place in the schema, for one that has mistakes."""
+    where = f"{context.schema.tool}: {join(part.place.pointer, CUSTOM)}"
+    if form == "members":
+        raise GrammarError(
+            "The arguments as a whole cannot have a grammar of their own where the tool's name stands among them.",
+            where=where,
+            hint="Use the shape tool-args or name-arguments.",
+        )
+    for other in parts:
+        for keyword in other.schema:
+            if keyword not in _SAYS_NOTHING:
+                context.leave(other, keyword, "the value's own grammar stands in its place")
+    grammar = read_custom(part.schema[CUSTOM], where)
+    piece = as_lexeme(grammar)
+    if piece is not None and not any(p.place.taken for p in parts) and _closes_itself(piece):
+        return terminal(piece)
+    context.lexed = False  # its lexemes may swallow each other's beginnings: they are to be cut
+    return _imported(context, name, grammar)
+
+
+def read_custom(text: object, where: str) -> Grammar:
+    """The grammar of an `x-grammar`. Raises GrammarError with the first mistake and its place."""
+    if not isinstance(text, str):
+        raise GrammarError(f"{CUSTOM} is a text, not {type(text).__name__}.", where=where)
+    from glyphscope.grammar.gbnf import check_gbnf
+
+    whole = text if "::=" in text else f"root ::= {text}"
+    before = len(whole) - len(text)
+    check = check_gbnf(whole)
+    mistakes = [found for found in check.diagnostics if found.severity == "error"]
+    if check.grammar is None:
+        first = mistakes[0]
+        start = max(0, first.start - before)
+        line, column = text.count("\n", 0, start) + 1, start - (text.rfind("\n", 0, start) + 1) + 1
+        more = f" There are {len(mistakes) - 1} more mistakes." if len(mistakes) > 1 else ""
+        raise GrammarError(
+            f"Line {line}, column {column}: {first.message}{more}",
+            where=where,
+            hint="It is GBNF: an expression, or rules of which one is called root.",
+        )
+    return check.grammar
+
+
+def _closes_itself(piece: Node) -> bool:
+    """Whether no text of it goes on to another one: then nothing that follows is ever swallowed."""
+    automaton = Automaton.of(piece)
+    seen = {automaton.start}
+    waiting = [automaton.start]
+    while waiting:
+        place = waiting.pop()
+        moves = automaton.moves(place)
+        if moves and automaton.accepts(place):
+            return False
+        for _, target in moves:
+            if target not in seen:
+                seen.add(target)
+                waiting.append(target)
+        if len(seen) > 2000:
+            return False
+    return True
+
+
+def _imported(context: ToolContext, name: str, grammar: Grammar) -> Node:
+    names = {rule: context.book.reserve(f"{name}-{rule}") for rule in grammar.rules}
+    origin: Origin | None = context.origins.get(name)
+    for rule in grammar.rules.values():
+        body = replace_refs(rule.body, lambda inner: RuleRef(names[inner]))
+        context.book.add(names[rule.name], body, origin)
+    return RuleRef(names[grammar.root])

@@ -1,0 +1,214 @@
+"""What is built besides whole calls: parts, bare schemas, white space, free text, grammars of one's own."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llguidance import LLMatcher, LLTokenizer
+
+from examples import at_most
+from glyphscope.errors import GrammarError
+from glyphscope.events import NOTATIONS, SHAPES
+from glyphscope.grammar import GrammarOptions, build_call_grammar, build_value_grammar, to_lark
+from glyphscope.grammar.free_text import up_to
+from glyphscope.grammar.lexemes import lexeme
+from glyphscope.notation import write_call, write_value
+from glyphscope.registry import Tool, ToolRegistry, default_registry
+
+TOKENIZER = LLTokenizer("byte")
+
+
+def reader(grammar):
+    template = LLMatcher(TOKENIZER, LLMatcher.grammar_from_lark(to_lark(grammar)), log_level=0)
+
+    def accepts(text):
+        matcher = template.deep_copy()
+        data = text.encode()
+        return matcher.try_consume_tokens(list(data)) == len(data) and matcher.is_accepting()
+
+    return accepts
+
+
+def tools_with(**properties):
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return ToolRegistry((Tool("tool", "", schema),))
+
+
+GO_FILE = r'"\"" [a-zA-Z0-9_-]+ ".go" "\""'
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_the_name_alone_is_written_as_in_a_call(notation):
+    accepts = reader(build_call_grammar(default_registry(), notation, "flat", GrammarOptions(part="name")))
+    assert accepts(write_value("search", notation)) and accepts(write_value("send_email", notation))
+    assert not accepts(write_value("searc", notation)) and not accepts("")
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_arguments_alone_are_an_object_in_every_shape(notation, shape):
+    options = GrammarOptions(part="arguments", tool="search")
+    accepts = reader(build_call_grammar(default_registry(), notation, shape, options))
+    assert accepts(write_value({"query": "a", "max_results": 10}, notation))
+    assert not accepts(write_value({"query": "a", "max_results": 101}, notation))
+    assert not accepts(write_value({"query": "a", "unknown": 1}, notation))
+
+
+def test_one_tool_of_many_can_be_asked_for():
+    grammar = build_call_grammar(default_registry(), "json", "flat", GrammarOptions(tool="calculate"))
+    accepts = reader(grammar)
+    assert accepts('{"action":"calculate","expression":"1"}') and not accepts(
+        '{"action":"search","query":"a"}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (GrammarOptions(tool="nothing"), "not allowed"),
+        (GrammarOptions(part="arguments"), "those of one tool"),
+        (GrammarOptions(free_text=True, white_space="any"), "begin in one way"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_told(options, message):
+    with pytest.raises(GrammarError, match=message) as error:
+        build_call_grammar(default_registry(), "json", "flat", options)
+    assert error.value.hint
+
+
+SPACED = [
+    '{"action":"search","query":"a","sources":["b","c"]}',
+    ' { "action" : "search" ,\n\t"query" : "a" , "sources" : [ "b" , "c" ] }\r\n',
+    '{"action": "search", "query": "a", "sources": ["b", "c"]}',
+    '{"action":"search","query":"a","sources":[ ]}',
+]
+
+
+@pytest.mark.parametrize(("white_space", "taken"), [("none", [0]), ("single", [0, 2]), ("any", [0, 1, 2, 3])])
+def test_white_space_is_where_it_was_asked_for(white_space, taken):
+    options = GrammarOptions(white_space=white_space)
+    accepts = reader(build_call_grammar(default_registry(), "json", "flat", options))
+    assert [i for i, text in enumerate(SPACED) if accepts(text)] == taken
+
+
+@at_most(60)
+@given(
+    value=st.recursive(st.integers(0, 3) | st.sampled_from(["", "a"]), lambda v: st.lists(v, max_size=3), max_leaves=6),
+    pads=st.lists(st.sampled_from(["", " ", "\n ", "\t\r"]), min_size=40, max_size=40),
+)  # fmt: skip
+def test_no_white_space_is_swallowed_by_a_lexeme(value, pads):
+    spaces = iter(pads * 20)
+    text = "".join(
+        f"{next(spaces)}{c}{next(spaces)}" if c in "[]," else c for c in json.dumps(value, separators=",:")
+    )
+    options = GrammarOptions(white_space="any")
+    assert reader(build_value_grammar({}, "json", options))(text)
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_text_before_a_call_may_be_anything_but_a_call(notation):
+    accepts = reader(build_call_grammar(default_registry(), notation, "flat", GrammarOptions(free_text=True)))
+    call = write_call("search", {"query": "a"}, style=notation)
+    for text in (
+        "",
+        "I will search. ",
+        "{ {} {a} é\n",
+        "{{",
+        '{"',
+        '{"action',
+        "{act",
+        "{action {",
+        '{"actio{',
+    ):
+        assert accepts(text + call), text
+    other = write_call("search", {"query": 1}, style=notation)
+    assert not accepts(other + call) and not accepts("only text") and not accepts(call + " and more")
+
+
+@given(text=st.text("{abc:", max_size=12))
+def test_free_text_ends_where_the_opening_is_first_written(text):
+    opening = "{ab:"
+    template = LLMatcher(
+        TOKENIZER, LLMatcher.grammar_from_lark(f"start: T\nT: {lexeme(up_to(opening).body)}"), log_level=0
+    )
+    data = text.encode()
+    accepted = template.try_consume_tokens(list(data)) == len(data) and template.is_accepting()
+    assert accepted == (text.find(opening) == len(text) - len(opening) and text.endswith(opening))
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_a_bare_schema_is_a_value_and_its_free_keys_are_free(notation):
+    accepts = reader(
+        build_value_grammar({"type": "object", "additionalProperties": {"type": "integer"}}, notation)
+    )
+    assert accepts(write_value({"a": 1, "b": 2}, notation)) and not accepts(write_value({"a": "x"}, notation))
+    for schema in (True, {}, {"type": "object"}):
+        assert reader(build_value_grammar(schema, notation))(write_value({"a": [1]}, notation))
+
+
+@pytest.mark.parametrize(
+    ("schema", "where"),
+    [
+        (False, "schema"),
+        ([], "schema"),
+        ({"type": "strin"}, "schema: /type"),
+        ({"properties": {"a": {"minimum": "1"}}}, "schema: /properties/a/minimum"),
+        ({"type": "integer", "minimum": 5, "maximum": 4}, "schema"),
+        ({"items": {"$ref": "https://example.com/x"}, "minItems": 1}, "schema: /items/$ref"),
+        ({"allOf": [{"$ref": "#"}], "type": []}, "schema: /type"),
+    ],
+)
+def test_a_schema_without_a_value_or_that_is_none_says_where(schema, where):
+    with pytest.raises(GrammarError) as error:
+        build_value_grammar(schema, "json")
+    assert error.value.where.startswith(where)
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+@pytest.mark.parametrize(
+    "text", [GO_FILE, f"root ::= {GO_FILE}", 'root ::= q [a-zA-Z0-9_-]+ ".go" q\nq ::= "\\""']
+)
+def test_a_schema_may_bring_its_own_grammar(notation, text):
+    schema = {"type": "string", "maxLength": 20, "x-grammar": text}
+    grammar = build_call_grammar(tools_with(file=schema), notation, "flat")
+    accepts = reader(grammar)
+    assert accepts(write_call("tool", {"file": "main.go"}, style=notation))
+    assert not accepts(write_call("tool", {"file": "main.py"}, style=notation))
+    assert {unheld.pointer for unheld in grammar.unheld} == {
+        "/properties/file/type",
+        "/properties/file/maxLength",
+    }
+
+
+def test_a_grammar_of_ones_own_may_come_back_to_itself_and_stand_beside_others():
+    nested = 'root ::= "[" (root ("," root)*)? "]" | "x"'
+    grammar = build_call_grammar(
+        tools_with(v={"anyOf": [{"x-grammar": nested}, {"type": "string"}]}), "json", "flat"
+    )
+    accepts = reader(grammar)
+    for value in ("x", "[]", "[x,[x,[]]]", '"a"'):
+        assert accepts('{"action":"tool","v":' + value + "}")
+    assert not accepts('{"action":"tool","v":[x}') and not accepts('{"action":"tool","v":y}')
+
+
+def test_what_a_grammar_of_ones_own_could_swallow_is_not_lost():
+    grammar = build_call_grammar(
+        tools_with(a={"x-grammar": "[0-9,]+"}, b={"type": "integer"}), "json", "flat"
+    )
+    assert reader(grammar)('{"action":"tool","a":1,2,,"b":3}')
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('"a" | nothing', "Line 1, column 7"),
+        ("root ::= [a-z\n", "Line 1"),
+        ("a ::= b\nb ::= a", "Line"),
+        (5, "not int"),
+    ],
+)
+def test_mistakes_in_a_grammar_of_ones_own_name_tool_place_line_and_column(text, place):
+    with pytest.raises(GrammarError, match=place) as error:
+        build_call_grammar(tools_with(x={"x-grammar": text}), "json", "flat")
+    assert error.value.where == "tool: /properties/x/x-grammar"

@@ -1,0 +1,227 @@
+"""The rule tree as GBNF: llama.cpp takes it, it is the tree's language, and what it does not hold is named."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llguidance import LLMatcher, LLTokenizer
+
+from examples import at_most
+from glyphscope.events import NOTATIONS, SHAPES
+from glyphscope.grammar import Grammar, Rule, build_call_grammar, emit_gbnf, to_lark
+from glyphscope.grammar.gbnf import check_gbnf
+from glyphscope.grammar.gbnf.times import LIMIT, times
+from glyphscope.grammar.tree import NEVER, CharClass, Literal, Repeat, RuleRef, Seq, alt, repeat, seq
+from glyphscope.models.grammar_probe import GrammarProbe
+from glyphscope.notation import write_call
+from glyphscope.registry import Tool, ToolRegistry, default_registry, example_arguments
+from grammar_strategies import grammars, language
+
+TOKENIZER = LLTokenizer("byte")
+SIZE = 3
+LOWER = CharClass(((ord("a"), ord("z")),))
+
+
+def grammar(body, **rules):
+    return Grammar({name: Rule(name, node) for name, node in {"root": body, **rules}.items()}, "root")
+
+
+def tools_with(schema):
+    return ToolRegistry(
+        (Tool("tool", "", {"type": "object", "properties": {"x": schema}, "required": ["x"]}),)
+    )
+
+
+@pytest.fixture
+def probe():
+    with GrammarProbe() as made:
+        yield made
+
+
+def read_again(text):
+    check = check_gbnf(text)
+    assert check.ok, check.diagnostics
+    return check.grammar
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_default_registry_is_gbnf_without_a_mistake_and_in_reading_order(notation, shape):
+    made = emit_gbnf(build_call_grammar(default_registry(), notation, shape))
+    assert not made.unheld
+    document = check_gbnf(made.text)
+    assert [d for d in document.diagnostics if d.severity != "hint"] == []
+    names = [rule.name for rule in document.document.rules]
+    assert names[0] == "root" and names.index("call-search") < names.index("call-calculate")
+    found = {
+        (origin.tool, origin.pointer) for name, origin in made.origins.items() if name.endswith("max-results")
+    }
+    assert found == {("search", "/properties/max_results")}
+    assert set(made.origins) <= set(names)
+
+
+@at_most(150)
+@given(made=grammars)
+def test_what_is_emitted_has_the_same_language(made):
+    wanted = language(made, SIZE)
+    try:
+        text = emit_gbnf(made).text
+    except Exception as error:
+        assert "derives no text" in str(error) and not wanted
+        return
+    again = check_gbnf(text)
+    if again.grammar is None:  # recursion on the left stays what it was
+        assert {d.code for d in again.diagnostics if d.severity == "error"} <= {"left-recursion"}, text
+        return
+    assert language(again.grammar, SIZE) == wanted, text
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_llama_reads_the_calls_that_llguidance_reads(notation, probe):
+    tools = default_registry()
+    made = build_call_grammar(tools, notation, "flat")
+    template = LLMatcher(TOKENIZER, LLMatcher.grammar_from_lark(to_lark(made)), log_level=0)
+    calls = [write_call(t.name, example_arguments(t.parameters), style=notation) for t in tools.allowed]
+    calls += (
+        [call[:-1] for call in calls] + [call.replace("e", "é") for call in calls] + [c + "}" for c in calls]
+    )
+    for text, found in zip(calls, probe.match_all(emit_gbnf(made).text, calls), strict=True):
+        matcher = template.deep_copy()
+        data = text.encode()
+        assert found.accepted == (
+            matcher.try_consume_tokens(list(data)) == len(data) and matcher.is_accepting()
+        ), text
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "bounds", [(0, 1999), (0, 2000), (0, 2001), (1500, 3500), (2500, None), (2100, 2100), (3, 5000)]
+)
+def test_no_bound_is_lost_where_llama_would_drop_it(bounds, probe):
+    least, most = bounds
+    text = emit_gbnf(grammar(seq(repeat(LOWER, least, most), "!"))).text
+    sizes = sorted(
+        {s for b in (least, most or least + 3000) for s in (b - 1, b, b + 1, b + 999, b - 1000) if s >= 0}
+    )
+    for size, found in zip(sizes, probe.match_all(text, ["a" * size + "!" for size in sizes]), strict=True):
+        assert found.accepted == (size >= least and (most is None or size <= most)), (size, text)
+
+
+@given(least=st.integers(0, 9000), more=st.none() | st.integers(0, 9000))
+def test_repetitions_in_blocks_count_right_and_stay_below_the_limit(least, more):
+    rules = {}
+
+    def block(body):
+        name = f"b{len(rules)}"
+        rules[name] = body
+        return RuleRef(name)
+
+    def counts(node):
+        """All the numbers of characters, as intervals."""
+        if isinstance(node, RuleRef):
+            return counts(rules[node.name])
+        if isinstance(node, Seq):
+            found = [(0, 0)]
+            for part in node.parts:
+                found = joined(found, counts(part))
+            return found
+        if isinstance(node, Repeat):
+            assert max(node.minimum, node.maximum or 0) <= LIMIT
+            once = counts(node.body)
+            if once == [(1, 1)]:
+                return [(node.minimum, float("inf") if node.maximum is None else node.maximum)]
+            ((size, same),) = once
+            assert size == same
+            return [(size * n, size * n) for n in range(node.minimum, node.maximum + 1)]
+        return [(1, 1)]
+
+    def joined(first, second):
+        pairs = sorted((a + c, b + d) for a, b in first for c, d in second)
+        whole = [pairs[0]]
+        for low, high in pairs[1:]:
+            if low <= whole[-1][1] + 1:
+                whole[-1] = (whole[-1][0], max(high, whole[-1][1]))
+            else:
+                whole.append((low, high))
+        return whole
+
+    most = None if more is None else least + more
+    assert counts(times(LOWER, least, most, block)) == [(least, float("inf") if most is None else most)]
+
+
+@pytest.mark.model
+def test_repeated_groups_are_not_refused_for_the_rules_llama_makes_of_them(probe):
+    label = seq(LOWER, repeat(alt(LOWER, seq("-", LOWER)), 0, 61))
+    body = seq(label, repeat(seq(".", repeat(label, 1, 3)), 0, 400))
+    assert probe.check(emit_gbnf(grammar(body)).text).ok
+
+
+def test_a_pattern_with_lengths_is_held_through_its_automaton():
+    schema = {"type": "string", "pattern": "^[a-z]+(-[a-z]+)*$", "minLength": 3, "maxLength": 6}
+    made = emit_gbnf(build_call_grammar(tools_with(schema), "json", "flat"))
+    assert not made.unheld
+    accepts = reader(made.text)
+    for value in ("abc", "a-b", "a-bcde", "abcdef"):
+        assert accepts(f'{{"action":"tool","x":"{value}"}}')
+    for value in ("ab", "abcdefg", "a--b", "-abc", "abc-"):
+        assert not accepts(f'{{"action":"tool","x":"{value}"}}')
+
+
+def test_what_is_too_large_for_rules_is_dropped_by_name_and_place():
+    schema = {"type": "string", "pattern": "^(.{1,50},){3,}$", "maxLength": 4000}
+    made = emit_gbnf(build_call_grammar(tools_with(schema), "json", "flat"))
+    assert [(u.tool, u.pointer, u.keyword) for u in made.unheld] == [
+        ("tool", "/properties/x/maxLength", "maxLength")
+    ]
+    assert "rules" in made.unheld[0].why and check_gbnf(made.text).ok
+
+
+def reader(text):
+    template = LLMatcher(TOKENIZER, LLMatcher.grammar_from_lark(to_lark(read_again(text))), log_level=0)
+
+    def accepts(value):
+        matcher = template.deep_copy()
+        data = value.encode()
+        return matcher.try_consume_tokens(list(data)) == len(data) and matcher.is_accepting()
+
+    return accepts
+
+
+@at_most(60)
+@given(
+    words=st.lists(
+        st.text('ab\n\t\x7f\u2028\x01"\\/é😀]-^[', min_size=1, max_size=4), min_size=1, max_size=14
+    )
+)
+def test_no_character_is_misread_in_gbnf_and_alternatives_told_apart_are_the_same(words):
+    accepts = reader(emit_gbnf(grammar(alt(*words))).text)
+    for word in words:
+        assert accepts(word)
+        assert accepts(word[:-1]) == (word[:-1] in words)
+    accepts = reader(
+        emit_gbnf(grammar(CharClass(tuple(sorted({(ord(c), ord(c)) for word in words for c in word}))))).text
+    )
+    for char in 'ab\n\t\x7f\u2028\x01"\\/é😀]-^[c':
+        assert accepts(char) == any(char in word for word in words)
+
+
+def test_rules_are_named_so_that_llama_takes_them_and_the_first_is_root():
+    rules = {"root": Rule("root", Literal("b")), "Main_rule": Rule("Main_rule", seq("a", RuleRef("root")))}
+    text = emit_gbnf(Grammar(rules, "Main_rule")).text
+    assert text.startswith("root ::= ") and not re.search(r"^\S*_", text, re.M) and reader(text)("ab")
+
+
+def test_a_grammar_without_a_text_is_an_error():
+    with pytest.raises(Exception, match="derives no text"):
+        emit_gbnf(grammar(NEVER))
+
+
+def test_comments_tell_the_place_and_change_nothing():
+    made = build_call_grammar(default_registry(), "json", "flat")
+    told = emit_gbnf(made, comments=True).text
+    assert "# search /properties/max_results" in told
+    assert [line for line in told.splitlines() if not line.startswith("#")] == emit_gbnf(
+        made
+    ).text.splitlines()
