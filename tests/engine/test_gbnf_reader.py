@@ -146,6 +146,7 @@ MISTAKES = [
     ("\ufeffroot ::= x", ["unexpected-text"], "\ufeff"),
     ("Dear reader\nroot ::= x", ["stray-line"], "Dear reader"),
     ('root ::= "\ud800"', ["lone-surrogate"], "\ud800"),
+    ('root ::= "a\0" \0 x', ["nul-character"] * 2, "\0"),
     ("root ::= " + "(" * 17_001 + ")" * 17_001, ["nested-too-deep"], None),
     ("a ?\n" * 2_000, None, None),
 ]
@@ -172,12 +173,6 @@ def test_the_fix_of_a_mistake_removes_it_and_brings_no_other(text: str, codes: A
         if mistake.fix:
             left = read_gbnf(mistake.fix.apply(text)).mistakes
             assert len(left) < len(mistakes), mistake
-
-
-def test_nothing_is_read_after_a_nul_for_llama_cpp_reads_nothing_there() -> None:
-    document = read_gbnf('root ::= "a"\0 ( junk "')
-    assert not document.mistakes
-    assert document.ends == 12
 
 
 SIGNS = st.sampled_from(

@@ -48,7 +48,7 @@ LOOK = 2_000
 MOST = 1_000
 """Mistakes after which reading stops: a text with more is no grammar, and nobody reads them."""
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_UNTOLD = re.compile("[\\0\ud800-\udfff]")
 _LONG_QUOTED = re.compile(r'"(?:[^"\\]++|\\[\s\S])*+"')
 _LONG_CLASS = re.compile(r"\[(?:[^\]\\]++|\\[\s\S])*+\]")
 _LINE = re.compile(r"[^\r\n]*+")
@@ -71,9 +71,8 @@ def read_gbnf(text: str) -> GbnfDocument:
 
 class _Reader:
     def __init__(self, text: str, *, by_line: bool) -> None:
-        nul = text.find("\0")
         self.text = text
-        self.ends = len(text) if nul < 0 else nul
+        self.ends = len(text)
         self.by_line = by_line
         self.ran_over = False  # a quote or bracket was read over a line end
         self.rules: list[GbnfRule] = []
@@ -154,8 +153,7 @@ class _Reader:
             self.fresh, self.last = False, position
         self._end_rule()
         self.mistakes += bad_names(self.bad, self.rules)
-        surrogates = islice(_SURROGATE.finditer(text, 0, self.ends), MOST)
-        self.mistakes += [_surrogate(found) for found in surrogates]
+        self.mistakes += [_untold(found) for found in islice(_UNTOLD.finditer(text, 0, self.ends), MOST)]
 
     # --- what stands in a rule ---------------------------------------------------------------------------------
 
@@ -217,6 +215,8 @@ class _Reader:
                     rule.items.append(read_class(raw, start, end, self.mistakes))
                 return end
             return self._unclosed(sign, start)
+        if sign == "\0":
+            return start + 1
         mistake, end, quoted = misplaced(text, start, self.ends)
         self.mistakes.append(mistake)
         if quoted is not None:
@@ -282,6 +282,8 @@ class _Reader:
     def _begin_line(self, kind: int, start: int, end: int) -> int | None:
         """A line begins with another token than a rule's name and `::=`. Where to go on, if it is not in the rule."""
         text, ends = self.text, self.ends
+        if kind == OTHER and text[start] == "\0":
+            return end
         if kind == OTHER and text[start] in SPACES:
             self.mistakes.append(misplaced(text, start, ends).mistake)
             return end
@@ -418,7 +420,12 @@ def _number(digits: str) -> int:
     return int(digits) if len(digits) < 20 else 10**20
 
 
-def _surrogate(found: re.Match[str]) -> Diagnostic:
+def _untold(found: re.Match[str]) -> Diagnostic:
+    """A character that llama.cpp cannot be given at all."""
     start, end = found.span()
+    mend = fix("Delete it", (start, end, ""))
+    if found[0] == "\0":
+        message = "The character U+0000: llama.cpp reads nothing after it. Delete it."
+        return report(codes.NUL_CHARACTER, message, start, end, mend)
     message = "Half of a character (a lone surrogate): it cannot be given to llama.cpp. Delete it."
-    return report(codes.LONE_SURROGATE, message, start, end, fix("Delete it", (start, end, "")))
+    return report(codes.LONE_SURROGATE, message, start, end, mend)

@@ -23,7 +23,7 @@ _BLOCK_COMMENT = re.compile(r"/\*[^\r\n]*?\*/")
 _BRACES = re.compile(r"\{[^{}()\[\]\"|\r\n]{0,40}+\}?")
 _UP_TO = re.compile(r"\{[ \t]*,[ \t]*([0-9]+)[ \t]*\}")
 _TOKEN_ID = re.compile(r"<\[[ \t]*([0-9]+)[ \t]*\]?[ \t]*>")
-_WORD = re.compile(r"<[^\s<>|()\"]*")
+_WORD = re.compile(r"<[^\s<>|()\"]*>?")
 SPACES = "\u00a0\u2002\u2003\u2009\u200b\u3000\ufeff\x0b\x0c\x85\u2028\u2029"
 
 
@@ -108,7 +108,8 @@ def _bad_token(text: str, start: int, ends: int) -> Misplaced:
     end = word.end() if word else begin + 1
     if text.startswith("<[", begin):
         message = "`<[` begins a token's id: a number, as in `<[123]>`."
-        end += text.startswith(">", end, ends)
+    elif text.startswith(">", end - 1, ends):
+        message = "No model has such a token. Write its text, as in `<think>`, or its id, as in `<[123]>`."
     else:
         message = 'The `>` of this token is missing, as in `<think>`. For the sign itself write `"<"`.'
     return Misplaced(report(codes.UNCLOSED_TOKEN, message, start, end), end)

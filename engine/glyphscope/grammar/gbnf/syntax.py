@@ -107,7 +107,7 @@ class GbnfDocument(msgspec.Struct, frozen=True, eq=False):
     comments: tuple[Comment, ...]
     mistakes: tuple[Diagnostic, ...]
     ends: int
-    """Where llama.cpp stops reading: at the first NUL, else the text's length."""
+    """Where reading stopped: the end of the text, or where there had been too many mistakes."""
 
     def rule_at(self, offset: int) -> GbnfRule | None:
         """The rule whose name or body has this place, its end included."""

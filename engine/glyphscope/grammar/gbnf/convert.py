@@ -1,0 +1,108 @@
+"""GBNF as the rule tree: the language llama.cpp gives it, under the user's own names.
+
+Nothing is simplified, so that active rules and derivations show what was written. A class with nothing in it is the
+empty text, an upper bound over 2,000 is none, and of several rules of one name the last counts: so does llama.cpp.
+"""
+
+from __future__ import annotations
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar import chars
+from glyphscope.grammar.gbnf.characters import IMPOSSIBLE, LAST
+from glyphscope.grammar.gbnf.diagnose import diagnose
+from glyphscope.grammar.gbnf.facts import MAX_REPETITIONS
+from glyphscope.grammar.gbnf.survey import ROOT
+from glyphscope.grammar.gbnf.syntax import (
+    Alternatives,
+    AnyCharacter,
+    Class,
+    GbnfDocument,
+    Group,
+    Item,
+    Quoted,
+    Reference,
+    Repetition,
+    Token,
+)
+from glyphscope.grammar.tree import (
+    EMPTY,
+    NEVER,
+    Alt,
+    CharClass,
+    Grammar,
+    Literal,
+    Node,
+    Repeat,
+    Rule,
+    RuleRef,
+    Seq,
+    TokenMatch,
+)
+
+
+def to_grammar(document: GbnfDocument) -> Grammar:
+    """The grammar of a document. Raises GrammarError while it has errors, with the first of them."""
+    for diagnostic in diagnose(document):
+        if diagnostic.severity == "error":
+            line = document.text.count("\n", 0, diagnostic.start) + 1
+            raise GrammarError(
+                diagnostic.message, where=f"line {line}", hint="Mend the grammar's errors first."
+            )
+    return Grammar({rule.name: Rule(rule.name, _node(rule.body)) for rule in document.rules}, ROOT)
+
+
+def _node(body: Alternatives) -> Node:
+    """Post-order, without recursion."""
+    done: list[Node] = []
+    waiting: list[tuple[Alternatives | Item, bool]] = [(body, False)]
+    while waiting:
+        node, entered = waiting.pop()
+        if isinstance(node, Group):
+            waiting.append((node.body, False))
+        elif isinstance(node, Alternatives):
+            if not entered:
+                waiting.append((node, True))
+                waiting += [
+                    (item, False) for option in reversed(node.options) for item in reversed(option.items)
+                ]
+                continue
+            count = sum(len(option.items) for option in node.options)
+            parts = done[len(done) - count :]
+            del done[len(done) - count :]
+            done.append(_alternatives(node, parts))
+        elif isinstance(node, Repetition):
+            if entered:
+                maximum = node.maximum
+                unbounded = maximum is None or maximum > MAX_REPETITIONS
+                done.append(Repeat(done.pop(), node.minimum, None if unbounded else maximum))
+            else:
+                waiting += [(node, True), (node.item, False)]
+        else:
+            done.append(_leaf(node))
+    return done[0]
+
+
+def _alternatives(node: Alternatives, parts: list[Node]) -> Node:
+    options: list[Node] = []
+    at = 0
+    for option in node.options:
+        size = len(option.items)
+        options.append(parts[at] if size == 1 else Seq(tuple(parts[at : at + size])))
+        at += size
+    return options[0] if len(options) == 1 else Alt(tuple(options))
+
+
+def _leaf(node: Item) -> Node:
+    if isinstance(node, Reference):
+        return RuleRef(node.name)
+    if isinstance(node, Quoted):
+        return NEVER if IMPOSSIBLE in node.text else Literal(node.text) if node.text else EMPTY
+    if isinstance(node, AnyCharacter):
+        return CharClass(chars.ALL)
+    if isinstance(node, Token):
+        return TokenMatch(node.token, node.negated)
+    assert isinstance(node, Class), "groups and repetitions have been taken apart"
+    if not node.ranges:
+        return EMPTY
+    ranges = chars.union((low, min(high, LAST)) for low, high in node.ranges if low <= min(high, LAST))
+    return CharClass(chars.intersection(ranges, chars.ALL), node.negated)
