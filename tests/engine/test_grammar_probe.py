@@ -7,7 +7,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
+from re import fullmatch
 
 import pytest
 
@@ -91,6 +93,19 @@ def test_a_text_whose_viable_part_is_counted_wrong(probe: GrammarProbe) -> None:
         GrammarMatch(False, 1),
         GrammarMatch(False, 3),
     ]
+
+
+def test_texts_with_a_common_beginning_read_together_and_not_alone(probe: GrammarProbe) -> None:
+    gbnf = 'root ::= ("a" | "bc" | "é")* "z"?'
+    words = [
+        "".join(chosen)
+        for count in range(5)
+        for chosen in product(("a", "bc", "é", "z", "c", ""), repeat=count)
+    ]
+    together = probe.match_all(gbnf, words)
+    assert [match.accepted for match in together] == [bool(fullmatch("(a|bc|é)*z?", word)) for word in words]
+    for word, match in list(zip(words, together, strict=True))[::97]:
+        assert probe.match(gbnf, word) == match
 
 
 def test_a_byte_that_the_embedded_model_has_no_token_for(probe: GrammarProbe) -> None:

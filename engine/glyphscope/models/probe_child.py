@@ -92,25 +92,50 @@ class Recogniser:
         if self._sampler:
             llama.llama_sampler_free(self._sampler)
 
-    def read(self, data: bytes) -> tuple[bool, int]:
-        """Whether the text is of the grammar, and how many of its bytes begin one that is."""
-        sampler = llama.llama_sampler_clone(self._sampler)
+    def read_all(self, texts: list[bytes]) -> list[tuple[bool, int]]:
+        """For each text whether it is of the grammar, and how many of its bytes begin one that is.
+
+        What neighbours in the alphabet begin with is fed once, and the sampler copied there.
+        """
+        found: dict[bytes, tuple[bool, int]] = {}
+        kept: list[tuple[int, Any]] = [(0, self._sampler)]
+        ordered = sorted(set(texts))
         try:
-            if self._by_byte:
-                taken = self._feed(sampler, data)
-            else:
+            for index, data in enumerate(ordered):
+                following = ordered[index + 1] if index + 1 < len(ordered) else b""
+                shared = _common(data, following) if self._by_byte else 0
+                found[data] = self._read(data, kept, shared)
+                while kept[-1][0] > shared:
+                    llama.llama_sampler_free(kept.pop()[1])
+        finally:
+            for _, sampler in kept[1:]:
+                llama.llama_sampler_free(sampler)
+        return [found[data] for data in texts]
+
+    def _read(self, data: bytes, kept: list[tuple[int, Any]], shared: int) -> tuple[bool, int]:
+        """Goes on from the longest beginning that is kept, and keeps that of `shared` bytes for the next text."""
+        done, sampler = kept[-1]
+        sampler = llama.llama_sampler_clone(sampler)
+        try:
+            if not self._by_byte:
                 taken = self._feed_tokens(sampler, data)
+            else:
+                taken = self._feed(sampler, data, done, max(shared, done))
+                if taken == shared > done:
+                    kept.append((shared, llama.llama_sampler_clone(sampler)))
+                if taken >= shared:
+                    taken = self._feed(sampler, data, taken, len(data))
             return taken == len(data) and self._allows(sampler, self._vocabulary.end), taken
         finally:
             llama.llama_sampler_free(sampler)
 
-    def _feed(self, sampler: Any, data: bytes) -> int:
+    def _feed(self, sampler: Any, data: bytes, start: int, end: int) -> int:
         accept = llama.llama_sampler_accept
-        for index, byte in enumerate(data):
-            if not self._allows(sampler, byte):
+        for index in range(start, end):
+            if not self._allows(sampler, data[index]):
                 return index
-            accept(sampler, byte)
-        return len(data)
+            accept(sampler, data[index])
+        return end
 
     def _feed_tokens(self, sampler: Any, data: bytes) -> int:
         taken = 0
@@ -158,7 +183,7 @@ class Probe:
                     return probe_wire.Answer()
                 case probe_wire.ReadTexts(gbnf=gbnf, texts=texts):
                     recogniser = self._recogniser(gbnf)
-                    return probe_wire.Answer(matches=[recogniser.read(text) for text in texts])
+                    return probe_wire.Answer(matches=recogniser.read_all(texts))
                 case probe_wire.ConvertSchema(schema=schema):
                     return probe_wire.Answer(gbnf=_without_surrogates(json_schema_to_gbnf(schema)))
         except ValueError as error:
@@ -183,6 +208,13 @@ class Probe:
             raise ValueError("the grammar names tokens, and there is no model whose tokens they could be")
         self._model = self._model or Vocabulary(self._model_path)
         return self._model
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """How many bytes both begin with."""
+    return next(
+        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
 
 
 def byte_vocabulary() -> bytes:

@@ -19,6 +19,9 @@ from glyphscope.proof.spelling import Order, as_written, required_first, require
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.validation import CallValidator
 
+_SPELLED = 3
+"""Examples of each constraint that are written in every spelling; the others in the writer's."""
+
 Status: TypeAlias = Literal["enforced", "checked", "unsupported"]
 
 
@@ -206,13 +209,15 @@ class _Case:
         order: Order = as_written
         if name == "required":
             order = required_first(required_names(self._tool.parameters))
+        number: Counter[str] = Counter()
         for boundary in self._found.examples:
-            written = [
-                tuple(texts(self._tool.name, arguments, boundary.path, self._notation, self._shape, order))
-                for arguments in (boundary.arguments, boundary.valid)
-            ]
-            if all(written):
-                yield _Shown(boundary, tuple(dict.fromkeys(written[0])), written[1][0])
+            number[boundary.pointer] += 1
+            path = boundary.path if number[boundary.pointer] <= _SPELLED else None
+            how = (self._notation, self._shape, order)
+            broken = tuple(dict.fromkeys(texts(self._tool.name, boundary.arguments, path, *how)))
+            valid = next(texts(self._tool.name, boundary.valid, None, *how), "")
+            if broken and valid:
+                yield _Shown(boundary, broken, valid)
 
     def _proof(
         self, engine: EngineName, group: list[_Shown], verdicts: dict[str, bool], reason: str

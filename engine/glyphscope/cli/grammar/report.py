@@ -1,0 +1,104 @@
+"""`glyphscope grammar build --report`: what is really enforced, each leak with the text that gets through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.progress import Progress
+from rich.table import Table
+from rich.text import Text
+
+from glyphscope.cli.output import console, diagnostics, print_json, visible
+from glyphscope.events import Notation, Shape
+from glyphscope.proof import ENGINES, OURS, EngineName, Proof, Report, prove
+from glyphscope.registry import ToolRegistry
+
+_HEADS: dict[EngineName, str] = {
+    "mask": "mask",
+    "gbnf": "llama.cpp",
+    "converter": "its converter",
+    "schema": "llguidance's",
+}
+_EXPLAINED: dict[EngineName, str] = {
+    "mask": "mask: our grammar under llguidance",
+    "gbnf": "llama.cpp: our grammar under llama.cpp",
+    "converter": "its converter: the GBNF that llama-cpp-python makes of the JSON Schema",
+    "schema": "llguidance's: its own JSON Schema compiler",
+}
+_MARKS = {
+    "enforced": ("✓ enforced", "green"),
+    "checked": ("! leaks", "yellow"),
+    "unsupported": ("– no", "red"),
+}
+_ROOM = 100
+
+
+def report(registry: ToolRegistry, notation: Notation, shape: Shape, *, as_json: bool) -> None:
+    """Prints the proofs of a registry's grammar, beside those of the peers where they know the notation."""
+    engines = ENGINES if notation == "json" else OURS
+    with Progress(console=diagnostics(), transient=True) as bar:
+        task = bar.add_task("Trying the boundary of each constraint", total=len(registry.allowed))
+        proved = prove(
+            registry,
+            notation,
+            shape,
+            engines,
+            progress=lambda done, of: bar.update(task, completed=done, total=of),
+        )
+    print_json(proved) if as_json else print_report(proved)
+
+
+def print_report(proved: Report) -> None:
+    """A line for each constraint; below them, what gets through and what nobody decides."""
+    out = console()
+    by_place: dict[tuple[str, str], dict[EngineName, Proof]] = {}
+    for proof in proved.proofs:
+        by_place.setdefault((proof.tool, proof.pointer), {})[proof.engine] = proof
+    table = Table(
+        "tool", "constraint", *(_HEADS[engine] for engine in proved.engines), box=None, pad_edge=False
+    )
+    before = ""
+    for (tool, pointer), proofs in by_place.items():
+        verdicts = (_verdict(proofs.get(engine)) for engine in proved.engines)
+        table.add_row(tool if tool != before else "", Text(pointer or "/"), *verdicts)
+        before = tool
+    out.print(table)
+    leaks = [proof for proof in proved.proofs if proof.status == "checked"]
+    _section("What gets through, and is refused by the validator only when it was written:", leaks)
+    _section("What is not enforced, or was not shown to be:", _undecided(proved.proofs))
+    out.print()
+    for engine in proved.engines:
+        words = ", ".join(f"{number} {status}" for status, number in proved.counts[engine].items())
+        out.print(Text(f"{_EXPLAINED[engine]}: {words}"))
+
+
+def _verdict(proof: Proof | None) -> Text:
+    mark, colour = _MARKS[proof.status if proof else "unsupported"]
+    return Text(mark, style=colour)
+
+
+def _undecided(proofs: Sequence[Proof]) -> list[Proof]:
+    """One of each reason of an engine and tool."""
+    found: dict[tuple[str, str, str], Proof] = {}
+    for proof in proofs:
+        if proof.status == "unsupported":
+            found.setdefault((proof.engine, proof.tool, proof.why), proof)
+    return list(found.values())
+
+
+def _section(title: str, proofs: Sequence[Proof]) -> None:
+    if not proofs:
+        return
+    out = console()
+    out.print()
+    out.print(Text(title, style="bold"))
+    for proof in proofs:
+        line = Text(f"{proof.tool} {proof.pointer or '/'}, {_HEADS[proof.engine]}: ")
+        line.append("; ".join(words for words in (proof.what, proof.why) if words))
+        out.print(line)
+        if proof.witness:
+            out.print(Text(f"  {_shortened(visible(proof.witness))}"))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 2 * _ROOM else f"{text[:_ROOM]} … {text[-_ROOM:]}"
