@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QLabel
 
-from glyphscope.errors import ModelDied
+from glyphscope.errors import ContextOverflow, ModelDied
 from glyphscope.models import ScriptedModel, open_model
 from glyphscope.models.interface import RenderedPrompt
 from glyphscope.sessions import places
@@ -51,6 +51,14 @@ class Plain(ScriptedModel):
 
     def render_chat(self, messages):
         return RenderedPrompt("System: …", 3, "The model has no chat template: …")
+
+
+class Full(ScriptedModel):
+    """Its context holds no prompt."""
+
+    def generate(self, request):
+        raise ContextOverflow(5000, 4096)
+        yield
 
 
 @pytest.fixture
@@ -126,6 +134,16 @@ def test_a_model_that_dies_takes_the_tokens_before_it_or_the_next_run(qtbot, mak
     assert window.page.tokens_model.rowCount() == 3, "what was decoded is still to be seen"
     assert finish(qtbot, window).call is not None
     assert not window.page.notice.isVisible()
+
+
+def test_a_prompt_longer_than_the_context_is_not_told_or_not_to_be_seen(qtbot, make):
+    window = make(Full(CALL))
+    state = finish(qtbot, window)
+    assert state.failed.code == "CONTEXT_OVERFLOW" and not state.tokens
+    told = window.page.notice.label.text()
+    assert "5000 tokens" in told and "holds 4096" in told and "Shorten" in told
+    assert state.prompt is not None and state.prompt.text, "what was too long can be looked at"
+    assert window.actions_.run.isEnabled()
 
 
 def test_a_model_without_a_chat_template_is_not_told(qtbot, make):
