@@ -15,7 +15,7 @@ from glyphscope.cli.bench import command, documents, validators, window
 from glyphscope.cli.bench.decoding import call_schema, stamped
 from glyphscope.cli.bench.figures import Row, at_least, at_most
 from glyphscope.cli.bench.peer import started
-from glyphscope.cli.bench.timing import QUICK, Stamped, interleaved, rate
+from glyphscope.cli.bench.timing import QUICK, Plan, Stamped, interleaved, rate
 from glyphscope.errors import GlyphscopeError, ModelDied, ModelError
 from glyphscope.events import NOTATIONS, Message, Notation
 from glyphscope.models import GenerateRequest, Model, ScriptedModel, open_model
@@ -26,7 +26,7 @@ TINY = replace(QUICK, sizes=(100, 1000, 2000), prompts=1, call_tokens=12, text_t
 
 @pytest.fixture
 def no_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> list[object]:
+    def refuse(plan: Plan) -> list[object]:
         raise GlyphscopeError("there is no window here")
 
     monkeypatch.setattr(window, "figures", refuse)
@@ -142,16 +142,16 @@ def test_the_windows_figure_is_what_it_prints_or_its_last_words(
     )
     if words:
         with pytest.raises(GlyphscopeError, match=words):
-            window.figures()
+            window.figures(TINY)
     else:
-        (figure,) = window.figures()
+        (figure,) = window.figures(TINY)
         assert figure.measured == 7.5 and figure.met and figure.samples["tokens_per_second"] == 2000
 
 
 def test_a_window_that_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window, "find_spec", lambda name: None)
     with pytest.raises(GlyphscopeError, match="PySide6"):
-        window.figures()
+        window.figures(TINY)
 
 
 @pytest.fixture(scope="module")

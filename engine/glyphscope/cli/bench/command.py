@@ -61,7 +61,7 @@ def measure(plan: Plan, model: Model | None, reason: str = "no model") -> Iterat
     else:
         yield from measured_or_missing(reuse.ROWS, lambda: reuse.figures(model, plan))
         yield from measured_or_missing(decoding.ROWS, lambda: _beside_peer(model, plan))
-    yield from measured_or_missing(window.ROWS, window.figures)
+    yield from measured_or_missing(window.ROWS, lambda: window.figures(plan))
 
 
 def _beside_peer(model: Model, plan: Plan) -> list[Figure]:
