@@ -1,0 +1,92 @@
+"""Texts of grammars: accepted, ended, the same for a seed, and through every alternative."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar import build_call_grammar
+from glyphscope.grammar.match import compile_grammar, derive
+from glyphscope.grammar.regex import pattern_node
+from glyphscope.grammar.sample import covering_texts, sample_texts
+from glyphscope.grammar.tree import CharClass, Intersect, TokenMatch, alt, repeat, seq, terminal
+from glyphscope.registry import default_registry
+from grammar_examples import DIGIT, JSON, made, ref
+from grammar_strategies import grammars, language
+
+
+@given(grammars, st.integers(0, 5))
+def test_every_sample_is_accepted_and_one_is_shortest(grammar, seed):
+    start = compile_grammar(grammar).start()
+    if not start.alive:
+        with pytest.raises(GrammarError, match="no text"):
+            sample_texts(grammar, 3, seed=seed)
+        return
+    for text in sample_texts(grammar, 3, seed=seed) + covering_texts(grammar, limit=20):
+        assert start.feed(text).accepted, text
+    short = min(map(len, language(grammar, 4)), default=5)
+    assert len(covering_texts(grammar)[0]) == short or short == 5
+
+
+def test_a_seed_gives_the_same_texts_and_another_seed_others():
+    assert sample_texts(JSON, 20, seed=1) == sample_texts(JSON, 20, seed=1)
+    assert sample_texts(JSON, 20, seed=1) != sample_texts(JSON, 20, seed=2)
+    assert len(set(sample_texts(JSON, 50))) > 15
+
+
+@pytest.mark.parametrize("notation", ["json", "glyph"])
+def test_calls_are_sampled_from_the_grammar_of_a_registry(notation):
+    grammar = build_call_grammar(default_registry(), notation, "flat")
+    start = compile_grammar(grammar).start()
+    texts = sample_texts(grammar, 100, seed=3)
+    assert all(start.feed(text).accepted for text in texts)
+    assert all(any(tool.name in text for text in texts) for tool in default_registry().allowed)
+
+
+def test_every_rule_and_alternative_is_gone_through():
+    texts = covering_texts(JSON)
+    rules = set()
+    for text in texts:
+        waiting = [derive(JSON, text)]
+        while waiting:
+            node = waiting.pop()
+            rules.add(node.rule)
+            waiting += node.children
+    assert rules == set(JSON.rules)
+    joined = "\n".join(texts)
+    assert all(piece in joined for piece in ["true", "false", "null", "-", "\\", ",", "."])
+    assert min(texts, key=len) == texts[0]
+
+
+def test_growth_is_bounded():
+    bushy = made(root=alt("a", seq(ref("root"), ref("root"), ref("root"))))
+    assert max(map(len, sample_texts(bushy, 20, depth=1_000))) < 100_000
+    deep = made(root=alt("a", seq("(", ref("root"), ")")))
+    assert max(map(len, sample_texts(deep, 200, depth=3))) < 40
+
+
+def test_intersections_are_sampled_and_their_bounds_kept():
+    body = Intersect((pattern_node("^[a-z]+-[0-9]+$"), repeat(CharClass(((0x2D, 0x7A),)), 8, 9)))
+    grammar = made(root=terminal(body))
+    start = compile_grammar(grammar).start()
+    texts = sample_texts(grammar, 30)
+    assert all(start.feed(text).accepted for text in texts)
+    assert {len(text) for text in texts} == {8, 9}
+
+
+def test_other_characters_of_a_class_come_too_but_seldom():
+    text = "".join(sample_texts(made(root=repeat(CharClass((), True), 300, 300)), 3))
+    plain = sum(char.isascii() and char.isprintable() for char in text)
+    assert 0.8 < plain / len(text) < 1
+
+
+def test_what_cannot_be_written_is_told():
+    with pytest.raises(GrammarError, match="no text"):
+        sample_texts(made(root=seq("a", TokenMatch(5))), 1)
+    with pytest.raises(GrammarError, match="shortest text"):
+        sample_texts(made(root=repeat(repeat(DIGIT, 10_000, 10_000), 1_000, 1_000)), 1)
+    doubled = {f"r{i}": seq(ref(f"r{i + 1}"), ref(f"r{i + 1}")) for i in range(2_000)}
+    with pytest.raises(GrammarError, match="shortest text"):
+        sample_texts(made(**doubled, r2000=seq("a")), 1)
+    with pytest.raises(GrammarError, match="missing"):
+        covering_texts(made(root=ref("missing")))
