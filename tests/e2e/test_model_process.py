@@ -16,6 +16,7 @@ from glyphscope.models import (
     Cancelled,
     GenerateRequest,
     LlamaModel,
+    Opening,
     PromptProgress,
     PromptReady,
     embedded_path,
@@ -235,6 +236,21 @@ def kill_and_go_on(model, prompt):
     assert model.pid not in (None, killed)
     with pytest.raises(ProcessLookupError):
         os.kill(killed, 0)
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.05, 0.3])
+def test_a_model_that_is_being_opened_cannot_be_stopped(wait):
+    """The first time is before its process is there, the others while it starts and while it loads."""
+    opening, threads = Opening(lambda share: None), threading.active_count()
+    timer = threading.Timer(wait, opening.cancel)
+    timer.start()
+    if not wait:
+        timer.join()
+    with pytest.raises(ModelError, match="stopped") as caught:
+        open_model("embedded", progress=opening)
+    assert caught.value.hint
+    timer.join()
+    assert threading.active_count() == threads
 
 
 def test_a_closed_model_leaves_a_process_a_thread_or_a_pipe():

@@ -161,6 +161,30 @@ def test_stop_is_not_at_once(qtbot, make):
     assert controller.state.outcome == "cancelled"
 
 
+def test_stop_waits_for_a_model_that_is_being_opened(qtbot):
+    ended, tries = threading.Event(), []
+
+    def opener(name, *, context, progress):
+        tries.append(name)
+        if len(tries) > 1:
+            return ScriptedModel(GOOD)
+        progress(0.5)
+        progress.begins(ended.set)
+        assert ended.wait(20), "nobody ended the opening"
+        raise ModelError("Opening the model was stopped.")
+
+    controller = RunController(opener)
+    try:
+        controller.run(request())
+        qtbot.waitUntil(lambda: controller.model.progress == 0.5)
+        applied = finish(qtbot, controller, controller.stop)
+        assert applied.events == () and controller.phase is Phase.IDLE
+        qtbot.waitUntil(lambda: controller.model.phase == "none")
+        assert finish(qtbot, controller, lambda: controller.run(request())).state.call is not None
+    finally:
+        controller.close()
+
+
 def test_a_run_before_the_first_has_ended_mixes_with_it(qtbot, make):
     controller = make(Slow(GOOD))
     starts = []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import threading
+from collections.abc import Callable, Generator, Sequence
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -54,6 +55,33 @@ class Cancelled(msgspec.Struct, frozen=True):
 
 
 Output: TypeAlias = PromptProgress | PromptReady | tuple[TokenStep, ...] | Cancelled
+
+
+class Opening:
+    """Told the share of a model that is loaded, as a `progress`; and lets any thread end the loading at once."""
+
+    def __init__(self, tell: Callable[[float], None]) -> None:
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._end: Callable[[], None] | None = None
+        self.cancelled = False
+
+    def __call__(self, share: float) -> None:
+        self._tell(share)
+
+    def begins(self, end: Callable[[], None]) -> None:
+        """By who opens: `end` ends the loading, from any thread; at once, where it was cancelled before."""
+        with self._lock:
+            self._end = end
+            if self.cancelled:
+                end()
+
+    def cancel(self) -> None:
+        """The model is not opened: who opens it raises ModelError."""
+        with self._lock:
+            self.cancelled = True
+            if self._end is not None:
+                self._end()
 
 
 class Model(Protocol):

@@ -16,7 +16,7 @@ from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelDied, Model
 from glyphscope.events import Message, ModelInfo
 from glyphscope.models import wire
 from glyphscope.models.files import FileHash, inspect_file
-from glyphscope.models.interface import Cancelled, GenerateRequest, Output, RenderedPrompt
+from glyphscope.models.interface import Cancelled, GenerateRequest, Opening, Output, RenderedPrompt
 from glyphscope.models.process import Interrupt, ModelProcess
 
 DEFAULT_CONTEXT = 4096
@@ -39,6 +39,8 @@ class LlamaModel:
     ) -> None:
         """Loads the file; `progress` is told the share from 0 to 1. Raises ModelError.
 
+        An `Opening` as `progress` can end the loading.
+
         `context` in tokens, at most the model's own; `threads` 0 is the number of cores. With `fits`, a model that is
         larger than the free memory is refused.
         """
@@ -53,8 +55,12 @@ class LlamaModel:
         self._hash = FileHash(path)
         try:
             self._started(progress)
-        except BaseException:
+        except BaseException as error:
             self._hash.stop()
+            if isinstance(error, ModelError) and isinstance(progress, Opening) and progress.cancelled:
+                raise ModelError(
+                    "Opening the model was stopped.", where=str(path), hint="The next run opens it."
+                ) from error
             raise
         self._hash.value(wait=_HASH_WAIT)
 
@@ -141,6 +147,8 @@ class LlamaModel:
                 self._process.close()
                 self._process = None
             process = ModelProcess()
+            if isinstance(progress, Opening):
+                progress.begins(process.kill)
             try:
                 self._info = self._load(process, progress)
             except BaseException:

@@ -141,6 +141,10 @@ class ModelProcess:
             f"The model's process {how}.", signal=name, stderr=self.stderr, hint=_HINTS.get(name, "")
         )
 
+    def kill(self) -> None:
+        """Ends the process at once; who waits for it is told of its death. From any thread."""
+        self._process.kill()
+
     def close(self) -> None:
         """Ends the process, by force if it takes longer than a second; its threads and pipes go with it."""
         if self._closing:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.models import Model
+from glyphscope.models import Model, Opening
 from glyphscope_gui.workers.jobs import ModelStatus
 
 Open = Callable[..., Model]
@@ -22,6 +22,7 @@ class ModelKeeper:
         self._lock = threading.Lock()
         self._key: tuple[str, int] | None = None
         self._model: Model | None = None
+        self._opening: Opening | None = None
 
     @property
     def model(self) -> Model | None:
@@ -32,25 +33,32 @@ class ModelKeeper:
         """The model of that name, opened now if it was not. Raises ModelError."""
         if self._model is not None and self._key == (name, context):
             return self._model
+        opening = Opening(lambda done: self._tell(ModelStatus("opening", name, progress=done)))
+        with self._lock:
+            self._opening = opening
         self.close()
         self._tell(ModelStatus("opening", name))
 
-        def progress(done: float) -> None:
-            self._tell(ModelStatus("opening", name, progress=done))
-
         try:
-            model = self._open_model(name, context=context, progress=progress)
+            model = self._open_model(name, context=context, progress=opening)
         except GlyphscopeError as error:
-            self._tell(ModelStatus("failed", name, str(error)))
+            self._tell(
+                ModelStatus("none", name) if opening.cancelled else ModelStatus("failed", name, str(error))
+            )
             raise
+        finally:
+            with self._lock:
+                self._opening = None
         with self._lock:
             self._key, self._model = (name, context), model
         self._tell(ModelStatus("ready", name, info=model.info))
         return model
 
     def cancel(self) -> None:
-        """End the running generation. Any thread."""
+        """End the running generation, or the opening of a model. Any thread."""
         with self._lock:
+            if self._opening is not None:
+                self._opening.cancel()
             if self._model is not None:
                 self._model.cancel()
 

@@ -80,7 +80,8 @@ class RunWorker(QObject):
         try:
             self._work(job)
         except GlyphscopeError as error:  # the model could not be opened: the run's own errors are its events
-            self._mailbox.post(job.id, failed(error), Ended(job.id))
+            posts = () if self._is_stopped(job) else (failed(error),)
+            self._mailbox.post(job.id, *posts, Ended(job.id))
         except Exception as error:  # a mistake of ours is told as one, and the worker lives on
             self._mailbox.post(job.id, Ended(job.id, error))
         else:
