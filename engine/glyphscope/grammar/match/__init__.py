@@ -4,6 +4,7 @@ from glyphscope.grammar.match.compiled import Compiled, compile_grammar
 from glyphscope.grammar.match.derivation import Derivation, derive
 from glyphscope.grammar.match.report import MatchReport, match_text
 from glyphscope.grammar.match.state import ActiveRule, Limits, MatchCancelled, MatchLimit, State
+from glyphscope.grammar.match.tokens import TokenTrie, allowed_tokens
 from glyphscope.grammar.match.words import Expectation
 
 __all__ = [
@@ -16,6 +17,8 @@ __all__ = [
     "MatchLimit",
     "MatchReport",
     "State",
+    "TokenTrie",
+    "allowed_tokens",
     "compile_grammar",
     "derive",
     "match_text",

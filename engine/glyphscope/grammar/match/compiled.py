@@ -44,7 +44,11 @@ class Compiled:
     @property
     def is_empty(self) -> bool:
         """Whether the grammar derives no text at all."""
-        return self.grammar.root not in self._productive
+        return not self.derives(self.grammar.root)
+
+    def derives(self, rule: str) -> bool:
+        """Whether there is a text of the rule."""
+        return rule in self._productive
 
     def start(self, limits: Limits | None = None) -> State:
         """The state before the first character."""

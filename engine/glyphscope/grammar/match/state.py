@@ -17,7 +17,7 @@ from glyphscope.grammar import chars
 from glyphscope.grammar.automaton import Place
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.words import Expectation, expectations
-from glyphscope.grammar.tree import Origin
+from glyphscope.grammar.tree import Origin, TokenMatch
 
 if TYPE_CHECKING:
     from glyphscope.grammar.match.compiled import Compiled
@@ -90,13 +90,18 @@ class State:
     ) -> None:  # fmt: skip
         self._compiled = compiled
         self._limits = limits
-        self._items = items
         self._step = step
         self._work = work
         self._before = before
         self._seen: _View | None = None
+        self._items = items
         self.position = position
         """Characters read while it was alive."""
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """What can go on, before any rule ends or begins here. States of equal items have the same future."""
+        return self._items
 
     @property
     def alive(self) -> bool:
@@ -174,6 +179,12 @@ class State:
         before = None if items else (spelled._before or self)
         where = position if items else spelled.position
         return State(self._compiled, self._limits, items, where, step, self._work, before)
+
+    def token_matches(self) -> tuple[TokenMatch, ...]:
+        """The tokens of a vocabulary that the grammar asks for by themselves here."""
+        steps = self._compiled.automaton.steps
+        items = self._view().items if self._items else ()
+        return tuple(dict.fromkeys(match for place, _ in items for match, _ in steps(place).tokens))
 
     def next_chars(self) -> Ranges:
         """The characters after which it is still alive: exactly these."""
