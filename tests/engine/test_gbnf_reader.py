@@ -9,38 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gbnf_outline import outline
 from glyphscope.grammar.gbnf import GbnfDocument, read_gbnf
-from glyphscope.grammar.gbnf.syntax import (
-    Alternatives,
-    AnyCharacter,
-    Class,
-    Group,
-    Quoted,
-    Reference,
-    Repetition,
-    Token,
-)
-
-
-def outline(node: Any) -> Any:
-    """A body in short, for comparing by eye."""
-    match node:
-        case Alternatives(options=options):
-            return [[outline(item) for item in option.items] for option in options]
-        case Quoted(text=text):
-            return text
-        case Class(ranges=ranges, negated=negated):
-            return ("not" if negated else "class", ranges)
-        case AnyCharacter():
-            return "."
-        case Reference(name=name):
-            return f"→{name}"
-        case Token(token=token, negated=negated):
-            return ("!token" if negated else "token", token)
-        case Group(body=body):
-            return outline(body)
-        case Repetition(item=item, minimum=minimum, maximum=maximum):
-            return (outline(item), minimum, maximum)
+from glyphscope.grammar.gbnf.syntax import Repetition
 
 
 def body(text: str) -> Any:

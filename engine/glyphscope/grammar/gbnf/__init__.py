@@ -5,6 +5,8 @@ from glyphscope.grammar.gbnf.convert import to_grammar
 from glyphscope.grammar.gbnf.diagnose import diagnose
 from glyphscope.grammar.gbnf.diagnostic import Diagnostic, Fix, Severity
 from glyphscope.grammar.gbnf.emit import GbnfText, emit_gbnf
+from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.gbnf.printer import print_gbnf
 from glyphscope.grammar.gbnf.reader import read_gbnf
 from glyphscope.grammar.gbnf.syntax import Comment, GbnfDocument, GbnfRule, Reference
 
@@ -21,6 +23,8 @@ __all__ = [
     "check_gbnf",
     "diagnose",
     "emit_gbnf",
+    "load_gbnf",
+    "print_gbnf",
     "read_gbnf",
     "to_grammar",
 ]
