@@ -202,19 +202,27 @@ def test_without_constraint_no_grammar_is_built(monkeypatch):
     assert list(run(request(), ScriptedModel(GOOD)))[-1].valid
 
 
-def test_the_mask_gets_lark_and_gbnf_its_own_text():
+def test_each_engine_gets_the_grammar_in_its_own_language_the_registrys_or_ones_own():
     model = Batches(GOOD)
-    list(run(request(constraint="mask"), model))
-    list(run(request(constraint="gbnf", grammar='root ::= "a"'), model))
-    mask, gbnf = model.requests
-    assert mask.constraint == "mask" and "start" in mask.grammar
-    assert (gbnf.constraint, gbnf.grammar) == ("gbnf", 'root ::= "a"')
+    for constraint in ("mask", "gbnf"):
+        list(run(request(constraint=constraint), model))
+        list(run(request(constraint=constraint, grammar='root ::= "a"'), model))
+    mask, own_mask, gbnf, own_gbnf = model.requests
+    assert (
+        mask.constraint == own_mask.constraint == "mask" and gbnf.constraint == own_gbnf.constraint == "gbnf"
+    )
+    assert mask.grammar.startswith("start: ") and "search" in mask.grammar
+    assert gbnf.grammar.startswith("root ::= ") and "search" in gbnf.grammar
+    assert own_gbnf.grammar == 'root ::= "a"'
+    assert own_mask.grammar.startswith("start: ") and '"a"' in own_mask.grammar
 
 
 @pytest.mark.parametrize(
     ("changes", "model", "code"),
     [
-        ({"constraint": "gbnf"}, Batches(), "CONSTRAINT_FAILED"),
+        ({"constraint": "gbnf", "grammar": "root ::= missing"}, Batches(), "CONSTRAINT_FAILED"),
+        ({"constraint": "mask", "grammar": "root ::= missing"}, Batches(), "CONSTRAINT_FAILED"),
+        ({"constraint": "gbnf", "grammar": ""}, Batches(), "CONSTRAINT_FAILED"),
         ({"registry": {"glyphscope": 1, "tools": 5}}, Batches(), "BAD_REQUEST"),
         ({"system": "{{ nothing.at_all }}"}, Batches(), "PROMPT_FAILED"),
         ({"preset": "no such preset"}, Batches(), "PROMPT_FAILED"),

@@ -83,8 +83,9 @@ def test_the_options_are_in_the_request(tmp_path):
     [
         ["--registry", "/nowhere.json", "p"],
         ["--system", "/nowhere", "p"],
-        ["--constraint", "gbnf", "p"],
-        ["--grammar", "/nowhere", "p"],
+        ["--constraint", "gbnf", "--grammar", "/nowhere", "p"],
+        ["--constraint", "off", "--grammar", "/dev/null", "p"],
+        ["--grammar", "/dev/null", "p"],
         ["--model", "/nowhere.gguf", "p"],
         ["--model", "recorded:/nowhere.jsonl", "p"],
         ["--strategy", "none", "p"],
@@ -96,6 +97,23 @@ def test_bad_input_is_exit_code_2_with_a_reason_and_no_answer(arguments):
     result = run("--json", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.strip() and "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("constraint", ["mask", "gbnf"])
+def test_a_grammar_with_mistakes_is_told_by_line_and_column_before_any_model_is_opened(tmp_path, constraint):
+    grammar = tmp_path / "my.gbnf"
+    grammar.write_text('root ::= "a" |\n  nothing\nother ::= [a-z\n')
+    result = run("--constraint", constraint, "--grammar", str(grammar), "--model", "/nowhere.gguf", "p")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "my.gbnf" in result.stderr and "line 2, column 3" in result.stderr and "line 3" in result.stderr
+
+
+@pytest.mark.parametrize("constraint", ["mask", "gbnf"])
+def test_a_grammar_of_ones_own_is_in_the_record(tmp_path, constraint):
+    grammar = tmp_path / "my.gbnf"
+    grammar.write_text('root ::= "a"')
+    result = run("--json", "--constraint", constraint, "--grammar", str(grammar), "p")
+    assert json.loads(result.stdout.splitlines()[0])["request"]["grammar"] == 'root ::= "a"'
 
 
 def test_a_template_that_fails_is_bad_input_told_in_the_stream(tmp_path):

@@ -202,9 +202,9 @@ def test_what_a_grammar_of_ones_own_could_swallow_is_not_lost():
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ('"a" | nothing', "Line 1, column 7"),
-        ("root ::= [a-z\n", "Line 1"),
-        ("a ::= b\nb ::= a", "Line"),
+        ('"a" | nothing', "line 1, column 7"),
+        ("root ::= [a-z\n", "line 1"),
+        ("a ::= b\nb ::= a", "line"),
         (5, "not int"),
     ],
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from glyphscope.errors import GrammarError
 from glyphscope.events import PromptPart, PromptRendered, RunRequest
-from glyphscope.grammar import build_call_grammar, to_lark
+from glyphscope.grammar import build_call_grammar, emit_gbnf, to_lark
+from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.models import GenerateRequest, Model
 from glyphscope.prompting import render_messages
 from glyphscope.registry import ToolRegistry
@@ -42,17 +42,18 @@ def generate_request(request: RunRequest, registry: ToolRegistry, prompt: str) -
 
 
 def _constraint(request: RunRequest, registry: ToolRegistry) -> str | None:
-    """Lark for the mask, GBNF for llama.cpp's own sampler, and nothing at all, not even built, for `off`."""
-    if request.constraint == "mask":
-        return to_lark(build_call_grammar(registry, request.notation, request.shape))
-    if request.constraint == "gbnf":
-        if not request.grammar:
-            raise GrammarError(
-                "The constraint gbnf needs a grammar.",
-                hint="Give a GBNF grammar, or use the constraint mask.",
-            )
-        return request.grammar
-    return None
+    """Lark for the mask, GBNF for llama.cpp's own sampler, and nothing at all, not even built, for `off`.
+
+    A grammar in the request is in GBNF and holds in place of the registry's. It is read and checked before any engine
+    sees it. Whether what comes of it is a valid call is the registry's to say in any case.
+    """
+    if request.constraint == "off":
+        return None
+    if request.grammar is None:
+        made = build_call_grammar(registry, request.notation, request.shape)
+        return to_lark(made) if request.constraint == "mask" else emit_gbnf(made).text
+    own = load_gbnf(request.grammar)
+    return to_lark(own) if request.constraint == "mask" else request.grammar
 
 
 def prompt_parts(

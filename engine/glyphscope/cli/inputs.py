@@ -56,6 +56,15 @@ def _read_bytes(path: Path) -> bytes:
         raise InputError(f"The file cannot be read: {error}.", where=str(path)) from None
 
 
+def read_json(source: str) -> Any:
+    """The JSON value of a file, or of standard input for `-`."""
+    try:
+        return msgspec.json.decode(read_text(source))
+    except (msgspec.DecodeError, RecursionError) as error:
+        where = "standard input" if source == STDIN else source
+        raise InputError(f"This is not JSON: {error}.", where=where) from None
+
+
 def read_json_lines(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The objects of a JSON Lines file, each with its place (`calls.jsonl, line 3`); blank lines are passed over."""
     where = "standard input" if source == STDIN else source

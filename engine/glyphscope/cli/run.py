@@ -31,6 +31,7 @@ from glyphscope.events import (
     Strategy,
     encode_event,
 )
+from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.models import EMBEDDED, Model
 from glyphscope.sessions import RecordWriter
 
@@ -55,7 +56,9 @@ def run(
     ] = "mask",
     grammar: Annotated[
         Path | None,
-        typer.Option(metavar="G.gbnf", help="The grammar of the constraint gbnf.", show_default=False),
+        typer.Option(
+            metavar="G.gbnf", help="GBNF that holds in place of the registry's grammar.", show_default=False
+        ),
     ] = None,
     strategy: Annotated[Strategy, typer.Option(help="How the prompt becomes a call.")] = "direct",
     stop_on: Annotated[StopOn, typer.Option(help="What stops the run before its end.")] = "error",
@@ -102,10 +105,7 @@ def run(
 
     With --json each event is a line; the last is run_finished or run_failed.
     """
-    if (grammar is not None) != (constraint == "gbnf"):
-        raise InputError(
-            "--grammar and --constraint gbnf go together.", hint="Give both of them, or neither."
-        )
+    own = _own_grammar(grammar, constraint)
     request = RunRequest(
         prompt=read_text("-") if prompt == "-" else prompt,
         registry=read_registry(registry).to_document(),
@@ -114,7 +114,7 @@ def run(
         notation=notation,
         shape=shape,
         constraint=constraint,
-        grammar=read_text(str(grammar)) if grammar else None,
+        grammar=own,
         strategy=strategy,
         stop_on=stop_on,
         sampling=Sampling(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, seed=seed),
@@ -129,6 +129,19 @@ def run(
         events = stack.enter_context(closing(_cancellable(generation, source)))
         state = show(_recorded(events, writer), as_json=as_json)
     raise typer.Exit(exit_code(state))
+
+
+def _own_grammar(file: Path | None, constraint: ConstraintKind) -> str | None:
+    """The text of the grammar file, read before any model is opened. Raises GrammarError with its mistakes."""
+    if file is None:
+        return None
+    if constraint == "off":
+        raise InputError(
+            "A grammar is no use without a constraint.", hint="Use --constraint mask or --constraint gbnf."
+        )
+    text = read_text(str(file))
+    load_gbnf(text, where=str(file))
+    return text
 
 
 def show(events: Iterable[AnyEvent], *, as_json: bool) -> RunState:

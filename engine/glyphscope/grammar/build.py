@@ -104,7 +104,7 @@ def build_value_grammar(
 
 @lru_cache(maxsize=8)
 def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOptions) -> Grammar:
-    tools = _chosen(key.registry, options)
+    tools = chosen_tools(key.registry, options)
     spelling = surface(notation, options.white_space)
     book = RuleBook()
     root = book.reserve("call" if options.part == "call" else options.part)
@@ -140,7 +140,8 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
     return grammar
 
 
-def _chosen(registry: ToolRegistry, options: GrammarOptions) -> list[Tool]:
+def chosen_tools(registry: ToolRegistry, options: GrammarOptions) -> list[Tool]:
+    """The tools that the options leave of a registry. Raises GrammarError where there is none, or one too many."""
     tools = list(registry.allowed)
     if not tools:
         raise GrammarError(

@@ -10,6 +10,7 @@ from glyphscope.errors import GrammarError
 from glyphscope.grammar.automaton import Automaton
 from glyphscope.grammar.context import Form, ToolContext
 from glyphscope.grammar.exact import as_lexeme
+from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.grammar.schema import Part, Parts, join
 from glyphscope.grammar.tree import Grammar, Node, Origin, RuleRef, replace_refs, terminal
 
@@ -42,26 +43,11 @@ def custom_node(context: ToolContext, name: str, part: Part, parts: Parts, form:
 
 
 def read_custom(text: object, where: str) -> Grammar:
-    """The grammar of an `x-grammar`. Raises GrammarError with the first mistake and its place."""
+    """The grammar of an `x-grammar`. Raises GrammarError with its mistakes and their places."""
     if not isinstance(text, str):
         raise GrammarError(f"{CUSTOM} is a text, not {type(text).__name__}.", where=where)
-    from glyphscope.grammar.gbnf import check_gbnf
-
-    whole = text if "::=" in text else f"root ::= {text}"
-    before = len(whole) - len(text)
-    check = check_gbnf(whole)
-    mistakes = [found for found in check.diagnostics if found.severity == "error"]
-    if check.grammar is None:
-        first = mistakes[0]
-        start = max(0, first.start - before)
-        line, column = text.count("\n", 0, start) + 1, start - (text.rfind("\n", 0, start) + 1) + 1
-        more = f" There are {len(mistakes) - 1} more mistakes." if len(mistakes) > 1 else ""
-        raise GrammarError(
-            f"Line {line}, column {column}: {first.message}{more}",
-            where=where,
-            hint="It is GBNF: an expression, or rules of which one is called root.",
-        )
-    return check.grammar
+    before = "" if "::=" in text else "root ::= "
+    return load_gbnf(before + text, where=where, before=len(before))
 
 
 def _closes_itself(piece: Node) -> bool:

@@ -1,23 +1,54 @@
-"""`glyphscope grammar build`: the grammar that holds a model to a registry."""
+"""`glyphscope grammar build`: the grammar that holds a model to a registry or a schema."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 
 from glyphscope.cli.grammar.report import report as print_proofs
-from glyphscope.cli.inputs import read_registry
+from glyphscope.cli.grammar.unheld import print_unheld, unheld_entry
+from glyphscope.cli.inputs import InputError, read_json, read_registry
 from glyphscope.cli.options import JsonOption, NotationOption, RegistryOption, ShapeOption
-from glyphscope.grammar import build_call_grammar, to_lark
+from glyphscope.cli.output import print_json
+from glyphscope.grammar import (
+    Grammar,
+    GrammarOptions,
+    Unheld,
+    build_call_grammar,
+    build_value_grammar,
+    emit_gbnf,
+    to_lark,
+)  # fmt: skip
+from glyphscope.grammar.build import Part
+from glyphscope.grammar.json_schema import call_schema
+from glyphscope.grammar.surface import WhiteSpace
 
 
 def build(
     registry: RegistryOption = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A JSON Schema in place of a registry.", show_default=False),
+    ] = None,
     notation: NotationOption = "glyph",
     shape: ShapeOption = "flat",
+    part: Annotated[Part, typer.Option(help="What of a call.")] = "call",
+    tool: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this tool.", show_default=False)
+    ] = None,
+    free_text: Annotated[
+        bool, typer.Option("--free-text", help="Let any text stand before the call.")
+    ] = False,
+    white_space: Annotated[WhiteSpace, typer.Option(help="White space in JSON.")] = "none",
+    comments: Annotated[
+        bool, typer.Option("--comments", help="Tell in the GBNF which schema place each rule is of.")
+    ] = False,
     to: Annotated[
-        Literal["lark"], typer.Option(help="The engine's own language; lark is llguidance's.")
+        Literal["lark", "gbnf", "json-schema"],
+        typer.Option(help="For which engine: gbnf is llama.cpp's language, lark is llguidance's."),
     ] = "lark",
     report: Annotated[
         bool,
@@ -28,8 +59,51 @@ def build(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the grammar of every call that the registry allows."""
-    if report:
-        print_proofs(read_registry(registry), notation, shape, as_json=as_json)
+    """Print the grammar of every call that the registry allows, or of every value of a schema.
+
+    What the grammar does not hold is told on standard error, with tool and place; --json prints it with the grammar.
+    """
+    options = GrammarOptions(white_space=white_space, part=part, tool=tool, free_text=free_text)
+    if schema is not None:
+        if registry is not None or options != GrammarOptions(white_space=white_space):
+            raise InputError(
+                "--schema stands by itself.",
+                hint="It has no tools: leave out --registry, --part, --tool and --free-text.",
+            )
+        document = read_json(str(schema))
+        if report:
+            grammar = build_value_grammar(document, notation, options)
+            print_unheld((*grammar.unheld, *emit_gbnf(grammar).unheld), as_json=as_json)
+            return
+        _print(
+            document if to == "json-schema" else build_value_grammar(document, notation, options),
+            to,
+            comments,
+            as_json,
+        )
         return
-    typer.echo(to_lark(build_call_grammar(read_registry(registry), notation, shape)))
+    tools = read_registry(registry)
+    if report:
+        print_proofs(tools, notation, shape, as_json=as_json)
+    elif to == "json-schema":
+        _print(call_schema(tools, shape, options), to, comments, as_json)
+    else:
+        _print(build_call_grammar(tools, notation, shape, options), to, comments, as_json)
+
+
+def _print(made: Any, to: str, comments: bool, as_json: bool) -> None:
+    """The grammar's text on stdout; what it does not hold on stderr, or both as one object of JSON."""
+    unheld: tuple[Unheld, ...] = ()
+    if not isinstance(made, Grammar):
+        text = json.dumps(made, indent=2, ensure_ascii=False) + "\n"
+    elif to == "gbnf":
+        emitted = emit_gbnf(made, comments=comments)
+        text, unheld = emitted.text, (*made.unheld, *emitted.unheld)
+    else:
+        text, unheld = to_lark(made), made.unheld
+    if as_json:
+        print_json({"language": to, "grammar": text, "unheld": [unheld_entry(left) for left in unheld]})
+        return
+    typer.echo(text, nl=False)
+    if unheld:
+        print_unheld(unheld, as_json=False, beside=True)

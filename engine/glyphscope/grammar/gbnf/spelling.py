@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 
 from glyphscope.grammar import chars
@@ -102,7 +103,8 @@ def spell_class(ranges: Ranges) -> str:
     others = chars.complement(ranges)
     if not others:
         return "."
-    return f"[^{_ranges(others)}]" if _cost(others) < _cost(ranges) else f"[{_ranges(ranges)}]"
+    negated = ranges[-1][1] == sys.maxunicode and _cost(others) <= _cost(ranges)
+    return f"[^{_ranges(others)}]" if negated else f"[{_ranges(ranges)}]"
 
 
 def _cost(ranges: Ranges) -> int:

@@ -1,0 +1,34 @@
+"""GBNF that somebody wrote, as a grammar: with its mistakes told in words, where there are any."""
+
+from __future__ import annotations
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar.gbnf.check import check_gbnf
+from glyphscope.grammar.tree import Grammar
+
+MOST = 10  # mistakes that one message tells
+
+
+def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
+    """The rule tree. Raises GrammarError with each mistake's line and column, both from 1.
+
+    The first `before` characters were put there by the caller, and do not count.
+    """
+    check = check_gbnf(text)
+    if check.grammar is not None:
+        return check.grammar
+    mistakes = [found for found in check.diagnostics if found.severity == "error"]
+    told = [
+        f"{_place(text[before:], max(0, found.start - before))}: {found.message}" for found in mistakes[:MOST]
+    ]
+    if len(mistakes) > MOST:
+        told.append(f"… and {len(mistakes) - MOST} more")
+    raise GrammarError(
+        "\n".join(told), where=where, hint="Correct it: llama.cpp refuses it, or crashes on it."
+    )
+
+
+def _place(text: str, offset: int) -> str:
+    line_start = text.rfind("\n", 0, offset) + 1
+    line = text.count("\n", 0, offset) + 1
+    return f"line {line}, column {offset - line_start + 1}"

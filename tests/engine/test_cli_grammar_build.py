@@ -1,0 +1,76 @@
+"""`glyphscope grammar build`: each language, each part, and what it says about what a grammar does not hold."""
+
+import json
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.cli.app import app
+from glyphscope.grammar import GrammarOptions
+from glyphscope.grammar.json_schema import call_schema
+from glyphscope.notation import call_document
+from glyphscope.registry import Tool, ToolRegistry, default_registry, example_arguments
+
+
+def command(*arguments: str):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_grammar_build_prints_gbnf_that_is_told_its_places():
+    result = command(
+        "grammar", "build", "--to", "gbnf", "--comments", "--notation", "json", "--tool", "search"
+    )
+    assert result.exit_code == 0 and result.stdout.startswith("root ::= ")
+    assert "# search /properties/max_results" in result.stdout and "calculate" not in result.stdout
+
+
+def test_grammar_build_of_a_schema_says_what_is_not_held(tmp_path):
+    schema = tmp_path / "s.json"
+    schema.write_text('{"type": "array", "items": {"type": "integer"}, "uniqueItems": true}')
+    result = command("grammar", "build", "--schema", str(schema), "--to", "gbnf", "--json")
+    answer = json.loads(result.stdout)
+    assert [left["keyword"] for left in answer["unheld"]] == ["uniqueItems"]
+    assert answer["language"] == "gbnf" and answer["grammar"].startswith("root ::= ")
+    told = command("grammar", "build", "--schema", str(schema), "--to", "lark")
+    assert "/uniqueItems" in told.stderr and "uniqueItems" not in told.stdout
+    report = command("grammar", "build", "--schema", str(schema), "--report", "--json")
+    assert json.loads(report.stdout)["unheld"] == answer["unheld"]
+
+
+@pytest.mark.parametrize("shape", ["flat", "tool-args", "name-arguments"])
+def test_the_schema_of_all_calls_takes_each_call_and_nothing_beside(shape):
+    registry = default_registry()
+    result = command("grammar", "build", "--to", "json-schema", "--shape", shape)
+    validator = jsonschema.Draft202012Validator(json.loads(result.stdout))
+    for tool in registry.allowed:
+        arguments = example_arguments(tool.parameters)
+        call = call_document(tool.name, arguments, shape)
+        assert validator.is_valid(call)
+        assert not validator.is_valid(call_document("nobody", arguments, shape))
+        assert not validator.is_valid(call_document(tool.name, arguments | {"unknown": 1}, shape))
+
+
+def test_references_of_a_tool_still_lead_to_where_they_led():
+    node = {"type": "object", "properties": {"v": {"type": "integer"}, "next": {"$ref": "#/properties/x"}}}
+    tools = ToolRegistry((Tool("other"), Tool("tool", "", {"type": "object", "properties": {"x": node}})))
+    for shape in ("flat", "tool-args"):
+        validator = jsonschema.Draft202012Validator(call_schema(tools, shape, GrammarOptions()))
+        assert validator.is_valid(call_document("tool", {"x": {"next": {"v": 1}}}, shape))
+        assert not validator.is_valid(call_document("tool", {"x": {"next": {"v": "a"}}}, shape))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--schema", "/nowhere.json"], ["--schema", "S", "--tool", "x"], ["--schema", "S", "--registry", "S"],
+        ["--schema", "BAD"], ["--tool", "nobody"], ["--part", "arguments"], ["--to", "ebnf"],
+        ["--free-text", "--white-space", "any", "--notation", "json"],
+    ],
+)  # fmt: skip
+def test_what_grammar_build_cannot_do_is_exit_code_2_with_a_reason(tmp_path, arguments):
+    files = {"S": tmp_path / "s.json", "BAD": tmp_path / "bad.json"}
+    files["S"].write_text("{}")
+    files["BAD"].write_text("{")
+    result = command("grammar", "build", *(str(files.get(word, word)) for word in arguments))
+    assert result.exit_code == 2 and result.stderr.strip() and not result.stdout
