@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
-from glyphscope.cli.bench import command, documents, validators, window
-from glyphscope.cli.bench.decoding import call_schema, stamped
+from glyphscope.cli.bench import command, documents, grammars, validators, window
+from glyphscope.cli.bench.decoding import convertible, stamped
 from glyphscope.cli.bench.figures import Row, at_least, at_most
 from glyphscope.cli.bench.peer import started
 from glyphscope.cli.bench.timing import QUICK, Plan, Stamped, interleaved, rate
@@ -76,7 +76,7 @@ def test_every_validator_figure_has_a_name_of_its_own_and_ours_have_targets() ->
 
 
 def test_the_peers_schema_names_every_allowed_tool_and_holds_no_pattern() -> None:
-    schema = call_schema(default_registry())
+    schema = convertible(default_registry())
     names = [one["properties"]["action"]["const"] for one in schema["oneOf"]]
     assert names == [tool.name for tool in default_registry().allowed]
     assert '"pattern"' not in json.dumps(schema)
@@ -103,9 +103,9 @@ def test_without_a_model_its_figures_say_so_and_the_answer_is_not_no(
     assert done.exit_code == 0 and answer["met"] is True and answer["model"] is None
     missing = [figure for figure in answer["figures"] if figure["measured"] is None]
     notes = [figure["note"] for figure in missing]
-    assert notes == ["not measured: no model: The embedded model is not installed."] * 5 + [
-        "not measured: there is no window here"
-    ]
+    assert notes == ["not measured: no model: The embedded model is not installed."] * len(
+        command.MODEL_ROWS
+    ) + ["not measured: there is no window here"]
     assert all(figure["met"] is None for figure in missing)
     assert answer["machine"]["cores"] >= 1 and "python" in answer["versions"]
 
@@ -181,13 +181,34 @@ def test_the_bare_loop_decodes_the_tokens_that_we_decode(model: Model) -> None:
     with started(model.info.path, model.info.context) as peer:
         arrived, bare = peer.ask_bare(prompt, 8)
         constrained = peer.ask(
-            task="grammar", prompt=prompt, schema=call_schema(default_registry()), max_tokens=8
+            task="grammar", prompt=prompt, schema=convertible(default_registry()), max_tokens=8
         )
         with pytest.raises(ModelError, match="no such task"):
             peer.ask(task="dance")
     assert bare.ids == ours and arrived.tokens == len(bare.spent) == 8
     assert constrained.text.startswith("{") and constrained.stamped.tokens == 8
     assert sum(bare.spent) < arrived.seconds and constrained.start < constrained.stamps[0]
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_a_call_that_all_the_grammars_hold_is_refused_by_one_of_them(model: Model) -> None:
+    registry = default_registry()
+    (text, *_) = grammars._calls(registry)
+    with started(model.info.path, 256) as peer:
+        spent = {
+            way: grammars._ask(peer, way, "json", registry, text).spent
+            for way in ("mask", "schema", "gbnf", "converter")
+        }
+        with pytest.raises(ModelError, match="no way"):
+            grammars._ask(peer, "dance", "json", registry, text)
+    assert {len(each) for each in spent.values()} == {len(model.tokenize(text))}
+
+
+def test_tools_of_another_mark_are_found_in_a_cache() -> None:
+    first, second = documents.many_tools(9, "_a"), documents.many_tools(9, "_b")
+    assert len({tool.name for tool in (*first.tools, *second.tools)}) == 18
+    assert first.digest != second.digest
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 from glyphscope.decoding.evidence import Evidence
 from glyphscope.decoding.loop import Backend, Decoder
-from glyphscope.decoding.mask import Constraint, MaskTokenizer, TokenMask, mask_tokenizer
+from glyphscope.decoding.mask import Constraint, MaskTokenizer, TokenMask, mask_tokenizer, schema_grammar
 from glyphscope.decoding.sampler import Allowed, Draw, Logits, SamplerState, top
 from glyphscope.decoding.text import TextAssembler, shown
 
@@ -19,6 +19,7 @@ __all__ = [
     "TextAssembler",
     "TokenMask",
     "mask_tokenizer",
+    "schema_grammar",
     "shown",
     "top",
 ]

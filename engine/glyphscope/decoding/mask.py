@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from llguidance import LLMatcher, LLTokenizer
@@ -45,8 +45,14 @@ def mask_tokenizer(pieces: Sequence[bytes], vocab: int, tokenize: int, ends: Seq
     )
 
 
+def schema_grammar(schema: dict[str, Any]) -> str:
+    """llguidance's own grammar of a JSON Schema, without white space: what ours are measured against."""
+    options = {"whitespace_flexible": False, "coerce_one_of": True}
+    return LLMatcher.grammar_from_json_schema({**schema, "x-guidance": options})
+
+
 class TokenMask:
-    """A constraint by llguidance, from a grammar in its Lark dialect."""
+    """A constraint by llguidance, from a grammar in its Lark dialect, or one that `schema_grammar` made."""
 
     def __init__(self, tokenizer: MaskTokenizer, lark: str) -> None:
         """Raises GrammarError for a grammar that is wrong, or too large."""

@@ -8,6 +8,8 @@ A JSON object a line on stdin, its answer a line on stdout; it ends when stdin c
   the context, the batches and the threads that `LlamaEngine` has, asked for one token at a time as the model's process
   is: an empty line in, the token's id out, and after the last one the answer.
 
+- `{"task": "constraint", …}`: what a grammar costs (`peer_grammars.py`).
+
 Answers: `{"start", "stamps", "text"}`, the seconds at which the evaluation of the prompt's last token began and at
 which each generated token was known, of a clock whose differences alone mean something; or `{"ids", "spent"}`, the
 tokens and the seconds that each one took between question and answer; or `{"error"}`.
@@ -27,10 +29,11 @@ import llama_cpp as llama
 import numpy as np
 
 from glyphscope.models.native import CHUNK, attention_kind, physical_cores
+from glyphscope.models.peer_grammars import GrammarTasks
 
 
 class Peer:
-    """The model, opened twice from the same mapped file: once for each way that it is measured in."""
+    """The model, opened from the same mapped file once for each way that it is measured in."""
 
     def __init__(self, path: str, context: int) -> None:
         self._path, self._context = path, context
@@ -42,6 +45,8 @@ class Peer:
                 return self._constrained(prompt, json.dumps(schema), most)
             case {"task": "bare", "prompt": prompt, "tokens": tokens}:
                 return self._bare.decode(self._prompt(prompt), tokens)
+            case {"task": "constraint"}:
+                return self._grammars.constraint(request)
             case _:
                 return {"error": f"There is no such task: {request.get('task')!r}."}
 
@@ -51,6 +56,10 @@ class Peer:
         return TimedLlama(
             self._path, n_ctx=self._context, n_threads=cores, n_threads_batch=cores, verbose=False
         )
+
+    @cached_property
+    def _grammars(self) -> GrammarTasks:
+        return GrammarTasks(self._path, self._context)
 
     @cached_property
     def _bare(self) -> BareLoop:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from glyphscope.cli.bench import decoding, reuse, validators, window
+from glyphscope.cli.bench import decoding, grammars, reuse, validators, window
 from glyphscope.cli.bench.figures import Figure, measured_or_missing
 from glyphscope.cli.bench.peer import started
 from glyphscope.cli.bench.report import footnotes, report, table, this_machine
@@ -21,7 +21,7 @@ from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.errors import ModelError
 from glyphscope.models import EMBEDDED, Model
 
-MODEL_ROWS = (*decoding.ROWS, *reuse.ROWS)
+MODEL_ROWS = (*reuse.ROWS, *grammars.ROWS, *decoding.ROWS)
 
 
 def bench(
@@ -56,17 +56,22 @@ def bench(
 def measure(plan: Plan, model: Model | None, reason: str = "no model") -> Iterator[Figure]:
     """Every figure, each as soon as it is known. Those that need a model are missing for that reason without one."""
     yield from validators.figures(plan)
+    yield from grammars.keystroke(plan)
     if model is None:
         yield from (row.missing(reason) for row in MODEL_ROWS)
     else:
         yield from measured_or_missing(reuse.ROWS, lambda: reuse.figures(model, plan))
-        yield from measured_or_missing(decoding.ROWS, lambda: _beside_peer(model, plan))
+        yield from measured_or_missing((*grammars.ROWS, *decoding.ROWS), lambda: _beside_peer(model, plan))
     yield from measured_or_missing(window.ROWS, lambda: window.figures(plan))
 
 
 def _beside_peer(model: Model, plan: Plan) -> list[Figure]:
     with started(model.info.path, model.info.context) as peer:
-        return [*decoding.throughput(model, peer, plan), *decoding.overhead(model, peer, plan)]
+        return [
+            *grammars.figures(peer, plan),
+            *decoding.throughput(model, peer, plan),
+            *decoding.overhead(model, peer, plan),
+        ]
 
 
 def _open(name: str, stack: ExitStack) -> tuple[Model | None, str]:

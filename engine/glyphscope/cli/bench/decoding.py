@@ -17,6 +17,8 @@ from glyphscope.cli.bench.figures import Figure, Row, at_least, at_most
 from glyphscope.cli.bench.peer import Peer
 from glyphscope.cli.bench.timing import Plan, Stamped, interleaved, rate
 from glyphscope.events import ConstraintKind, Message, RunRequest, Sampling
+from glyphscope.grammar import GrammarOptions
+from glyphscope.grammar.json_schema import call_schema
 from glyphscope.models import GenerateRequest, Model, PromptReady
 from glyphscope.registry import ToolRegistry, default_registry
 
@@ -59,7 +61,7 @@ def throughput(model: Model, peer: Peer, plan: Plan) -> list[Figure]:
     runs: dict[tuple[str, int], Callable[[], Stamped]] = {}
     for number, text in enumerate(documents.PROMPTS[: plan.prompts]):
         registry = _beginning_with(number, default_registry())
-        schema = call_schema(registry)
+        schema = convertible(registry)
         masked, free = (_request(model, registry, text, kind, plan) for kind in ("mask", "off"))
         bare = msgspec.structs.replace(masked, evidence="none")
         runs["bare mask", number] = partial(stamped, model, bare)
@@ -122,27 +124,18 @@ def stamped(model: Model, request: GenerateRequest) -> Stamped:
     return Stamped(start, tuple(arrivals))
 
 
-def call_schema(registry: ToolRegistry) -> dict[str, Any]:
-    """One schema for a flat call of any of the tools, in the words that the peer's conversion to GBNF knows."""
-    return {"oneOf": [_flat(tool.name, tool.parameters) for tool in registry.allowed]}
+def convertible(registry: ToolRegistry) -> dict[str, Any]:
+    """One schema for a flat call of any of the tools, without what llama-cpp-python's conversion refuses."""
+    schema = call_schema(registry, "flat", GrammarOptions())
+    for call in schema["oneOf"]:
+        for argument in call["properties"].values():
+            argument.pop("pattern", None)
+    return schema
 
 
 def _beginning_with(number: int, registry: ToolRegistry) -> ToolRegistry:
     """The same tools in turned order: a small model calls the one whose example it reads first."""
     return replace(registry, tools=registry.tools[number:] + registry.tools[:number])
-
-
-def _flat(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    arguments = {
-        key: {word: value for word, value in schema.items() if word != "pattern"}
-        for key, schema in parameters["properties"].items()
-    }
-    return {
-        "type": "object",
-        "properties": {"action": {"const": name}, **arguments},
-        "required": ["action", *parameters.get("required", ())],
-        "additionalProperties": False,
-    }
 
 
 def run_request(registry: ToolRegistry, prompt: str, constraint: ConstraintKind, tokens: int) -> RunRequest:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from glyphscope.events import Notation
 from glyphscope.notation import write_call
-from glyphscope.registry import ToolRegistry, make_tool
+from glyphscope.registry import ToolRegistry, default_registry, make_tool
 
 TOKEN = 4
 """Characters in each token that a validator is fed."""
@@ -24,6 +25,18 @@ PROMPTS = (
 
 STORY = "Write a long story about the keeper of a lighthouse and a storm."
 """Answered with more tokens than are ever timed."""
+
+
+def many_tools(count: int, mark: str = "") -> ToolRegistry:
+    """The default tools again and again, under names with a number; another `mark`, and no cache knows them."""
+    kinds = default_registry().tools
+    return ToolRegistry(
+        tuple(
+            replace(kinds[number % len(kinds)], name=f"{kinds[number % len(kinds)].name}{mark}_{number}")
+            for number in range(count)
+        )
+    )
+
 
 _PROSE = 'The keeper said: "No ship comes in tonight."\nThen the lamp went out.\n'
 _PLAIN = "The keeper says that no ship comes in tonight. "

@@ -19,14 +19,13 @@ from glyphscope.models.process import ENVIRONMENT
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """When it started and when each token came, in seconds, and the text; or the token ids with the seconds that each
-    took in the peer; or why there is none of it.
-    """
+    """What the peer's module says: of each task some of it, or why there is none."""
 
     start: float = 0.0
     stamps: list[float] = []
     ids: list[int] = []
     spent: list[float] = []
+    built: float = 0.0
     text: str = ""
     error: str = ""
 

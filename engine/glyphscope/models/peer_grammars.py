@@ -1,0 +1,86 @@
+"""What grammars cost, measured on a real vocabulary beside the engines' own: a task of the bench's peer.
+
+Each way builds its constraint from the same tools and is then led through the same text, a token at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from functools import cached_property
+from typing import Any
+
+import llama_cpp as llama
+
+from glyphscope.decoding import Constraint, TokenMask, schema_grammar
+from glyphscope.events import ModelInfo
+from glyphscope.grammar import build_call_grammar, to_lark
+from glyphscope.grammar.gbnf import emit_gbnf
+from glyphscope.models import wire
+from glyphscope.models.gbnf import GbnfConstraint
+from glyphscope.models.session import Session
+from glyphscope.registry import ToolRegistry, parse_document
+
+
+class GrammarTasks:
+    """The ways of `{"task": "constraint"}`.
+
+    - `mask`: our grammar under llguidance; `schema`: llguidance's own compiler of JSON Schema.
+    - `gbnf`: our grammar under llama.cpp's sampler; `converter`: llama-cpp-python's own conversion under it.
+    """
+
+    def __init__(self, path: str, context: int) -> None:
+        self._path, self._context = path, context
+
+    def constraint(self, request: dict[str, Any]) -> dict[str, Any]:
+        """`built`, the seconds until the first tokens are known; `spent`, those of each token of `text` after it.
+
+        A converter's answer that has no text to be led through is not given to llama.cpp: it may not take it.
+        """
+        session, text = self._session, request["text"]
+        registry = parse_document(request["registry"])
+        start = time.perf_counter()
+        if request["way"] == "converter" and not text:
+            _converted(request["schema"])
+            return {"built": time.perf_counter() - start}
+        constraint = self._made(request, registry)
+        constraint.allowed()
+        built = time.perf_counter() - start
+        spent = []
+        for token in session.engine.tokenize(text):
+            start = time.perf_counter()
+            constraint.allowed()
+            constraint.commit(token)
+            spent.append(time.perf_counter() - start)
+        return {"built": built, "spent": spent}
+
+    def _made(self, request: dict[str, Any], registry: ToolRegistry) -> Constraint:
+        session, notation = self._session, request["notation"]
+        match request["way"]:
+            case "mask":
+                return TokenMask(
+                    session.mask_tokenizer, to_lark(build_call_grammar(registry, notation, "flat"))
+                )
+            case "schema":
+                return TokenMask(session.mask_tokenizer, schema_grammar(request["schema"]))
+            case "gbnf":
+                return GbnfConstraint(
+                    session.engine, emit_gbnf(build_call_grammar(registry, notation, "flat")).text
+                )
+            case "converter":
+                return GbnfConstraint(session.engine, _converted(request["schema"]))
+            case way:
+                raise ValueError(f"there is no way {way!r}")
+
+    @cached_property
+    def _session(self) -> Session:
+        load = wire.Load(self._path, ModelInfo(name=""), self._context)
+        session = Session(load, progress=lambda _: None, log=deque())
+        # made once for each model; no grammar's time is to hold it
+        TokenMask(session.mask_tokenizer, 'start: "a"').allowed()
+        return session
+
+
+def _converted(schema: dict[str, Any]) -> str:
+    return str(llama.llama_grammar.json_schema_to_gbnf(json.dumps(schema)))
