@@ -98,6 +98,7 @@ def test_without_a_model_its_figures_say_so_and_the_answer_is_not_no(
     monkeypatch.setattr(command, "opened", nothing)
     monkeypatch.setattr(validators, "US_PER_CHAR", at_most(1e6))
     monkeypatch.setattr(validators, "GROWTH", at_most(1e6))
+    monkeypatch.setattr(grammars, "KEYSTROKE", replace(grammars.KEYSTROKE, target=at_most(1e6)))
     done = CliRunner().invoke(app, ["bench", "--quick", "--json"])
     answer = json.loads(done.stdout)
     assert done.exit_code == 0 and answer["met"] is True and answer["model"] is None
