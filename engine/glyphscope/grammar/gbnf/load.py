@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.gbnf.check import check_gbnf
+from glyphscope.grammar.gbnf.check import GbnfCheck, check_gbnf
 from glyphscope.grammar.tree import Grammar
 
 MOST = 10  # mistakes that one message tells
@@ -14,7 +16,7 @@ def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
 
     The first `before` characters were put there by the caller, and do not count.
     """
-    check = check_gbnf(text)
+    check = _checked(text)
     if check.grammar is not None:
         return check.grammar
     mistakes = [found for found in check.diagnostics if found.severity == "error"]
@@ -26,6 +28,11 @@ def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
     raise GrammarError(
         "\n".join(told), where=where, hint="Correct it: llama.cpp refuses it, or crashes on it."
     )
+
+
+@lru_cache(maxsize=4)
+def _checked(text: str) -> GbnfCheck:
+    return check_gbnf(text)  # kept, so that the same text is the same grammar to the caches of what is made of it
 
 
 def _place(text: str, offset: int) -> str:
