@@ -165,6 +165,7 @@ class Wiring(QObject):
         window.history_page.notified.connect(self._status.set_note)
         window.recorder.kept.connect(lambda _row: window.history_page.refresh())
         window.recorder.failed.connect(window.tell_error)
+        window.recorder.notKept.connect(self._status.set_note)
         parts.project.optionsChanged.connect(self._show_options)
         parts.project.stateChanged.connect(self._show_title)
         parts.settings.failed.connect(window.tell_error)

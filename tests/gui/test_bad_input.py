@@ -184,6 +184,9 @@ def test_a_history_of_a_newer_version_is_written_over_or_ends_the_window(qtbot, 
     window = make()
     assert finish(qtbot, window).call is not None
     assert "version 99" in dialog_words(qtbot, window)
+    assert finish(qtbot, window).call is not None
+    qtbot.waitUntil(lambda: "version 99" in window.status.note.text())
+    assert window.findChild(ErrorDialog) is None, "told again, but not by a dialog after every run"
     window.shut_down()
     assert path.read_bytes() == content
 

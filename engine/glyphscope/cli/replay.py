@@ -46,7 +46,10 @@ def rerun(events: Iterable[AnyEvent]) -> list[AnyEvent]:
     events = list(events)
     started = next((event for event in events if isinstance(event, RunStarted)), None)
     if started is None:
-        raise InputError("The record does not hold the beginning of a run.")
+        raise InputError(
+            "The record does not hold the beginning of a run.",
+            hint="Show it without --verify, or give the whole record.",
+        )
     if any(isinstance(event, StageStarted) and event.stage == CONTINUATION for event in events):
         raise InputError(
             "This is the continuation of a run, which does not stand by itself.",

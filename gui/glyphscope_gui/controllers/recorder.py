@@ -20,16 +20,22 @@ FIRST_RUN = "search-mask.jsonl"
 
 
 class Recorder(QObject):
-    """Reads and writes off the window's thread. `kept` after a run is in the history, `failed` a GlyphscopeError."""
+    """Reads and writes off the window's thread. `kept` after a run is in the history, `failed` a GlyphscopeError.
+
+    `notKept` carries the words of an error that `failed` told already: a history that cannot be written is no reason
+    for a dialog after every run.
+    """
 
     kept = Signal(object)
     failed = Signal(object)
+    notKept = Signal(str)
 
     def __init__(self, history: History, limit: int, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._history = history
         self._limit = limit
         self._background = Background(self)
+        self._told = ""
 
     def keep(self, events: tuple[AnyEvent, ...]) -> None:
         """Put a finished run into the history."""
@@ -40,7 +46,7 @@ class Recorder(QObject):
             self._history.add(events)
             self._history.prune(self._limit)
 
-        self._background.start(f"keep {events[0].run}", work, self.kept.emit, self._fail)
+        self._background.start(f"keep {events[0].run}", work, self._kept, self._not_kept)
 
     def open(self, run: str, then: Callable[[tuple[AnyEvent, ...]], None]) -> None:
         """A run of the history."""
@@ -57,6 +63,17 @@ class Recorder(QObject):
 
     def close(self) -> None:
         self._background.close()
+
+    def _kept(self, row: object) -> None:
+        self._told = ""
+        self.kept.emit(row)
+
+    def _not_kept(self, error: BaseException) -> None:
+        if str(error) == self._told:
+            self.notKept.emit(self._told)
+        else:
+            self._told = str(error)
+            self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
         self.failed.emit(error)
