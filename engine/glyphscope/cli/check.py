@@ -8,11 +8,11 @@ from typing import Annotated, Any, cast, get_args
 
 import msgspec
 import typer
-from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.inputs import InputError, read_json_lines, read_registry, read_text
+from glyphscope.cli.marking import marked
 from glyphscope.cli.options import JsonOption, NotationOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import console, print_json, short_pointer, status_text, visible
 from glyphscope.events import Notation, Shape, Violation
@@ -165,18 +165,4 @@ def _print_report(report: CheckReport, text: str) -> None:
 def _marked(report: CheckReport, text: str, width: int) -> Text:
     """One line of the text around the first deciding character, which is marked by colour and by a caret below it."""
     deciding = min((error.char for error in report.errors), default=None)
-    room = width - 2  # an ellipsis at each end
-    start = max(0, (deciding or 0) - (room // 2 if len(text) > room else len(text)))
-    end = min(len(text), start + room)
-    before = ("…" if start else "") + visible(text[start : deciding or start])
-    after = visible(text[deciding or start : end]) + ("…" if end < len(text) else "")
-    if deciding is None:
-        return Text(before + after)
-    return Text.assemble(
-        before,
-        (after[:1] or "∎", "reverse bold red"),
-        after[1:],
-        "\n",
-        " " * cell_len(before),
-        ("▲", "bold red"),
-    )
+    return marked(text, deciding, width)

@@ -197,6 +197,9 @@ class _Walk:
             return best
         options = [index for index, option in enumerate(node.options) if self._affordable(option) is not None]
         self.choices -= 1
+        plain = [index for index in options if _is_plain(node.options[index])]
+        if plain and self.random.random() < 0.7:  # or half of a string's characters were escapes
+            options = plain
         index = self.random.choice(options) if options else best
         self.room -= self.shortest.length(node.options[index]) or 0
         return index
@@ -240,3 +243,7 @@ class _Walk:
             common = common or chars.intersection(ranges, PRINTABLE)
         low, high = self.random.choice(common or ranges)
         return chr(self.random.randint(low, high))
+
+
+def _is_plain(node: Node) -> bool:
+    return isinstance(node, CharClass) and bool(chars.intersection(node.ranges, PLAIN)) != node.negated

@@ -210,16 +210,21 @@ class State:
     def active_rules(self) -> tuple[ActiveRule, ...]:
         """The rules that are being read, outermost first, on one way through the grammar.
 
-        Rules that begin here are told as well, with this position as their start. Of more than 200, the outermost
-        100 and the innermost 100.
+        Last comes the rule that read the last character, even if it is over with it (what it could not go on with is
+        a reason); where it only waits for another rule, the one that begins here, with this position as its start.
+        Of more than 200, the outermost 100 and the innermost 100.
         """
         state = self._living()
         if not state._items:
             return ()
         automaton = self._compiled.automaton
         items = state._view().items
-        open_items = (item for item in items if (steps := automaton.steps(item[0])).moves or steps.tokens)
-        _, begun = next(open_items, items[0])
+        telling = (
+            item
+            for item in items
+            if item[0].longest == 0 or (steps := automaton.steps(item[0])).moves or steps.tokens
+        )
+        _, begun = next(telling, items[0])
         found = []
         while True:
             found.append(ActiveRule(begun.rule, begun.start, self._compiled.grammar.rules[begun.rule].origin))

@@ -1,0 +1,67 @@
+"""The grammar that a command is about: of a GBNF file, of a registry's calls, or of a schema's values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from glyphscope.cli.inputs import InputError, read_json, read_registry, read_text
+from glyphscope.errors import RegistryError
+from glyphscope.events import Notation, Shape
+from glyphscope.grammar import Grammar, build_call_grammar, build_value_grammar
+from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.registry import parse_document
+
+GrammarRegistryOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--registry", "-r", metavar="FILE", help="The calls of these tools (JSON).", show_default=False
+    ),
+]
+SchemaOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--schema", metavar="FILE", help="The values of this JSON Schema.", show_default=False),
+]
+
+
+def read_grammar(
+    gbnf: str | None,
+    registry: Path | None,
+    schema: Path | None,
+    notation: Notation = "glyph",
+    shape: Shape = "flat",
+) -> Grammar:
+    """The grammar of exactly one of them. Raises InputError, GrammarError, RegistryError."""
+    if sum(source is not None for source in (gbnf, registry, schema)) != 1:
+        raise InputError(
+            "A grammar comes from one place.",
+            hint="Give a GBNF file, or --registry FILE, or --schema FILE.",
+        )
+    if gbnf is not None:
+        return load_gbnf(read_text(gbnf), where=gbnf)
+    if schema is not None:
+        return build_value_grammar(read_json(str(schema)), notation)
+    return build_call_grammar(read_registry(registry), notation, shape)
+
+
+def read_any_grammar(source: str, notation: Notation = "glyph", shape: Shape = "flat") -> Grammar:
+    """The grammar of a file that tells itself what it is: a registry or a schema if it is `.json`, else GBNF."""
+    if not source.lower().endswith(".json"):
+        return read_grammar(source, None, None)
+    document = read_json(source)
+    try:
+        registry = parse_document(document, source)
+    except RegistryError:
+        if looks_like_schema(document):
+            return build_value_grammar(document, notation)
+        raise
+    return build_call_grammar(registry, notation, shape)
+
+
+def looks_like_schema(document: Any) -> bool:
+    """Whether a document that is no registry may be meant as a JSON Schema."""
+    known = {"$schema", "type", "properties", "anyOf", "oneOf", "allOf", "enum", "const", "$ref", "items"}
+    return isinstance(document, bool) or (isinstance(document, Mapping) and not known.isdisjoint(document))

@@ -1,0 +1,146 @@
+"""`glyphscope grammar match`: is this a text of the grammar, and if not, where does it fail, and why there?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from glyphscope.cli.grammar.inputs import GrammarRegistryOption, SchemaOption, read_grammar
+from glyphscope.cli.inputs import STDIN, InputError, read_json_lines, read_text
+from glyphscope.cli.marking import marked
+from glyphscope.cli.options import JsonOption, NotationOption, ShapeOption
+from glyphscope.cli.output import console, print_json, visible
+from glyphscope.errors import GrammarError
+from glyphscope.grammar import Grammar
+from glyphscope.grammar.match import ActiveRule, MatchReport, match_text
+from glyphscope.grammar.match.words import char_words
+
+
+def match(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[G.gbnf] TEXT|-",
+            help="The grammar and the text; - reads standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    registry: GrammarRegistryOption = None,
+    schema: SchemaOption = None,
+    notation: NotationOption = "glyph",
+    shape: ShapeOption = "flat",
+    lines: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|-",
+            show_default=False,
+            help='Match many: one {"text": …} a line. One JSON answer a line.',
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Match a text: accepted, or the character at which it fails, what was expected there, and by which rules.
+
+    Exit code 1 when the text is not accepted.
+    """
+    given = list(words or ())
+    gbnf = given.pop(0) if given and registry is None and schema is None else None
+    if len(given) != (0 if lines is not None else 1):
+        raise InputError(
+            "One text is matched against one grammar.",
+            hint="Give G.gbnf TEXT, or --registry FILE TEXT, or --schema FILE TEXT; "
+            "- is the text on standard input, --lines FILE are many.",
+        )
+    if gbnf == STDIN and STDIN in (*given, lines):
+        raise InputError("Standard input is either the grammar or the text.")
+    grammar = read_grammar(gbnf, registry, schema, notation, shape)
+    if lines is not None:
+        accepted = _match_lines(grammar, lines)
+    else:
+        text = read_text(STDIN) if given[0] == STDIN else given[0]
+        report = match_text(grammar, text)
+        print_json(answer(report)) if as_json else _print_report(report, text)
+        accepted = report.accepted
+    raise typer.Exit(0 if accepted else 1)
+
+
+def answer(report: MatchReport) -> dict[str, Any]:
+    """The JSON answer: `rules` are the active ones, outermost first, with tool and JSON Pointer where they have one."""
+    return {
+        "accepted": report.accepted,
+        "prefix_ok": report.prefix_ok,
+        "failed_at": report.failed_at,
+        "expected": report.expected,
+        "rules": [
+            {
+                "name": rule.name,
+                "start": rule.start,
+                "tool": rule.origin.tool if rule.origin else None,
+                "pointer": rule.origin.pointer if rule.origin else None,
+            }
+            for rule in report.rules
+        ],
+    }
+
+
+def _match_lines(grammar: Grammar, source: str) -> bool:
+    accepted = True
+    for place, line in read_json_lines(source):
+        text = line.get("text")
+        if not isinstance(text, str):
+            raise InputError('Each line needs a "text".', where=place)
+        try:
+            report = match_text(grammar, text)
+        except GrammarError as error:
+            error.where = error.where or place
+            raise
+        print_json(answer(report))
+        accepted = accepted and report.accepted
+    return accepted
+
+
+def _print_report(report: MatchReport, text: str) -> None:
+    out = console()
+    if report.accepted:
+        out.print(marked(text, None, out.width))
+        out.print(Text("✓ accepted", style="bold green"))
+        return
+    at = len(text) if report.failed_at is None else report.failed_at
+    out.print(marked(text, at, out.width))
+    if report.failed_at is None:
+        out.print(Text("… not over: the grammar accepts texts that begin with it", style="bold yellow"))
+    elif at < len(text):
+        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+        out.print(
+            Text(f"✗ fails at character {at} (line {line}, column {column}): ", style="bold red").append(
+                char_words(ord(text[at])), style="default"
+            )
+        )
+    else:
+        out.print(Text("✗ the grammar accepts no text", style="bold red"))
+    for index, found in enumerate(report.expectations):
+        line_of = Text("  expected: " if index == 0 else "            ").append(
+            visible(found.words), style="bold"
+        )
+        if found.rule:
+            line_of.append(f"   in {found.rule}")
+            line_of.append(_place(found.origin.tool, found.origin.pointer) if found.origin else "")
+        out.print(line_of)
+    if report.rules:
+        out.print(Text(f"  reading:  {' › '.join(_shown(rule) for rule in _ends(report.rules))}"))
+
+
+def _ends(rules: tuple[ActiveRule, ...]) -> tuple[ActiveRule | None, ...]:
+    return rules if len(rules) <= 12 else (*rules[:4], None, *rules[-7:])
+
+
+def _shown(rule: ActiveRule | None) -> str:
+    if rule is None:
+        return "…"
+    return rule.name + (_place(rule.origin.tool, rule.origin.pointer) if rule.origin else "")
+
+
+def _place(tool: str, pointer: str) -> str:
+    return f" ({tool}{f' {pointer}' if pointer else ''})"

@@ -1,0 +1,48 @@
+"""`glyphscope grammar sample`: texts that the grammar accepts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from glyphscope.cli.grammar.inputs import GrammarRegistryOption, SchemaOption, read_grammar
+from glyphscope.cli.options import JsonOption, NotationOption, ShapeOption
+from glyphscope.cli.output import console, print_json, visible
+from glyphscope.grammar.sample import covering_texts, sample_texts
+
+
+def sample(
+    gbnf: Annotated[
+        str | None, typer.Argument(metavar="[G.gbnf]", help="The grammar.", show_default=False)
+    ] = None,
+    registry: GrammarRegistryOption = None,
+    schema: SchemaOption = None,
+    notation: NotationOption = "glyph",
+    shape: ShapeOption = "flat",
+    n: Annotated[int, typer.Option("-n", min=0, max=1_000_000, help="How many.")] = 20,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same texts.")] = 0,
+    depth: Annotated[
+        int, typer.Option(min=0, help="Rules inside each other past which all is as short as can be.")
+    ] = 12,
+    cover: Annotated[
+        bool,
+        typer.Option(
+            "--cover",
+            help="Instead: the shortest text, and short ones through every rule and alternative, -n at most.",
+        ),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Print texts of the grammar; with --json one {"text": …} a line, as `match --lines` reads them.
+
+    Without --json control characters are shown as signs, so each text is one line.
+    """
+    grammar = read_grammar(gbnf, registry, schema, notation, shape)
+    texts = covering_texts(grammar, limit=n) if cover else sample_texts(grammar, n, seed=seed, depth=depth)
+    out = console()
+    for text in texts:
+        if as_json:
+            print_json({"text": text})
+        else:
+            out.print(visible(text), markup=False, emoji=False, soft_wrap=True)
