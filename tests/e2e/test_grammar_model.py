@@ -1,0 +1,69 @@
+"""Runs of the embedded model under grammars: the registry's, and ones that a user wrote, in both engines."""
+
+import pytest
+
+from glyphscope.calling import fold_events, run
+from glyphscope.events import NOTATIONS, RunRequest
+from glyphscope.grammar import build_call_grammar
+from glyphscope.grammar.gbnf import check_gbnf
+from glyphscope.grammar.match import match_text
+from glyphscope.models import EMBEDDED, open_model
+from glyphscope.registry import default_registry
+
+pytestmark = [pytest.mark.model, pytest.mark.slow]
+
+REGISTRY = default_registry()
+PROMPT = "Search for AI news, 10 results"
+OWN = r"""
+root ::= "{\"action\":\"search\",\"query\":" text (",\"max_results\":" [1-9] [0-9]?)? "}"
+text ::= "\"" word (" " word){0,4} "\""
+word ::= [a-zA-Z]{1,12}
+"""
+
+
+@pytest.fixture(scope="module")
+def model():
+    model = open_model(EMBEDDED)
+    yield model
+    model.close()
+
+
+def outcome(model, **fields):
+    return fold_events(run(RunRequest(prompt=PROMPT, registry=REGISTRY.to_document(), **fields), model))
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_llamas_own_sampler_gets_the_registrys_grammar_when_none_is_given(model, notation):
+    state = outcome(model, constraint="gbnf", notation=notation)
+    assert state.outcome == "valid", state
+    assert match_text(build_call_grammar(REGISTRY, notation, "flat"), state.text).accepted
+
+
+@pytest.mark.parametrize("constraint", ["mask", "gbnf"])
+def test_a_grammar_of_ones_own_holds_under_either_engine_and_the_registry_judges(model, constraint):
+    state = outcome(model, constraint=constraint, notation="json", grammar=OWN)
+    assert state.outcome == "valid", state
+    assert match_text(check_gbnf(OWN).grammar, state.text).accepted
+
+
+def test_both_engines_leave_the_model_the_same_choices(model):
+    """Drawn with the same seed: what an engine decides is the language, not a spelling of its own."""
+    texts = {
+        constraint: outcome(model, constraint=constraint, notation="json", grammar=OWN).text
+        for constraint in ("mask", "gbnf")
+    }
+    assert texts["mask"] == texts["gbnf"]
+
+
+@pytest.mark.parametrize("constraint", ["mask", "gbnf"])
+def test_a_grammar_that_is_no_call_is_seen_as_none(model, constraint):
+    state = outcome(model, constraint=constraint, grammar='root ::= "yes" | "no"')
+    assert state.outcome != "valid" and state.text in ("yes", "no", "y", "n", "ye")
+
+
+@pytest.mark.parametrize("constraint", ["mask", "gbnf"])
+def test_a_token_of_the_vocabulary_can_be_named_by_its_number(model, constraint):
+    token = model.tokenize("{")[0]
+    text = f'root ::= <[{token}]> "\\"action\\":\\"search\\",\\"query\\":\\"" [a-z]{{1,9}} "\\"}}"'
+    state = outcome(model, constraint=constraint, notation="json", grammar=text)
+    assert state.outcome == "valid", state
