@@ -138,6 +138,7 @@ class GrammarWiring(QObject):
         else:
             edit.replace_all(document.text)
         edit.setReadOnly(document.is_generated)
+        self._show_rows()
         self._show_links()
 
     def _show_links(self) -> None:
@@ -181,7 +182,7 @@ class GrammarWiring(QObject):
             )
 
     def _take_back(self, before: GrammarWork) -> None:
-        self._document.restore(before)
+        self._document.restore(msgspec.structs.replace(before, source="text"))
 
     def _fix(self, problem: GrammarProblem) -> None:
         """Of the text as it was checked only: an older fix would hit the wrong place."""
@@ -241,7 +242,7 @@ class GrammarWiring(QObject):
             page.enforcement.show_argument(origin.tool, origin.argument)
         page.origin.setVisible(origin is not None)
         if origin is not None:
-            page.origin.setText(f"← {origin.words}")
+            page.origin.set_words(f"← {origin.words}")
             page.origin.setToolTip(f"This rule comes from {origin.words}. A click goes to it in the tools.")
         hint = f"{drawing.left_out:,} pieces left out" if drawing and drawing.left_out else ""
         page.rule_card.heading.hint.setText(hint)
@@ -263,6 +264,8 @@ class GrammarWiring(QObject):
 
     def _show_samples(self, texts: tuple[str, ...] | None, why: str) -> None:
         self._page.samples.show_rows([("", text) for text in texts or ()], why)
+        if texts and not self._page.step.text:
+            self._page.step.set_text(texts[-1])
 
     def _show_comparison(self, found: Comparison | None, why: str) -> None:
         if found is None:
@@ -270,9 +273,8 @@ class GrammarWiring(QObject):
                 [], why or "Edit the text: what it accepts now, and what it does not any more, is shown here."
             )
             return
-        rows = [("now accepted", text) for text in found.now] + [
-            ("no longer", text) for text in found.no_longer
-        ]
+        both = (("now accepted", found.now), ("no longer", found.no_longer))
+        rows = [(words, text) for words, text in both if text is not None]
         self._page.differences.show_rows(rows, found.told)
 
     def _show_proofs(self, proofs: tuple[Proof, ...], complete: bool) -> None:
@@ -282,7 +284,10 @@ class GrammarWiring(QObject):
         self._show_badges()
 
     def _show_rows(self) -> None:
-        """Those of the tool whose rule is shown; without one, of all."""
+        """Those of the tool whose rule is shown; without one, of all. They say nothing of a text of the user's own."""
+        if not self._document.is_generated:
+            self._page.enforcement.hide()
+            return
         named = [row for row in self._rows if row.tool == self._tool]
         rows = named or [replace(row, words=f"{row.tool} · {row.words}") for row in self._rows]
         self._page.enforcement.show_rows(rows)

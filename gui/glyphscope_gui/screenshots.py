@@ -16,6 +16,7 @@ from glyphscope.events import RunStarted
 from glyphscope.models import Model, RecordedModel
 from glyphscope.sessions import Places
 from glyphscope_gui.controllers.recorder import bundled_run
+from glyphscope_gui.grammar_scenes import show_mistakes, show_tools_grammar
 from glyphscope_gui.main_window import MainWindow
 from glyphscope_gui.parts import make_parts
 from glyphscope_gui.theme import ThemeManager
@@ -26,14 +27,23 @@ TIMEOUT_MS = 20_000
 
 
 class Scene(NamedTuple):
-    """`record` is replayed; where it is an aborted one, `rest` is the record of the same run that was let go on."""
+    """`record` is replayed; where it is an aborted one, `rest` is the record of the same run that was let go on.
+
+    `prepare` is done then; what it begins is waited for.
+    """
 
     name: str
     record: str
     rest: str = ""
+    prepare: Callable[[MainWindow], None] = lambda _window: None
 
 
-SCENES = (Scene("run", "search-mask.jsonl"), Scene("abort", "sources-abort.jsonl", "sources-whole.jsonl"))
+SCENES = (
+    Scene("run", "search-mask.jsonl"),
+    Scene("abort", "sources-abort.jsonl", "sources-whole.jsonl"),
+    Scene("grammar", "search-mask.jsonl", prepare=show_tools_grammar),
+    Scene("mistakes", "search-mask.jsonl", prepare=show_mistakes),
+)
 
 
 def take(out: Path) -> list[Path]:
@@ -75,6 +85,8 @@ def _picture(app: QApplication, scene: Scene, scheme: str, size: tuple[int, int]
         _wait_for_end(window, lambda: window.runs.replay(events, 0))
         if window.runs.can_continue:
             _wait_for_end(window, window.wiring.continue_aborted)
+        scene.prepare(window)
+        _wait_until(lambda: not window.grammar.bench.is_busy)
         _settle()
         path = out / f"{scene.name}-{scheme}-{size[0]}x{size[1]}.png"
         window.grab().save(str(path))
@@ -92,6 +104,13 @@ def _wait_for_end(window: MainWindow, begin: Callable[[], None]) -> None:
     begin()
     loop.exec()
     window.runs.ended.disconnect(loop.quit)
+
+
+def _wait_until(holds: Callable[[], bool]) -> None:
+    waited = 0
+    while not holds() and waited < TIMEOUT_MS:
+        _settle()
+        waited += SETTLE_MS
 
 
 def _settle() -> None:

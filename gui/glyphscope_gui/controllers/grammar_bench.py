@@ -27,6 +27,7 @@ from glyphscope_gui.theme.fonts import mono_families
 DEBOUNCE_MS = 120
 """After the last key; a pause that short is not felt."""
 SAMPLES = 8
+_MISTAKES = "Shown once the mistakes are corrected."
 PROOF_DELAY_MS = 600
 """After the last edit of the tools: proofs start processes, and nobody waits for them."""
 PROOF_SHOWN_MS = 150
@@ -122,6 +123,12 @@ class GrammarBench(QObject):
     def last(self) -> Checked | None:
         """The newest answer there is."""
         return self._last
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an answer is under way, or waited for."""
+        timers = (self._later, self._tools_later, self._prove_later)
+        return self._jobs.is_busy or any(timer.isActive() for timer in timers)
 
     @property
     def origins(self) -> dict[str, Origin]:
@@ -249,7 +256,7 @@ class GrammarBench(QObject):
         if found is None or not text:
             self.stepped.emit(None, "")
         elif found.grammar is None:
-            self.stepped.emit(None, "The grammar has mistakes: correct them, and the rules are shown here.")
+            self.stepped.emit(None, _MISTAKES)
         else:
             grammar = found.grammar
             self._start(
@@ -265,7 +272,7 @@ class GrammarBench(QObject):
             return
         if found.grammar is None:
             self._jobs.drop("samples")
-            self.sampled.emit(None, "The grammar has mistakes.")
+            self.sampled.emit(None, _MISTAKES)
             return
         grammar = found.grammar
         self._start(
@@ -283,12 +290,16 @@ class GrammarBench(QObject):
             return
         if found.grammar is None:
             self._jobs.drop("compare")
-            self.compared.emit(None, "The grammar has mistakes.")
+            self.compared.emit(None, _MISTAKES)
             return
         grammar = found.grammar
+
+        def superseded() -> bool:
+            return self._closed or self._last is not found
+
         self._start(
             "compare",
-            lambda: work.compare(base, grammar),
+            lambda: work.compare(base, grammar, superseded),
             lambda differences: self.compared.emit(differences, ""),
             lambda error: self.compared.emit(None, str(error)),
         )

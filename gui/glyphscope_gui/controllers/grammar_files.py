@@ -11,6 +11,7 @@ from glyphscope.errors import StorageError
 from glyphscope.sessions import atomic_write
 from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.models.grammar_document import GrammarDocument
+from glyphscope_gui.models.grammar_words import break_long_lines
 
 MOST_BYTES = 20_000_000
 """Of a file that is opened: larger ones are no grammars."""
@@ -89,4 +90,8 @@ def read_grammar(path: Path) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         text = data.decode("utf-8", "replace")
         trouble = f"The file is not UTF-8: from byte {error.start:,} on, such bytes are shown as \ufffd."
-    return text.replace("\r\n", "\n").replace("\r", "\n"), trouble
+    read = text.replace("\r\n", "\n").replace("\r", "\n")
+    shown = break_long_lines(read)
+    if shown != read:
+        trouble += " Very long lines were broken after their |, which means the same."
+    return shown, trouble.strip()

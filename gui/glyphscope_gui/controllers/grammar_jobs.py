@@ -44,8 +44,10 @@ class LatestJobs(QObject):
         else:
             self._begin(slot, task)
 
-    def is_busy(self, slot: str) -> bool:
-        return slot in self._busy
+    @property
+    def is_busy(self) -> bool:
+        """Whether any work is under way."""
+        return bool(self._busy)
 
     def drop(self, slot: str) -> None:
         """What waits is not begun, and what runs is not told."""

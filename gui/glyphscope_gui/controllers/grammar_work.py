@@ -12,11 +12,15 @@ from glyphscope.grammar import Grammar, Origin, build_call_grammar
 from glyphscope.grammar.gbnf import GbnfRule, check_gbnf
 from glyphscope.grammar.gbnf.emit import emit_gbnf
 from glyphscope.grammar.match import Limits, compile_grammar, match_text
+from glyphscope.grammar.sample import sample_texts
 from glyphscope.proof import EngineName, Proof, iterate_proofs
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.models.grammar_examples_model import ExampleVerdict
 from glyphscope_gui.models.grammar_problems import GrammarProblem, to_problems
 
+SAMPLE_DEPTH = 8
+LONGEST_SAMPLE = 300
+"""Characters of a sample that is shown, where there are shorter ones."""
 EXAMPLE_LIMITS = Limits(items=300_000)
 """For each example, so that one hostile text does not hold up the others: about a second."""
 
@@ -120,24 +124,40 @@ def step(grammar: Grammar, text: str, at: int, cancel: Callable[[], bool]) -> St
 
 @dataclass(frozen=True)
 class Comparison:
-    """The shortest texts that only one of two versions accepts; `told` says how far was looked."""
+    """The shortest texts that only one of two versions accepts, None for none; `told` says how far was looked."""
 
-    now: tuple[str, ...]
-    no_longer: tuple[str, ...]
+    now: str | None
+    no_longer: str | None
     told: str
 
 
-def compare(before: str, grammar: Grammar) -> Comparison:
+COMPARE_SECONDS = 3.0
+"""For each direction: the answer is for somebody who waits, and says how far was looked."""
+
+
+def compare(before: str, grammar: Grammar, cancel: Callable[[], bool]) -> Comparison:
     """What an edit changed. Raises GrammarError where the version before has mistakes itself."""
+    from glyphscope.grammar.difference import Bound, shortest_differences
+
     base = check_gbnf(before).grammar
     if base is None:
         raise GrammarError("The version before has mistakes, so there is nothing to compare with.")
-    raise NotImplementedError
+    found = shortest_differences(base, grammar, bound=Bound(seconds=COMPARE_SECONDS), cancelled=cancel)
+    bound = f"{found.bound[:1].upper()}{found.bound[1:]}."
+    if found.same and found.exhausted:
+        told = "Both accept exactly the same texts."
+    else:
+        told = "" if found.exhausted else bound
+    return Comparison(found.only_second, found.only_first, told)
 
 
 def samples(grammar: Grammar, count: int, seed: int) -> tuple[str, ...]:
-    """Random texts of the grammar."""
-    raise NotImplementedError
+    """Random texts of the grammar, short ones first, without those that come twice. Raises GrammarError."""
+    texts = dict.fromkeys(sample_texts(grammar, 3 * count, seed=seed, depth=SAMPLE_DEPTH))
+    kept = [text for text in texts if len(text) <= LONGEST_SAMPLE] or [
+        text[:LONGEST_SAMPLE] for text in texts
+    ]
+    return tuple(sorted(kept[:count], key=len))
 
 
 def prove(

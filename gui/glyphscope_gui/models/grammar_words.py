@@ -25,6 +25,8 @@ WORD = re.compile(
 KINDS = ("comment", "literal", "class", "token", "definition", "name", "bounds", "mark")
 HIGHEST_LINE = 20_000
 """Characters of a line that are coloured; what is longer is no line anybody reads."""
+LONGEST_LINE = 50_000
+"""Characters of a line that an editor still shows at once; a key press in one of 5 million took 1.7 s."""
 
 
 class Word(NamedTuple):
@@ -82,3 +84,19 @@ def defined_names(text: str) -> list[str]:
 def is_name(text: str) -> bool:
     """Whether llama.cpp takes it as the name of a rule."""
     return re.fullmatch(r"[A-Za-z0-9-]+", text) is not None
+
+
+def break_long_lines(text: str, longest: int = LONGEST_LINE, row: int = 2000) -> str:
+    """The same grammar; lines that no editor can show are broken after their `|`, where llama.cpp lets them go on."""
+    if len(text) <= longest:
+        return text
+    return "\n".join(_broken(line, row) if len(line) > longest else line for line in text.split("\n"))
+
+
+def _broken(line: str, row: int) -> str:
+    pieces, start = [], 0
+    for word in words(line):
+        if word.text == "|" and word.end - start >= row:
+            pieces.append(line[start : word.end])
+            start = word.end
+    return "\n ".join([*pieces, line[start:]])

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QTextEdit, QToolTip, QWidget
 
 from glyphscope_gui.models.grammar_problems import GrammarProblem
 from glyphscope_gui.models.grammar_words import (
+    break_long_lines,
     definition_in,
     find_definition,
     is_name,
@@ -356,7 +357,6 @@ class GrammarEdit(CodeEdit):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if self.completer.takes(event):
-            event.ignore()
             return
         super().keyPressEvent(event)
         if not self.isReadOnly():
@@ -378,6 +378,7 @@ class GrammarEdit(CodeEdit):
         return abs(self.cursorRect(cursor).left() - place.x()) < 2 * self.fontMetrics().averageCharWidth()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
+        self.completer.close()
         if (
             event.button() == Qt.MouseButton.LeftButton
             and event.modifiers() == Qt.KeyboardModifier.ControlModifier
@@ -402,9 +403,12 @@ class GrammarEdit(CodeEdit):
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         """Files that are dropped are opened by the page, not inserted as their names."""
-        if source.hasUrls() and not source.hasText():
+        if self.isReadOnly() or not source.hasText():
             return
-        super().insertFromMimeData(source)
+        cursor = self.textCursor()
+        cursor.insertText(break_long_lines(source.text()))
+        self.setTextCursor(cursor)
+        self.ensureCursorVisible()
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
         return not source.hasUrls() and super().canInsertFromMimeData(source)

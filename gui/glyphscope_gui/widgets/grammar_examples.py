@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+    QTimer,
+    Signal,
+)
 from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -100,7 +109,10 @@ class GrammarExamples(PlainTable):
         super().__init__(model, stretch=TEXT, parent=parent)
         self._model = model
         self._new = -1
+        self._tidying = QTimer(self, singleShot=True, interval=0)
+        self._tidying.timeout.connect(self._tidy)
         self.setObjectName("grammarExamples")
+        self.setWordWrap(True)
         self.setAccessibleName("Examples: texts that must match, and texts that must not")
         self.setAccessibleDescription(
             "Enter edits the text, Space turns match into not match, Delete removes."
@@ -162,6 +174,10 @@ class GrammarExamples(PlainTable):
         return super().edit(index, *how)  # type: ignore[call-overload]
 
     def _edited(self, *_how: object) -> None:
+        """Once the field is gone: it still tells its text when it is taken away."""
+        self._tidying.start()
+
+    def _tidy(self) -> None:
         row, self._new = self._new, -1
         if 0 <= row < len(self._model.examples) and not self._model.examples[row].text:
             self._model.remove(row)

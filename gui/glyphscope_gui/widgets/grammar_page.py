@@ -18,6 +18,7 @@ from glyphscope_gui.models.grammar_examples_model import GrammarExamplesModel
 from glyphscope_gui.theme.sizes import GAP, PAD
 from glyphscope_gui.widgets.card import Card
 from glyphscope_gui.widgets.elided_label import ElidedLabel
+from glyphscope_gui.widgets.elided_link import ElidedLink
 from glyphscope_gui.widgets.grammar_diagnostics import GrammarDiagnostics
 from glyphscope_gui.widgets.grammar_edit import GrammarEdit
 from glyphscope_gui.widgets.grammar_enforcement import EnforcementTable
@@ -60,7 +61,9 @@ class GrammarPage(QWidget):
         self.summary.setAccessibleName("What the check found")
         self.summary.setProperty("role", "hint")
         self.railroad = RailroadView(self)
-        self.origin = link("", "", self)
+        self.origin = ElidedLink(self)
+        self.origin.setObjectName("originLink")
+        self.origin.hide()
         self.enforcement = EnforcementTable(self)
         self.examples = GrammarExamples(examples, self)
         self.step = GrammarStep(self)

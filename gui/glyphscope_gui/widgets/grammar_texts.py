@@ -63,6 +63,7 @@ class GrammarTexts(QWidget):
         self.table = PlainTable(self._model, stretch=1, parent=self)
         self._model.setParent(self.table)
         self.table.setObjectName(name)
+        self.table.setWordWrap(True)
         self.table.setAccessibleName(accessible)
         self.table.horizontalHeader().hide()
         self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)

@@ -48,6 +48,10 @@ class _Canvas(QWidget):
         box = self._view.box_at(event.position())
         self.setCursor(Qt.CursorShape.PointingHandCursor if box and box.rule else Qt.CursorShape.ArrowCursor)
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        event.accept()  # or the release went elsewhere
+        self._view.setFocus(Qt.FocusReason.MouseFocusReason)
+
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         box = self._view.box_at(event.position())
         if box and box.rule and event.button() == Qt.MouseButton.LeftButton:

@@ -1,0 +1,288 @@
+"""The grammar page's parts by themselves: words of a line, positions, diagrams, jobs, origins, pages."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtCore import QObject, QPointF, Qt
+from PySide6.QtGui import QImage
+from PySide6.QtSvg import QSvgRenderer
+
+from glyphscope.grammar import Origin
+from glyphscope.grammar.gbnf import read_gbnf
+from glyphscope.registry import default_registry
+from glyphscope.sessions import GrammarExample, GrammarWork
+from glyphscope_gui.controllers.grammar_jobs import LatestJobs
+from glyphscope_gui.models.char_words import class_words, text_words
+from glyphscope_gui.models.grammar_document import GrammarDocument
+from glyphscope_gui.models.grammar_examples_model import ExampleVerdict, result_pill, result_words
+from glyphscope_gui.models.grammar_origins import constraint_words, rule_origin, rules_by_argument
+from glyphscope_gui.models.grammar_problems import TextPositions
+from glyphscope_gui.models.grammar_words import (
+    break_long_lines,
+    defined_names,
+    find_definition,
+    is_name,
+    name_at,
+    occurrences,
+    words,
+)
+from glyphscope_gui.models.railroad_drawing import draw_rule
+from glyphscope_gui.models.railroad_items import MOST_ITEMS, RailroadItems
+from glyphscope_gui.theme import load_theme
+from glyphscope_gui.widgets.railroad_view import RailroadView
+
+
+def drawing(text, theme="light"):
+    return draw_rule(read_gbnf(text).rules[0], load_theme(theme).roles, "monospace")
+
+
+# -- words ------------------------------------------------------------------------------------------------------
+
+
+@given(st.text(alphabet='ab-_ "[]\\#:=|<>!{}().*+?1\n', max_size=60))
+def test_a_word_is_not_where_it_is_said_to_be(text):
+    last = 0
+    for word in words(text):
+        assert last <= word.start < word.end
+        assert text[word.start : word.end] == word.text
+        last = word.end
+
+
+def test_names_in_literals_classes_and_comments_are_taken_for_rules():
+    text = 'a ::= "a" [a] b # a b\nb ::= a "\\" a"\n'
+    assert occurrences(text, "a") == [0, text.index(' a "') + 1]
+    assert defined_names(text) == ["a", "b"]
+    assert find_definition('# b ::= \n"b ::= "\n' + text, "b") == 19 + text.index("b ::=") - 0 - 1
+    assert find_definition(text, "c") is None
+
+
+def test_the_name_at_a_place_is_missed():
+    assert name_at("root ::= pair", 13).text == "pair"
+    assert name_at("root ::= pair", 2).kind == "definition"
+    assert name_at('root ::= "pair"', 12) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "good"), [("a-b1", True), ("", False), ("a_b", False), ("a b", False), ("é", False)]
+)
+def test_a_name_that_llama_does_not_take_is_taken(text, good):
+    assert is_name(text) == good
+
+
+def test_a_long_line_is_broken_where_it_means_something_else():
+    line = "root ::= " + " | ".join(['"a | b"'] * 20_000)
+    shown = break_long_lines(line)
+    assert max(map(len, shown.split("\n"))) < 3000
+    assert shown.replace("\n ", "") == line
+    assert break_long_lines("x" * 100_000) == "x" * 100_000
+    assert read_gbnf(shown).mistakes == ()
+
+
+@given(st.text(alphabet="a\n😀é", max_size=40))
+def test_positions_of_a_document_and_of_a_text_are_confused(text):
+    places = TextPositions(text)
+    for place in range(len(text) + 1):
+        position = len(text[:place].encode("utf-16-le")) // 2
+        assert places.in_qt(place) == position
+        assert places.from_qt(position) == place
+        line, column = places.line_column(place)
+        assert (line, column) == (
+            text.count("\n", 0, place) + 1,
+            place - (text.rfind("\n", 0, place) + 1) + 1,
+        )
+
+
+@pytest.mark.parametrize(
+    ("ranges", "negated", "said"),
+    [
+        (((0x30, 0x39), (0x61, 0x66)), False, "0–9  a–f"),
+        (((0x22, 0x22), (0x5C, 0x5C)), True, 'any but "  \\'),
+        (((0x00, 0x1F),), True, "any but controls"),
+        (((0x20, 0x21), (0x23, 0xD7FF), (0xE000, 0x10FFFF)), False, 'any but controls  "'),
+        ((), True, "any character"),
+        ((), False, "no character"),
+        (((0x61, 0x62),), False, "a  b"),
+    ],
+)
+def test_a_class_is_told_in_a_way_nobody_reads(ranges, negated, said):
+    assert class_words(ranges, negated) == said
+    assert text_words(" a\n") == "·a\\n"
+
+
+# -- diagrams ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        'root ::= "a" b [0-9]+ | c{2,5} | ("x" d)? . !<[5]> <think>',
+        "root ::=",
+        'root ::= "<&\\"\\u0001é😀"',
+        "root ::= [^\\x00-\\x1f] [z-a] []",
+        'root ::= "a"{0} "b"{3} "c"{2,} "d"{,4}',
+    ],
+)
+def test_a_diagram_is_no_drawing_that_qt_can_show(qapp, text, theme):
+    drawn = drawing(text, theme)
+    assert QSvgRenderer(drawn.svg).isValid()
+    assert all(box.x >= 0 and box.x + box.width <= drawn.width for box in drawn.boxes)
+    assert all(box.y >= 0 and box.y + box.height <= drawn.height for box in drawn.boxes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "root ::= " + "(" * 5000 + '"a"' + ")" * 5000,
+        "root ::= " + " | ".join(f'"{n}"' for n in range(5000)),
+        "root ::= " + " ".join(f"r{n}" for n in range(5000)),
+        "root ::= " + '("a" | ' * 1000 + '"b"' + ")" * 1000,
+        'root ::= "' + "x" * 100_000 + '"',
+    ],
+)
+def test_a_rule_is_too_large_to_draw(qapp, text):
+    drawn = drawing(text)
+    assert len(drawn.boxes) <= MOST_ITEMS + 40
+    assert drawn.width < 3000
+    assert QSvgRenderer(drawn.svg).isValid()
+
+
+def test_what_is_left_out_of_a_diagram_is_not_counted(qapp):
+    drawn = drawing("root ::= " + " | ".join(f'"{n}"' for n in range(100)))
+    shown = [box for box in drawn.boxes if box.words != "…"]
+    assert len(shown) + drawn.left_out == 100
+    assert any("more here" in box.tip for box in drawn.boxes)
+
+
+def test_a_diagram_of_the_builtin_rules_takes_no_items(qapp):
+    items = RailroadItems()
+    items.make(read_gbnf('root ::= "a"').rules[0].body)
+    assert items.left_out == 0
+
+
+def test_a_diagram_does_not_zoom_or_is_not_saved(qapp, qtbot, tmp_path):
+    view = RailroadView()
+    qtbot.addWidget(view)
+    view.resize(400, 200)
+    view.show()
+    view.show_drawing(drawing('root ::= "a" other'))
+    before = view.zoom
+    qtbot.keyClick(view, Qt.Key.Key_Plus, Qt.KeyboardModifier.ControlModifier)
+    assert view.zoom == pytest.approx(before * 1.2)
+    box = view.drawing.boxes[1]
+    place = QPointF((box.x + box.width / 2) * view.zoom, (box.y + box.height / 2) * view.zoom)
+    assert view.box_at(place) == box
+    with qtbot.waitSignal(view.ruleChosen) as chosen:
+        qtbot.mouseClick(view.widget(), Qt.MouseButton.LeftButton, pos=place.toPoint())
+    assert chosen.args == ["other"]
+    view.save(tmp_path / "a.svg")
+    view.save(tmp_path / "a.png")
+    assert (tmp_path / "a.svg").read_bytes() == view.drawing.svg
+    assert QImage(str(tmp_path / "a.png")).width() == round(view.drawing.width * 2)
+    failures = []
+    view.failed.connect(failures.append)
+    view.save(tmp_path / "no" / "a.svg")
+    assert failures
+
+
+# -- documents and words for people -----------------------------------------------------------------------------
+
+
+def test_a_grammar_nobody_worked_on_goes_into_the_project(qapp):
+    document = GrammarDocument()
+    document.set_generated("root ::= x")
+    assert document.kept is None
+    assert document.text == "root ::= x"
+    document.edit_as_text()
+    document.set_generated("root ::= y")
+    assert document.text == "root ::= x"
+    assert document.base == "root ::= x"
+    document.typed(lambda: "root ::= z")
+    assert document.work == GrammarWork(source="text", text="root ::= z")
+    document.set_use(True)
+    document.follow_tools()
+    assert document.text == "root ::= y"
+    assert not document.work.use
+    document.own_text()
+    assert document.text == "root ::= z"
+
+
+def test_a_result_is_told_the_wrong_way_round():
+    good, bad = GrammarExample("ab"), GrammarExample("ab", matches=False)
+    accepted = ExampleVerdict(True, None, 2, ())
+    failing = ExampleVerdict(False, 1, 2, ('"x"', "0-9", "end of text"))
+    short = ExampleVerdict(False, None, 2, ('"x"',))
+    assert result_pill(good, accepted) == ("✓", "holds")
+    assert result_pill(bad, accepted) == ("✕ is accepted", "impossible")
+    assert result_pill(good, failing) == ('✕ fails at 1: "x" or 0-9 …', "impossible")
+    assert result_pill(bad, failing) == ("✓ fails at 1", "holds")
+    assert result_pill(good, short) == ('✕ not complete: "x"', "impossible")
+    assert result_pill(good, None) is None
+    for example in (good, bad):
+        for verdict in (accepted, failing, short):
+            right = verdict.accepted == example.matches
+            assert result_words(example, verdict).startswith("As it" if right else "Not as it")
+
+
+def test_the_origin_of_a_rule_is_not_told_or_invented():
+    registry = default_registry()
+    found = rule_origin(registry, Origin("search", "/properties/max_results"))
+    assert found == (
+        "search",
+        "max_results",
+        "minimum 1, maximum 100",
+        "search · max_results · minimum 1, maximum 100",
+    )
+    assert rule_origin(registry, Origin("search", "")).words == "search"
+    inner = rule_origin(registry, Origin("search", "/properties/sources/items"))
+    assert (inner.argument, inner.words) == ("sources", "search · sources · items · string")
+    gone = rule_origin(registry, Origin("gone", "/properties/a~1b"))
+    assert gone.words == "gone · a/b"
+    assert constraint_words({"enum": ["x" * 99]}).endswith("…")
+    origins = {
+        "b": Origin("t", "/properties/a/items"),
+        "a": Origin("t", "/properties/a"),
+        "r": Origin("t", ""),
+    }
+    assert rules_by_argument(origins) == {("t", "a"): "a", ("t", None): "r"}
+
+
+# -- jobs -------------------------------------------------------------------------------------------------------
+
+
+def test_an_older_texts_answer_is_told_or_jobs_pile_up(qapp, qtbot):
+    owner = QObject()
+    jobs = LatestJobs(owner)
+    gate, ran, told = threading.Event(), [], []
+
+    def work(number):
+        ran.append(number)
+        gate.wait(5)
+        return number
+
+    for number in range(5):
+        jobs.start("check", lambda number=number: work(number), told.append, told.append)
+    gate.set()
+    qtbot.waitUntil(lambda: bool(told))
+    assert ran == [0, 4]
+    assert told == [4]
+    jobs.close()
+
+
+def test_a_dropped_jobs_answer_is_told(qapp, qtbot):
+    owner = QObject()
+    jobs = LatestJobs(owner)
+    gate, told = threading.Event(), []
+    jobs.start("check", lambda: gate.wait(5), told.append, told.append)
+    jobs.drop("check")
+    gate.set()
+    qtbot.waitUntil(lambda: not jobs.is_busy)
+    assert told == []
+    jobs.start("check", lambda: 1 / 0, told.append, told.append)
+    qtbot.waitUntil(lambda: bool(told))
+    assert isinstance(told[0], ZeroDivisionError)
+    jobs.close()
