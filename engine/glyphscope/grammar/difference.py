@@ -1,0 +1,264 @@
+"""The shortest text that one grammar accepts and the other refuses, or the proof that there is none.
+
+Both grammars are made one: rules that say the same are one rule, whatever they are called. Then pairs of states are
+followed from both beginnings, those first whose shortest completion is nearest; each set of characters that no state
+tells apart is followed once; pairs with the same futures are one pair, and a pair whose two futures are the same is
+left. Where nothing is left to follow, the answer is exact. A language that nests without end may have no last pair:
+then it holds within the bound, which is told.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count, pairwise
+from typing import NamedTuple
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.match import Compiled, MatchCancelled, MatchLimit, State
+from glyphscope.grammar.match.futures import Futures, open_moves, state_before
+from glyphscope.grammar.tree import (
+    Alt,
+    Grammar,
+    Node,
+    Repeat,
+    Rule,
+    RuleRef,
+    Seq,
+    TokenMatch,
+    alt,
+    replace_refs,
+)
+
+_LIKED = "a0A_- .,;:xbz19"
+"""Characters that stand for a set of them where it has one, in this order."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How far is looked, for each of the two directions."""
+
+    pairs: int = 60_000
+    characters: int = 4_000
+    seconds: float = 20.0
+
+
+DEFAULT_BOUND = Bound()
+
+
+_MOST_ROUNDS = 300  # as long a chain of rules as is followed to find out that two rules are one
+
+
+class Differences(NamedTuple):
+    """A text of the first grammar only, and one of the second only; None where none was found.
+
+    `exhausted`: there is nothing else to find, so that two times None is the proof that both languages are the same.
+    `bound` tells in words how far was looked.
+    """
+
+    only_first: str | None
+    only_second: str | None
+    exhausted: bool
+    bound: str
+
+    @property
+    def same(self) -> bool:
+        """Whether no difference was found, within the bound."""
+        return self.only_first is None and self.only_second is None
+
+
+class _Outcome(NamedTuple):
+    text: str | None
+    exhausted: bool
+    pairs: int
+    length: int
+    why: str
+
+
+def shortest_differences(
+    first: Grammar,
+    second: Grammar,
+    *,
+    bound: Bound = DEFAULT_BOUND,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Differences:
+    """What the grammars do not share. Raises GrammarError for a wrong grammar, MatchCancelled.
+
+    Tokens that a grammar names (`<think>`) are no characters: what follows from them alone is not compared.
+    """
+    try:
+        joined, roots = _joined(first, second)
+    except RecursionError:
+        raise GrammarError(
+            "A rule is nested too deeply to be compared.", hint="Give its inner parts names of their own."
+        ) from None
+    compiled = Compiled(joined)
+    begun = [state_before(compiled, root) for root in roots]
+    one = _Search(begun[0], begun[1], bound, cancelled).run()
+    other = _Search(begun[1], begun[0], bound, cancelled).run()
+    exhausted = (one.exhausted or one.text is not None) and (other.exhausted or other.text is not None)
+    return Differences(one.text, other.text, exhausted, _in_words(one, other, joined))
+
+
+def _in_words(one: _Outcome, other: _Outcome, joined: Grammar) -> str:
+    cut = [outcome for outcome in (one, other) if outcome.text is None and not outcome.exhausted]
+    words = "every pair of states was followed"
+    if cut:
+        pairs, length = max(outcome.pairs for outcome in cut), min(outcome.length for outcome in cut)
+        words = f"no difference in texts of up to {length} characters ({pairs} pairs of states; {cut[0].why})"
+    if any(_names_tokens(rule.body) for rule in joined.rules.values()):
+        words += "; tokens that are named are not compared"
+    return words
+
+
+class _Search:
+    """Looks for a text that `first` accepts and `second` does not."""
+
+    def __init__(self, first: State, second: State, bound: Bound, cancelled: Callable[[], bool]) -> None:
+        self._begin = first, second
+        self._bound, self._cancelled = bound, cancelled
+        self._futures = Futures()
+
+    def run(self) -> _Outcome:
+        first, second = self._begin
+        if not first.alive:
+            return _Outcome(None, True, 0, 0, "")
+        serial = count()
+        # the length that an accepted text has at least; ties to the longer beginning, which is nearer to it
+        waiting = [(self._futures.least(first), 0, next(serial), first, second, "")]
+        nearest = {self._pair(first, second): 0}
+        until = time.monotonic() + self._bound.seconds
+        done = 0
+        while waiting:
+            length, _, _, first, second, text = heapq.heappop(waiting)
+            if len(text) > nearest[self._pair(first, second)]:
+                continue  # a shorter text led here meanwhile
+            if first.accepted and not second.accepted:
+                return _Outcome(text, False, done, len(text), "")
+            if self._cancelled():
+                raise MatchCancelled("The comparison was stopped.")
+            why = self._cut(done, len(nearest), length, until)
+            if why:
+                return _Outcome(None, False, done, max(0, min(length - 1, self._bound.characters)), why)
+            done += 1
+            size = len(text) + 1
+            try:
+                for char in representatives(open_moves(first), open_moves(second)):
+                    after, beside = first.feed(char), second.feed(char)
+                    pair = self._pair(after, beside)
+                    if after.alive and pair[0] != pair[1] and size < nearest.get(pair, size + 1):
+                        nearest[pair] = size
+                        least = size + self._futures.least(after)
+                        heapq.heappush(waiting, (least, -size, next(serial), after, beside, text + char))
+            except MatchLimit as error:
+                return _Outcome(None, False, done, max(0, length - 1), error.message)
+        return _Outcome(None, True, done, 0, "")
+
+    def _pair(self, first: State, second: State) -> tuple[int, int]:
+        return self._futures.key(first), self._futures.key(second)
+
+    def _cut(self, done: int, seen: int, length: int, until: float) -> str:
+        bound = self._bound
+        if max(done, seen // 3) >= bound.pairs:
+            return f"the bound is {bound.pairs:,} pairs"
+        if length > bound.characters:
+            return f"the bound is {bound.characters:,} characters"
+        if time.monotonic() > until:
+            return f"the bound is {bound.seconds:g} seconds"
+        return ""
+
+
+def representatives(first: list[Ranges], second: list[Ranges]) -> Iterator[str]:
+    """One character of each set that none of the given sets tells apart, of those that the first ones hold."""
+    edges: dict[int, list[int]] = {}
+    ours = set(range(len(first)))
+    for index, ranges in enumerate([*first, *second]):
+        for low, high in ranges:
+            edges.setdefault(low, []).append(index)
+            edges.setdefault(high + 1, []).append(index)
+    pieces: dict[frozenset[int], list[tuple[int, int]]] = {}
+    inside: set[int] = set()
+    for low, following in pairwise(sorted(edges)):
+        inside ^= set(edges[low])
+        if inside & ours:
+            pieces.setdefault(frozenset(inside), []).append((low, following - 1))
+    for piece in pieces.values():
+        yield _one_of(piece)
+
+
+def _one_of(ranges: list[tuple[int, int]]) -> str:
+    for char in _LIKED:
+        if any(low <= ord(char) <= high for low, high in ranges):
+            return char
+    for start, end in ((0x21, 0x7E), (0xA1, 0xD7FF)):
+        for low, high in ranges:
+            if max(low, start) <= min(high, end) and chr(max(low, start)).isprintable():
+                return chr(max(low, start))
+    return chr(ranges[0][0])
+
+
+def _joined(first: Grammar, second: Grammar) -> tuple[Grammar, tuple[str, str]]:
+    """One grammar with the rules of both, and where each begins: rules that say the same are one."""
+    bodies: dict[tuple[int, str], Node] = {}
+    for side, grammar in enumerate((first, second)):
+        for name, rule in grammar.rules.items():
+            bodies[side, name] = replace_refs(rule.body, lambda ref, side=side: RuleRef(f"{side}.{ref}"))  # type: ignore[misc]
+    named = {f"{side}.{name}": body for (side, name), body in bodies.items()}
+    for body in named.values():
+        for ref in _references(body):
+            if ref not in named:
+                raise GrammarError(f"The rule {ref.partition('.')[2]!r} is not defined.", where="grammar")
+    group = _grouped(named)
+    rules = {
+        f"r{number}": Rule(f"r{number}", replace_refs(named[name], lambda ref: RuleRef(f"r{group[ref]}")))
+        for name, number in group.items()
+    }
+    roots = f"r{group[f'0.{first.root}']}", f"r{group[f'1.{second.root}']}"
+    # a root of its own, so that the rules of both are reached
+    whole = Rule("call", alt(*(RuleRef(root) for root in roots)))
+    return Grammar({**rules, "call": whole}, "call"), roots
+
+
+def _grouped(named: dict[str, Node]) -> dict[str, int]:
+    """Rules by numbers, the same for those that no number of expansions tells apart."""
+    group = dict.fromkeys(named, 0)
+    for _ in range(_MOST_ROUNDS):
+        refined = _refined(named, group)
+        if len(set(refined.values())) == len(set(group.values())):
+            return refined
+        group = refined
+    return {
+        name: number for number, name in enumerate(named)
+    }  # it would take too long: none is taken for another
+
+
+def _refined(named: dict[str, Node], group: dict[str, int]) -> dict[str, int]:
+    numbers: dict[tuple[int, Node], int] = {}
+    shapes = {name: replace_refs(body, lambda ref: RuleRef(str(group[ref]))) for name, body in named.items()}
+    return {name: numbers.setdefault((group[name], shape), len(numbers)) for name, shape in shapes.items()}
+
+
+def _references(node: Node) -> Iterator[str]:
+    for inner in _nodes(node):
+        if isinstance(inner, RuleRef):
+            yield inner.name
+
+
+def _names_tokens(node: Node) -> bool:
+    return any(isinstance(inner, TokenMatch) for inner in _nodes(node))
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    waiting = [node]
+    while waiting:
+        inner = waiting.pop()
+        yield inner
+        if isinstance(inner, Seq):
+            waiting += inner.parts
+        elif isinstance(inner, Alt):
+            waiting += inner.options
+        elif isinstance(inner, Repeat):
+            waiting.append(inner.body)

@@ -1,0 +1,190 @@
+"""Differences of two grammars: the shortest there is, none where there is none, and a proof only where it is one."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from examples import at_most
+from glyphscope.errors import GrammarError
+from glyphscope.grammar import Grammar, Rule, build_call_grammar
+from glyphscope.grammar.difference import Bound, Differences, representatives, shortest_differences
+from glyphscope.grammar.gbnf import read_gbnf, to_grammar
+from glyphscope.grammar.match import MatchCancelled, compile_grammar
+from glyphscope.grammar.tree import CharClass, Literal, Node, RuleRef, alt, repeat, seq, terminal
+from glyphscope.registry import ToolRegistry, make_tool
+
+
+def gbnf(text: str) -> Grammar:
+    return to_grammar(read_gbnf(text))
+
+
+def differences(first: str, second: str, **bound: Any) -> Differences:
+    return shortest_differences(gbnf(first), gbnf(second), bound=Bound(**bound))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "only_first", "only_second"),
+    [
+        ('root ::= "a"* "b"', 'root ::= "a" "a"* "b"', "b", None),
+        ('root ::= "a"', 'root ::= "b"', "a", "b"),
+        ("root ::= [a-z]{1,30}", "root ::= [a-y]{1,31}", "z", "a" * 31),
+        ('root ::= "(" root ")" | ""', 'root ::= "(" "(" root ")" ")" | ""', "()", None),
+        ('root ::= "é" | "\\U0001f600"', 'root ::= "é"', "\U0001f600", None),
+        ('root ::= ""', 'root ::= "a"', "", "a"),
+        ('root ::= [^"]*', 'root ::= [^"\\n]*', "\n", None),
+    ],
+)
+def test_a_difference_that_is_missed_or_not_the_shortest(
+    first: str, second: str, only_first: str | None, only_second: str | None
+) -> None:
+    found = differences(first, second)
+    assert (found.only_first, found.only_second) == (only_first, only_second)
+    assert found.exhausted or only_second is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ('root ::= "a"* "b"', 'root ::= x\nx ::= "a" x | "b"'),
+        ('root ::= ("a" | "b")*', 'root ::= ("a"* "b"*)*'),
+        ("root ::= [a-m]+ | [n-z]+ | root2\nroot2 ::= [a-z] [a-z]*", "root ::= [a-z]+"),
+        ('root ::= "(" root ")" | "x"', 'root ::= "(" other ")" | "x"\nother ::= "(" root ")" | "x"'),
+        ("root ::= [0-9]{0,50}", "root ::= ([0-9] [0-9]?){0,25}"),
+    ],
+)
+def test_one_language_written_twice_that_is_not_proved_to_be_one(first: str, second: str) -> None:
+    found = differences(first, second)
+    assert found.same
+    assert found.exhausted
+    assert found.bound == "every pair of states was followed"
+
+
+def test_nesting_without_end_called_proved() -> None:
+    found = differences('root ::= "(" root ")" | ""', 'root ::= "(" root ")" | "()" | ""', characters=50)
+    assert found.same
+    assert not found.exhausted
+    assert "up to 50 characters" in found.bound
+
+
+@pytest.mark.parametrize("bound", [{"pairs": 50}, {"seconds": 0.05}])
+def test_a_comparison_that_takes_for_ever(bound: dict[str, Any]) -> None:
+    found = differences('root ::= [ab]* "a" [ab]{16}', 'root ::= [ab]* "a" [ab]{16} [ab]?', **bound)
+    assert not found.exhausted
+    assert "the bound is" in found.bound
+
+
+def test_a_comparison_that_cannot_be_stopped() -> None:
+    with pytest.raises(MatchCancelled):
+        shortest_differences(gbnf('root ::= "a"'), gbnf('root ::= "b"'), cancelled=lambda: True)
+
+
+def test_tokens_compared_as_if_they_were_characters() -> None:
+    found = differences('root ::= <think> | "a"', 'root ::= "a"')
+    assert found.same
+    assert "not compared" in found.bound
+
+
+def test_a_rule_that_is_not_defined() -> None:
+    with pytest.raises(GrammarError, match="'x' is not defined"):
+        shortest_differences(Grammar({"root": Rule("root", RuleRef("x"))}, "root"), gbnf('root ::= "a"'))
+
+
+def test_a_language_that_is_empty() -> None:
+    empty = Grammar({"root": Rule("root", alt())}, "root")
+    assert shortest_differences(empty, gbnf('root ::= "a"'))[:3] == (None, "a", True)
+    assert shortest_differences(empty, empty).exhausted
+
+
+@pytest.mark.parametrize("notation", ["json", "glyph"])
+def test_an_edited_bound_whose_first_new_call_is_not_found(notation: Any) -> None:
+    def calls(maximum: int) -> Grammar:
+        schema = {
+            "type": "object",
+            "properties": {"n": {"type": "integer", "minimum": 1, "maximum": maximum}},
+        }
+        tools = ToolRegistry((make_tool("f", "", schema), make_tool("g", "", {"type": "object"})))
+        return build_call_grammar(tools, notation, "flat")
+
+    expected = {"json": '{"action":"f","n":101}', "glyph": '{action="f" n=101}'}[notation]
+    assert shortest_differences(calls(100), calls(101))[:3] == (None, expected, True)
+
+
+def test_the_grammars_of_llama_cpp_after_an_edit(shared_data: Path) -> None:
+    text = (shared_data / "gbnf" / "json.gbnf").read_text()
+    found = differences(text, text.replace('"true"', '"True"'))
+    assert (found.only_first, found.only_second) == ('{"":true}', '{"":True}')
+    for path in sorted((shared_data / "gbnf").glob("*.gbnf")):
+        same = differences(path.read_text(), path.read_text() + '\nunused ::= "never"\n')
+        assert same.same and same.exhausted, path.name
+
+
+def test_a_set_of_characters_without_one_that_stands_for_it() -> None:
+    first, second = [((97, 122),), ((97, 99), (48, 57))], [((98, 98),)]
+    found = list(representatives(first, second))
+    kinds = {tuple(any(low <= ord(c) <= high for low, high in r) for r in (*first, *second)) for c in found}
+    assert kinds == {(True, True, False), (True, True, True), (True, False, False), (False, True, False)}
+
+
+def leaves() -> st.SearchStrategy[Node]:
+    return st.sampled_from(
+        [
+            Literal("a"),
+            Literal("b"),
+            Literal("ab"),
+            seq(),
+            CharClass(((97, 98),)),
+            RuleRef("root"),
+            RuleRef("x"),
+        ]
+    )
+
+
+def bodies() -> st.SearchStrategy[Node]:
+    return st.recursive(
+        leaves(),
+        lambda inner: (
+            st.lists(inner, min_size=1, max_size=3).map(lambda parts: seq(*parts))
+            | st.lists(inner, min_size=1, max_size=3).map(lambda parts: alt(*parts))
+            | st.builds(repeat, inner, st.integers(0, 2), st.sampled_from([None, 2, 3]))
+        ),
+        max_leaves=6,
+    )
+
+
+@st.composite
+def grammars(draw: st.DrawFn) -> Grammar:
+    return Grammar({name: Rule(name, draw(bodies())) for name in ("root", "x")}, "root")
+
+
+TEXTS = ["".join(chars) for length in range(5) for chars in product("ab", repeat=length)]
+
+
+@given(first=grammars(), second=grammars())
+@at_most(400)
+def test_differences_that_a_list_of_all_short_texts_knows_better(first: Grammar, second: Grammar) -> None:
+    sets = []
+    for grammar in (first, second):
+        state = compile_grammar(grammar).start()
+        sets.append({text for text in TEXTS if state.feed(text).accepted})
+    found = shortest_differences(first, second, bound=Bound(pairs=2_000, characters=12, seconds=1.0))
+    for text, ours, others in ((found.only_first, *sets), (found.only_second, *reversed(sets))):
+        only = ours - others
+        if text is None:
+            # what was cut short may have missed something, but nothing is missed without saying so
+            assert not only or not found.exhausted
+        elif len(text) < 5:
+            assert text in only
+            assert len(text) == min(map(len, only))
+        else:
+            assert not only
+
+
+def test_a_lexeme_read_as_something_else_than_its_characters() -> None:
+    one = Grammar({"root": Rule("root", seq(terminal(repeat(CharClass(((97, 98),)), 1)), "b"))}, "root")
+    assert shortest_differences(one, gbnf('root ::= [ab]+ "b"')).exhausted
