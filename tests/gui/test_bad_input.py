@@ -126,6 +126,27 @@ def test_a_model_that_is_none_ends_the_window_or_the_one_before_it(qtbot, make, 
     assert finish(qtbot, window).call is not None
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"tools": [', "not JSON: "),
+        ('{"a": {"type": "object", "properties": {"x": {"type": "strin"}}}}', "has a mistake"),
+        ('[{"name": "a"}, {"name": "a"}]', "has a mistake"),
+    ],
+)
+def test_a_registry_that_is_none_is_a_mistake_of_ours_or_changes_the_tools(
+    qtbot, make, tmp_path, text, words
+):
+    window = make()
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    window.tools_page.actions_.read_file(path)
+    told = dialog_words(qtbot, window)
+    assert words in told and "bad.json" in told and "mistake of Glyphscope" not in told
+    assert len(window.parts.document.registry) == 7
+    assert finish(qtbot, window).call is not None
+
+
 def test_a_model_that_dies_takes_the_tokens_before_it_or_the_next_run(qtbot, make):
     window = make(Dying(CALL))
     state = finish(qtbot, window)
