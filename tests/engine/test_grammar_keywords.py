@@ -83,6 +83,8 @@ TABLE = [
     (STR | {"format": "email"}, ["x@x.com", "a.b+c@example.org"], ["x", "@x.com", "x@"]),
     (STR | {"format": "hostname"}, ["example.com", "a-b"], ["-a", "a_b", ""]),
     (STR | {"format": "uri"}, ["https://example.com/a?b=c#d", "mailto:x@y.z"], ["example.com", "http://a b"]),
+    (STR | {"format": "uri-reference"}, ["https://example.com/a", "/a/b?c#d", "a%20b", "a/b:c"], ["a b", "\\"]),
+    (STR | {"format": "json-pointer"}, ["", "/a/0", "/a~1b/~0", "/"], ["a", "/~2", "/~"]),
     ({"type": "array", "items": STR}, [[], ["a"], ["a", "b"]], [["a", 1], "a", [["a"]]]),
     ({"type": "array", "items": INT, "minItems": 1, "maxItems": 2}, [[1], [1, 2]], [[], [1, 2, 3]]),
     ({"type": "array", "prefixItems": [INT, STR], "items": False}, [[], [1], [1, "a"]], [["a"], [1, "a", 2]]),

@@ -2,7 +2,8 @@
 
 Sources: RFC 3339 (date, time, date-time; no leap seconds, years from 1000), ISO 8601 as in RFC 3339 appendix A
 (duration), RFC 9562 (uuid), RFC 2673 (ipv4), RFC 4291 (ipv6), RFC 1123 (hostname), RFC 5321's dot-atoms (email),
-RFC 3986 (uri). Where a format has rare forms that checkers disagree on, the pattern leaves them out.
+RFC 3986 (uri, uri-reference), RFC 6901
+(json-pointer). Where a format has rare forms that checkers disagree on, the pattern leaves them out.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ _URI = (
     f"[A-Za-z][A-Za-z0-9+.-]*:(?://{_HOSTNAME}(?::[0-9]{{1,4}})?(?:/{_PCHAR}*)*|/?{_PCHAR}+(?:/{_PCHAR}*)*)"
     f"(?:[?](?:{_PCHAR}|[/?])*)?(?:#(?:{_PCHAR}|[/?])*)?"
 )
+_FIRST = _PCHAR.replace("=:@", "=@")  # a colon in the first segment would make it a scheme
+_REFERENCE = f"/?{_FIRST}+(?:/{_PCHAR}*)*(?:[?](?:{_PCHAR}|[/?])*)?(?:#(?:{_PCHAR}|[/?])*)?"
 
 _PATTERNS = {
     "date": _DATE,
@@ -48,6 +51,8 @@ _PATTERNS = {
     "hostname": _HOSTNAME,
     "email": f"{_ATOM}(?:[.]{_ATOM})?@{_HOSTNAME}",
     "uri": _URI,
+    "uri-reference": f"{_URI}|{_REFERENCE}",
+    "json-pointer": "(?:/(?:[^~/]|~[01])*)*",
 }
 
 FORMATS = frozenset(_PATTERNS)

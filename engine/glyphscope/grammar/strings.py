@@ -11,6 +11,7 @@ from functools import lru_cache
 from glyphscope.events import Notation
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.lengths import within
 from glyphscope.grammar.tree import (
     Alt,
     CharClass,
@@ -38,6 +39,10 @@ def string_node(
     notation: Notation, contents: tuple[Node, ...] = (), min_length: int = 0, max_length: int | None = None
 ) -> Node:
     """A quoted string whose characters are in all of `contents`; lengths count characters, however escaped."""
+    if len(contents) == 1 and (min_length or max_length is not None):
+        bounded = within(contents[0], min_length, max_length)
+        if bounded is not None:
+            return terminal(seq(_QUOTE, escaped(bounded, notation), _QUOTE))
     parts = [escaped(content, notation) for content in contents]
     if min_length or max_length is not None or not parts:
         parts.append(repeat(any_character(notation), min_length, max_length))

@@ -97,13 +97,17 @@ def _bounds(node: Repeat) -> str:
 
 
 def spell_class(ranges: Ranges) -> str:
-    """A class, negated where that is shorter: llama.cpp looks at every range for every token."""
+    """A class, negated where that is shorter: llama.cpp looks at every range for every token.
+
+    Only ASCII is excluded so. A token may end inside a character, and a negated class refuses every beginning that an
+    excluded character shares: `[^é]` takes no `è` that comes byte by byte (llama.cpp's match_partial_char).
+    """
     if not ranges:
         return _NEVER
     others = chars.complement(ranges)
     if not others:
         return "."
-    negated = ranges[-1][1] == sys.maxunicode and _cost(others) <= _cost(ranges)
+    negated = ranges[-1][1] == sys.maxunicode and others[-1][1] < 0x80 and _cost(others) <= _cost(ranges)
     return f"[^{_ranges(others)}]" if negated else f"[{_ranges(ranges)}]"
 
 

@@ -1,0 +1,34 @@
+"""Bounds of length inside a pattern: the same strings as an intersection would leave, or none said."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glyphscope.grammar.lengths import within
+from glyphscope.grammar.regex import pattern_node
+from glyphscope.grammar.tree import CharClass, Intersect
+from grammar_strategies import regular_bodies, texts_of
+
+SIZE = 6
+
+
+@given(body=regular_bodies, low=st.integers(0, 4), more=st.none() | st.integers(-1, 3))
+def test_the_strings_left_are_those_of_the_wanted_lengths(body, low, more):
+    high = None if more is None else low + more
+    bounded = within(body, low, high)
+    if bounded is not None:
+        wanted = {t for t in texts_of(body, SIZE) if low <= len(t) <= (SIZE if high is None else high)}
+        assert texts_of(bounded, SIZE) == wanted
+
+
+def test_common_patterns_with_lengths_need_no_intersection():
+    for pattern in (
+        "^[a-z]+$",
+        "^[A-Za-z0-9_-]*$",
+        "^[a-z][a-z0-9_]*$",
+        "^v[0-9]+[.]x$",
+        "^(?:[a-z]+|[0-9]+)$",
+        "^https://",
+    ):
+        bounded = within(pattern_node(pattern), 3, 64)
+        assert bounded is not None and not isinstance(bounded, Intersect | CharClass)
+    assert within(pattern_node("^[a-z]+-[a-z]+$"), 3, 64) is None
