@@ -1,0 +1,49 @@
+"""Real schemas in both engines: what llguidance reads by our Lark, llama.cpp reads by our GBNF."""
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from llguidance import LLMatcher, LLTokenizer
+
+from glyphscope.errors import GrammarError
+from glyphscope.events import NOTATIONS
+from glyphscope.grammar import build_value_grammar, emit_gbnf, to_lark
+from glyphscope.models.grammar_probe import GrammarProbe
+from glyphscope.notation import write_value
+
+TOKENIZER = LLTokenizer("byte")
+SAMPLE = Path(os.environ.get("GLYPHSCOPE_SCHEMAS", "../shared/data/schemas/sample.jsonl"))
+
+
+@pytest.mark.model
+@pytest.mark.slow
+@pytest.mark.skipif(not SAMPLE.exists(), reason="the sample of real schemas is not there")
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_both_engines_read_the_same_of_real_schemas(notation):
+    counts = Counter()
+    with GrammarProbe() as probe:
+        for line in SAMPLE.read_text().splitlines():
+            row = json.loads(line)
+            try:
+                grammar = build_value_grammar(row["schema"], notation)
+            except GrammarError as error:
+                assert error.where.startswith("schema")
+                counts["refused"] += 1
+                continue
+            emitted = emit_gbnf(grammar)
+            template = LLMatcher(TOKENIZER, LLMatcher.grammar_from_lark(to_lark(grammar)), log_level=0)
+            texts = [write_value(test["data"], notation) for test in row["tests"]]
+            for text, found in zip(texts, probe.match_all(emitted.text, texts), strict=True):
+                matcher = template.deep_copy()
+                data = text.encode()
+                accepted = matcher.try_consume_tokens(list(data)) == len(data) and matcher.is_accepting()
+                counts["same" if found.accepted == accepted else "wider"] += 1
+                assert found.accepted == accepted or (found.accepted and emitted.unheld), (
+                    row["name"],
+                    text[:200],
+                )
+    print(notation, dict(counts))
+    assert counts["same"] > 100 * counts["wider"] and counts["refused"] < 10
