@@ -197,3 +197,23 @@ def test_half_a_character_is_told_as_text():
 def test_a_constraint_that_allows_nothing_lets_something_through():
     with pytest.raises(GrammarError, match="allows no token"):
         decoder(Table(), Script(set())).step()
+
+
+@pytest.mark.parametrize("evidence", ["all", "none"])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_a_token_is_drawn_from_what_is_no_number(evidence, temperature):
+    class Damaged(Table):
+        def decode(self, tokens, outputs):
+            return [row * np.float32(np.nan) for row in super().decode(tokens, outputs)]
+
+    it = Decoder(
+        Damaged(),
+        (0,),
+        constraint=None,
+        sampling=Sampling(temperature=temperature),
+        max_tokens=5,
+        alternatives=2,
+        evidence=evidence,
+    )
+    with pytest.raises(ModelError, match="not a number"):
+        it.step()

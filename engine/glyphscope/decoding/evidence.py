@@ -15,6 +15,16 @@ _FLOOR = np.float32(-100.0)
 """Logits so far below the best are as good as impossible (e^-100)."""
 
 
+def best_logit(logits: Logits) -> float:
+    """The largest logit. Raises ModelError for logits that are not numbers, which damaged weights give."""
+    best = float(logits.max())
+    if not math.isfinite(best):
+        raise ModelError(
+            "The model's output is not a number.", hint="Its file may be damaged: load it again."
+        )
+    return best
+
+
 class Evidence:
     """The raw distribution of one step: natural logarithms, probabilities, and the entropy in bits.
 
@@ -22,13 +32,9 @@ class Evidence:
     """
 
     def __init__(self, logits: Logits) -> None:
-        """Raises ModelError for logits that are not numbers, which damaged weights give."""
+        """Raises ModelError as `best_logit` does."""
         self._logits = logits
-        best = self._best = float(logits.max())
-        if not math.isfinite(best):
-            raise ModelError(
-                "The model's output is not a number.", hint="Its file may be damaged: load it again."
-            )
+        best = self._best = best_logit(logits)
         self._weights = logits - np.float32(best)
         np.exp(self._weights, out=self._weights)  # in place: new memory of this size costs more than the exp
         self._total = float(self._weights.sum())

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from glyphscope.decoding.evidence import Evidence
+from glyphscope.decoding.evidence import Evidence, best_logit
 from glyphscope.decoding.mask import Constraint
 from glyphscope.decoding.sampler import Allowed, Draw, Logits, SamplerState
 from glyphscope.decoding.text import TextAssembler
@@ -155,6 +155,7 @@ class Decoder:
                     hint="The grammar asks for text that this model's tokens cannot write.",
                 )
         masked = time.perf_counter()
+        best_logit(row)  # before anything is drawn from it, whether or not its figures are told
         draw = self._sampler.draw(row, allowed, self._tokens)
         if self._constraint is not None:
             self._constraint.commit(draw.id)
