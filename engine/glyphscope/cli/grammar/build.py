@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +17,7 @@ from glyphscope.cli.output import print_json
 from glyphscope.grammar import (
     Grammar,
     GrammarOptions,
+    Origin,
     Unheld,
     build_call_grammar,
     build_value_grammar,
@@ -24,6 +26,7 @@ from glyphscope.grammar import (
 )  # fmt: skip
 from glyphscope.grammar.build import Part
 from glyphscope.grammar.json_schema import call_schema
+from glyphscope.grammar.notes import constraint_notes
 from glyphscope.grammar.surface import WhiteSpace
 
 
@@ -88,16 +91,19 @@ def build(
     elif to == "json-schema":
         _print(call_schema(tools, shape, options), to, comments, as_json)
     else:
-        _print(build_call_grammar(tools, notation, shape, options), to, comments, as_json)
+        made = build_call_grammar(tools, notation, shape, options)
+        _print(made, to, comments, as_json, constraint_notes(tools))
 
 
-def _print(made: Any, to: str, comments: bool, as_json: bool) -> None:
+def _print(
+    made: Any, to: str, comments: bool, as_json: bool, notes: Callable[[Origin], str] = lambda _: ""
+) -> None:
     """The grammar's text on stdout; what it does not hold on stderr, or both as one object of JSON."""
     unheld: tuple[Unheld, ...] = ()
     if not isinstance(made, Grammar):
         text = json.dumps(made, indent=2, ensure_ascii=False) + "\n"
     elif to == "gbnf":
-        emitted = emit_gbnf(made, comments=comments)
+        emitted = emit_gbnf(made, comments=comments, notes=notes)
         text, unheld = emitted.text, (*made.unheld, *emitted.unheld)
     else:
         text, unheld = to_lark(made), made.unheld

@@ -9,7 +9,7 @@ drops the upper bound without a word.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -56,19 +56,27 @@ class GbnfText:
     unheld: tuple[Unheld, ...] = ()
 
 
-def emit_gbnf(grammar: Grammar, *, comments: bool = False) -> GbnfText:
+def emit_gbnf(
+    grammar: Grammar, *, comments: bool = False, notes: Callable[[Origin], str] = lambda _: ""
+) -> GbnfText:
     """The grammar for llama.cpp, its first rule `root`, each rule before those it refers to.
 
-    With `comments`, a line before each rule tells the tool and the schema place it comes from. An intersection that
-    would need too many rules loses its weakest part, and `unheld` names what was lost.
+    With `comments`, a line before each rule tells the tool and the schema place it comes from, and the words that
+    `notes` has for the place. An intersection that would need too many rules loses its weakest part, and `unheld`
+    names what was lost.
     """
-    return _emit(ByIdentity(grammar), comments)
+    if comments:
+        return _emitter(grammar).emit(notes)
+    return _plain(ByIdentity(grammar))
 
 
 @lru_cache(maxsize=8)
-def _emit(key: ByIdentity, comments: bool) -> GbnfText:
-    grammar = key.grammar if key.grammar.lexed else shallow(key.grammar)
-    return _Emitter(grammar).emit(comments)
+def _plain(key: ByIdentity) -> GbnfText:
+    return _emitter(key.grammar).emit(None)
+
+
+def _emitter(grammar: Grammar) -> _Emitter:
+    return _Emitter(grammar if grammar.lexed else shallow(grammar))
 
 
 class _Emitter:
@@ -81,23 +89,17 @@ class _Emitter:
         self._shared: dict[Node, str] = {}
         self._uses: dict[int, int] = {}
 
-    def emit(self, comments: bool) -> GbnfText:
+    def emit(self, notes: Callable[[Origin], str] | None) -> GbnfText:
         for rule in self.grammar.rules.values():
             self._count(rule.body)
         for rule in self.grammar.rules.values():
             self._add(self.speller.name(rule.name), rule.body, rule)
         lines = []
         for name in _top_down(self.rules):
-            if comments and (note := self._note(name)):
-                lines.append(note)
+            if notes is not None and name in self.origins:
+                lines.append(_comment(self.origins[name], notes))
             lines.append(self.speller.rule(name, self.rules[name]))
         return GbnfText("\n".join(lines) + "\n", self.origins, tuple(self.unheld))
-
-    def _note(self, name: str) -> str:
-        origin = self.origins.get(name)
-        if origin is None:
-            return ""
-        return f"# {origin.tool} {origin.pointer}".rstrip().replace("\n", " ").replace("\r", " ")
 
     def _count(self, node: Node) -> None:
         """How often each lexeme is used: one that is used twice is a rule."""
@@ -269,6 +271,13 @@ class _Emitter:
                 rest = self._helper(f"{self.speller.name(owner.name)}-{len(start)}", rest, owner)
             parts.append(seq(start, rest))
         return alt(*parts)
+
+
+def _comment(origin: Origin, notes: Callable[[Origin], str]) -> str:
+    place = f"{origin.tool} {origin.pointer}".rstrip()
+    words = notes(origin)
+    line = f"# {place}: {words}" if words else f"# {place}"
+    return " ".join(line.splitlines())
 
 
 _QUOTE = Literal('"')

@@ -1,0 +1,50 @@
+"""What a schema place constrains, in a few words: for comments beside rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar.schema import Schema
+from glyphscope.grammar.tree import Origin
+from glyphscope.registry import ToolRegistry
+
+_TOLD = (
+    "type", "const", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "minLength",
+    "maxLength", "pattern", "format", "minItems", "maxItems", "minProperties", "maxProperties", "$ref",
+)  # fmt: skip
+_LONGEST = 100
+
+
+def constraint_notes(registry: ToolRegistry) -> Callable[[Origin], str]:
+    """The words for each place of the registry's tools: `minimum 1, maximum 100`; empty where it says nothing."""
+    schemas = {tool.name: Schema(tool.name, tool.parameters) for tool in registry.tools}
+
+    def note(origin: Origin) -> str:
+        if origin.tool not in schemas or not origin.pointer:
+            return ""
+        try:
+            place = schemas[origin.tool].at(origin.pointer)
+        except GrammarError:
+            return ""
+        return in_words(place) if isinstance(place, dict) else ""
+
+    return note
+
+
+def in_words(schema: dict[str, Any]) -> str:
+    """A schema's own constraints on one line."""
+    told = [f"{keyword} {_short(schema[keyword])}" for keyword in _TOLD if keyword in schema]
+    if "enum" in schema:
+        told.append(f"one of {len(schema['enum'])} values")
+    return _cut(", ".join(told))
+
+
+def _short(value: Any) -> str:
+    return " or ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
