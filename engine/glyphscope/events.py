@@ -61,7 +61,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A snapshot of everything that decides a run. Nothing outside it may change what the run does.
 
     `registry` is the registry's document in our form. `messages`, when given, replaces the rendered preset.
-    `model` is a file path, or the name of a scripted or recorded model.
+    `model` is a file path, or the name of a scripted or recorded model. `grammar` is GBNF that holds in place of the
+    registry's own, under either constraint. With `free_text`, any text may stand before the call.
     """
 
     prompt: str
@@ -73,6 +74,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     shape: Shape = "flat"
     constraint: ConstraintKind = "mask"
     grammar: str | None = None
+    free_text: bool = False
     strategy: Strategy = "direct"
     stop_on: StopOn = "error"
     sampling: Sampling = Sampling()

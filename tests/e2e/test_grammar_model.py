@@ -67,3 +67,12 @@ def test_a_token_of_the_vocabulary_can_be_named_by_its_number(model, constraint)
     text = f'root ::= <[{token}]> "\\"action\\":\\"search\\",\\"query\\":\\"" [a-z]{{1,9}} "\\"}}"'
     state = outcome(model, constraint=constraint, notation="json", grammar=text)
     assert state.outcome == "valid", state
+
+
+@pytest.mark.parametrize("constraint", ["mask", "gbnf"])
+def test_text_may_come_before_the_call_and_the_call_is_valid(model, constraint):
+    state = outcome(model, constraint=constraint, free_text=True, max_tokens=60)
+    if state.outcome != "valid":  # a small model may talk to its end: then there is only text
+        assert '{action="' not in state.text
+    else:
+        assert '{action="' in state.text

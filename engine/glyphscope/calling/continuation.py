@@ -15,7 +15,7 @@ from glyphscope.errors import GlyphscopeError, ModelError, PromptError
 from glyphscope.events import AnyEvent, PromptEvaluated, PromptPart, PromptRendered, RunRequest, Token
 from glyphscope.models import Model
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.validation import CallValidator
+from glyphscope.validation import validator_of
 
 
 def continue_aborted(
@@ -75,7 +75,7 @@ def _from_text(
     emitter: Emitter,
 ) -> Decoding:
     """A generation from the prompt and the known text; the validator reads the latter first."""
-    validator = CallValidator(registry, request.notation, request.shape)
+    validator = validator_of(request, registry)
     for index, token in enumerate(known):
         validator.feed(token.step.text, index)
     written = "".join(token.step.text for token in known)
@@ -96,7 +96,7 @@ def _from_text(
 def _from_start(
     request: RunRequest, registry: ToolRegistry, prompt: PromptRendered, model: Model, emitter: Emitter
 ) -> Decoding:
-    validator = CallValidator(registry, request.notation, request.shape)
+    validator = validator_of(request, registry)
     generation = generate_request(request, registry, prompt.text)
     return Decoding(model, generation, prompt, validator, emitter, request.stop_on)
 

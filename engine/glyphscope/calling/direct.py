@@ -12,7 +12,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, RunRequest
 from glyphscope.models import Model
 from glyphscope.registry import parse_document
-from glyphscope.validation import CallValidator
+from glyphscope.validation import validator_of
 
 STAGE = "call"
 
@@ -30,7 +30,7 @@ def run(request: RunRequest, model: Model) -> Generator[AnyEvent, None, None]:
         yield emitter.enter(STAGE, "Call")
         prompt = render_prompt(request, registry, model)
         generation = generate_request(request, registry, prompt.text)
-        validator = CallValidator(registry, request.notation, request.shape)
+        validator = validator_of(request, registry)
         decoding = Decoding(model, generation, prompt, validator, emitter, request.stop_on)
         yield from decoding.events()
         yield from decoding.ending()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from glyphscope.events import PromptPart, PromptRendered, RunRequest
-from glyphscope.grammar import build_call_grammar, emit_gbnf, to_lark
+from glyphscope.grammar import GrammarOptions, build_call_grammar, emit_gbnf, to_lark
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.models import GenerateRequest, Model
 from glyphscope.prompting import render_messages
@@ -50,7 +50,8 @@ def _constraint(request: RunRequest, registry: ToolRegistry) -> str | None:
     if request.constraint == "off":
         return None
     if request.grammar is None:
-        made = build_call_grammar(registry, request.notation, request.shape)
+        options = GrammarOptions(free_text=request.free_text)
+        made = build_call_grammar(registry, request.notation, request.shape, options)
         return to_lark(made) if request.constraint == "mask" else emit_gbnf(made).text
     own = load_gbnf(request.grammar)
     return to_lark(own) if request.constraint == "mask" else request.grammar

@@ -60,6 +60,9 @@ def run(
             metavar="G.gbnf", help="GBNF that holds in place of the registry's grammar.", show_default=False
         ),
     ] = None,
+    free_text: Annotated[
+        bool, typer.Option("--free-text", help="Let any text stand before the call.")
+    ] = False,
     strategy: Annotated[Strategy, typer.Option(help="How the prompt becomes a call.")] = "direct",
     stop_on: Annotated[StopOn, typer.Option(help="What stops the run before its end.")] = "error",
     system: Annotated[
@@ -115,6 +118,7 @@ def run(
         shape=shape,
         constraint=constraint,
         grammar=own,
+        free_text=free_text,
         strategy=strategy,
         stop_on=stop_on,
         sampling=Sampling(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, seed=seed),

@@ -13,7 +13,7 @@ from jsonschema.exceptions import SchemaError
 from glyphscope.errors import GrammarError
 from glyphscope.events import Notation, Shape
 from glyphscope.grammar.context import ToolContext
-from glyphscope.grammar.free_text import up_to
+from glyphscope.grammar.free_text import call_opening, up_to
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.schema import Place, join
 from glyphscope.grammar.surface import Surface, WhiteSpace, surface
@@ -108,7 +108,6 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
     spelling = surface(notation, options.white_space)
     book = RuleBook()
     root = book.reserve("call" if options.part == "call" else options.part)
-    name_key, _ = shape_keys(shape)
     if options.part == "name":
         book.add(root, _choice(book, [(_written(spelling, tool.name), seq()) for tool in tools]))
         return book.grammar(root, ())
@@ -132,7 +131,7 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
         book.add(root, names[0][1])
     else:
         call = _choice(book, names)
-        book.add(root, seq(*_opening(spelling, name_key, options), call, spelling.margin))
+        book.add(root, seq(*_opening(spelling, shape, options), call, spelling.margin))
     grammar = book.grammar(root, tuple(unheld), lexed=all(context.lexed for _, context in made))
     for rule, context in made:
         if rule not in grammar.rules:
@@ -161,17 +160,16 @@ def chosen_tools(registry: ToolRegistry, options: GrammarOptions) -> list[Tool]:
     return tools
 
 
-def _opening(spelling: Surface, name_key: str, options: GrammarOptions) -> tuple[Node, ...]:
+def _opening(spelling: Surface, shape: Shape, options: GrammarOptions) -> tuple[Node, ...]:
     """What stands before the tool's name."""
-    key = spelling.key(name_key)
     if not options.free_text:
-        return spelling.margin, spelling.open_object, key
-    if not isinstance(key, Literal):
+        return spelling.margin, spelling.open_object, spelling.key(shape_keys(shape).name_key)
+    if options.white_space != "none" and spelling.notation == "json":
         raise GrammarError(
             "Free text before a call needs calls that begin in one way only.",
             hint="Build the grammar without white space.",
         )
-    return (up_to("{" + key.text),)
+    return (up_to(call_opening(spelling.notation, shape)),)
 
 
 def _after_name(context: ToolContext, tool: Tool, shape: Shape) -> Node:

@@ -9,8 +9,17 @@ would forbid texts that models write, or ask them for a mark they were not train
 
 from __future__ import annotations
 
+from glyphscope.events import Notation, Shape
 from glyphscope.grammar import chars
 from glyphscope.grammar.tree import CharClass, Node, alt, intersect, optional, repeat, seq, terminal
+from glyphscope.notation import shape_keys, write_value
+from glyphscope.notation.write import glyph_key
+
+
+def call_opening(notation: Notation, shape: Shape) -> str:
+    """The letters with which every call begins: `{"action":`, `{action=`."""
+    name, _ = shape_keys(shape)
+    return "{" + (f"{glyph_key(name)}=" if notation == "glyph" else f"{write_value(name, 'json')}:")
 
 
 def up_to(opening: str) -> Node:

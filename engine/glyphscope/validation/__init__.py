@@ -1,7 +1,16 @@
 """Is it right so far: the streaming validator, three-valued checks, the final word of jsonschema."""
 
 from glyphscope.validation.call import CallValidator
+from glyphscope.validation.free_text import FreeTextValidator, validator_of
 from glyphscope.validation.judge import Limits
 from glyphscope.validation.report import CheckError, CheckField, CheckReport
 
-__all__ = ["CallValidator", "CheckError", "CheckField", "CheckReport", "Limits"]
+__all__ = [
+    "CallValidator",
+    "CheckError",
+    "CheckField",
+    "CheckReport",
+    "FreeTextValidator",
+    "Limits",
+    "validator_of",
+]

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Qt
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunRequest, Violation
 from glyphscope.registry import ToolRegistry
-from glyphscope.validation import CallValidator
+from glyphscope.validation import validator_of
 from glyphscope_gui.models.table_model import Index, TableModel
 from glyphscope_gui.models.token_words import UNKNOWN, percent, token_text
 from glyphscope_gui.theme import theme
@@ -38,7 +38,7 @@ def reasons(
 
 def _reason(request: RunRequest, registry: ToolRegistry, before: str, alternative: Alternative) -> str:
     try:
-        validator = CallValidator(registry, request.notation, request.shape)
+        validator = validator_of(request, registry)
     except GlyphscopeError:
         return ""
     validator.feed(before)

@@ -1,0 +1,54 @@
+"""Calls after free text: what comes before the call is passed over, and the call is judged as any other.
+
+A call begins where its first letters are written (`grammar.free_text` says why). Until then the judge is given white
+space in the text's place, so that every place in it is counted, and what may be the beginning is held back.
+"""
+
+from __future__ import annotations
+
+from glyphscope.events import Notation, RunEvent, RunRequest, Shape
+from glyphscope.grammar.free_text import call_opening
+from glyphscope.registry import ToolRegistry
+from glyphscope.validation.call import CallValidator
+from glyphscope.validation.judge import Limits
+
+
+def validator_of(request: RunRequest, registry: ToolRegistry) -> CallValidator:
+    """The validator of a run. Raises NotationError when the registry has a tool that the shape cannot write."""
+    kind = FreeTextValidator if request.free_text else CallValidator
+    return kind(registry, request.notation, request.shape)
+
+
+class FreeTextValidator(CallValidator):
+    """A validator of calls before which any text may stand; a text without a call has NO_TOOL_CALL at its end."""
+
+    def __init__(
+        self, registry: ToolRegistry, notation: Notation, shape: Shape, *, limits: Limits | None = None
+    ) -> None:
+        super().__init__(registry, notation, shape, limits=limits)
+        self._opening = call_opening(notation, shape)
+        self._held = ""
+        self._begun = False
+
+    def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
+        if self._begun:
+            return super().feed(text, token)
+        read = self._held + (text if isinstance(text, str) else self._decoder.decode(text))
+        start = read.find(self._opening)
+        self._begun = start >= 0
+        if not self._begun:
+            start = len(read) - self._beginning(read)
+        self._held = "" if self._begun else read[start:]
+        return super().feed(" " * start + (read[start:] if self._begun else ""), token)
+
+    def finish(self) -> list[RunEvent]:
+        passed: list[RunEvent] = []
+        if not self._begun and self._held:
+            self._begun, held, self._held = True, self._held, ""
+            passed = super().feed(" " * len(held), self._token)
+        return [*passed, *super().finish()]
+
+    def _beginning(self, read: str) -> int:
+        """How many characters at the end may be the beginning of a call."""
+        at = read.rfind(self._opening[0])
+        return len(read) - at if at >= 0 and self._opening.startswith(read[at:]) else 0
