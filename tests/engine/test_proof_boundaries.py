@@ -114,6 +114,20 @@ def test_a_constraint_that_is_dropped_and_not_said() -> None:
     assert not any(example.only for example in kinds)
 
 
+def test_a_long_text_that_is_not_tried() -> None:
+    assert [
+        len(value) for value in values("/properties/v/maxLength", v={"type": "string", "maxLength": 32767})
+    ] == [32768]
+
+
+def test_constraints_that_are_dropped_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glyphscope.proof.boundary._SECONDS", -1.0)
+    left = found(v={"type": "string", "title": "not tried before"})
+    assert not left.examples
+    assert {one.pointer for one in left.unreached} == {"/type", "/properties/v/type", "/additionalProperties"}
+    assert all("over" in one.why for one in left.unreached)
+
+
 def test_an_unknown_argument_that_no_example_tries() -> None:
     tool = next(iter(default_registry()))
     assert any(e.pointer == "/additionalProperties" for e in boundary_examples(tool).examples)

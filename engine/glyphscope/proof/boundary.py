@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -25,6 +26,8 @@ from glyphscope.validation.checker import Checker
 _EXAMPLES = 8
 _OWN = 5  # where alternatives share a place, the rest is for what breaks its neighbours
 _TRIES = 80
+_SECONDS = 20.0
+"""Time for one tool, in which 2,000 constraints are tried; what is left then is told as not tried."""
 _CLOSING = frozenset({"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
 
 
@@ -111,9 +114,13 @@ class _Finder:
             self._all.append(constraint)
             found.setdefault(constraint.pointer, _Found(constraint.keyword))
             self._by_steps.setdefault(constraint.steps, []).append(constraint)
+        until = time.monotonic() + _SECONDS
         for constraint in self._all:
             one = found[constraint.pointer]
             if any(example.only for example in one.examples):
+                continue
+            if time.monotonic() > until:
+                one.why = one.why or f"the {_SECONDS:g} s for one tool were over"
                 continue
             examples, why = self._break(constraint)
             if not one.examples or any(example.only for example in examples):

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from glyphscope.registry.sample import matching_text
 
-_LONG = 3_000  # characters or items that are added at most
+_LONG = 3_000  # characters or items up to which several examples are made
+_LONGEST = 100_000  # and up to which one is
 
 
 class Candidate(NamedTuple):
@@ -88,7 +89,9 @@ def broken_texts(keyword: str, wanted: Any, text: str, schema: dict[str, Any]) -
                 yield from (Candidate(fit[:n], "too short") for n in range(len(fit), -1, -1))
     elif keyword == "maxLength":
         long = math.floor(wanted) + 1
-        if long <= _LONG:
+        if _LONG < long <= _LONGEST:
+            yield Candidate(text + (text[-1:] or "a") * (long - len(text)), "one character too long")
+        elif long <= _LONG:
             for filler in (text[-1:] or "a", "é", "a", "0", " "):
                 yield Candidate(text + filler * (long - len(text)), "one character too long")
             if pattern and (fit := matching_text(pattern, long)):
