@@ -12,7 +12,9 @@ from glyphscope.grammar import Grammar, Rule, chars
 from glyphscope.grammar.match import Limits, MatchCancelled, MatchLimit, compile_grammar, match_text
 from glyphscope.grammar.tree import (
     CharClass,
+    Literal,
     Origin,
+    Repeat,
     TokenMatch,
     alt,
     optional,
@@ -192,6 +194,10 @@ def test_what_can_never_be_finished_is_not_offered():
         made(root=alt("b", seq("a", ref("endless"))), endless=seq("x", ref("endless")))
     ).start()
     assert state.next_chars() == chars.of("b")
+
+
+def test_a_repetition_that_ends_before_it_begins_has_no_text_even_of_nothing():
+    assert not compile_grammar(made(root=Repeat(Literal(""), 1, 0))).start().alive
 
 
 def test_an_undefined_rule_is_named():

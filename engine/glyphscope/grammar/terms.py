@@ -197,10 +197,10 @@ class Terms:
 
     def loop(self, body: Term, minimum: int, maximum: int | None) -> Term:
         """`minimum` to `maximum` times, None being without end."""
-        if body.nullable:
-            minimum = 0  # the missing ones may be empty
         if maximum is not None and maximum < minimum:
             return self.never
+        if body.nullable:
+            minimum = 0  # the missing ones may be empty
         if maximum == 0 or body is self.empty:
             return self.empty
         if body is self.never:
