@@ -1,0 +1,69 @@
+"""`glyphscope grammar diff`: the shortest text that one grammar accepts and the other refuses."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from glyphscope.cli.grammar.inputs import read_any_grammar
+from glyphscope.cli.inputs import STDIN, InputError
+from glyphscope.cli.options import JsonOption, NotationOption, ShapeOption
+from glyphscope.cli.output import console, diagnostics, print_json, visible
+from glyphscope.errors import GrammarError
+from glyphscope.events import Notation, Shape
+from glyphscope.grammar.difference import Bound, Differences, shortest_differences
+
+
+def diff(
+    first: Annotated[str, typer.Argument(metavar="A", help="A GBNF file, a registry or a schema (.json).")],
+    second: Annotated[str, typer.Argument(metavar="B", help="The other one.")],
+    notation: NotationOption = "glyph",
+    shape: ShapeOption = "flat",
+    second_notation: Annotated[
+        Notation | None,
+        typer.Option(help="The notation of B, where it is another one.", show_default=False),
+    ] = None,
+    second_shape: Annotated[
+        Shape | None, typer.Option(help="The shape of B, where it is another one.", show_default=False)
+    ] = None,
+    characters: Annotated[int, typer.Option(min=1, help="Look at texts up to this length.")] = 4_000,
+    seconds: Annotated[float, typer.Option(min=0.01, help="Look for so long, in each direction.")] = 20.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare two grammars by their languages, however they are written.
+
+    Exit code 0 where no difference was found (whether that is a proof is told), 1 where they differ.
+    """
+    if first == second == STDIN:
+        raise InputError("Standard input is only one of the grammars.")
+    grammars = (
+        read_any_grammar(first, notation, shape),
+        read_any_grammar(second, second_notation or notation, second_shape or shape),
+    )
+    with diagnostics().status("Comparing"):
+        try:
+            found = shortest_differences(*grammars, bound=Bound(characters=characters, seconds=seconds))
+        except GrammarError as error:
+            error.where = error.where or f"{first}, {second}"
+            raise
+    if as_json:
+        print_json({"same": found.same, **found._asdict()})
+    else:
+        _print(found, first, second)
+    raise typer.Exit(0 if found.same else 1)
+
+
+def _print(found: Differences, first: str, second: str) -> None:
+    out = console()
+    for text, here, there in ((found.only_first, first, second), (found.only_second, second, first)):
+        if text is not None:
+            out.print(Text(f"only {here} accepts, and {there} refuses:", style="bold"))
+            out.print(Text(f"  {visible(text)}" if text else "  the empty text"))
+        elif not found.same and found.exhausted:
+            out.print(Text(f"{there} accepts all that {here} does."))
+    if found.same and found.exhausted:
+        out.print(Text(f"✓ the same language: {found.bound}", style="bold green"))
+    elif not found.exhausted:
+        out.print(Text(f"… {found.bound}", style="bold yellow"))
