@@ -26,7 +26,7 @@ def read_text(source: str) -> str:
     A byte order mark at its very beginning is the editor's that wrote the file, and no character of the text.
     """
     where = "standard input" if source == STDIN else source
-    data = _read_stdin() if source == STDIN else _read_bytes(Path(source))
+    data = read_bytes(source)
     try:
         return data.decode("utf-8").removeprefix(BYTE_ORDER_MARK)
     except UnicodeDecodeError as error:
@@ -37,6 +37,11 @@ def read_text(source: str) -> str:
         ) from None
 
 
+def read_bytes(source: str) -> bytes:
+    """The bytes of a file, or of standard input for `-`, whatever they are."""
+    return _read_stdin() if source == STDIN else _read_file(Path(source))
+
+
 def _read_stdin() -> bytes:
     if sys.stdin is None:
         raise InputError(
@@ -45,7 +50,7 @@ def _read_stdin() -> bytes:
     return sys.stdin.buffer.read()
 
 
-def _read_bytes(path: Path) -> bytes:
+def _read_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:

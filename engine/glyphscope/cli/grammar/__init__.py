@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from glyphscope.cli.grammar import build, diff, match, sample
+from glyphscope.cli.grammar import build, check, diff, match, sample
 
 grammar = typer.Typer(help="Grammars of tool calls.", no_args_is_help=True)
 
@@ -14,5 +14,5 @@ def root() -> None:
     """Grammars of tool calls."""
 
 
-for command in (build.build, match.match, sample.sample, diff.diff):
+for command in (build.build, check.check, match.match, sample.sample, diff.diff):
     grammar.command()(command)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from glyphscope.grammar.gbnf import codes
+from glyphscope.grammar.gbnf.codes import report
 from glyphscope.grammar.gbnf.convert import to_grammar
 from glyphscope.grammar.gbnf.diagnose import diagnose
-from glyphscope.grammar.gbnf.diagnostic import Diagnostic
+from glyphscope.grammar.gbnf.diagnostic import Diagnostic, Edit, Fix
 from glyphscope.grammar.gbnf.reader import read_gbnf
 from glyphscope.grammar.gbnf.syntax import GbnfDocument
 from glyphscope.grammar.tree import Grammar
@@ -34,3 +36,59 @@ def check_gbnf(text: str) -> GbnfCheck:
     """Reads and checks any text. Never raises."""
     document = read_gbnf(text)
     return GbnfCheck(document, diagnose(document))
+
+
+def check_gbnf_bytes(data: bytes) -> GbnfCheck:
+    """The same for the bytes of a file: those that are no UTF-8 are mistakes with their places, and so is a byte order
+    mark, for llama.cpp knows neither. In the document's text each stands as the lone surrogate of Python's
+    `surrogateescape`, with which it can be written again.
+    """
+    found = check_gbnf(data.decode("utf-8", "surrogateescape"))
+    return GbnfCheck(found.document, tuple(_of_bytes(found.document.text, d) for d in found.diagnostics))
+
+
+def _of_bytes(text: str, diagnostic: Diagnostic) -> Diagnostic:
+    if diagnostic.code != codes.LONE_SURROGATE or not "\udc80" <= text[diagnostic.start] <= "\udcff":
+        return diagnostic
+    message = f"The byte 0x{ord(text[diagnostic.start]) - 0xDC00:02X} is no UTF-8. Save the file as UTF-8."
+    return report(codes.NOT_UTF8, message, diagnostic.start, diagnostic.end, diagnostic.fix)
+
+
+_CHOICES = {
+    codes.UNDEFINED_RULE,
+    codes.NO_ROOT,
+    codes.STRAY_LINE,
+    codes.MISSING_BODY,
+    codes.LEFT_RECURSION,
+    codes.NOT_UTF8,
+    codes.LONE_SURROGATE,
+    codes.NUL_CHARACTER,
+}
+"""Errors whose fix is one of several that could be meant."""
+_ROUNDS = 50
+
+
+def mended(found: GbnfCheck) -> tuple[str, int]:
+    """The text with every error mended whose fix is no choice, and how many of them were.
+
+    Each round makes the fixes that do not touch each other and looks again, for one mistake can hide another.
+    """
+    text, count = found.document.text, 0
+    for _ in range(_ROUNDS):
+        edits: list[Edit] = []
+        for diagnostic in found.diagnostics:
+            mend = diagnostic.fix
+            if diagnostic.severity != "error" or diagnostic.code in _CHOICES or mend is None:
+                continue
+            if mend.edits[0] in edits or not any(_touch(a, b) for a in mend.edits for b in edits[-200:]):
+                count += mend.edits[0] not in edits
+                edits += [edit for edit in mend.edits if edit not in edits]
+        if not edits:
+            break
+        text = Fix("", tuple(edits)).apply(text)
+        found = check_gbnf(text)
+    return text, count
+
+
+def _touch(a: Edit, b: Edit) -> bool:
+    return a[0] <= b[1] and b[0] <= a[1]

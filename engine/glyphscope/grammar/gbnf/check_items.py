@@ -143,6 +143,8 @@ class _Notes:
         elif high is None and _is_white(node.item):
             message = "White space without bound: models fall into writing nothing else. Bound it."
             mend = fix(f"Write at most {SPACES}", (start, end, f"{{{low},{max(low, SPACES)}}}"))
+            if self.text[end : end + 1] in ("*", "+", "?", "{"):
+                mend = None  # what is repeated again would grow
             self.note(codes.UNBOUNDED_SPACE, message, start, end, mend)
 
     def token(self, node: Token) -> None:

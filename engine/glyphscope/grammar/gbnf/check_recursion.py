@@ -172,10 +172,15 @@ def _ways(survey: Survey) -> Iterator[Diagnostic]:
             message = f"A text can begin in up to {ways[name]:,} ways, and llama.cpp compares them all with each other:"
             message += " it takes minutes. Let alternatives share their beginning."
             yield report(codes.TOO_MANY_WAYS, message, *rule.name_span)
-        elif ways[name] > SLOW_WAYS and name in survey.reachable and len(survey.begins[name].calls) != 1:
+        elif ways[name] > SLOW_WAYS and name in survey.reachable and _branches(survey.begins[name]):
             message = f"{name} can begin in up to {ways[name]:,} ways, and llama.cpp walks each over the vocabulary at"
             message += ' every token. Let alternatives share their beginning: `"a" ("b" | "c")`.'
             yield report(codes.SLOW_ALTERNATIVES, message, *rule.name_span)
+
+
+def _branches(begins: Beginnings) -> bool:
+    """Whether the ways part here, and not only in the one rule with which this one begins."""
+    return len(begins.calls) != 1 or begins.calls[0][1] > 1 or begins.ways > 0
 
 
 def _deepest(edges: dict[str, tuple[str, ...]]) -> tuple[str, int] | None:

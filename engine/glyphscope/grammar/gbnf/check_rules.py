@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
@@ -84,6 +85,7 @@ def _unused(survey: Survey) -> Iterator[Diagnostic]:
     if ROOT not in survey.rules or len(survey.reachable) == len(survey.rules):
         return
     used = {name for rule, facts in survey.all_facts for name in facts.names if name != rule.name}
+    definitions = Counter(rule.name for rule in survey.document.rules)
     for name, rule in survey.rules.items():
         if name in survey.reachable:
             continue
@@ -92,7 +94,9 @@ def _unused(survey: Survey) -> Iterator[Diagnostic]:
             yield report(codes.UNREACHABLE_RULE, message, *rule.name_span, None)
         else:
             message = f"{name} is used nowhere. Use it, or delete it."
-            yield report(codes.UNUSED_RULE, message, *rule.name_span, _delete(survey, rule))
+            # of two definitions the last one counts: without it the other would
+            mend = _delete(survey, rule) if definitions[name] == 1 else None
+            yield report(codes.UNUSED_RULE, message, *rule.name_span, mend)
 
 
 def _delete(survey: Survey, rule: GbnfRule) -> Fix:

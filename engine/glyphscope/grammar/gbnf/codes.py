@@ -26,6 +26,7 @@ NOTHING_TO_REPEAT = "nothing-to-repeat"
 NESTED_TOO_DEEP = "nested-too-deep"
 LONE_SURROGATE = "lone-surrogate"
 NUL_CHARACTER = "nul-character"
+NOT_UTF8 = "not-utf-8"
 TOO_MANY_MISTAKES = "too-many-mistakes"
 NO_RULES = "no-rules"
 NO_ROOT = "no-root"
@@ -76,6 +77,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     NESTED_TOO_DEEP: ("error", "Parentheses so deep that llama.cpp crashes."),
     LONE_SURROGATE: ("error", "Half of a character: it cannot be written as UTF-8."),
     NUL_CHARACTER: ("error", "The character U+0000, at which llama.cpp stops reading."),
+    NOT_UTF8: ("error", "A byte of the file that is no UTF-8."),
     TOO_MANY_MISTAKES: ("error", "More than 1,000 mistakes: the rest of the text is not read."),
     NO_RULES: ("error", "There is no rule in the text."),
     NO_ROOT: ("error", "No rule is called `root`, with which llama.cpp begins."),

@@ -154,7 +154,8 @@ class _Lowering:
         times *= maximum or minimum or 1
         told = minimum > MAX_REPETITIONS  # already, by the number alone
         if (rules + last - first) * times > MAX_REPETITIONS and not told and len(self.copies) < _MOST_COPIES:
-            names = tuple(dict.fromkeys(self.names[first:last]))
+            before = set(self.names[:first])
+            names = tuple(name for name in dict.fromkeys(self.names[first:last]) if name not in before)
             self.copies.append(Copies(node.operator - start, node.end - start, rules, times, names))
         weights[-1] = _Weight(rules, first, last, min(times, MAX_REPETITIONS + 1))
         elements: Option = () if not minimum else body if minimum == 1 else body + body

@@ -399,17 +399,19 @@ class _Reader:
             at = rule.innermost
             mend = fix("Close it at the end of the rule", (self.last, self.last, ")" * count))
             self._report(codes.UNCLOSED_GROUP, message, at, at + 1, mend)
+        built = rule.finish(self.last)
         if self.broken:
             message = (
                 f"The rule {rule.name} ended with its line: llama.cpp lets one go on only after `|` or in parentheses."
                 " Put its body in parentheses."
             )
-            body, end = rule.body_start, self.last
-            mend = fix("Put the body in parentheses", (body, body, " ("), (end, end, ")"))
+            body, end = built.body.start, self.last
+            gap = " " if body == rule.body_start else ""
+            mend = fix("Put the body in parentheses", (body, body, f"{gap}("), (end, end, ")"))
             self._report(codes.RULE_ON_ONE_LINE, message, *self.broken, mend)
         self.broken, self.ended = None, False
         self.rule = None
-        self.rules.append(rule.finish(self.last))
+        self.rules.append(built)
 
     def _report(self, code: str, message: str, start: int, end: int, mend: Fix | None = None) -> None:
         self.mistakes.append(report(code, message, start, end, mend))

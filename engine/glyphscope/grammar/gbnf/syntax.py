@@ -2,7 +2,9 @@
 
 All places are code points from 0, `end` excluded. Nothing is simplified here: the text can be rebuilt from the
 document, and `to_grammar` makes the rule tree of it. Nodes are msgspec structs because a grammar of a thousand rules
-is read again at each keystroke, and these are made in a tenth of the time of a dataclass.
+is read again at each keystroke, and these are made in a tenth of the time of a dataclass. The garbage
+collector does not know them (they cannot form circles), except repetitions: `x****…` may be any number deep with no
+tuple between, and freeing such a chain would overflow the C stack.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ class Group(Syntax, frozen=True, gc=False, eq=False):
     body: Alternatives
 
 
-class Repetition(Syntax, frozen=True, gc=False, eq=False):
+class Repetition(Syntax, frozen=True, gc=True, eq=False):
     """`item*`, `item{2,5}`; the operator is from `operator` to `end`. `maximum` None is unbounded."""
 
     item: Item

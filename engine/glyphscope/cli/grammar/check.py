@@ -1,0 +1,130 @@
+"""`glyphscope grammar check`: everything that is wrong with a GBNF grammar, with its place and what mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.cells import cell_len
+from rich.text import Text
+
+from glyphscope.cli.inputs import STDIN, InputError, read_bytes
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.output import console, diagnostics, print_json, visible
+from glyphscope.grammar.gbnf import Diagnostic, GbnfCheck, Lines, check_gbnf_bytes, mended, print_gbnf
+from glyphscope.sessions import atomic_write
+
+_STYLES = {"error": ("✗", "bold red"), "warning": ("!", "yellow"), "hint": ("·", "cyan")}
+"""Each severity's mark and colour: never a colour alone."""
+
+
+def check(
+    file: Annotated[
+        str,
+        typer.Argument(metavar="G.gbnf|-", help="The grammar; - reads standard input.", show_default=False),
+    ],
+    fix: Annotated[
+        bool,
+        typer.Option("--fix", help="Write the file with what can be mended without a choice, then check it."),
+    ] = False,
+    laid_out: Annotated[
+        bool,
+        typer.Option("--print", help="Print the grammar laid out anew, and what is wrong on standard error."),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Check a grammar in GBNF, llama.cpp's language. Exit code 1 when llama.cpp would refuse it, crash or hang."""
+    if laid_out and as_json:
+        raise InputError("--print and --json print different things.", hint="Give one of them.")
+    found = check_gbnf_bytes(read_bytes(file))
+    if fix:
+        found = _mend(file, found)
+    if as_json:
+        print_json(report(found))
+    else:
+        _tell(file, found, aside=laid_out)
+    if laid_out:
+        typer.echo(print_gbnf(found.document).encode("utf-8", "surrogateescape"), nl=False)
+    raise typer.Exit(0 if found.ok else 1)
+
+
+def report(found: GbnfCheck) -> dict[str, Any]:
+    """The contract's answer: lines and columns from 1, in code points; an end is where the next character stands."""
+    lines = Lines(found.document.text)
+    return {"ok": found.ok, "diagnostics": [_entry(diagnostic, lines) for diagnostic in found.diagnostics]}
+
+
+def _entry(diagnostic: Diagnostic, lines: Lines) -> dict[str, Any]:
+    mend = diagnostic.fix
+    edits = [{**_span(start, end, lines), "text": text} for start, end, text in mend.edits] if mend else []
+    return {
+        "severity": diagnostic.severity,
+        "code": diagnostic.code,
+        "message": diagnostic.message,
+        **_span(diagnostic.start, diagnostic.end, lines),
+        "fix": {"title": mend.title, "edits": edits} if mend else None,
+    }
+
+
+def _span(start: int, end: int, lines: Lines) -> dict[str, int]:
+    line, column = lines.place(start)
+    end_line, end_column = lines.place(end)
+    return {"line": line, "column": column, "end_line": end_line, "end_column": end_column}
+
+
+def _mend(file: str, found: GbnfCheck) -> GbnfCheck:
+    if file == STDIN:
+        raise InputError("--fix writes a file.", hint="Give a file, or use --print.")
+    text, count = mended(found)
+    if count:
+        data = text.encode("utf-8", "surrogateescape")
+        atomic_write(Path(file), data)
+        found = check_gbnf_bytes(data)
+    diagnostics().print(Text(f"{count} {'mistake' if count == 1 else 'mistakes'} mended in {file}"))
+    return found
+
+
+def _tell(file: str, found: GbnfCheck, *, aside: bool) -> None:
+    out = diagnostics() if aside else console()
+    lines = Lines(found.document.text)
+    name = "standard input" if file == STDIN else file
+    for diagnostic in found.diagnostics:
+        for line in _lines(name, diagnostic, lines, max(20, out.width - 4)):
+            out.print(line)
+    errors = sum(diagnostic.severity == "error" for diagnostic in found.diagnostics)
+    others = len(found.diagnostics) - errors
+    beside = f", {others} other {'remark' if others == 1 else 'remarks'}" if others else ""
+    if found.ok:
+        out.print(
+            Text(f"✓ llama.cpp takes it: {len(found.document.rules)} rules{beside}", style="bold green")
+        )
+    else:
+        out.print(Text(f"✗ {errors} {'error' if errors == 1 else 'errors'}{beside}", style="bold red"))
+
+
+def _lines(name: str, diagnostic: Diagnostic, lines: Lines, room: int) -> Iterator[Text]:
+    """The message, the line of the grammar with the place underlined, and the fix."""
+    number, column = lines.place(diagnostic.start)
+    end_line, end_column = lines.place(diagnostic.end)
+    mark, style = _STYLES[diagnostic.severity]
+    head = Text(f"{name}:{number}:{column}: ")
+    head.append(f"{mark} {diagnostic.severity}", style=style)
+    head.append(f": {visible(diagnostic.message)} [{diagnostic.code}]")
+    yield head
+    line = lines.line(number)
+    first = max(0, column - 1 - room // 2) if len(line) > room else 0
+    before = ("…" if first else "") + _shown(line[first : column - 1])
+    last = end_column - 1 if end_line == number else len(line)
+    marked = _shown(line[column - 1 : min(last, first + room)])
+    after = _shown(line[column - 1 : first + room])
+    yield Text(f"  {before}{after}")
+    yield Text.assemble(" " * (2 + cell_len(before)), ("^" * max(1, cell_len(marked)), style))
+    if diagnostic.fix:
+        yield Text(f"  fix: {visible(diagnostic.fix.title)}")
+
+
+def _shown(text: str) -> str:
+    """Control characters as signs, and what no output could write as a question mark."""
+    return visible(text).encode("utf-8", "replace").decode("utf-8")
