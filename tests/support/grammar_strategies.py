@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from glyphscope.grammar import Grammar, Rule
+from glyphscope.grammar.chars import union
 from glyphscope.grammar.tree import (
     Alt,
     CharClass,
@@ -48,17 +49,39 @@ def _regular_inner(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
 regular_bodies = st.recursive(literals | classes, _regular_inner, max_leaves=7)
 """Bodies without references, with intersections; raw nodes, as no maker would simplify them."""
 
-bodies = st.recursive(
-    literals | classes | st.sampled_from(NAMES).map(RuleRef) | regular_bodies.map(Terminal),
-    _inner,
-    max_leaves=6,
-)
-"""Bodies of rules named in NAMES."""
 
-grammars = st.tuples(bodies, bodies, bodies).map(
-    lambda made: Grammar({name: Rule(name, body) for name, body in zip(NAMES, made, strict=True)}, "root")
-)
+def _grammars_over(
+    leaves: st.SearchStrategy[Node], regular: st.SearchStrategy[Node]
+) -> st.SearchStrategy[Grammar]:
+    rule_names = st.sampled_from(NAMES).map(RuleRef)
+    bodies = st.recursive(leaves | rule_names | regular.map(Terminal), _inner, max_leaves=6)
+    return st.tuples(bodies, bodies, bodies).map(
+        lambda made: Grammar({name: Rule(name, body) for name, body in zip(NAMES, made, strict=True)}, "root")
+    )
+
+
+grammars = _grammars_over(literals | classes, regular_bodies)
 """Any context-free grammar: ambiguous, cyclic, nullable, recursive on both sides, or without any text."""
+
+WIDE = "aé日😀"
+_wide_ranges = st.sampled_from(["é", "日", "😀"]).map(lambda c: (ord(c), ord(c))) | st.sampled_from(
+    [
+        (0, 0x7F),
+        (0x7F, 0x80),
+        (0xE0, 0x7FF),
+        (0x7FF, 0x800),
+        (0x800, 0xD7FF),
+        (0xE000, 0x10FFFF),
+        (0x62, 0x1F600),
+    ]
+)
+_wide_leaves = st.text(WIDE, max_size=2).map(Literal) | st.builds(
+    lambda ranges, negated: CharClass(union(ranges), negated),
+    st.lists(_wide_ranges, max_size=2),
+    st.booleans(),
+)
+wide_grammars = _grammars_over(_wide_leaves, st.recursive(_wide_leaves, _regular_inner, max_leaves=5))
+"""The same over characters of one to four bytes of UTF-8, and over ranges of them."""
 
 
 def language(grammar: Grammar, size: int) -> frozenset[str]:

@@ -1,0 +1,165 @@
+"""Three engines that share nothing agree: our matcher, llguidance under the mask, llama.cpp's grammar.
+
+On every text: whether it is accepted, and how long its beginning is that an accepted text has.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator, Sequence
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llguidance import LLMatcher, LLTokenizer
+
+from gbnf_texts import gbnf_texts, texts_around
+from glyphscope.errors import GrammarError, ModelDied
+from glyphscope.grammar import Grammar, emit_gbnf, to_lark
+from glyphscope.grammar.gbnf import check_gbnf, codes
+from glyphscope.grammar.match import compile_grammar
+from glyphscope.grammar.tree import Alt, CharClass, Repeat, Seq
+from glyphscope.models.grammar_probe import GrammarProbe
+from grammar_strategies import grammars, wide_grammars
+
+TOKENIZER = LLTokenizer("byte")
+TEXTS = 6
+
+
+def needs_llama(test):
+    """Marks a test that asks llama.cpp."""
+    missing = importlib.util.find_spec("llama_cpp") is None
+    return pytest.mark.model(pytest.mark.skipif(missing, reason="needs llama-cpp-python")(test))
+
+
+@pytest.fixture(scope="module")
+def probe() -> Iterator[GrammarProbe]:
+    with GrammarProbe(seconds=5.0) as made:
+        assert made.check('root ::= "a"').ok  # it runs before the first test, which would leave it behind
+        yield made
+
+
+def ours(grammar: Grammar, texts: Sequence[str]) -> list[tuple[bool, int]]:
+    """Accepted, and the characters of the longest viable beginning, for each text."""
+    start = compile_grammar(grammar).start()
+    states = [start.feed(text) for text in texts]
+    return [(state.accepted, state.position) for state in states]
+
+
+def masked(grammar: Grammar, texts: Sequence[str]) -> list[tuple[bool, int]]:
+    """The same by llguidance; a character that is viable in part is not counted."""
+    template = LLMatcher(TOKENIZER, LLMatcher.grammar_from_lark(to_lark(grammar)), log_level=0)
+    found = []
+    for text in texts:
+        matcher, data = template.deep_copy(), text.encode()
+        taken = matcher.try_consume_tokens(list(data))
+        assert not matcher.is_error(), matcher.get_error()
+        viable = len(data[:taken].decode("utf-8", "ignore"))
+        found.append((taken == len(data) and matcher.is_accepting(), viable))
+    return found
+
+
+def read_by_llama(probe: GrammarProbe, gbnf: str, texts: Sequence[str]) -> list[tuple[bool, int]]:
+    """The same by llama.cpp. Raises ModelDied, and GrammarError for what it refuses."""
+    return [(found.accepted, found.viable) for found in probe.match_all(gbnf, texts)]
+
+
+def agree(grammar: Grammar, texts: Sequence[str], others: Sequence[tuple[bool, int]], who: str) -> None:
+    for text, mine, other in zip(texts, ours(grammar, texts), others, strict=True):
+        assert mine == other, f"{text!r}: ours {mine}, {who} {other}"
+
+
+@pytest.mark.parametrize("strategy", [grammars, wide_grammars], ids=["letters", "unicode"])
+@given(data=st.data(), seed=st.integers(0, 2**32))
+def test_the_mask_stops_a_text_where_the_matcher_does_not(strategy, data, seed):
+    grammar = data.draw(strategy)
+    texts = texts_around(grammar, Random(seed), TEXTS)
+    try:
+        found = masked(grammar, texts)
+    except GrammarError as error:
+        assert "derives no text" in str(error)
+        assert not compile_grammar(grammar).start().alive
+        return
+    agree(grammar, texts, found, "llguidance")
+
+
+def llama_is_asked(probe, gbnf, grammar, texts):
+    """Compared with llama.cpp; False where it hangs on a text, as it may on an ambiguous grammar."""
+    try:
+        found = read_by_llama(probe, gbnf, texts)
+    except ModelDied as error:
+        assert error.signal == "timeout", (gbnf, error)
+        return False
+    agree(grammar, texts, found, "llama.cpp")
+    return True
+
+
+@needs_llama
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", [grammars, wide_grammars], ids=["letters", "unicode"])
+@given(data=st.data(), seed=st.integers(0, 2**32))
+def test_the_gbnf_of_a_grammar_stops_llama_where_the_matcher_does_not(probe, strategy, data, seed):
+    grammar = data.draw(strategy)
+    texts = texts_around(grammar, Random(seed), TEXTS)
+    try:
+        check = check_gbnf(emit_gbnf(grammar).text)
+    except GrammarError as error:
+        assert "derives no text" in str(error)
+        return
+    if check.ok:
+        llama_is_asked(probe, check.document.text, grammar, texts)
+    else:  # recursion on the left stays what it was
+        assert codes.LEFT_RECURSION in {d.code for d in check.diagnostics}, check.document.text
+
+
+def excludes_more_than_ascii(grammar):
+    """Whether llama.cpp refuses more than it says where characters come byte by byte; see the test below."""
+    waiting, found = [rule.body for rule in grammar.rules.values()], False
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, CharClass):
+            found = found or (node.negated and bool(node.ranges) and node.ranges[-1][1] >= 0x80)
+        elif isinstance(node, Repeat):
+            waiting.append(node.body)
+        elif isinstance(node, Seq | Alt):
+            waiting += node.parts if isinstance(node, Seq) else node.options
+    return found
+
+
+@needs_llama
+@pytest.mark.slow
+@given(text=gbnf_texts, seed=st.integers(0, 2**32))
+def test_a_written_grammar_is_read_in_another_way_by_llama_or_the_mask(probe, text, seed):
+    check = check_gbnf(text)
+    if check.grammar is None:
+        errors = [diagnostic.message for diagnostic in check.diagnostics if diagnostic.severity == "error"]
+        # what llama.cpp does not see, it runs into only when a text leads there
+        assert any("does not see it" in message for message in errors) or not probe.check(text).ok, errors
+        return
+    assert probe.check(text).ok, text
+    texts = texts_around(check.grammar, Random(seed), TEXTS)
+    told = {diagnostic.code for diagnostic in check.diagnostics}
+    if not excludes_more_than_ascii(check.grammar) and codes.ENDLESS_RULE not in told:
+        llama_is_asked(probe, text, check.grammar, texts)
+    try:
+        agree(check.grammar, texts, masked(check.grammar, texts), "llguidance")
+    except GrammarError as error:
+        assert "derives no text" in str(error) and not compile_grammar(check.grammar).start().alive
+
+
+@needs_llama
+def test_a_class_that_excludes_more_than_ascii_is_no_longer_read_badly_byte_by_byte(probe):
+    """Why `excludes_more_than_ascii` is left out above, and why we never write such a class (`spell_class`)."""
+    assert probe.match("root ::= [^é]", "è").viable == 0
+    class_of_ours = emit_gbnf(check_gbnf("root ::= [^é]").grammar).text
+    assert probe.match(class_of_ours, "è").accepted and not probe.match(class_of_ours, "é").accepted
+
+
+@needs_llama
+def test_a_rule_without_an_end_is_no_longer_followed_by_llama(probe):
+    """Why grammars with that warning are left out above: llama.cpp goes into what it cannot get out of."""
+    check = check_gbnf('root ::= "a" x | "b"\nx ::= "c" x\n')
+    assert codes.ENDLESS_RULE in {diagnostic.code for diagnostic in check.diagnostics}
+    assert ours(check.grammar, ["ac"]) == [(False, 0)]
+    assert read_by_llama(probe, check.document.text, ["ac"]) == [(False, 2)]
