@@ -15,7 +15,7 @@ from glyphscope.events import RunRequest
 from glyphscope.grammar import Origin
 from glyphscope.proof import Proof
 from glyphscope_gui.controllers import grammar_work as work
-from glyphscope_gui.controllers.grammar_jobs import LatestJobs
+from glyphscope_gui.controllers.grammar_jobs import Lane, LatestJobs
 from glyphscope_gui.controllers.grammar_work import Checked, Generated
 from glyphscope_gui.models.grammar_document import GrammarDocument
 from glyphscope_gui.models.grammar_examples_model import ExampleVerdict
@@ -27,6 +27,9 @@ from glyphscope_gui.theme.fonts import mono_families
 DEBOUNCE_MS = 120
 """After the last key; a pause that short is not felt."""
 SAMPLES = 8
+MOST_CHARACTERS = 300_000
+"""Of a grammar that is compared and sampled after each edit."""
+_TOO_LARGE = "Not worked out for a grammar as large as this one."
 _MISTAKES = "Shown once the mistakes are corrected."
 PROOF_DELAY_MS = 600
 """After the last edit of the tools: proofs start processes, and nobody waits for them."""
@@ -274,6 +277,9 @@ class GrammarBench(QObject):
             self._jobs.drop("samples")
             self.sampled.emit(None, _MISTAKES)
             return
+        if len(found.text) > MOST_CHARACTERS:
+            self.sampled.emit(None, _TOO_LARGE)
+            return
         grammar = found.grammar
         self._start(
             "samples",
@@ -291,6 +297,9 @@ class GrammarBench(QObject):
         if found.grammar is None:
             self._jobs.drop("compare")
             self.compared.emit(None, _MISTAKES)
+            return
+        if max(len(base), len(found.text)) > MOST_CHARACTERS:
+            self.compared.emit(None, _TOO_LARGE)
             return
         grammar = found.grammar
 
@@ -316,4 +325,5 @@ class GrammarBench(QObject):
         done: Callable[[Any], None],
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
-        self._jobs.start(slot, what, done, failed or self.crashed.emit)
+        lane: Lane = "slow" if slot in ("samples", "compare", "prove") else "quick"
+        self._jobs.start(slot, what, done, failed or self.crashed.emit, lane)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from glyphscope.errors import GlyphscopeError, GrammarError
 from glyphscope.events import Notation, Shape
 from glyphscope.grammar import Grammar, Origin, build_call_grammar
+from glyphscope.grammar.difference import Bound, shortest_differences
 from glyphscope.grammar.gbnf import GbnfRule, check_gbnf
 from glyphscope.grammar.gbnf.emit import emit_gbnf
 from glyphscope.grammar.match import Limits, compile_grammar, match_text
@@ -18,6 +21,8 @@ from glyphscope.registry import ToolRegistry
 from glyphscope_gui.models.grammar_examples_model import ExampleVerdict
 from glyphscope_gui.models.grammar_problems import GrammarProblem, to_problems
 
+LARGE = 200_000
+"""Characters from which on a text makes so many objects that Python's collector is felt."""
 SAMPLE_DEPTH = 8
 LONGEST_SAMPLE = 300
 """Characters of a sample that is shown, where there are shorter ones."""
@@ -57,6 +62,23 @@ class Judged:
     trouble: str = ""
 
 
+@contextmanager
+def _collector_resting(rests: bool) -> Iterator[None]:
+    """Millions of new objects made Python look through all of them again and again, a second at a time for all threads.
+
+    What is there in the end is kept out of its later rounds as well; it goes when nobody refers to it any more.
+    """
+    if not rests or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def generate(registry: ToolRegistry, notation: Notation, shape: Shape) -> Generated:
     """The tools' grammar for llama.cpp. Raises GrammarError where a tool cannot be called."""
     emitted = emit_gbnf(build_call_grammar(registry, notation, shape))
@@ -66,7 +88,9 @@ def generate(registry: ToolRegistry, notation: Notation, shape: Shape) -> Genera
 def check(text: str) -> Checked:
     """Every mistake of a text, and its grammar if it has none that matters."""
     begun = time.perf_counter()
-    found = check_gbnf(text)
+    with _collector_resting(len(text) > LARGE):
+        found = check_gbnf(text)
+        grammar = found.grammar
     seconds = time.perf_counter() - begun
     counts: dict[str, int] = {}
     for diagnostic in found.diagnostics:
@@ -74,7 +98,7 @@ def check(text: str) -> Checked:
     rules: dict[str, GbnfRule] = {}
     for rule in found.document.rules:
         rules.setdefault(rule.name, rule)
-    return Checked(text, to_problems(text, found.diagnostics), counts, rules, found.grammar, seconds)
+    return Checked(text, to_problems(text, found.diagnostics), counts, rules, grammar, seconds)
 
 
 def judge(
@@ -131,18 +155,16 @@ class Comparison:
     told: str
 
 
-COMPARE_SECONDS = 3.0
+COMPARE_BOUND = Bound(seconds=3.0)
 """For each direction: the answer is for somebody who waits, and says how far was looked."""
 
 
 def compare(before: str, grammar: Grammar, cancel: Callable[[], bool]) -> Comparison:
     """What an edit changed. Raises GrammarError where the version before has mistakes itself."""
-    from glyphscope.grammar.difference import Bound, shortest_differences
-
     base = check_gbnf(before).grammar
     if base is None:
         raise GrammarError("The version before has mistakes, so there is nothing to compare with.")
-    found = shortest_differences(base, grammar, bound=Bound(seconds=COMPARE_SECONDS), cancelled=cancel)
+    found = shortest_differences(base, grammar, bound=COMPARE_BOUND, cancelled=cancel)
     bound = f"{found.bound[:1].upper()}{found.bound[1:]}."
     if found.same and found.exhausted:
         told = "Both accept exactly the same texts."

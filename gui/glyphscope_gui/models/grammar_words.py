@@ -22,6 +22,8 @@ WORD = re.compile(
 )
 """`token` before `name`, `comment` before all: where two could begin, the first one wins, as it does for llama.cpp."""
 
+_ALTERNATIVE = re.compile(r'"(?:[^"\\]|\\.)*"?|\[(?:[^\]\\]|\\.)*\]?|#.*|(?P<mark>\|)')
+"""A `|`, and what it may stand in without being one."""
 KINDS = ("comment", "literal", "class", "token", "definition", "name", "bounds", "mark")
 HIGHEST_LINE = 20_000
 """Characters of a line that are coloured; what is longer is no line anybody reads."""
@@ -95,8 +97,9 @@ def break_long_lines(text: str, longest: int = LONGEST_LINE, row: int = 2000) ->
 
 def _broken(line: str, row: int) -> str:
     pieces, start = [], 0
-    for word in words(line):
-        if word.text == "|" and word.end - start >= row:
-            pieces.append(line[start : word.end])
-            start = word.end
+    for match in _ALTERNATIVE.finditer(line):
+        end = match.end()
+        if match.lastgroup and end - start >= row:
+            pieces.append(line[start:end])
+            start = end
     return "\n ".join([*pieces, line[start:]])

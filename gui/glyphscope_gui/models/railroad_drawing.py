@@ -62,6 +62,7 @@ def draw_rule(rule: GbnfRule, colors: Mapping[str, str], family: str) -> Railroa
     diagram.format(MARGIN)
     boxes: list[RailroadBox] = []
     _dress(diagram, colors, family, boxes)
+    boxes.sort(key=lambda box: (box.y, box.x))  # as one reads them: the arrow keys go through them so
     parts: list[str] = []
     diagram.attrs["xmlns"] = "http://www.w3.org/2000/svg"
     diagram.writeSvg(parts.append)

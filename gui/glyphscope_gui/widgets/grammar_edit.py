@@ -40,6 +40,8 @@ MOST_UNDERLINED = 300
 FAR = 2000
 """Lines looked back through for the rule that the cursor is in."""
 _Underline = QTextCharFormat.UnderlineStyle
+READ_OF_LINE = 4000
+"""Characters of a line that are looked at for names."""
 LINES = {
     "error": (_Underline.WaveUnderline, "impossible-line"),
     "warning": (_Underline.DashUnderline, "mark"),
@@ -197,8 +199,9 @@ class GrammarEdit(CodeEdit):
         for _ in range(FAR):
             if not block.isValid():
                 return ""
-            found = definition_in(block.text()[:4000])
-            if found is not None and (found.start <= place or not block.text()[: found.start].strip()):
+            line = block.text()[:READ_OF_LINE]
+            found = definition_in(line) if "::=" in line else None
+            if found is not None and (found.start <= place or not line[: found.start].strip()):
                 return found.text
             block = block.previous()
             place = 1 << 30
@@ -366,7 +369,7 @@ class GrammarEdit(CodeEdit):
         super().mouseMoveEvent(event)
         cursor = self.cursorForPosition(event.position().toPoint())
         block = cursor.block()
-        word = name_at(block.text()[:4000], cursor.positionInBlock())
+        word = name_at(block.text()[:READ_OF_LINE], cursor.positionInBlock())
         control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         over = word is not None and self._is_over(event.position().toPoint())
         shape = Qt.CursorShape.PointingHandCursor if control and over else Qt.CursorShape.IBeamCursor

@@ -7,8 +7,8 @@ from PySide6.QtGui import QFont, QSyntaxHighlighter, QTextBlock, QTextCharFormat
 from glyphscope_gui.models.grammar_words import HIGHEST_LINE, KINDS, words
 from glyphscope_gui.theme import theme
 
-LONG = 3000
-"""Lines from which on only those in sight are coloured."""
+LONG_LINES, LONG_TEXT = 3000, 200_000
+"""Lines or characters from which on only what is in sight is coloured."""
 _DONE = 1
 
 
@@ -40,7 +40,7 @@ class GrammarHighlighter(QSyntaxHighlighter):
         """The lines in sight now."""
         self._first, self._last = first, last
         document = self.document()
-        if document is None or document.blockCount() <= LONG:
+        if document is None or not _is_long(document):
             return
         block = document.findBlockByNumber(first)
         while block.isValid() and block.blockNumber() <= last:
@@ -50,8 +50,12 @@ class GrammarHighlighter(QSyntaxHighlighter):
 
     def highlightBlock(self, text: str) -> None:
         block: QTextBlock = self.currentBlock()
-        if block.document().blockCount() > LONG and not self._first <= block.blockNumber() <= self._last:
+        if not self._first <= block.blockNumber() <= self._last and _is_long(self.document()):
             return
         self.setCurrentBlockState(_DONE)
         for word in words(text[:HIGHEST_LINE]):
             self.setFormat(word.start, word.end - word.start, self._formats[word.kind])
+
+
+def _is_long(document: QTextDocument) -> bool:
+    return document.blockCount() > LONG_LINES or document.characterCount() > LONG_TEXT
