@@ -85,7 +85,12 @@ def test_they_agree_on_calls_of_any_schema(notation, schema, data):
         start, template = pair(grammar)
     except GlyphscopeError:
         return
+    # Where free keys stand beside named ones, llguidance's lexer has taken the named key's comma with it, and does not
+    # go back: it loses texts there, and finds none that we do not.
+    free = any("free object" in left.why for left in grammar.unheld)
     for text in sample_texts(grammar, 2, seed=data.draw(st.integers(0, 10_000))):
-        assert ours(start, text) == theirs(template, text) == (len(text), True), text
         wrong = mutated(data, text)
-        assert ours(start, wrong) == theirs(template, wrong), wrong
+        assert ours(start, text) == (len(text), True)
+        for tried in (text, wrong):
+            mine, its = ours(start, tried), theirs(template, tried)
+            assert mine == its or (free and mine >= its), tried

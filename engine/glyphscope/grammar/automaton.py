@@ -19,8 +19,8 @@ from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.terms import Both, Move, Steps, Term, Terms, merged, term_of
 from glyphscope.grammar.tree import Node
 
-MAX_KEPT = 30_000
-"""States kept for a next time; some kilobytes each."""
+MAX_KEPT = 60_000
+"""Terms of the states that are kept for a next time; about a kilobyte each."""
 MAX_TERMS = 20_000
 """Ways open at once."""
 MAX_SEARCH = 200_000
@@ -66,6 +66,8 @@ class Automaton:
         self._meetings: WeakValueDictionary[int, Both] = WeakValueDictionary()
         self._serials = count()
         self._made = 0
+        self.spent = 0
+        """Terms of all states made so far: a measure of the work."""
 
     @classmethod
     def of(cls, body: Node) -> Automaton:
@@ -133,7 +135,8 @@ class Automaton:
                     f"More than {MAX_TERMS:,} ways through a rule or lexeme are open at once.",
                     hint="Make its repetitions smaller, or its alternatives begin differently.",
                 )
-            self._made += 1
+            self._made += len(key)
+            self.spent += len(key)
             if self._made > MAX_KEPT:
                 self._forget()
             place = self._places[key] = Place(next(self._serials), key)

@@ -100,20 +100,24 @@ class Compiled:
             return known
         if len(self._beginnings) > 500_000:
             self._beginnings.clear()
-        seen, waiting = {rule}, [rule]
+        sources: dict[str, str | None] = {rule: None}
+        waiting = [rule]
         while waiting:
             name = waiting.pop()
             inner = self._beginnings.get((name, char))
             if inner is None:
                 place = self.start_of(name)
                 inner = self.automaton.after(place, char) is not None
-                fresh = [called for called, _ in self.calls(place) if called not in seen]
-                seen.update(fresh)
+                fresh = [called for called, _ in self.calls(place) if called not in sources]
+                sources.update(dict.fromkeys(fresh, name))
                 waiting += fresh
             if inner:
-                self._beginnings[rule, char] = True
+                way: str | None = name
+                while way is not None:  # or a chain of rules would be searched again from each of them
+                    self._beginnings[way, char] = True
+                    way = sources[way]
                 return True
-        self._beginnings.update(((name, char), False) for name in seen)
+        self._beginnings.update(((name, char), False) for name in sources)
         return False
 
     def _call(self, name: str) -> Term:

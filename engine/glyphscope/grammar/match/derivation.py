@@ -16,14 +16,7 @@ from typing import NamedTuple, TypeAlias
 from glyphscope.grammar.automaton import Place
 from glyphscope.grammar.identity import ByIdentity
 from glyphscope.grammar.match.compiled import Compiled
-from glyphscope.grammar.match.state import (
-    CHARACTERS_BETWEEN_POLLS,
-    WORK_PER_CHARACTER,
-    Limits,
-    MatchCancelled,
-    MatchLimit,
-    too_much,
-)
+from glyphscope.grammar.match.state import CHARACTERS_BETWEEN_POLLS, Budget, Limits, MatchLimit
 from glyphscope.grammar.tree import Grammar
 
 MAX_RULES = 1_000_000
@@ -90,7 +83,7 @@ def derive(
     compiled = _backwards(ByIdentity(grammar))
     if compiled.is_empty:
         return None
-    done = _Reader(compiled, limits or Limits(), cancel).read(text)
+    done = _Reader(compiled, len(text), limits or Limits(), cancel).read(text)
     return None if done is None else _tree(done, len(text))
 
 
@@ -100,13 +93,14 @@ def _backwards(key: ByIdentity) -> Compiled:
 
 
 class _Reader:
-    def __init__(self, compiled: Compiled, limits: Limits, cancel: Callable[[], bool] | None) -> None:
+    def __init__(
+        self, compiled: Compiled, size: int, limits: Limits, cancel: Callable[[], bool] | None
+    ) -> None:
         self.compiled = compiled
-        self.limits = limits
-        self.cancel = cancel
+        self.budget = Budget(limits, compiled.automaton, 0, size, cancel)
         self.orders = {name: order for order, name in enumerate(compiled.grammar.rules)}
+        self.size = size
         self.made = 0
-        self.work = 0
 
     def read(self, text: str) -> _Done | None:
         compiled = self.compiled
@@ -114,16 +108,14 @@ class _Reader:
         first = self._begin(root, 0)
         items: dict[_Item, _Link] = {(compiled.start_of(root), first): None}
         for step, char in enumerate(reversed(text)):
-            if step % CHARACTERS_BETWEEN_POLLS == 0 and self.cancel is not None and self.cancel():
-                raise MatchCancelled("Deriving was stopped.")
+            if step % CHARACTERS_BETWEEN_POLLS == 0:
+                self.budget.check(len(text) - step)
             if len(items) == 1:
                 (((place, begun), link),) = items.items()
                 target, calls = compiled.plan(place, char)
                 if target is not None and not calls and not place.final:
                     items = {(target, begun): link}
                     continue
-            if self.work > self.limits.items + WORK_PER_CHARACTER * step:
-                raise too_much(self.limits, len(text) - step)
             self._close(items, step)
             items = self._after(items, char, step)
             if not items:
@@ -149,7 +141,9 @@ class _Reader:
         todo = list(items.items())
         for (place, begun), link in todo:  # it grows meanwhile
             target, calls = compiled.plan(place, char)
-            if target is not None and ((target, begun) not in found or _better(link, found[target, begun])):
+            if target is not None and (
+                (target, begun) not in found or self._better(link, found[target, begun])
+            ):
                 found[target, begun] = link
             for rule, after in calls:
                 child = here.get(rule)
@@ -158,7 +152,7 @@ class _Reader:
                     todo.append(((compiled.start_of(rule), child), None))
                 if child is not begun or after.longest:
                     child.edges.append((after, begun, link))
-        self.work += len(todo)
+        self.budget.spend(len(todo), self.size - step)
         return found
 
     def _close(self, items: dict[_Item, _Link], step: int) -> _Done | None:
@@ -177,7 +171,7 @@ class _Reader:
             if begun not in closing:
                 heappush(heap, (-begun.step, -begun.serial, begun))
                 closing[begun] = link
-            elif _better(link, closing[begun]):
+            elif self._better(link, closing[begun]):
                 closing[begun] = link
 
         for (place, begun), link in items.items():
@@ -194,14 +188,25 @@ class _Reader:
                 continue
             if not begun.edges:
                 whole = done
-            self.work += len(begun.edges)
+            self.budget.spend(len(begun.edges), self.size - step)
             for after, parent, link in begun.edges:
                 item, longer = (after, parent), (link, done)
-                if item not in items or _better(longer, items[item]):
+                if item not in items or self._better(longer, items[item]):
                     items[item] = longer
                     if after.final and parent.step != step:
                         close(parent, longer)
         return whole
+
+    def _better(self, one: _Link, other: _Link) -> bool:
+        """Whether the parts, from the left, begin earlier, are longer, or are of rules that come first."""
+        while one is not None and other is not None and one is not other:
+            mine, end, one = _first(one)
+            self.budget.spend(1, self.size - end)
+            its, other_end, other = _first(other)
+            left, right = (-end, mine.step, mine.order), (-other_end, its.step, its.order)
+            if left != right:
+                return left < right
+        return False
 
 
 def _top(begun: _Begun) -> _Begun:
@@ -217,17 +222,6 @@ def _top(begun: _Begun) -> _Begun:
     for one in passed:
         one.top, one.last = top, last
     return top
-
-
-def _better(one: _Link, other: _Link) -> bool:
-    """Whether the parts, from the left, begin earlier, are longer, or are of rules that come first."""
-    while one is not None and other is not None and one is not other:
-        mine, end, one = _first(one)
-        its, other_end, other = _first(other)
-        left, right = (-end, mine.step, mine.order), (-other_end, its.step, its.order)
-        if left != right:
-            return left < right
-    return False
 
 
 def _first(link: tuple[_Link, _Done] | _Jump) -> tuple[_Begun, int, _Link]:

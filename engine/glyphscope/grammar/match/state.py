@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from glyphscope.errors import GlyphscopeError, GrammarError
 from glyphscope.grammar import chars
-from glyphscope.grammar.automaton import Place
+from glyphscope.grammar.automaton import Automaton, Place
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.words import Expectation, expectations
 from glyphscope.grammar.tree import Origin, TokenMatch
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 WORK_PER_CHARACTER = 40
 CHARACTERS_BETWEEN_POLLS = 2048
+WORK_BETWEEN_POLLS = 10_000
 MAX_ACTIVE = 200
 
 
@@ -31,7 +32,7 @@ MAX_ACTIVE = 200
 class Limits:
     """What matching may cost: `items` in all, on top of 40 for each character.
 
-    An unambiguous grammar needs fewer than 40. A million is about three seconds and at most half a gigabyte.
+    An unambiguous grammar needs fewer than 40. A million is some seconds and at most half a gigabyte.
     """
 
     items: int = 3_000_000
@@ -43,6 +44,43 @@ class MatchLimit(GrammarError):
 
 class MatchCancelled(GlyphscopeError):
     """Matching that was told to stop."""
+
+
+class Budget:
+    """Work done for a text of `size` characters, with that of its automata; asks from time to time whether to stop."""
+
+    def __init__(
+        self, limits: Limits, automaton: Automaton, spent: int, size: int, cancel: Callable[[], bool] | None
+    ) -> None:
+        self._limits = limits
+        self._automaton = automaton
+        self._done = spent - automaton.spent
+        self._allowed = limits.items + WORK_PER_CHARACTER * size
+        self._cancel = cancel
+        self._next = 0
+
+    @property
+    def spent(self) -> int:
+        """All of it."""
+        return self._done + self._automaton.spent
+
+    def spend(self, items: int, position: int) -> None:
+        """Adds the work of a step. Raises MatchLimit, MatchCancelled."""
+        self._done += items
+        if self._done + self._automaton.spent > self._next:
+            self.check(position)
+
+    def check(self, position: int) -> None:
+        """Asks, whatever was done since the last time."""
+        self._next = self.spent + WORK_BETWEEN_POLLS
+        if self._cancel is not None and self._cancel():
+            raise MatchCancelled("Matching was stopped.")
+        if self.spent > self._allowed:
+            raise MatchLimit(
+                "The grammar reads the text in too many ways: "
+                f"more than {self._limits.items:,} steps by character {position}.",
+                hint="Make its alternatives begin differently, or match a shorter text.",
+            )
 
 
 class Begun:
@@ -125,21 +163,22 @@ class State:
         """
         if not self._items or not text:
             return self
-        items, step, work = self._items, self._step, self._work
-        last, compiled, at = self, self._compiled, 0
+        compiled, items, step, last = self._compiled, self._items, self._step, self
         plan_of = compiled.plan
-        size = len(text)
-        allowed = self._limits.items + WORK_PER_CHARACTER * (self.position + size)
+        size, at = len(text), 0
+        budget = Budget(self._limits, compiled.automaton, self._work, self.position + size, cancel)
         while at < size:
-            if cancel is not None and at % CHARACTERS_BETWEEN_POLLS == 0 and cancel():
-                raise MatchCancelled("Matching was stopped.")
+            budget.check(self.position + at)
             end = min(size, at - at % CHARACTERS_BETWEEN_POLLS + CHARACTERS_BETWEEN_POLLS)
             while at < end:
                 if len(items) == 1:  # inside of a lexeme: no set to make
                     place, begun = items[0]
                     while not place.final:
                         char = text[at]
-                        plan = place.known.get(char) or plan_of(place, char)
+                        plan = place.known.get(char)
+                        if plan is None:
+                            plan = plan_of(place, char)
+                            budget.spend(0, self.position + at)
                         target, calls = plan
                         if calls or target is None:
                             break
@@ -152,16 +191,14 @@ class State:
                         break
                 position, now = self.position + at, step + at
                 following, done = _over(compiled, items, text[at], position, now)
-                work += done
+                budget.spend(done, position)
                 if not following:
                     if at:
-                        last = State(compiled, self._limits, items, position, now, work)
-                    return State(compiled, self._limits, (), position, now, work, last)
-                if work > allowed:
-                    raise too_much(self._limits, position)
+                        last = State(compiled, self._limits, items, position, now, budget.spent)
+                    return State(compiled, self._limits, (), position, now, budget.spent, last)
                 items = following
                 at += 1
-        return State(compiled, self._limits, items, self.position + size, step + size, work)
+        return State(compiled, self._limits, items, self.position + size, step + size, budget.spent)
 
     def feed_token(self, token: int, text: str) -> State:
         """The state after a token of a vocabulary: by its characters, or by itself where the grammar asks for it."""
@@ -326,11 +363,3 @@ def _top(begun: Begun) -> Begun:
     for one in passed:
         one.top = top
     return top
-
-
-def too_much(limits: Limits, position: int) -> MatchLimit:
-    """The error of a text that is read in too many ways."""
-    return MatchLimit(
-        f"The grammar reads the text in too many ways: more than {limits.items:,} steps by character {position}.",
-        hint="Make its alternatives begin differently, or match a shorter text.",
-    )
