@@ -1,0 +1,179 @@
+"""The GBNF snippets of the user's guide as they stand there (`tests/support/guide`): checked, matched, run.
+
+`test_grammar_guide.py` holds the builder to the guide's own strings; here ours are JSON's, and all differences proved.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from glyphscope.grammar import GrammarOptions, build_call_grammar
+from glyphscope.grammar.difference import Bound, shortest_differences
+from glyphscope.grammar.gbnf import check_gbnf, codes, load_gbnf, mended
+from glyphscope.grammar.match import match_text
+from glyphscope.models.grammar_probe import GrammarProbe
+from glyphscope.registry import parse_document
+
+GUIDE = Path(__file__).parents[1] / "support" / "guide"
+NAVIGATE = {"tool": "navigate", "args": {"action": "list_directory", "directory": "pkg"}}
+SEARCH = {"tool": "search", "args": {"action": "grep", "pattern": "func.*Execute", "path": "pkg/agents"}}
+EDIT = {
+    "tool": "code_edit",
+    "args": {"file": "main.go", "operation": "edit", "line_number": 42, "new_content": "func main() {"},
+}
+EMPTY_CALL = '{ "tool": "file", "args": {} }'
+
+STRING = {"type": "string"}
+TOOLS = {
+    "navigate": (["list_directory", "get_file_outline", "find_imports", "get_tree"], ["directory", "file"]),
+    "search": (["grep", "find_files", "find_definition"], ["pattern", "path"]),
+    "file": (["read", "write", "append"], ["file", "content"]),
+}
+REGISTRY = parse_document(
+    {
+        name: {
+            "type": "object",
+            "properties": {"action": {"enum": actions}} | dict.fromkeys(others, STRING),
+            "required": ["action", "file"] if name == "file" else ["action"],
+        }
+        for name, (actions, others) in TOOLS.items()
+    }
+)
+OURS = build_call_grammar(REGISTRY, "json", "tool-args", GrammarOptions(white_space="any"))
+
+OWN_ARGUMENTS = (
+    '"\\"tool\\"" ws ":" ws tool-name ws "," ws\n  "\\"args\\"" ws ":" ws tool-args ws',
+    '"\\"tool\\"" ws ":" ws ('
+    + " | ".join(
+        f'"\\"{name}\\"" ws "," ws "\\"args\\"" ws ":" ws {name}-args'
+        for name in ("navigate", "search", "file")
+    )
+    + ") ws",
+)
+"""What ours constrains more: a tool takes its own arguments, not those of any tool."""
+HEX = "[0-9a-fA-F]"
+PAIR = rf'[dD] [89abAB] {HEX}{{2}} "\\u" [dD] [c-fC-F] {HEX}{{2}}'
+JSON_STRINGS = (
+    r'string-value ::= "\"" [^"]* "\""',
+    r'string-value ::= "\"" ([^"\\\x00-\x1f] | "\\" (["\\/bfnrt] | "u" '
+    rf'([0-9a-cA-Ce-fE-F] {HEX}{{3}} | [dD] [0-7] {HEX}{{2}} | {PAIR})))* "\""',
+)
+"""And: a text is one of JSON, of whole characters. The guide's ends at the first quote, even after a backslash, and
+runs over line ends."""
+
+
+def read(name: str) -> str:
+    return (GUIDE / f"{name}.gbnf").read_text(encoding="utf-8")
+
+
+def mended_guide(*changes: tuple[str, str]) -> str:
+    """The guide's grammar of three tools as llama.cpp takes it, with changes."""
+    text = mended(check_gbnf(read("generated")))[0]
+    for old, new in changes:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+def as_written(call: object) -> str:
+    return json.dumps(call, indent=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("single-tool", [as_written(NAVIGATE), json.dumps(NAVIGATE)], [as_written(SEARCH), EMPTY_CALL]),
+        ("manual-test", [EMPTY_CALL, '{"tool":"navigate","args":{}}'], [json.dumps(NAVIGATE)]),
+    ],
+)
+def test_a_complete_snippet_that_does_not_check_or_match(name: str, good: list[str], bad: list[str]) -> None:
+    check = check_gbnf(read(name))
+    assert [d.code for d in check.diagnostics if d.severity == "error"] == []
+    assert check.grammar is not None
+    assert [text for text in good if not match_text(check.grammar, text).accepted] == []
+    assert [text for text in bad if match_text(check.grammar, text).accepted] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "missing", "others"),
+    [
+        ("multi-tool", ["ws", "navigate-args", "search-args", "file-args"], set()),
+        ("constructs", ["item"], {codes.NO_ROOT}),
+        ("enum", [], {codes.NO_ROOT}),
+    ],
+)
+def test_an_incomplete_snippet_that_is_not_told_what_it_misses(
+    name: str, missing: list[str], others: set[str]
+) -> None:
+    check = check_gbnf(read(name))
+    errors = [d for d in check.diagnostics if d.severity == "error"]
+    undefined = [check.document.text[d.start : d.end] for d in errors if d.code == codes.UNDEFINED_RULE]
+    assert list(dict.fromkeys(undefined)) == missing
+    assert {d.code for d in errors} - {codes.UNDEFINED_RULE} == others
+    assert check.grammar is None
+
+
+def test_the_grammar_of_three_tools_whose_rules_end_with_their_lines_and_cannot_be_mended() -> None:
+    """As it is printed in the guide, llama.cpp refuses it: four bodies go on in the next line."""
+    check = check_gbnf(read("generated"))
+    text = check.document.text
+    errors = [d for d in check.diagnostics if d.severity == "error"]
+    assert {d.code for d in errors} == {codes.RULE_ON_ONE_LINE}
+    assert [text.count("\n", 0, d.start) + 1 for d in errors] == [4, 16, 28, 39]
+    again, count = mended(check)
+    assert count == 4
+    assert check_gbnf(again).ok
+    grammar = load_gbnf(again)
+    for call in (NAVIGATE, SEARCH):
+        assert match_text(grammar, as_written(call)).accepted
+    report = match_text(grammar, as_written(EDIT))
+    assert report.failed_at == as_written(EDIT).index("code_edit")
+    assert [rule.name for rule in report.rules][-1] == "tool-name"
+
+
+def test_the_guide_s_three_tools_in_another_language_than_our_builder_s() -> None:
+    """Equal, apart from what ours constrains more: that is proved, and nothing else is apart."""
+    guide = load_gbnf(mended_guide(OWN_ARGUMENTS, JSON_STRINGS))
+    found = shortest_differences(OURS, guide, bound=Bound(seconds=60))
+    assert found.same, found
+    assert found.exhausted, found.bound
+
+
+@pytest.mark.parametrize(
+    ("left_out", "only_guide", "only_ours"),
+    [
+        (OWN_ARGUMENTS, '{"tool":"file","args":{"action":"grep"}}', None),
+        (
+            JSON_STRINGS,
+            '{"tool":"file","args":{"action":"read","file":"\n"}}',
+            '{"tool":"file","args":{"action":"read","file":"\\""}}',
+        ),
+    ],
+    ids=["own-arguments", "json-strings"],
+)
+def test_a_constraint_of_ours_that_the_guide_has_too(
+    left_out: tuple[str, str], only_guide: str, only_ours: str | None
+) -> None:
+    guide = load_gbnf(mended_guide(*({OWN_ARGUMENTS, JSON_STRINGS} - {left_out})))
+    assert match_text(guide, only_guide).accepted
+    assert not match_text(OURS, only_guide).accepted
+    if only_ours is not None:
+        assert match_text(OURS, only_ours).accepted
+        assert not match_text(guide, only_ours).accepted
+
+
+@pytest.mark.model
+@pytest.mark.skipif(importlib.util.find_spec("llama_cpp") is None, reason="needs llama-cpp-python")
+def test_a_verdict_that_is_not_llama_s() -> None:
+    with GrammarProbe() as probe:
+        for path in sorted(GUIDE.glob("*.gbnf")):
+            assert probe.check(read(path.stem)).ok == check_gbnf(read(path.stem)).ok, path.stem
+        texts = [as_written(call) for call in (NAVIGATE, SEARCH, EDIT)]
+        accepted = [found.accepted for found in probe.match_all(mended_guide(), texts)]
+        assert accepted == [True, True, False]
+        assert probe.match(read("single-tool"), texts[0]).accepted
+        assert probe.match(read("manual-test"), EMPTY_CALL).accepted
