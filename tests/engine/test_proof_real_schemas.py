@@ -24,6 +24,11 @@ from glyphscope.proof import ENGINES, prove
 from glyphscope.registry import ToolRegistry, load_registry
 from glyphscope.validation import CallValidator
 
+NO_CALL = {
+    "Handwritten---pnmp10": "asks for three members and names none: a call's own arguments are never free to a grammar"
+}
+"""Schemas with valid instances of which no call can be built, and why; it is told where they are used."""
+
 _SCHEMAS = frozenset(
     {
         "properties",
@@ -69,7 +74,9 @@ def test_an_instance_that_grammar_and_validator_together_judge_wrong(shared_data
         try:
             reader = MaskReader(lark=to_lark(build_call_grammar(registry, "json", "tool-args")))
         except GlyphscopeError as error:
-            if any(valid for _, valid in tests):  # otherwise there may be no call of it at all, which is told
+            if (
+                any(valid for _, valid in tests) and name not in NO_CALL
+            ):  # otherwise there may be no call of it at all, which is told
                 not_built.append((name, error.message))
             continue
         for arguments, valid in tests:
