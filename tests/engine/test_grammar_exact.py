@@ -9,8 +9,10 @@ from llguidance import LLMatcher, LLTokenizer
 
 from examples import at_most
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import Grammar, Rule, to_lark
+from glyphscope.events import NOTATIONS
+from glyphscope.grammar import Grammar, Rule, build_call_grammar, build_value_grammar, to_lark
 from glyphscope.grammar.exact import exact_lexemes
+from glyphscope.grammar.sample import sample_texts
 from glyphscope.grammar.tree import (
     NEVER,
     Alt,
@@ -26,6 +28,7 @@ from glyphscope.grammar.tree import (
     repeat,
     seq,
 )  # fmt: skip
+from glyphscope.registry import Tool, ToolRegistry
 from grammar_strategies import LETTERS, grammars, language
 
 TOKENIZER = LLTokenizer("byte")
@@ -172,3 +175,27 @@ def test_no_character_is_misread_in_lark(words):
     accepts = reader(grammar(root=classes))
     for char in 'ab\n\x7f\u2028\x00"\\/é😀]-^c':
         assert accepts(char) == any(char in word for word in words)
+
+
+INT = {"type": "integer"}
+ALIKE = [
+    {"type": "object", "properties": {"tagid": INT, "tagId": INT}, "oneOf": [{"required": ["tagid"]}, {"required": ["tagId"]}]},
+    {"type": "object", "properties": {"a": INT, "bc": INT}, "additionalProperties": INT},
+    {"anyOf": [{"type": "object", "properties": {"a": INT}, "required": ["a"]}, {"type": "object", "additionalProperties": INT}]},
+    {"anyOf": [INT | {"multipleOf": 7}, INT | {"minimum": 5}]},
+    {"anyOf": [{"enum": [{"a": 1}, [1, 2]]}, {"type": "object", "properties": {"a": INT}}, {"type": "array", "items": INT}]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+@pytest.mark.parametrize("schema", ALIKE, ids=lambda schema: str(schema)[:40])
+def test_what_branches_and_free_keys_begin_alike_is_read(schema, notation):
+    tool = Tool("tool", "", {"type": "object", "properties": {"x": schema}, "required": ["x"]})
+    other = Tool("other", "", {"type": "object", "properties": {"y": {"type": "string"}}})
+    for made in (
+        build_value_grammar(schema, notation),
+        build_call_grammar(ToolRegistry((tool, other)), notation, "flat"),
+    ):
+        accepts = reader(made)
+        for text in sample_texts(made, 40, seed=3):
+            assert accepts(text), text

@@ -96,7 +96,7 @@ def build_value_grammar(
     margin = context.surface.margin
     book.add(root, seq(margin, context.ref((Place(""),), "value", SCHEMA), margin), Origin(SCHEMA, ""))
     build_values(context)
-    grammar = book.grammar(root, tuple(context.unheld), lexed=context.lexed)
+    grammar = book.grammar(root, tuple(context.unheld), lexed=context.lexed and not context.loose)
     if root not in grammar.rules:
         raise _impossible(context, "No value can be valid")
     return grammar
@@ -132,7 +132,9 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
     else:
         call = _choice(book, names)
         book.add(root, seq(*_opening(spelling, shape, options), call, spelling.margin))
-    grammar = book.grammar(root, tuple(unheld), lexed=all(context.lexed for _, context in made))
+    lexed = all(context.lexed for _, context in made)
+    loose = tuple(rule for rule, context in made if context.loose)
+    grammar = book.grammar(root, tuple(unheld), lexed=lexed, loose=loose)
     for rule, context in made:
         if rule not in grammar.rules:
             raise _impossible(context, "No call of this tool can be valid")

@@ -208,6 +208,7 @@ def _entry(
     if value == NEVER:
         return NEVER
     context.leave(parts[0], "", "the keys of a free object may repeat")
+    context.loose = context.loose or bool(named)
     return seq(context.surface.map_key(tuple(contents), named), context.surface.key_end, value)
 
 

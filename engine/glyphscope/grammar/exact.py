@@ -52,6 +52,41 @@ def exact_lexemes(grammar: Grammar) -> Grammar:
     return _exact(ByIdentity(grammar))
 
 
+def with_exact_rules(grammar: Grammar) -> Grammar:
+    """The grammar with what is under its `loose` rules cut anew, each by itself: nothing of two is open at once."""
+    rules = dict(grammar.rules)
+    for place, name in enumerate(grammar.loose):
+        cut = exact_lexemes(Grammar(_needed(grammar.rules, name), name))
+        names = {inner: f"{inner}-cut-{place + 1}" for inner in cut.rules} | {name: name}
+        for rule in cut.rules.values():
+            rules[names[rule.name]] = Rule(names[rule.name], _renamed(rule.body, names), rule.origin)
+    return Grammar(_needed(rules, grammar.root), grammar.root, grammar.unheld, lexed=True)
+
+
+def _renamed(node: Node, names: dict[str, str]) -> Node:
+    """Other names for rules; lexemes that stand side by side stay two."""
+    if isinstance(node, RuleRef):
+        return RuleRef(names[node.name])
+    if isinstance(node, Seq):
+        return Seq(tuple(_renamed(part, names) for part in node.parts))
+    if isinstance(node, Alt):
+        return Alt(tuple(_renamed(option, names) for option in node.options))
+    if isinstance(node, Repeat):
+        return Repeat(_renamed(node.body, names), node.minimum, node.maximum)
+    return node
+
+
+def _needed(rules: dict[str, Rule], root: str) -> dict[str, Rule]:
+    needed: dict[str, Rule] = {}
+    waiting = [root]
+    while waiting:
+        name = waiting.pop()
+        if name not in needed:
+            needed[name] = rules[name]
+            waiting += reversed(list(refs(rules[name].body)))
+    return needed
+
+
 @lru_cache(maxsize=8)
 def _exact(key: ByIdentity) -> Grammar:
     grammar = shallow(key.grammar)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from llguidance import LLMatcher
 
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.exact import exact_lexemes
+from glyphscope.grammar.exact import exact_lexemes, with_exact_rules
 from glyphscope.grammar.identity import ByIdentity
 from glyphscope.grammar.lexemes import byte_tokenizer, lexeme, quoted
 from glyphscope.grammar.tree import (
@@ -41,7 +41,7 @@ def to_lark(grammar: Grammar) -> str:
 
 @lru_cache(maxsize=8)
 def _emit(key: ByIdentity) -> str:
-    grammar = key.grammar if key.grammar.lexed else exact_lexemes(key.grammar)
+    grammar = with_exact_rules(key.grammar) if key.grammar.lexed else exact_lexemes(key.grammar)
     emitter = _Emitter(grammar)
     text = emitter.emit()
     if emitter.names_tokens:

@@ -69,7 +69,9 @@ class RuleBook:
             self.add(name, make())
         return RuleRef(name)
 
-    def grammar(self, root: str, unheld: tuple[Unheld, ...], *, lexed: bool = True) -> Grammar:
+    def grammar(
+        self, root: str, unheld: tuple[Unheld, ...], *, lexed: bool = True, loose: tuple[str, ...] = ()
+    ) -> Grammar:
         """The rules that the root needs, without those that derive no text at all."""
         productive = self._productive()
 
@@ -87,7 +89,7 @@ class RuleBook:
                 rule = Rule(name, replace_refs(rule.body, kept), rule.origin)
             rules[name] = rule
             waiting += reversed(list(refs(rule.body)))
-        return Grammar(rules, root, unheld, lexed)
+        return Grammar(rules, root, unheld, lexed, tuple(name for name in loose if name in rules))
 
     def _productive(self) -> set[str]:
         users: dict[str, list[str]] = defaultdict(list)

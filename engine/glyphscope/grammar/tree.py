@@ -114,13 +114,15 @@ class Grammar:
     """Rules by name, the first one to derive, and the constraints that did not go in.
 
     `lexed`: its literals, classes and terminals are lexemes with which a lexer that takes the longest one loses no
-    text. The builder makes its grammars so; any other grammar may be cut in other places (`exact.py`).
+    text. The builder makes its grammars so, but for what is under the rules that are `loose`; these, and any other
+    grammar, are cut in other places where need be (`exact.py`).
     """
 
     rules: dict[str, Rule]
     root: str
     unheld: tuple[Unheld, ...] = ()
     lexed: bool = False
+    loose: tuple[str, ...] = ()
 
 
 EMPTY = Seq(())

@@ -80,6 +80,7 @@ def _plain(value: Any) -> Any:
 def _branches(context: ToolContext, name: str, part: Part, keyword: str, parts: Parts, form: Form) -> Node:
     if keyword == "oneOf" and may_overlap(context.schema, part):
         context.leave(part, keyword, "its alternatives may overlap, and a grammar does not count them")
+    context.loose = True
     chosen = Place(part.place.pointer, part.place.taken | {keyword})
     others = tuple(chosen if p is part else p.place for p in parts)
     branches = range(len(part.schema[keyword]))
