@@ -21,6 +21,8 @@ from glyphscope.grammar.tree import Node
 
 MAX_KEPT = 60_000
 """Terms of the states that are kept for a next time; about a kilobyte each."""
+LARGE = 16
+"""Terms of a state from which on making it costs more than reading a character."""
 MAX_TERMS = 20_000
 """Ways open at once."""
 MAX_SEARCH = 200_000
@@ -67,7 +69,7 @@ class Automaton:
         self._serials = count()
         self._made = 0
         self.spent = 0
-        """Terms of all states made so far: a measure of the work."""
+        """The work of all states made so far, in microseconds or so."""
 
     @classmethod
     def of(cls, body: Node) -> Automaton:
@@ -136,7 +138,7 @@ class Automaton:
                     hint="Make its repetitions smaller, or its alternatives begin differently.",
                 )
             self._made += len(key)
-            self.spent += len(key)
+            self.spent += len(key) if len(key) < LARGE else 10 * len(key)
             if self._made > MAX_KEPT:
                 self._forget()
             place = self._places[key] = Place(next(self._serials), key)

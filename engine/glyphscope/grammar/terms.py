@@ -351,16 +351,17 @@ def merged(terms: Terms, listed: Iterable[Term]) -> list[Term]:
     found = [term for term in dict.fromkeys(listed) if term is not terms.never]
     if len(found) < 2:
         return found
-    groups: dict[tuple[object, ...], list[tuple[tuple[int, int], ...]]] = {}
+    groups: dict[tuple[object, ...], dict[tuple[tuple[int, int], ...], Term]] = {}
     plain: list[Term] = []
     for term in found:
         skeleton, counts = _shape(term)
         if counts:
-            groups.setdefault(skeleton, []).append(counts)
+            groups.setdefault(skeleton, {})[counts] = term
         else:
             plain.append(term)
     for skeleton, rows in groups.items():
-        plain += [_rebuilt(terms, skeleton, row) for row in (_joined_counts(rows) if len(rows) > 1 else rows)]
+        joined = _joined_counts(list(rows)) if len(rows) > 1 else rows
+        plain += [rows.get(row) or _rebuilt(terms, skeleton, row) for row in joined]
     if terms.empty in plain and any(term.nullable for term in plain if term is not terms.empty):
         plain.remove(terms.empty)
     return sorted(plain, key=lambda term: term.serial)
