@@ -178,12 +178,13 @@ def test_no_character_is_misread_in_lark(words):
 
 
 INT = {"type": "integer"}
+OBJECT = {"type": "object"}
 ALIKE = [
-    {"type": "object", "properties": {"tagid": INT, "tagId": INT}, "oneOf": [{"required": ["tagid"]}, {"required": ["tagId"]}]},
-    {"type": "object", "properties": {"a": INT, "bc": INT}, "additionalProperties": INT},
-    {"anyOf": [{"type": "object", "properties": {"a": INT}, "required": ["a"]}, {"type": "object", "additionalProperties": INT}]},
+    OBJECT | {"properties": {"tagid": INT, "tagId": INT}, "oneOf": [{"required": ["tagid"]}, {"required": ["tagId"]}]},
+    OBJECT | {"properties": {"a": INT, "bc": INT}, "additionalProperties": INT},
+    {"anyOf": [OBJECT | {"properties": {"a": INT}, "required": ["a"]}, OBJECT | {"additionalProperties": INT}]},
     {"anyOf": [INT | {"multipleOf": 7}, INT | {"minimum": 5}]},
-    {"anyOf": [{"enum": [{"a": 1}, [1, 2]]}, {"type": "object", "properties": {"a": INT}}, {"type": "array", "items": INT}]},
+    {"anyOf": [{"enum": [{"a": 1}, [1, 2]]}, OBJECT | {"properties": {"a": INT}}, {"type": "array", "items": INT}]},
 ]  # fmt: skip
 
 

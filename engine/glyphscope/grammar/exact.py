@@ -43,8 +43,8 @@ from glyphscope.grammar.tree import (
 
 MAX_PIECE = 300  # nodes of a lexeme, the rules it refers to written out
 MAX_LEXEMES = 1500  # distinct ones that are compared with each other
-MAX_STATES = 20_000  # of the lexer that is searched for swallowed beginnings
-MAX_ROUNDS = 12
+MAX_STATES = 8_000  # of the lexer that is searched for swallowed beginnings
+MAX_ROUNDS = 8
 
 
 def exact_lexemes(grammar: Grammar) -> Grammar:
@@ -313,7 +313,7 @@ def _swallowing(grammar: Grammar, lexemes: Iterable[Node]) -> set[Node] | None:
     while waiting:
         state = waiting.pop()
         if ended := [index for index, place in state if automaton.accepts(place)]:
-            after = chars.union(*(follows.of(pieces[index]) for index in ended))
+            after = chars.union(*(follows.of(index) for index in ended))
             for index, place in state:
                 if pieces[index] not in found and chars.intersection(_moves(automaton, place), after):
                     found.add(pieces[index])

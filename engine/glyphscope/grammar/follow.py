@@ -20,7 +20,7 @@ from glyphscope.grammar.tree import (
     refs,
 )  # fmt: skip
 
-_Set = frozenset[Node]
+_Set = frozenset[int]
 _NONE: _Set = frozenset()
 
 
@@ -28,21 +28,34 @@ class Follows:
     """FIRST and FOLLOW over lexemes (Aho, Sethi, Ullman §4.4), then over the characters that `firsts` tells of them."""
 
     def __init__(self, grammar: Grammar, firsts: Mapping[Node, Ranges]) -> None:
-        self._firsts = firsts
+        self._grammar = (
+            grammar  # its nodes are known by their identity: hashing them again and again takes the time
+        )
+        self._numbers = {lexeme: number for number, lexeme in enumerate(firsts)}
+        self._firsts = tuple(firsts.values())
+        self._leaves: dict[int, tuple[bool, int]] = {}
         self._nullable: dict[str, bool] = dict.fromkeys(grammar.rules, False)
         self._first: dict[str, _Set] = dict.fromkeys(grammar.rules, _NONE)
         self._begin(grammar)
-        self._after: dict[Node, set[Node]] = {}
+        self._after: dict[int, set[int]] = {}
         self._follow(grammar)
-        self._ranges: dict[Node, Ranges] = {}
+        self._ranges: dict[int, Ranges] = {}
 
-    def of(self, lexeme: Node) -> Ranges:
-        """The characters that may follow the lexeme."""
-        found = self._ranges.get(lexeme)
+    def of(self, number: int) -> Ranges:
+        """The characters that may follow a lexeme, by its number in `firsts`."""
+        found = self._ranges.get(number)
         if found is None:
-            after = self._after.get(lexeme, ())
-            found = self._ranges[lexeme] = chars.union(*(self._firsts[other] for other in after))
+            after = self._after.get(number, ())
+            found = self._ranges[number] = chars.union(*(self._firsts[other] for other in after))
         return found
+
+    def _leaf(self, node: Node) -> tuple[bool, int]:
+        """Whether a lexeme may be empty, and its number."""
+        known = self._leaves.get(id(node))
+        if known is None:
+            lexeme = node.body if isinstance(node, Terminal) else node
+            known = self._leaves[id(node)] = (_may_be_empty(lexeme), self._numbers[lexeme])
+        return known
 
     def _begin(self, grammar: Grammar) -> None:
         users: dict[str, list[str]] = {name: [] for name in grammar.rules}
@@ -82,8 +95,8 @@ class Follows:
             return nullable or node.minimum == 0, first
         if isinstance(node, TokenMatch):
             return False, _NONE
-        lexeme = _lexeme(node)
-        return _may_be_empty(lexeme), frozenset((lexeme,))
+        nullable, number = self._leaf(node)
+        return nullable, frozenset((number,))
 
     def _follow(self, grammar: Grammar) -> None:
         follow: dict[str, _Set] = dict.fromkeys(grammar.rules, _NONE)
@@ -112,16 +125,12 @@ class Follows:
                     after = after | self._facts(node.body)[1]
                 walk(node.body, after)
             elif not isinstance(node, TokenMatch):
-                self._after.setdefault(_lexeme(node), set()).update(after)
+                self._after.setdefault(self._leaf(node)[1], set()).update(after)
 
         while waiting:
             name = waiting.pop()
             queued.discard(name)
             walk(grammar.rules[name].body, follow[name])
-
-
-def _lexeme(node: Node) -> Node:
-    return node.body if isinstance(node, Terminal) else node
 
 
 def _may_be_empty(node: Node) -> bool:
