@@ -83,13 +83,6 @@ class RuleBuilder:
         item = self.items[-1]
         self.items[-1] = Repetition(item.start, end, item, minimum, maximum, start)
 
-    def take_reference(self) -> Reference | None:
-        """The last item if it is a reference; it is gone from the rule then."""
-        if self.items and isinstance(self.items[-1], Reference):
-            self.items.pop()
-            return self.references.pop()
-        return None
-
     def finish(self, end: int) -> GbnfRule:
         """The rule; `end` is that of its last token, where groups that are still open close."""
         while self.depth:

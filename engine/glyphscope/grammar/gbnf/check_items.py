@@ -24,9 +24,9 @@ from glyphscope.grammar.gbnf.syntax import (
     Token,
 )
 
-OPTIONALS = 30
-"""Optional items in a row from which on a token is slow: each doubles nothing, but adds a stack for each one before it;
-llama.cpp's own guide (grammars/README.md, "Efficient optional repetitions") calls such chains extremely slow."""
+OPTIONALS = 12
+"""Optional items in a row from which on a token is slow. Measured (49,000 tokens): one item 4 ms a token, 12 optional
+classes 23 ms, 20 78 ms, 30 1.5 s; `"a"?` 100 times 1 s. Bounded repetitions are not: `[a-z]{0,2000}` 6 ms."""
 SPACES = 20
 """As many as llama.cpp's own json.gbnf allows at once."""
 _WHITE = frozenset(map(ord, " \t\n\r\x0b\x0c"))

@@ -18,8 +18,8 @@ MAX_CHAIN = 60_000
 """Rules that begin with each other: 60,000 it took, 80,000 overflowed an 8 MB stack (measured)."""
 MAX_WAYS = 60_000
 """Ways to begin a text; llama.cpp compares each with all others: 32,000 took 4 s, 65,000 took 9 s (measured)."""
-SLOW_WAYS = 1_000
-"""Each is walked over the vocabulary at each token."""
+SLOW_WAYS = 100
+"""Each is walked over the vocabulary at each token: 100 took 50 ms, 1,000 took 420 ms (measured, 49,000 tokens)."""
 
 
 def check_recursion(survey: Survey) -> Iterator[Diagnostic]:
