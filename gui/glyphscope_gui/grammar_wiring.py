@@ -15,7 +15,7 @@ from glyphscope.sessions import GrammarExample, GrammarWork
 from glyphscope_gui.controllers.grammar_bench import GrammarBench
 from glyphscope_gui.controllers.grammar_files import GrammarFiles
 from glyphscope_gui.controllers.grammar_work import Checked, Comparison, Judged, StepView
-from glyphscope_gui.models.enforcement_model import EnforcementRow
+from glyphscope_gui.models.enforcement_model import ENGINES, OWN_ENGINE, EnforcementRow
 from glyphscope_gui.models.enforcement_rows import badges, enforcement_rows
 from glyphscope_gui.models.grammar_examples_model import GrammarExamplesModel
 from glyphscope_gui.models.grammar_origins import RuleOrigin, rule_origin, rules_by_argument
@@ -49,6 +49,7 @@ class GrammarWiring(QObject):
         self._summary = ""
         self._rows: tuple[EnforcementRow, ...] = ()
         self._rows_complete = False
+        self._own_rows: tuple[EnforcementRow, ...] = ()
         self._tool = ""
         page.edit.rule_tip = self._rule_tip
         self._connect_text()
@@ -87,6 +88,7 @@ class GrammarWiring(QObject):
         page.save_link.clicked.connect(self.files.ask_where_to_save)
         page.fileDropped.connect(self._open)
         page.use_link.clicked.connect(self._use)
+        page.help_link.clicked.connect(page.help.show_beside)
         self.files.opened.connect(self._opened)
         self.files.failed.connect(self._window.tell_error)
 
@@ -102,6 +104,7 @@ class GrammarWiring(QObject):
         bench.sampled.connect(self._show_samples)
         bench.compared.connect(self._show_comparison)
         bench.proved.connect(self._show_proofs)
+        bench.tried.connect(self._show_own_rows)
         bench.crashed.connect(self._window.tell_error)
         page.step.moved.connect(self._step_moved)
         for source in (page.examples, page.samples, page.differences):
@@ -149,7 +152,7 @@ class GrammarWiring(QObject):
         page.tools_link.setVisible(not generated)
         page.use_link.setVisible(not generated)
         page.use_link.setChecked(work.use)
-        page.use_link.setText("✓ Runs are under this grammar" if work.use else "Run under this grammar")
+        page.use_link.setText("✓ Used for runs" if work.use else "Use for runs")
         tip = "Runs are held to this text, not to the tools’ grammar. A click ends that."
         page.use_link.setToolTip(
             tip if work.use else "Hold the runs to this text instead of the tools’ grammar"
@@ -283,14 +286,17 @@ class GrammarWiring(QObject):
         self._show_rows()
         self._show_badges()
 
+    def _show_own_rows(self, rows: tuple[EnforcementRow, ...]) -> None:
+        self._own_rows = rows
+        self._show_rows()
+
     def _show_rows(self) -> None:
-        """Those of the tool whose rule is shown; without one, of all. They say nothing of a text of the user's own."""
-        if not self._document.is_generated:
-            self._page.enforcement.hide()
-            return
-        named = [row for row in self._rows if row.tool == self._tool]
-        rows = named or [replace(row, words=f"{row.tool} · {row.words}") for row in self._rows]
-        self._page.enforcement.show_rows(rows)
+        """Those of the tool whose rule is shown; without one, of all. A text of the user's own has its own."""
+        own = not self._document.is_generated
+        found = self._own_rows if own else self._rows
+        named = [row for row in found if row.tool == self._tool]
+        rows = named or [replace(row, words=f"{row.tool} · {row.words}") for row in found]
+        self._page.enforcement.show_rows(rows, OWN_ENGINE if own else ENGINES)
         self._page.enforcement.setVisible(bool(rows))
 
     def _show_badges(self) -> None:

@@ -390,9 +390,32 @@ def test_the_enforcement_of_a_constraint_is_not_shown(make, qtbot):
     assert model.index(row, 1).data(Qt.ItemDataRole.AccessibleTextRole) == "enforced"
     assert window.tools_page.form._kinds["search", "/properties/max_results/maximum"] == "enforced"
     show(qtbot, window, GOOD)
+    qtbot.waitUntil(lambda: not window.grammar.bench.is_busy, timeout=20_000)
     assert table.isHidden()
     window.parts.project.set_options(constraint="off")
     assert window.tools_page.form._kinds["search", "/properties/max_results/maximum"] == "checked"
+
+
+def test_what_an_edit_lets_through_is_not_told(make, qtbot):
+    window = make()
+    page = window.grammar_page
+    page.copy_link.click()
+    text = page.edit.text()
+    place = text.index('"100"')
+    page.edit.select(place, place + 5)
+    page.edit.insertPlainText('"1" [0-9]{2}')
+    model = page.enforcement.model()
+
+    def told():
+        rows = {model.index(row, 0).data(): row for row in range(model.rowCount())}
+        row = next((row for words, row in rows.items() if words.endswith("max_results · maximum 100")), None)
+        return None if row is None else model.index(row, 1).data(Qt.ItemDataRole.AccessibleTextRole)
+
+    qtbot.waitUntil(lambda: told() == "leaks 101", timeout=20_000)
+    assert model.columnCount() == 2
+    assert [text for _, text in page.differences._model.rows] == [
+        '{action="search" query="a" max_results=101}'
+    ]
 
 
 # -- files and projects -------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from glyphscope.grammar import Origin
 from glyphscope.proof import Proof
 from glyphscope_gui.controllers import grammar_work as work
 from glyphscope_gui.controllers.grammar_jobs import Lane, LatestJobs
+from glyphscope_gui.controllers.grammar_own import own_rows
 from glyphscope_gui.controllers.grammar_work import Checked, Generated
 from glyphscope_gui.models.grammar_document import GrammarDocument
 from glyphscope_gui.models.grammar_examples_model import ExampleVerdict
@@ -42,7 +43,7 @@ class GrammarBench(QObject):
 
     `checked` carries a Checked, `drawn` a RailroadDrawing or None, `judged` a Judged or None (the grammar has
     mistakes), `stepped` a StepView or None with words that say why not, `sampled` and `compared` likewise. `proved`
-    carries the Proofs made so far, and whether that is all of them.
+    carries the Proofs made so far, and whether that is all of them; `tried` the rows for a text of the user's own.
     """
 
     generated = Signal(object)
@@ -55,6 +56,7 @@ class GrammarBench(QObject):
     sampled = Signal(object, str)
     compared = Signal(object, str)
     proved = Signal(object, bool)
+    tried = Signal(object)
     crashed = Signal(object)
 
     def __init__(
@@ -222,6 +224,7 @@ class GrammarBench(QObject):
         self._do_step()
         self._sample()
         self._compare()
+        self._try_own()
 
     def draw(self) -> None:
         """The diagram of the rule, in the theme in force."""
@@ -313,6 +316,23 @@ class GrammarBench(QObject):
             lambda error: self.compared.emit(None, str(error)),
         )
 
+    def _try_own(self) -> None:
+        found, registry, options = self._last, self._registry.registry, self._options
+        if found is None or found.grammar is None or self._document.is_generated:
+            self._jobs.drop("own")
+            self.tried.emit(())
+            return
+        grammar = found.grammar
+
+        def superseded() -> bool:
+            return self._closed or self._last is not found
+
+        self._start(
+            "own",
+            lambda: own_rows(grammar, registry, options.notation, options.shape, superseded),
+            self.tried.emit,
+        )
+
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _is_closed(self) -> bool:
@@ -325,5 +345,5 @@ class GrammarBench(QObject):
         done: Callable[[Any], None],
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
-        lane: Lane = "slow" if slot in ("samples", "compare", "prove") else "quick"
+        lane: Lane = "slow" if slot in ("samples", "compare", "own", "prove") else "quick"
         self._jobs.start(slot, what, done, failed or self.crashed.emit, lane)

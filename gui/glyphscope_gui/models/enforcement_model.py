@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
@@ -22,6 +22,8 @@ ENGINES = (
     ),
 )
 """Key, heading and a sentence for each engine that is tried."""
+OWN = "own"
+OWN_ENGINE = ((OWN, "This text", "The text in the editor by itself, read by Glyphscope’s matcher"),)
 CONSTRAINT = 0
 
 
@@ -59,23 +61,27 @@ _LOOKS = {
 }
 
 
+Engines: TypeAlias = tuple[tuple[str, str, str], ...]
+
+
 class EnforcementModel(QAbstractTableModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: tuple[EnforcementRow, ...] = ()
+        self.engines = ENGINES
 
-    def show(self, rows: Sequence[EnforcementRow]) -> None:
+    def show(self, rows: Sequence[EnforcementRow], engines: Engines = ENGINES) -> None:
         """The same constraints with more of their cells, or others."""
         new = tuple(rows)
-        if [(r.tool, r.pointer, r.keyword) for r in new] == [
+        if engines == self.engines and [(r.tool, r.pointer, r.keyword) for r in new] == [
             (r.tool, r.pointer, r.keyword) for r in self._rows
         ]:
             self._rows = new
             if new:
-                self.dataChanged.emit(self.index(0, 0), self.index(len(new) - 1, len(ENGINES)))
+                self.dataChanged.emit(self.index(0, 0), self.index(len(new) - 1, len(self.engines)))
             return
         self.beginResetModel()
-        self._rows = new
+        self._rows, self.engines = new, engines
         self.endResetModel()
 
     def row(self, number: int) -> EnforcementRow | None:
@@ -92,15 +98,15 @@ class EnforcementModel(QAbstractTableModel):
         return 0 if parent.isValid() else len(self._rows)
 
     def columnCount(self, parent: _Index = _NONE) -> int:
-        return 0 if parent.isValid() else 1 + len(ENGINES)
+        return 0 if parent.isValid() else 1 + len(self.engines)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> Any:
         if orientation != Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            return "Constraint" if section == 0 else ENGINES[section - 1][1]
+            return "Constraint" if section == 0 else self.engines[section - 1][1]
         if role == Qt.ItemDataRole.ToolTipRole and section:
-            return ENGINES[section - 1][2]
+            return self.engines[section - 1][2]
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         return None
@@ -111,7 +117,7 @@ class EnforcementModel(QAbstractTableModel):
             if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
                 return row.words
             return None
-        cell = row.cells.get(ENGINES[column - 1][0])
+        cell = row.cells.get(self.engines[column - 1][0])
         if role == PILL_ROLE:
             return None if cell is None else (_cell_words(cell), _LOOKS.get(cell.state, _LOOKS["error"])[1])
         if role == Qt.ItemDataRole.AccessibleTextRole:

@@ -6,6 +6,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from glyphscope.errors import NotationError
+from glyphscope.events import Notation
+from glyphscope.notation.read import parse_value
 from glyphscope.proof import Proof
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow_fragment, to_fragment
@@ -22,7 +25,7 @@ def enforcement_rows(registry: ToolRegistry, proofs: Iterable[Proof]) -> tuple[E
     for proof in proofs:
         cells.setdefault((proof.tool, proof.pointer, proof.keyword), {})[proof.engine] = _cell(proof)
     return tuple(
-        EnforcementRow(tool, pointer, keyword, _words(registry, tool, pointer, keyword), found)
+        EnforcementRow(tool, pointer, keyword, constraint_row_words(registry, tool, pointer, keyword), found)
         for (tool, pointer, keyword), found in cells.items()
     )
 
@@ -66,20 +69,24 @@ def _count(proof: Proof) -> str:
 
 
 def _leaking(proof: Proof) -> str:
-    """The argument's value in the text that got through, where it is short."""
+    return leaking_value(proof.witness, proof.pointer, "json")
+
+
+def leaking_value(text: str, pointer: str, notation: Notation) -> str:
+    """The argument's value in a call that got through, where it is short."""
     try:
-        call: Any = json.loads(proof.witness)
-    except ValueError:
+        call: Any = parse_value(text, notation)
+    except NotationError:
         return ""
     arguments = call.get("args", call.get("arguments", call)) if isinstance(call, dict) else None
-    steps = proof.pointer.split("/")
+    steps = pointer.split("/")
     if len(steps) < 4 or steps[1] != "properties" or not isinstance(arguments, dict):
         return ""
     text = json.dumps(arguments.get(steps[2]), ensure_ascii=False)
     return text if len(text) <= LONGEST_VALUE else ""
 
 
-def _words(registry: ToolRegistry, tool: str, pointer: str, keyword: str) -> str:
+def constraint_row_words(registry: ToolRegistry, tool: str, pointer: str, keyword: str) -> str:
     """`max_results · maximum 100`; what is the tool's own begins with its keyword."""
     steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
     names = [step for step in steps[:-1] if step not in ("properties", "$defs")]

@@ -50,11 +50,11 @@ class LinkDelegate(QStyledItemDelegate):
         painter.setFont(font)
         painter.setPen(theme().color("accent"))
         flags = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextWordWrap
-        painter.drawText(option.rect.adjusted(SIDE, 0, -SIDE, 0), flags, index.data() or "")
+        painter.drawText(option.rect.adjusted(SIDE, 0, -SIDE, 0), flags, _plain(index))
         painter.restore()
 
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
-        return wrapped_size(option, index.data() or "")
+        return wrapped_size(option, _plain(index))
 
 
 class WordsDelegate(QStyledItemDelegate):
@@ -95,6 +95,10 @@ class TextDelegate(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
         width = option.rect.width() if option.rect.width() > 40 else 240
         return QSize(width, round(_height(_lay_out(index.data() or "", width - 2 * SIDE, None))) + ROW)
+
+
+def _plain(index: _Index) -> str:
+    return (index.data() or "").replace("`", "")
 
 
 def paint_ground(painter: QPainter, option: QStyleOptionViewItem) -> None:

@@ -8,7 +8,13 @@ from PySide6.QtCore import QModelIndex, QSize, Signal
 from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QWidget
 
-from glyphscope_gui.models.enforcement_model import CONSTRAINT, ENGINES, EnforcementModel, EnforcementRow
+from glyphscope_gui.models.enforcement_model import (
+    CONSTRAINT,
+    ENGINES,
+    EnforcementModel,
+    EnforcementRow,
+    Engines,
+)
 from glyphscope_gui.models.grammar_roles import PILL_ROLE
 from glyphscope_gui.widgets.grammar_cells import PillDelegate
 from glyphscope_gui.widgets.plain_table import CELL, PlainTable
@@ -39,8 +45,9 @@ class EnforcementTable(PlainTable):
         self._model.modelReset.connect(self._fit)
         self._model.dataChanged.connect(self._fit)
 
-    def show_rows(self, rows: Sequence[EnforcementRow]) -> None:
-        self._model.show(rows)
+    def show_rows(self, rows: Sequence[EnforcementRow], engines: Engines = ENGINES) -> None:
+        """The engines are the columns."""
+        self._model.show(rows, engines)
 
     def show_argument(self, tool: str, argument: str | None) -> None:
         """Bring an argument's constraints into sight."""
@@ -65,16 +72,17 @@ class EnforcementTable(PlainTable):
             self.constraintChosen.emit(row.tool, row.pointer)
 
     def _fit(self, *_what: object) -> None:
+        engines = self._model.engines
         width = self.viewport().width()
         left = round(width * (1 - LEAST_CONSTRAINT))
         metrics, head = QFontMetrics(pill_font(self.font())), self.fontMetrics()
         rows = range(min(self._model.rowCount(), MOST_MEASURED))
         wanted = []
-        for column in range(1, 1 + len(ENGINES)):
+        for column in range(1, 1 + len(engines)):
             pills = [self._model.index(row, column).data(PILL_ROLE) for row in rows]
             words = max((metrics.horizontalAdvance(pill[0]) for pill in pills if pill), default=0) + 36
-            wanted.append(max(words, head.horizontalAdvance(ENGINES[column - 1][1]) + CELL))
+            wanted.append(max(words, head.horizontalAdvance(engines[column - 1][1]) + CELL))
         scale = min(1.0, left / max(sum(wanted), 1))
         for column, want in enumerate(wanted, 1):
             self.setColumnWidth(column, round(want * scale))
-        self.setColumnWidth(CONSTRAINT, width - sum(self.columnWidth(c) for c in range(1, 1 + len(ENGINES))))
+        self.setColumnWidth(CONSTRAINT, width - sum(self.columnWidth(c) for c in range(1, 1 + len(engines))))

@@ -23,6 +23,7 @@ from glyphscope_gui.widgets.grammar_diagnostics import GrammarDiagnostics
 from glyphscope_gui.widgets.grammar_edit import GrammarEdit
 from glyphscope_gui.widgets.grammar_enforcement import EnforcementTable
 from glyphscope_gui.widgets.grammar_examples import GrammarExamples
+from glyphscope_gui.widgets.grammar_help import GrammarHelp
 from glyphscope_gui.widgets.grammar_step import GrammarStep
 from glyphscope_gui.widgets.grammar_texts import GrammarTexts
 from glyphscope_gui.widgets.notice_banner import NoticeBanner
@@ -69,6 +70,7 @@ class GrammarPage(QWidget):
         self.step = GrammarStep(self)
         self.samples = GrammarTexts("grammarSamples", "Random texts of the grammar", self)
         self.differences = GrammarTexts("grammarDifferences", "What the edit changed", self)
+        self.help = GrammarHelp(self)
         self._wide: bool | None = None
         self._make_links()
         self._lay_out()
@@ -109,9 +111,10 @@ class GrammarPage(QWidget):
         self.own_link = link("My text", "Back to your own text", self)
         self.open_link = link("Open…", "Open a .gbnf file; one can also be dropped here", self)
         self.save_link = link("Save as…", "Save the text as a .gbnf file", self)
-        self.use_link = link("Run under this grammar", "", self)
+        self.use_link = link("Use for runs", "", self)
         self.use_link.setCheckable(True)
         self.use_link.setObjectName("useGrammarButton")
+        self.help_link = link("Help", "GBNF in short, and the keys of the editor", self)
         self.zoom_out_link = link("−", "Smaller (Ctrl+wheel)", self)
         self.zoom_in_link = link("+", "Larger (Ctrl+wheel)", self)
         self.zoom_fit_link = link("Fit", "As large as the view", self)
@@ -139,6 +142,7 @@ class GrammarPage(QWidget):
         line.setContentsMargins(PAD - 5, 5, PAD - 8, 0)
         line.addWidget(self.summary, 1)
         line.addWidget(self.use_link)
+        line.addWidget(self.help_link)
         column.addLayout(line)
         links = (self.copy_link, self.own_link, self.tools_link, self.open_link, self.save_link)
         self.edit_card = Card("Grammar", text, actions=links, padded=False)
@@ -200,7 +204,9 @@ class GrammarPage(QWidget):
         self._side_column = QVBoxLayout(side)
         self._side_column.setContentsMargins(0, 0, 0, 0)
         self._side_column.setSpacing(GAP)
-        self.difference_card = Card("Differences", _holder(), hint="shortest texts", padded=False)
+        self.difference_card = Card(
+            "Differences", _holder(), hint="since it was opened or saved", padded=False
+        )
         self.sample_card = Card("Samples", _holder(), hint="random", actions=(self.again_link,), padded=False)
         self._side_column.addWidget(self.difference_card, 2)
         self._side_column.addWidget(self.sample_card, 3)

@@ -1,0 +1,65 @@
+"""GBNF and the editor's keys on one card, for who has never seen either."""
+
+from __future__ import annotations
+
+from html import escape
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialog, QLabel, QVBoxLayout, QWidget
+
+from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.theme.sizes import PAD
+
+LANGUAGE = (
+    ('root ::= "{" pair "}"', "A rule: its name, and what stands for it. The text begins with root."),
+    ('"text"', 'Exactly this. Inside: \\" \\\\ \\n \\t, and \\x41 or \\u0041 for a character by its number.'),
+    ("[a-z0-9_]", "One character out of these; [^…] is any but these, and . is any at all."),
+    ("a b", "One after the other."),
+    ("a | b", "One or the other. Only after | and inside ( ) may a rule go on in a new line."),
+    ("(a b)", "Belongs together."),
+    ("x?  x*  x+", "At most once, any number of times, at least once."),
+    ("x{3}  x{2,}  x{2,5}", "So many times."),
+    ("# words", "For people; ends with the line."),
+)
+KEYS = (
+    ("Ctrl+.", "correct the mistake at the cursor, as its tip says"),
+    ("F8", "next mistake; Shift+F8 the one before"),
+    ("Ctrl+Space", "complete a rule’s name"),
+    ("F12", "go to a rule’s definition; Ctrl+click too"),
+    ("F2", "rename a rule everywhere"),
+)
+
+
+class GrammarHelp(QDialog):
+    """Stays beside the window while one writes."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("grammarHelp")
+        self.setWindowTitle("GBNF in short")
+        self.setModal(False)
+        self.label = QLabel(self)
+        self.label.setTextFormat(Qt.TextFormat.RichText)
+        self.label.setWordWrap(True)
+        self.label.setMinimumWidth(36 * self.fontMetrics().averageCharWidth() * 2)
+        self.label.setAccessibleName("GBNF and the keys of the editor")
+        self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(PAD, PAD, PAD, PAD)
+        column.addWidget(self.label)
+
+    def show_beside(self) -> None:
+        self.label.setText(f"{_table(LANGUAGE, 'json-string')}<br>{_table(KEYS, 'accent')}")
+        self.adjustSize()
+        self.show()
+
+
+def _table(rows: tuple[tuple[str, str], ...], role: str) -> str:
+    family, color = mono_font().families()[0], theme().color(role).name()
+    look = f"font-family:'{family}'; color:{color}"
+    cells = "".join(
+        f'<tr><td style="white-space:pre; padding:3px 18px 3px 0"><span style="{look}">{escape(left)}</span></td>'
+        f'<td style="padding:3px 0">{escape(right)}</td></tr>'
+        for left, right in rows
+    )
+    return f"<table>{cells}</table>"
