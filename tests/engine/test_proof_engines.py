@@ -152,6 +152,13 @@ class TestLlamaCpp:
         assert (leak.status, leak.witness) == ("checked", '{"action":"f","v":101}')
         assert proofs["/properties/v/maximum", "gbnf"].status == "enforced"
 
+    @pytest.mark.slow
+    def test_long_texts_that_take_the_probe_too_long_together(self) -> None:
+        tools = registry(**{f"v{i}": {"type": "string", "maxLength": 40_000} for i in range(6)})
+        report = prove(tools, "json", "flat", ("gbnf",))
+        assert not [proof for proof in report.proofs if "come to an end" in proof.why]
+        assert report.counts["gbnf"]["unsupported"] == 0
+
     def test_a_grammar_of_the_converter_that_crashes_the_proof(self) -> None:
         r"""It turns `\d` in a class into a GBNF that llama.cpp does not know."""
         tools = registry(v={"type": "string", "pattern": r"^[\w]+$"}, w={"type": "integer", "maximum": 3})

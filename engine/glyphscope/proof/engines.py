@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Protocol, TypeAlias, get_args
 
@@ -29,6 +29,7 @@ Reader: TypeAlias = Callable[[Sequence[str]], list[bool]]
 """Which of the texts are of a grammar. Raises GlyphscopeError where the engine refuses the grammar or dies of it."""
 
 _BATCH = 200
+_BATCH_CHARACTERS = 200_000
 
 
 class Judge(Protocol):
@@ -168,7 +169,20 @@ def _probed(gbnf: str, probe: GrammarProbe | None) -> Reader:
     assert probe is not None
 
     def read(texts: Sequence[str]) -> list[bool]:
-        parts = (texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH))
-        return [match.accepted for part in parts for match in probe.match_all(gbnf, part)]
+        return [match.accepted for part in _batches(texts) for match in probe.match_all(gbnf, part)]
 
     return read
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Few enough at a time that none takes the probe long: some 200,000 characters are a second."""
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        if batch and (len(batch) >= _BATCH or size + len(text) > _BATCH_CHARACTERS):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += len(text)
+    if batch:
+        yield batch
