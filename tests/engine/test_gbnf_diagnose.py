@@ -204,6 +204,7 @@ def test_bytes_that_are_no_utf_8_are_told_with_their_places() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from glyphscope.grammar.gbnf import codes
 from glyphscope.grammar.gbnf.codes import report
-from glyphscope.grammar.gbnf.convert import to_grammar
+from glyphscope.grammar.gbnf.convert import tree_of
 from glyphscope.grammar.gbnf.diagnose import diagnose
 from glyphscope.grammar.gbnf.diagnostic import Diagnostic, Edit, Fix
 from glyphscope.grammar.gbnf.reader import read_gbnf
@@ -29,7 +29,7 @@ class GbnfCheck:
     @cached_property
     def grammar(self) -> Grammar | None:
         """The rule tree; None unless `ok`."""
-        return to_grammar(self.document) if self.ok else None
+        return tree_of(self.document) if self.ok else None
 
 
 def check_gbnf(text: str) -> GbnfCheck:

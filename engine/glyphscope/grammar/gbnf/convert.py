@@ -48,6 +48,11 @@ def to_grammar(document: GbnfDocument) -> Grammar:
             raise GrammarError(
                 diagnostic.message, where=f"line {line}", hint="Mend the grammar's errors first."
             )
+    return tree_of(document)
+
+
+def tree_of(document: GbnfDocument) -> Grammar:
+    """The grammar of a document that is known to have no errors."""
     return Grammar({rule.name: Rule(rule.name, _node(rule.body)) for rule in document.rules}, ROOT)
 
 

@@ -172,7 +172,8 @@ class _Lowering:
     def facts(self) -> Facts:
         start, inner = self.rule.start, self.inner
         empty = [() in options for options in inner]
-        nullable = [_single(form) for form in _reduced(inner, of_terminal=False)]
+        forms = _reduced(inner, of_terminal=False)
+        nullable = [_single(form) for form in forms] if self.loops else []
         refused, endless = [], []
         for node, body in self.loops:
             place = (node.item.start - start, node.end - start)
@@ -184,7 +185,7 @@ class _Lowering:
         return Facts(
             tuple(inner),
             _closed(_reduced(inner, of_terminal=True)),
-            _closed(_reduced(inner, of_terminal=False)),
+            _closed(forms),
             tuple(refused),
             tuple(endless),
             tuple(self.copies),
