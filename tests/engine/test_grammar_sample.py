@@ -65,6 +65,13 @@ def test_growth_is_bounded():
     assert max(map(len, sample_texts(deep, 200, depth=3))) < 40
 
 
+def test_endless_repetitions_of_nothing_end():
+    grammar = made(root=repeat(ref("x"), 10**9, 10**9), x=alt("", "a"))
+    start = compile_grammar(grammar).start()
+    texts = sample_texts(grammar, 3) + covering_texts(grammar)
+    assert all(start.feed(text).accepted for text in texts)
+
+
 def test_intersections_are_sampled_and_their_bounds_kept():
     body = Intersect((pattern_node("^[a-z]+-[0-9]+$"), repeat(CharClass(((0x2D, 0x7A),)), 8, 9)))
     grammar = made(root=terminal(body))

@@ -130,3 +130,31 @@ def texts_of(node: Node, size: int, rules: dict[str, frozenset[str]] | None = No
 
 def _joined(first: frozenset[str], second: frozenset[str], size: int) -> frozenset[str]:
     return frozenset(a + b for a in first for b in second if len(a) + len(b) <= size)
+
+
+def gbnf_text(grammar: Grammar) -> str:
+    """The GBNF of a grammar without lexemes that intersect; written plainly, one rule a line, and read by nobody else.
+
+    Raises ValueError for a node that GBNF cannot write.
+    """
+    return "".join(f"{name} ::= {_gbnf(rule.body)}\n" for name, rule in grammar.rules.items())
+
+
+def _gbnf(node: Node) -> str:
+    if isinstance(node, Literal):
+        return f'"{node.text}"'
+    if isinstance(node, CharClass) and (node.ranges or node.negated):
+        inside = "".join(f"{chr(low)}-{chr(high)}" for low, high in node.ranges)
+        return f"[{'^' if node.negated else ''}{inside}]" if inside else "."
+    if isinstance(node, RuleRef):
+        return node.name
+    if isinstance(node, Terminal):
+        return f"({_gbnf(node.body)})"
+    if isinstance(node, Seq):
+        return f"({' '.join(map(_gbnf, node.parts))})" if node.parts else '""'
+    if isinstance(node, Alt) and node.options:
+        return f"({' | '.join(map(_gbnf, node.options))})"
+    if isinstance(node, Repeat) and (node.maximum is None or node.maximum >= node.minimum):
+        high = "" if node.maximum is None else node.maximum
+        return f"({_gbnf(node.body)}){{{node.minimum},{high}}}"
+    raise ValueError(f"GBNF has no {type(node).__name__} like this")

@@ -31,6 +31,8 @@ MAX_LENGTH = 1_000_000
 """Characters of the longest text that is written."""
 ROOM = 20_000
 """Characters that a random text may be longer than the shortest one."""
+MANY = 1_000
+"""Repetitions of what may be empty."""
 CHOICES = 3_000
 """Choices made at random in one text; all others are the shortest."""
 PLAIN: Ranges = ((0x20, 0x20), (0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A))
@@ -38,6 +40,8 @@ PRINTABLE: Ranges = ((0x20, 0x7E),)
 
 Way: TypeAlias = "tuple[int, Way] | None"
 """The way down to a piece of a body: which part, and the way on from there."""
+Trail: TypeAlias = "tuple[Trail, int] | None"
+"""The same from below: how one came to the part, and which one it is."""
 
 
 def sample_texts(grammar: Grammar, n: int, *, seed: int = 0, depth: int = 12) -> list[str]:
@@ -62,20 +66,20 @@ def covering_texts(
     random = Random(0)
     covered: set[tuple[int, int]] = set()
     found: dict[str, None] = {_Walk(grammar, shortest, random, 0, covered).text(): None}
-    callers: dict[str, tuple[str, Way]] = {}
+    callers: dict[str, tuple[str, Trail]] = {}
     waiting = [grammar.root]
     seen = {grammar.root}
     for name in waiting:  # it grows meanwhile
-        for key, way, called in _pieces(grammar.rules[name].body, shortest):
+        for key, trail, called in _pieces(grammar.rules[name].body, shortest):
             if called is not None and called not in seen and shortest.rule_length(called) is not None:
                 seen.add(called)
                 waiting.append(called)
-                callers[called] = (name, way)
+                callers[called] = (name, trail)
             if key is None or key in covered or len(found) >= limit:
                 continue
             if cancel is not None and cancel():
                 return list(found)
-            found[_Walk(grammar, shortest, random, 0, covered).text(_from_root(callers, name, way))] = None
+            found[_Walk(grammar, shortest, random, 0, covered).text(_from_root(callers, name, trail))] = None
     return list(found)
 
 
@@ -96,43 +100,39 @@ def _checked(grammar: Grammar) -> Shortest:
     return shortest
 
 
-def _from_root(callers: dict[str, tuple[str, Way]], rule: str, way: Way) -> Way:
-    while rule in callers:
-        rule, outer = callers[rule]
-        steps = []
-        while outer is not None:
-            step, outer = outer
-            steps.append(step)
-        for step in reversed(steps):
+def _from_root(callers: dict[str, tuple[str, Trail]], rule: str, trail: Trail) -> Way:
+    way: Way = None
+    while True:
+        while trail is not None:
+            trail, step = trail
             way = (step, way)
-    return way
+        if rule not in callers:
+            return way
+        rule, trail = callers[rule]
 
 
-def _pieces(body: Node, shortest: Shortest) -> list[tuple[tuple[int, int] | None, Way, str | None]]:
-    """What there is to go through in a body: (what to cover, the way to it, the rule it calls)."""
-    found: list[tuple[tuple[int, int] | None, Way, str | None]] = []
-    waiting: list[tuple[Node, tuple[int, ...], tuple[int, int] | None]] = [(body, (), None)]
+def _pieces(body: Node, shortest: Shortest) -> list[tuple[tuple[int, int] | None, Trail, str | None]]:
+    """What there is to go through in a body: (what to cover, the trail to it, the rule it calls)."""
+    found: list[tuple[tuple[int, int] | None, Trail, str | None]] = []
+    waiting: list[tuple[Node, Trail, tuple[int, int] | None]] = [(body, None, None)]
     while waiting:
-        node, steps, key = waiting.pop()
+        node, trail, key = waiting.pop()
         if shortest.length(node) is None:
             continue
         called = node.name if isinstance(node, RuleRef) else None
         if key is not None or called is not None:
-            way: Way = None
-            for step in reversed(steps):
-                way = (step, way)
-            found.append((key, way, called))
+            found.append((key, trail, called))
         if isinstance(node, Seq):
             if all(shortest.length(part) is not None for part in node.parts):
-                waiting += [(part, (*steps, i), None) for i, part in reversed(list(enumerate(node.parts)))]
+                waiting += [(part, (trail, i), None) for i, part in reversed(list(enumerate(node.parts)))]
         elif isinstance(node, Alt):
             options = reversed(list(enumerate(node.options)))
-            waiting += [(option, (*steps, i), (id(node), i)) for i, option in options]
+            waiting += [(option, (trail, i), (id(node), i)) for i, option in options]
         elif isinstance(node, Repeat):
             if node.maximum != 0 and shortest.length(node.body) is not None:
-                waiting.append((node.body, (*steps, 0), (id(node), 0) if node.minimum == 0 else None))
+                waiting.append((node.body, (trail, 0), (id(node), 0) if node.minimum == 0 else None))
         elif isinstance(node, Terminal):
-            waiting.append((node.body, (*steps, 0), None))
+            waiting.append((node.body, (trail, 0), None))
     return found
 
 
@@ -173,6 +173,8 @@ class _Walk:
                 waiting.append((node.options[index], depth, way[1] if way else None))
             elif isinstance(node, Repeat):
                 times = self._times(node, free) if way is None else max(1, node.minimum)
+                if self.shortest.length(node.body) == 0:
+                    times = min(times, MANY)  # those that are left out are empty
                 if times:
                     self.covered.add((id(node), 0))
                 waiting += [(node.body, depth, None)] * (times - 1)

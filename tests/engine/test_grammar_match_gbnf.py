@@ -1,0 +1,53 @@
+"""GBNF text read into a tree means, to the matcher, what the tree means that it was written from."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glyphscope.cli.grammar.inputs import read_any_grammar
+from glyphscope.errors import GrammarError, RegistryError
+from glyphscope.grammar.gbnf import read_gbnf, to_grammar
+from glyphscope.grammar.match import compile_grammar, derive, match_text
+from glyphscope.grammar.sample import covering_texts, sample_texts
+from grammar_strategies import LETTERS, gbnf_text, grammars
+
+
+@given(grammars, st.lists(st.text(LETTERS, max_size=6), max_size=6))
+def test_a_grammar_written_as_gbnf_and_read_back_matches_the_same_texts(grammar, texts):
+    try:
+        again = to_grammar(read_gbnf(gbnf_text(grammar)))
+    except (ValueError, GrammarError):  # GBNF cannot write it, or llama.cpp would not take it
+        return
+    first, second = compile_grammar(grammar).start(), compile_grammar(again).start()
+    for text in texts:
+        one, other = first.feed(text), second.feed(text)
+        assert (one.accepted, one.failed_at) == (other.accepted, other.failed_at), text
+
+
+def test_parentheses_deeper_than_any_stack_are_read_and_matched():
+    depth = 4_000
+    grammar = to_grammar(read_gbnf("root ::= " + '("b" | "a" ' * depth + '"c"' + ")" * depth))
+    assert match_text(grammar, "a" * depth + "c").accepted
+    assert match_text(grammar, "aaab").accepted
+    assert match_text(grammar, "aac").failed_at == 2
+    assert derive(grammar, "aab").end == 3
+    assert all(
+        match_text(grammar, text).accepted
+        for text in sample_texts(grammar, 5) + covering_texts(grammar, limit=5)
+    )
+
+
+def test_a_json_file_tells_itself_whether_it_is_a_registry_or_a_schema(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"type": "array", "items": {"type": "boolean"}}))
+    assert match_text(read_any_grammar(str(path), "json"), "[true]").accepted
+    path.write_text(json.dumps({"t": {"type": "object", "properties": {}}}))
+    assert match_text(read_any_grammar(str(path), "json"), '{"action":"t"}').accepted
+    path.write_text("[1]")
+    with pytest.raises(RegistryError):
+        read_any_grammar(str(path))
+    gbnf = tmp_path / "x.gbnf"
+    gbnf.write_text('root ::= "a"')
+    assert match_text(read_any_grammar(str(gbnf)), "a").accepted
