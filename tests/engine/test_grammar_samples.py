@@ -1,10 +1,7 @@
 """Whatever the mask lets through is a valid call: random walks over the allowed bytes, judged by others' readers."""
 
-import json
 import random
-from functools import partial
 
-import glyph
 import jsonschema
 import numpy as np
 import pytest
@@ -18,6 +15,7 @@ from glyphscope.grammar import build_call_grammar, to_lark
 from glyphscope.notation import call_document
 from glyphscope.registry import Tool, ToolRegistry, default_registry
 from glyphscope.validation import CallValidator
+from reference_readers import READ
 
 TOKENIZER = LLTokenizer("byte")
 CLOSERS = frozenset(b'"}] ,')
@@ -39,30 +37,6 @@ def walk(matcher, rng):
         assert matcher.try_consume_tokens([byte]) == 1
         text.append(byte)
     return text.decode()
-
-
-def once(pairs):
-    assert len({key for key, _ in pairs}) == len(pairs), "a key comes twice"
-    return dict(pairs)
-
-
-def plain(value):
-    kind = value.type.name
-    if kind == "LIST":
-        return [plain(item) for item in value.as_list()]
-    if kind == "MAP":
-        return once([(entry.key, plain(entry.value)) for entry in value.as_map()])
-    read = {
-        "NULL": lambda: None,
-        "BOOL": value.as_bool,
-        "INT": value.as_int,
-        "FLOAT": value.as_float,
-        "STR": value.as_str,
-    }
-    return read[kind]()
-
-
-READ = {"json": partial(json.loads, object_pairs_hook=once), "glyph": lambda text: plain(glyph.parse(text))}
 
 
 def check(tools, notation, shape, seed, texts):

@@ -1,0 +1,89 @@
+"""Whatever the grammar of a registry generates is a valid call: by glyph-py or json, and by jsonschema.
+
+A hundred registries made at random, always the same ones, a hundred calls of each. Only what the grammar says that it
+does not hold may be wrong with a call, and then our validator says so where jsonschema does.
+"""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+
+from glyphscope.errors import GrammarError
+from glyphscope.events import NOTATIONS, Notation, Shape
+from glyphscope.grammar import build_call_grammar
+from glyphscope.grammar.sample import sample_texts
+from glyphscope.notation import call_document
+from glyphscope.registry import Tool, ToolRegistry, parse_document
+from glyphscope.validation import CallValidator
+from reference_readers import READ, KeyTwice
+from schema_strategies import in_our_language, schemas
+
+REGISTRIES = 100
+CALLS = 100
+ARGUMENTS = ["a", "b", "t", "null", "max_results", "x y", "größe", 'q"', "_k"]
+NAMES = ["search", "read-file", "t", "null", "web.search", "größe"]
+
+
+@st.composite
+def registries(draw: st.DrawFn) -> ToolRegistry:
+    tools = {}
+    for name in draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True)):
+        properties = draw(st.dictionaries(st.sampled_from(ARGUMENTS), schemas, max_size=4))
+        required = [argument for argument in properties if draw(st.booleans())]
+        tools[name] = {"type": "object", "properties": properties, "required": required}
+    return parse_document(tools)
+
+
+def judge(tool: Tool) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(
+        tool.parameters, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("notation", NOTATIONS)
+@pytest.mark.parametrize("shape", get_args(Shape))
+@settings(
+    max_examples=min(REGISTRIES, settings().max_examples),
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],
+)
+@given(tools=registries())
+def test_a_generated_call_that_others_refuse(notation: Notation, shape: Shape, tools: ToolRegistry) -> None:
+    try:
+        grammar = build_call_grammar(tools, notation, shape)
+    except GrammarError:  # a tool that nobody can call
+        assume(False)
+    unheld = {tool.name: [left for left in grammar.unheld if left.tool == tool.name] for tool in tools.tools}
+    judges = {tool.name: judge(tool) for tool in tools.tools}
+    for text in sample_texts(grammar, CALLS, seed=17):
+        validator = CallValidator(tools, notation, shape)
+        validator.feed(text)
+        validator.finish()
+        try:
+            document = READ[notation](text)
+        except KeyTwice:
+            assert validator.violations, text
+            assert validator.violations[0].code == "DUPLICATE_ARGUMENT" or unheld[validator.tool], text
+            continue
+        name, arguments = taken_apart(document, shape)
+        assert call_document(name, arguments, shape) == document
+        valid = judges[name].is_valid(arguments)
+        stricter = valid and bool(unheld[name]) and not in_our_language(arguments)  # 5.0 is no integer to us
+        assert stricter or validator.valid == valid, (text, validator.violations)
+        assert valid or unheld[name], (text, next(judges[name].iter_errors(arguments)).message)
+
+
+def taken_apart(document: dict[str, Any], shape: Shape) -> tuple[str, dict[str, Any]]:
+    name, *rest = document.values()
+    if shape == "flat":
+        return name, {key: value for key, value in document.items() if key != "action"}
+    return name, rest[0]
