@@ -25,6 +25,7 @@ from glyphscope.validation.checker import Checker
 
 _EXAMPLES = 8
 _OWN = 5  # where alternatives share a place, the rest is for what breaks its neighbours
+_ENOUGH = 3
 _TRIES = 80
 _SECONDS = 20.0
 """Time for one tool, in which 2,000 constraints are tried; what is left then is told as not tried."""
@@ -87,6 +88,23 @@ def closed_schema(root: dict[str, Any]) -> dict[str, Any]:
     return {**root, keyword: False}
 
 
+_NOTHING = object()
+
+
+class _Later:
+    """What an iterator gives, made as it is asked for, any number of times."""
+
+    def __init__(self, source: Iterator[Any]) -> None:
+        self._source = source
+        self._made: list[Any] = []
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self._made
+        for item in self._source:
+            self._made.append(item)
+            yield item
+
+
 @dataclass
 class _Found:
     """What was found for one constraint."""
@@ -102,9 +120,9 @@ class _Finder:
         self._checker = Checker(root)
         self._own = example_arguments(root)
         self._valid: dict[str, bool] = {}
-        self._bases: dict[tuple[Path, str], list[Any]] = {}
         self._all: list[Constraint] = []
         self._by_steps: dict[Path, list[Constraint]] = {}
+        self._hurry = 0.0
 
     def find(self) -> Boundaries:
         found: dict[str, _Found] = {}
@@ -115,6 +133,7 @@ class _Finder:
             found.setdefault(constraint.pointer, _Found(constraint.keyword))
             self._by_steps.setdefault(constraint.steps, []).append(constraint)
         until = time.monotonic() + _SECONDS
+        self._hurry = time.monotonic() + _SECONDS / 10
         for constraint in self._all:
             one = found[constraint.pointer]
             if any(example.only for example in one.examples):
@@ -136,16 +155,23 @@ class _Finder:
     def _break(self, constraint: Constraint) -> tuple[list[Boundary], str]:
         if constraint.why_not:
             return [], constraint.why_not
-        bases = self._bases_of(constraint)
-        if not bases:
+        bases = _Later(self._bases_of(constraint))
+        if next(iter(bases), _NOTHING) is _NOTHING:
             return [], "no valid arguments were found that have a value there"
         relaxed = _relaxed(self._root, constraint)
         without = Checker(relaxed)
         strict: list[Boundary] = []
         weak: list[Boundary] = []
         shared = any(location.chosen for location in constraint.route)
-        for candidates, most in ((self._candidates, _OWN if shared else _EXAMPLES), (self._pool, _EXAMPLES)):
+        # a large schema takes milliseconds for each value: rather a few examples of each constraint than all of some
+        wanted = _EXAMPLES if time.monotonic() < self._hurry else _ENOUGH
+        for candidates, most in (
+            (self._candidates, min(wanted, _OWN) if shared else wanted),
+            (self._pool, wanted),
+        ):
             for base in bases:
+                if len(strict) >= _ENOUGH and candidates == self._candidates:
+                    break  # further valid arguments, which are longer, would show no more
                 for candidate in _some(candidates(constraint, base)):
                     if len(strict) >= most:
                         break
@@ -160,17 +186,17 @@ class _Finder:
             return strict, ""
         return weak[:3], "no value was found that breaks it: other constraints may leave it nothing to refuse"
 
-    def _bases_of(self, constraint: Constraint) -> list[Any]:
+    def _bases_of(self, constraint: Constraint) -> Iterator[Any]:
         """Valid arguments with a value there; for the whole arguments, a tool's own example as well."""
         route = constraint.route
         if constraint.keyword == FALSE:
             route = route[:-1]  # no value can be there
-        key = constraint.steps, repr(route)
-        if key not in self._bases:
-            self._bases[key] = list(instances(self._root, route, self._is_valid))
-            if not self._bases[key] and len(route) == 1 and self._own is not None:
-                self._bases[key] = [self._own]
-        return self._bases[key]
+        found = False
+        for found_one in instances(self._root, route, self._is_valid):
+            found = True
+            yield found_one
+        if not found and len(route) == 1 and self._own is not None:
+            yield self._own
 
     def _candidates(self, constraint: Constraint, base: Any) -> Iterator[tuple[Path, Any, str]]:
         """The place, the value to be put there, and what is wrong with it."""
