@@ -96,7 +96,8 @@ def build_value_grammar(
     margin = context.surface.margin
     book.add(root, seq(margin, context.ref((Place(""),), "value", SCHEMA), margin), Origin(SCHEMA, ""))
     build_values(context)
-    grammar = book.grammar(root, tuple(context.unheld), lexed=context.lexed and not context.loose)
+    loose = (root,) if context.loose else ()
+    grammar = book.grammar(root, tuple(context.unheld), lexed=context.lexed, loose=loose)
     if root not in grammar.rules:
         raise _impossible(context, "No value can be valid")
     return grammar

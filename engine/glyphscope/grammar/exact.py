@@ -46,17 +46,23 @@ MAX_LEXEMES = 1500  # distinct ones that are compared with each other
 MAX_STATES = 8_000  # of the lexer that is searched for swallowed beginnings
 MAX_ROUNDS = 8
 
+_SIGNS, _ENDS = frozenset("{}[](), "), frozenset(":=")
 
-def exact_lexemes(grammar: Grammar) -> Grammar:
-    """The same language with lexemes that are safe. Raises GrammarError where an intersection cannot be taken apart."""
-    return _exact(ByIdentity(grammar))
+
+def exact_lexemes(grammar: Grammar, *, grow: bool = True) -> Grammar:
+    """The same language with lexemes that are safe. Raises GrammarError where an intersection cannot be taken apart.
+
+    Without `grow` the lexemes are those that the grammar has already, and what becomes of them. A builder's are of the
+    size that engines are fast with: a whole object as one lexeme costs llguidance an automaton of its own.
+    """
+    return _exact(ByIdentity(grammar), grow)
 
 
 def with_exact_rules(grammar: Grammar) -> Grammar:
     """The grammar with what is under its `loose` rules cut anew, each by itself: nothing of two is open at once."""
     rules = dict(grammar.rules)
     for place, name in enumerate(grammar.loose):
-        cut = exact_lexemes(Grammar(_needed(grammar.rules, name), name))
+        cut = exact_lexemes(Grammar(_needed(grammar.rules, name), name), grow=False)
         names = {inner: f"{inner}-cut-{place + 1}" for inner in cut.rules} | {name: name}
         for rule in cut.rules.values():
             rules[names[rule.name]] = Rule(names[rule.name], _renamed(rule.body, names), rule.origin)
@@ -88,11 +94,11 @@ def _needed(rules: dict[str, Rule], root: str) -> dict[str, Rule]:
 
 
 @lru_cache(maxsize=8)
-def _exact(key: ByIdentity) -> Grammar:
+def _exact(key: ByIdentity, grow: bool) -> Grammar:
     grammar = shallow(key.grammar)
     split: set[Node] = set()
     for _ in range(MAX_ROUNDS):
-        cutter = _Cutter(grammar, split)
+        cutter = _Cutter(grammar, split, grow)
         cut = cutter.grammar()
         if len(cutter.lexemes) > MAX_LEXEMES:
             break
@@ -102,7 +108,7 @@ def _exact(key: ByIdentity) -> Grammar:
         if not swallowing:
             return cut
         split |= swallowing
-    return _Cutter(grammar, None).grammar()
+    return _Cutter(grammar, None, grow).grammar()
 
 
 class _Cutter:
@@ -111,9 +117,10 @@ class _Cutter:
     None splits all of them, down to single characters.
     """
 
-    def __init__(self, grammar: Grammar, split: set[Node] | None) -> None:
+    def __init__(self, grammar: Grammar, split: set[Node] | None, grow: bool) -> None:
         self._grammar = grammar
         self._split = split
+        self._grow = grow
         self._written = _regular_rules(grammar)
         self._pieces: dict[int, tuple[Node, Node | None]] = {}
         self._made: dict[str, Node] = {}
@@ -146,8 +153,17 @@ class _Cutter:
         if isinstance(node, RuleRef | TokenMatch):
             return node
         if isinstance(node, Terminal):
-            return self._cut(node.body)
+            before, self._grow = self._grow, True
+            inside = self._cut(node.body)
+            self._grow = before
+            return inside
         if isinstance(node, Literal):
+            if (
+                node.text[0] in _SIGNS and len(node.text) > 1
+            ):  # a key that comes after a bracket or comma may well stay whole
+                return _in_a_row((self._letter(node.text[0]), self._cut(Literal(node.text[1:]))))
+            if node.text[-1] in _ENDS and len(node.text) > 1:
+                return _in_a_row((self._cut(Literal(node.text[:-1])), self._letter(node.text[-1])))
             return seq(*(self._letter(char) for char in node.text))
         if isinstance(node, Alt):
             return alt(*(self._cut(option) for option in self._together(node.options, alt)))
@@ -189,6 +205,8 @@ class _Cutter:
 
     def _together(self, parts: tuple[Node, ...], join: Callable[..., Node]) -> Iterable[Node]:
         """Neighbours that are regular as one piece, unless that piece was to be taken apart."""
+        if not self._grow:
+            return parts
         run: list[Node] = []
         done: list[Node] = []
 
@@ -212,6 +230,8 @@ class _Cutter:
 
     def _piece(self, node: Node) -> Node | None:
         """The node with the rules it refers to written out, where it is regular and not too large."""
+        if not self._grow and isinstance(node, RuleRef | Seq | Alt | Repeat):
+            return EMPTY if node == EMPTY else None
         known = self._pieces.get(id(node))
         if known is None or known[0] is not node:
             known = self._pieces[id(node)] = (node, _written_out(node, self._written, self._piece))
