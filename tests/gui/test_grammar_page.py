@@ -116,6 +116,16 @@ def test_the_keyboard_does_not_reach_a_page_or_the_playgrounds_docks_stay_in_the
     assert not window.right.isHidden()
 
 
+def test_a_page_is_left_with_a_field_open_that_is_gone_when_one_comes_back(make, qtbot):
+    window = make()
+    window.grammar_page.add_example_link.click()
+    assert window.findChild(QWidget, "exampleField").hasFocus()
+    window.pages.show("playground")
+    qtbot.waitUntil(lambda: window.findChild(QWidget, "exampleField") is None)
+    window.pages.show(PAGE)
+    assert window.pages.current == PAGE
+
+
 def test_the_docks_of_the_playground_are_lost_when_the_window_closes_on_another_page(make):
     window = make()
     window.shut_down()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QByteArray, QObject, Signal
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QStackedWidget, QWidget
+from shiboken6 import isValid
 
 from glyphscope_gui.widgets.page_rail import PageRail
 
@@ -66,6 +67,6 @@ class Pages(QObject):
         finally:
             window.setUpdatesEnabled(True)
         self._rail.show_page(name)
-        page = self.stack.currentWidget()
-        (self._focus.get(name) or page).setFocus()
+        had = self._focus.pop(name, None)  # a field in a table may be gone by now
+        (had if had is not None and isValid(had) else self.stack.currentWidget()).setFocus()
         self.shown.emit(name)

@@ -163,7 +163,9 @@ class GrammarExamples(PlainTable):
         self._fit()
 
     def edit_new(self) -> None:
-        """Begin a new example."""
+        """Begin a new example; while one is being written, that one goes on."""
+        if self.state() == QAbstractItemView.State.EditingState:
+            return
         self.setCurrentIndex(self._model.index(len(self._model.examples), TEXT))
         self.edit(self.currentIndex())
 
