@@ -132,6 +132,11 @@ def test_an_intersection_that_must_be_taken_apart_is_its_automaton():
     assert accepts("az") and accepts("abcdez") and not accepts("abcdefz") and not accepts("z")
 
 
+def test_an_empty_text_in_an_intersection_is_no_comment_of_lark():
+    accepts = reader(grammar(root=Terminal(Intersect((Literal(""), Alt((Literal(""), Literal("a"))))))))
+    assert accepts("") and not accepts("a")
+
+
 def test_nesting_of_any_depth_is_cut_into_rules():
     body = Literal("x")
     for _ in range(3000):

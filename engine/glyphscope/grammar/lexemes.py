@@ -22,7 +22,7 @@ def quoted(text: str) -> str:
 def lexeme(node: Node) -> str:
     """The Lark expression of a terminal's body."""
     if not _has_intersection(node):
-        return f"/{_regex(node)}/"
+        return f"/{_regex(node) or '()'}/"  # two slashes alone begin a comment
     if isinstance(node, Intersect):
         return "(" + " & ".join(lexeme(part) for part in node.parts) + ")"
     if isinstance(node, Seq):
