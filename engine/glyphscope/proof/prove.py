@@ -253,8 +253,18 @@ class _Case:
             witness=text,
             what=one.boundary.what,
             why="the validator accepts it, too" if undecided
-            else self._unheld.get((proof.tool, proof.pointer), "") if proof.engine in ("mask", "gbnf") else "",
+            else self._said(proof.pointer) if proof.engine in ("mask", "gbnf") else "",
         )  # fmt: skip
+
+    def _said(self, pointer: str) -> str:
+        """Why our grammar does not hold the constraint, or what it stands in; it says so where it is built."""
+        place = pointer
+        while place:
+            if (self._tool.name, place) in self._unheld:
+                why = self._unheld[self._tool.name, place]
+                return why if place == pointer else f"{place}: {why}"
+            place = place.rpartition("/")[0]
+        return ""
 
     def _valid(self, text: str) -> bool:
         if text not in self._judged:
