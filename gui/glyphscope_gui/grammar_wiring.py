@@ -27,7 +27,7 @@ from glyphscope_gui.widgets.grammar_page import GrammarPage
 if TYPE_CHECKING:
     from glyphscope_gui.main_window import MainWindow
 
-PAGE = "grammar"
+PAGE, PLAYGROUND = "grammar", "playground"
 NO_DIFFERENCES = "After an edit: texts that are accepted now, and texts that are not any more."
 _NOTATIONS = {"glyph": "GLYPH", "json": "JSON"}
 
@@ -125,6 +125,8 @@ class GrammarWiring(QObject):
         window.themes.changed.connect(lambda _theme: self.bench.draw())
         window.runs.ended.connect(lambda _applied: self._show_links())
         page.origin.clicked.connect(self._go_to_argument)
+        for action in (window.actions_.run, window.actions_.step):
+            action.triggered.connect(self._show_run)
         page.enforcement.constraintChosen.connect(self._constraint_chosen)
 
     # -- text --------------------------------------------------------------------------------------------------
@@ -354,6 +356,11 @@ class GrammarWiring(QObject):
     def _page_shown(self, name: str) -> None:
         if name == PAGE:
             self.bench.activate()
+
+    def _show_run(self) -> None:
+        """A run is seen where it is shown."""
+        if self._window.pages.current == PAGE:
+            self._window.pages.show(PLAYGROUND)
 
     def _options_changed(self, options: RunRequest) -> None:
         self.bench.set_options(options)

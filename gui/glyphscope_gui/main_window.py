@@ -17,7 +17,7 @@ from glyphscope_gui.docks.history_dock import HistoryDock
 from glyphscope_gui.docks.prompt_dock import PromptDock
 from glyphscope_gui.docks.tools_dock import ToolsDock
 from glyphscope_gui.errors import show_error
-from glyphscope_gui.grammar_wiring import PAGE, GrammarWiring
+from glyphscope_gui.grammar_wiring import PAGE, PLAYGROUND, GrammarWiring
 from glyphscope_gui.menus import fill_menus
 from glyphscope_gui.models.grammar_examples_model import GrammarExamplesModel
 from glyphscope_gui.parts import Parts
@@ -36,7 +36,7 @@ FIRST_SIZE = QSize(1440, 900)
 NARROW = 1200
 """Below this width of the window the sides begin smaller."""
 PAGES = (
-    PageSpec("playground", "Playground", "Run a prompt, and see the call being written"),
+    PageSpec(PLAYGROUND, "Playground", "Run a prompt, and see the call being written"),
     PageSpec(PAGE, "Grammar", "See, write, test and trust a grammar"),
 )
 

@@ -342,6 +342,8 @@ def test_the_last_run_cannot_become_an_example(make, qtbot):
     assert not window.grammar_page.add_run_link.isEnabled()
     with qtbot.waitSignal(window.runs.ended, timeout=10_000):
         window.actions_.run.trigger()
+    assert window.pages.current == "playground"
+    window.pages.show(PAGE)
     window.grammar_page.add_run_link.click()
     assert window.examples.examples == (GrammarExample(CALL),)
     qtbot.waitUntil(lambda: (result(window, 0) or ("",))[0] == "✓")
