@@ -28,7 +28,7 @@ class _Node:
 class TokenTrie:
     """A vocabulary: the bytes of each token, by its id; `names` are the ids of control tokens such as `<think>`.
 
-    A token without bytes is never spelled. Making the trie takes about a second for 150,000 tokens.
+    A token without bytes is never spelled. Making the trie takes some seconds for 150,000 tokens.
     """
 
     def __init__(self, tokens: Sequence[bytes], names: Mapping[str, int] | None = None) -> None:
