@@ -7,9 +7,6 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 from typing import Literal as TypingLiteral
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-
 from glyphscope.errors import GrammarError
 from glyphscope.events import Notation, Shape
 from glyphscope.grammar.context import ToolContext
@@ -21,7 +18,9 @@ from glyphscope.grammar.tree import Grammar, Literal, Node, Origin, RuleRef, Unh
 from glyphscope.grammar.values import build_values
 from glyphscope.notation import shape_keys
 from glyphscope.registry import Tool, ToolRegistry, normalise
+from glyphscope.registry.check import check_schema
 
+MOST_TOLD = 5  # mistakes of a schema that one message tells
 MAX_ALTERNATIVES = 100  # names offered side by side; more are reached by way of their first letters
 SCHEMA = "schema"
 """The tool's name in the origins and messages of a grammar that is made of a bare schema."""
@@ -78,6 +77,11 @@ def build_value_grammar(
 
     Raises GrammarError, with the JSON Pointer, where no value can exist or the schema is none.
     """
+    mistakes = check_schema(schema)
+    if mistakes:
+        told = "; ".join(reason.rstrip(".") for _, reason in mistakes[:MOST_TOLD])
+        pointer = join("", *(str(step) for step in mistakes[0][0]))
+        raise GrammarError(f"This is no JSON Schema: {told}.", where=f"{SCHEMA}: {pointer}")
     made = normalise(schema)
     if made is True:
         made = {}
@@ -85,11 +89,6 @@ def build_value_grammar(
         raise GrammarError(
             "No value satisfies this schema.", where=SCHEMA, hint="A schema is an object, or true."
         )
-    try:
-        Draft202012Validator.check_schema(made)
-    except SchemaError as error:
-        pointer = join("", *error.absolute_path)
-        raise GrammarError(f"This is no JSON Schema: {error.message}", where=f"{SCHEMA}: {pointer}") from None
     book = RuleBook()
     root = book.reserve("value")
     context = ToolContext(book, surface(notation, options.white_space), SCHEMA, made, closed=False)
@@ -222,8 +221,9 @@ def _common_start(names: list[tuple[str, Node]]) -> str:
 def _impossible(context: ToolContext, what: str) -> GrammarError:
     endless = ("", "a value would have to contain itself without end")
     pointer, why = context.impossible[0] if context.impossible else endless
+    of_tool = context.schema.tool != SCHEMA
     return GrammarError(
         f"{what}: {why}.",
-        where=f"{context.schema.tool}: {pointer or 'parameters'}",
-        hint="Correct the schema, or take the tool off the allow list.",
+        where=f"{context.schema.tool}: {pointer or ('parameters' if of_tool else 'the whole')}",
+        hint="Correct the schema, or take the tool off the allow list." if of_tool else "Correct the schema.",
     )
