@@ -148,12 +148,8 @@ class GrammarPage(QWidget):
         self.edit_card = Card("Grammar", text, actions=links, padded=False)
         self.edit_card.setMinimumHeight(150)
 
-        zoom = (
-            self.origin,
-            self.zoom_out_link,
-            self.zoom_in_link,
-            self.zoom_fit_link,
-            self.save_diagram_link,
+        self.railroad.set_corner(
+            (self.zoom_out_link, self.zoom_in_link, self.zoom_fit_link, self.save_diagram_link)
         )
         rule = QSplitter(Qt.Orientation.Vertical, self)
         rule.setChildrenCollapsible(False)
@@ -162,7 +158,7 @@ class GrammarPage(QWidget):
         rule.setStretchFactor(0, 1)
         rule.setStretchFactor(1, 1)
         rule.setSizes([500, 500])
-        self.rule_card = Card("Rule", rule, actions=zoom, padded=False)
+        self.rule_card = Card("Rule", rule, actions=(self.origin,), padded=False)
         self.example_card = Card(
             "Examples", self.examples, actions=(self.add_run_link, self.add_example_link), padded=False
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QByteArray, QEvent, QIODevice, QPointF, QRectF, QSize, Qt, Signal
@@ -17,7 +18,7 @@ from PySide6.QtGui import (
     QWheelEvent,
 )
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QFileDialog, QMenu, QScrollArea, QToolTip, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QMenu, QScrollArea, QToolTip, QWidget
 
 from glyphscope.errors import StorageError
 from glyphscope.sessions import atomic_write
@@ -83,6 +84,7 @@ class RailroadView(QScrollArea):
         self._renderer = QSvgRenderer(self)
         self._zoom = 0.0
         self._chosen = -1
+        self._corner: QFrame | None = None
         self._canvas = _Canvas(self)
         self.setWidget(self._canvas)
 
@@ -105,6 +107,17 @@ class RailroadView(QScrollArea):
             words = ", ".join(box.words for box in drawing.boxes[:40])
             self.setAccessibleDescription(f"Rule {drawing.rule}: {words}")
         self._fit()
+
+    def set_corner(self, parts: Sequence[QWidget]) -> None:
+        """What stands over the drawing at the lower right: buttons that belong to it."""
+        self._corner = QFrame(self)
+        self._corner.setObjectName("railroadCorner")
+        row = QHBoxLayout(self._corner)
+        row.setContentsMargins(4, 2, 4, 2)
+        row.setSpacing(2)
+        for part in parts:
+            row.addWidget(part)
+        self._place_corner()
 
     def restyle(self) -> None:
         self._canvas.update()
@@ -244,6 +257,14 @@ class RailroadView(QScrollArea):
     def resizeEvent(self, event: object) -> None:
         super().resizeEvent(event)  # type: ignore[arg-type]
         self._fit()
+        self._place_corner()
+
+    def _place_corner(self) -> None:
+        if self._corner is not None:
+            self._corner.adjustSize()
+            room = self.viewport().geometry()
+            self._corner.move(room.right() - self._corner.width(), room.bottom() - self._corner.height())
+            self._corner.raise_()
 
     def _usual(self) -> float:
         """Its own size follows the window's font."""
