@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QMimeData, QObject, Qt, QUrl
-from PySide6.QtGui import QTextCursor
+from PySide6.QtCore import QMimeData, QObject, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QTextCursor
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.models import ScriptedModel
@@ -425,9 +425,50 @@ def test_what_an_edit_lets_through_is_not_told(make, qtbot):
 
     qtbot.waitUntil(lambda: told() == "leaks 101", timeout=20_000)
     assert model.columnCount() == 2
+    qtbot.waitUntil(lambda: bool(page.differences.texts()))
     assert [text for _, text in page.differences._model.rows] == [
         '{action="search" query="a" max_results=101}'
     ]
+
+
+def test_what_is_saved_is_still_told_as_a_difference(make, qtbot, tmp_path):
+    window = make()
+    page = window.grammar_page
+    show(qtbot, window, GOOD)
+    put_cursor(page.edit, '"100"', 1)
+    qtbot.keyClicks(page.edit, "7")
+    qtbot.waitUntil(lambda: page.differences.texts() == ["{a=7100}", "{a=100}"])
+    assert window.parts.project.save(tmp_path / "p.glyphscope")
+    qtbot.waitUntil(lambda: page.differences.texts() == [])
+
+
+def test_the_help_is_not_there_or_names_no_key(make):
+    window = make()
+    window.grammar_page.help_link.click()
+    assert window.grammar_page.help.isVisible()
+    words = window.grammar_page.help.label.text()
+    for action in ("fix_action", "next_action", "complete_action", "definition_action", "rename_action"):
+        assert getattr(window.grammar_page.edit, action).shortcut().toString() in words
+    window.grammar_page.help.close()
+
+
+def test_a_file_that_is_dropped_is_taken_for_text_or_a_model_for_a_grammar(make, qtbot, tmp_path):
+    window = make()
+    page = window.grammar_page
+    for name, taken in (("a.gbnf", True), ("a.gguf", False)):
+        path = tmp_path / name
+        path.write_text(GOOD)
+        data = QMimeData()
+        data.setUrls([QUrl.fromLocalFile(str(path))])
+        assert not page.edit.canInsertFromMimeData(data)
+        copy, left, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+        enter = QDragEnterEvent(QPoint(5, 5), copy, data, left, none)
+        enter.ignore()
+        page.dragEnterEvent(enter)
+        assert enter.isAccepted() == taken
+        page.dropEvent(QDropEvent(QPointF(5, 5), copy, data, left, none))
+    qtbot.waitUntil(lambda: page.edit.text() == GOOD)
+    assert page.edit_card.heading.hint.text() == "a.gbnf"
 
 
 # -- files and projects -------------------------------------------------------------------------------------------

@@ -88,6 +88,7 @@ class GrammarBench(QObject):
         registry.changed.connect(lambda _registry: self._tools_changed())
         document.examplesChanged.connect(self._judge)
         document.sourceChanged.connect(self.text_changed)
+        document.baseChanged.connect(self._compare)
 
     # -- what the page tells -----------------------------------------------------------------------------------
 

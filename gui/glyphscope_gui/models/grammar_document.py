@@ -19,12 +19,13 @@ EMPTY = GrammarWork()
 class GrammarDocument(QObject):
     """`changed` is told for any change, `sourceChanged` when another text than the one being edited is to be shown.
 
-    `examplesChanged` when the list of examples is another one.
+    `examplesChanged` when the list of examples is another one, `baseChanged` when edits are compared with another text.
     """
 
     changed = Signal()
     sourceChanged = Signal()
     examplesChanged = Signal()
+    baseChanged = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -65,7 +66,10 @@ class GrammarDocument(QObject):
 
     def mark_base(self) -> None:
         """The version that edits are compared with: the text as opened, saved, or taken from the tools."""
-        self.base = None if self.is_generated else self.work.text
+        base = None if self.is_generated else self.work.text
+        if base != self.base:
+            self.base = base
+            self.baseChanged.emit()
 
     def set_generated(self, text: str) -> None:
         """What the tools give now; shown while they are the source."""
