@@ -211,6 +211,20 @@ def test_three_planted_mistakes_are_not_mended_with_what_the_page_offers(make, q
     assert page.diagnostics.isHidden() or not any(p.severity == "error" for p in found.problems)
 
 
+def test_a_click_on_a_correction_in_the_list_does_nothing(make, qtbot):
+    window = make()
+    page = window.grammar_page
+    show(qtbot, window, PLANTED)
+    model = page.diagnostics.model()
+    row = next(row for row in range(model.rowCount()) if model.index(row, 2).data())
+    before = page.edit.text()
+    place = page.diagnostics.visualRect(model.index(row, 2)).center()
+    qtbot.mouseClick(page.diagnostics.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert page.edit.text() != before
+    page.edit.undo()
+    assert page.edit.text() == before
+
+
 def test_a_mistake_in_the_list_does_not_lead_to_its_place(make, qtbot):
     window = make()
     page = window.grammar_page
