@@ -50,6 +50,8 @@ DEFAULT_BOUND = Bound()
 
 
 _MOST_ROUNDS = 300  # as long a chain of rules as is followed to find out that two rules are one
+_FEWEST_ROUNDS = 8
+_MOST_SHAPES = 200_000  # rules that are looked at in all rounds together: about two seconds
 
 
 class Differences(NamedTuple):
@@ -225,7 +227,7 @@ def _joined(first: Grammar, second: Grammar) -> tuple[Grammar, tuple[str, str]]:
 def _grouped(named: dict[str, Node]) -> dict[str, int]:
     """Rules by numbers, the same for those that no number of expansions tells apart."""
     group = dict.fromkeys(named, 0)
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(min(_MOST_ROUNDS, max(_FEWEST_ROUNDS, _MOST_SHAPES // len(named)))):
         refined = _refined(named, group)
         if len(set(refined.values())) == len(set(group.values())):
             return refined
