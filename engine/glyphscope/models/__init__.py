@@ -10,6 +10,7 @@ from glyphscope.models.interface import (
     PromptProgress,
     PromptReady,
     RenderedPrompt,
+    Vocabulary,
 )
 from glyphscope.models.llama import LlamaModel
 from glyphscope.models.opening import EMBEDDED, embedded_path, open_model
@@ -30,6 +31,7 @@ __all__ = [
     "RecordedModel",
     "RenderedPrompt",
     "ScriptedModel",
+    "Vocabulary",
     "embedded_path",
     "find_models",
     "open_model",

@@ -58,7 +58,7 @@ class Child:
                 match frame.body:
                     case wire.Cancel():
                         self._cancel(frame.number)
-                    case wire.Tokenize() | wire.Render() if self._session is not None:
+                    case wire.Tokenize() | wire.Render() | wire.ListVocabulary() if self._session is not None:
                         self._look_up(frame, self._session)
                     case _:
                         self._work.put(frame)
@@ -86,6 +86,8 @@ class Child:
             match frame.body:
                 case wire.Tokenize(text=text):
                     self._reply(frame.number, wire.Tokens(session.engine.tokenize(text)))
+                case wire.ListVocabulary():
+                    self._reply(frame.number, wire.Listed(session.list_vocabulary()))
                 case wire.Render(messages=messages):
                     self._reply(frame.number, wire.Rendered(session.render(messages)))
         except Exception as error:

@@ -34,6 +34,13 @@ class RenderedPrompt(msgspec.Struct, frozen=True):
     note: str = ""
 
 
+class Vocabulary(msgspec.Struct, frozen=True):
+    """What the model's tokens spell, by their ids; b"" for those that spell no text. `names` are the control tokens."""
+
+    tokens: tuple[bytes, ...] = ()
+    names: dict[str, int] = {}
+
+
 class PromptProgress(msgspec.Struct, frozen=True):
     """Evaluation of the prompt: `done` of `total` tokens after `ms` milliseconds; the first is what was cached."""
 
@@ -96,6 +103,9 @@ class Model(Protocol):
 
     def tokenize(self, text: str) -> list[int]:
         """The text's token ids, without a token that only begins a sequence. Raises ModelError."""
+
+    def vocabulary(self) -> Vocabulary:
+        """Every token's bytes; empty where they are not known. The same object each time. Raises ModelError."""
 
     def render_chat(self, messages: Sequence[Message]) -> RenderedPrompt:
         """The messages in the model's chat template, open for the assistant's answer. Raises PromptError."""

@@ -16,7 +16,14 @@ from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelDied, Model
 from glyphscope.events import Message, ModelInfo
 from glyphscope.models import wire
 from glyphscope.models.files import FileHash, inspect_file
-from glyphscope.models.interface import Cancelled, GenerateRequest, Opening, Output, RenderedPrompt
+from glyphscope.models.interface import (
+    Cancelled,
+    GenerateRequest,
+    Opening,
+    Output,
+    RenderedPrompt,
+    Vocabulary,
+)
 from glyphscope.models.process import Interrupt, ModelProcess
 
 DEFAULT_CONTEXT = 4096
@@ -52,6 +59,7 @@ class LlamaModel:
         self._generating = threading.Lock()
         self._owner: int | None = None
         self._running: tuple[ModelProcess, int] | None = None
+        self._vocabulary: Vocabulary | None = None
         self._hash = FileHash(path)
         try:
             self._started(progress)
@@ -81,6 +89,13 @@ class LlamaModel:
         reply = self._ask(wire.Tokenize(text))
         assert isinstance(reply, wire.Tokens), reply
         return reply.ids
+
+    def vocabulary(self) -> Vocabulary:
+        if self._vocabulary is None:
+            reply = self._ask(wire.ListVocabulary())
+            assert isinstance(reply, wire.Listed), reply
+            self._vocabulary = reply.vocabulary
+        return self._vocabulary
 
     def render_chat(self, messages: Sequence[Message]) -> RenderedPrompt:
         reply = self._ask(wire.Render(list(messages)))

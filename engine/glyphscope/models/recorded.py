@@ -23,6 +23,7 @@ from glyphscope.models.interface import (
     PromptProgress,
     PromptReady,
     RenderedPrompt,
+    Vocabulary,
 )
 from glyphscope.models.scripted import cut
 
@@ -70,6 +71,10 @@ class RecordedModel:
     def tokenize(self, text: str) -> list[int]:
         """Numbers from 0: the record does not hold the vocabulary."""
         return list(range(self.count_tokens(text)))
+
+    def vocabulary(self) -> Vocabulary:
+        """None: the record does not hold it."""
+        return Vocabulary()
 
     def render_chat(self, messages: Sequence[Message]) -> RenderedPrompt:
         """The recorded prompt of the next stage, which may differ from what `messages` would give today."""

@@ -9,7 +9,14 @@ from collections.abc import Generator, Iterable, Sequence
 from glyphscope.decoding.text import TextAssembler
 from glyphscope.events import Message, ModelInfo, TokenStep
 from glyphscope.models.chat import render_plain
-from glyphscope.models.interface import Cancelled, GenerateRequest, Output, PromptReady, RenderedPrompt
+from glyphscope.models.interface import (
+    Cancelled,
+    GenerateRequest,
+    Output,
+    PromptReady,
+    RenderedPrompt,
+    Vocabulary,
+)
 
 _PIECES = re.compile(r"\s?\w{1,8}|\s?[^\w\s]{1,2}|\s", re.DOTALL)
 """How a script is cut into tokens: short words with the blank before them, punctuation in pairs, much as BPE does."""
@@ -42,6 +49,10 @@ class ScriptedModel:
     def tokenize(self, text: str) -> list[int]:
         """Numbers from 0: the pieces have no vocabulary to be numbered in."""
         return list(range(len(cut(text))))
+
+    def vocabulary(self) -> Vocabulary:
+        """It has none: its pieces are the script's own."""
+        return Vocabulary()
 
     def render_chat(self, messages: Sequence[Message]) -> RenderedPrompt:
         """The plain form, as for a model without a template."""

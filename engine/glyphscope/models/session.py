@@ -12,7 +12,7 @@ from glyphscope.decoding import MaskTokenizer, mask_tokenizer
 from glyphscope.events import Message
 from glyphscope.models import wire
 from glyphscope.models.chat import NO_TEMPLATE, ChatTemplate, render_plain
-from glyphscope.models.interface import RenderedPrompt
+from glyphscope.models.interface import RenderedPrompt, Vocabulary
 from glyphscope.models.native import LlamaEngine
 
 _SPECIAL = b"\xff"
@@ -42,6 +42,13 @@ class Session:
             for token, piece in enumerate(engine.pieces)
         ]
         return mask_tokenizer(pieces, engine.vocab, engine.tokenize_address, engine.ends)
+
+    def list_vocabulary(self) -> Vocabulary:
+        """What each token spells. A special one spells nothing: it has a name."""
+        special = {t for t, piece in enumerate(self.engine.pieces) if self._is_special(t, piece)}
+        tokens = (b"" if t in special else piece for t, piece in enumerate(self.engine.pieces))
+        names = {self.engine.pieces[t].decode("utf-8", errors="replace"): t for t in sorted(special)}
+        return Vocabulary(tuple(tokens), names)
 
     @cached_property
     def _template(self) -> ChatTemplate | None:

@@ -11,7 +11,13 @@ from typing import Generic, TypeAlias, TypeVar
 import msgspec
 
 from glyphscope.events import Message, ModelInfo, TokenStep
-from glyphscope.models.interface import GenerateRequest, PromptProgress, PromptReady, RenderedPrompt
+from glyphscope.models.interface import (
+    GenerateRequest,
+    PromptProgress,
+    PromptReady,
+    RenderedPrompt,
+    Vocabulary,
+)
 
 _LENGTH = struct.Struct("<I")
 _LIMIT = 1 << 30
@@ -35,6 +41,10 @@ class Tokenize(_Frame, frozen=True):
     """Answered by `Tokens`, also while a generation runs."""
 
     text: str
+
+
+class ListVocabulary(_Frame, frozen=True):
+    """Answered by `Listed`, also while a generation runs."""
 
 
 class Render(_Frame, frozen=True):
@@ -71,6 +81,10 @@ class Tokens(_Frame, frozen=True):
     ids: list[int]
 
 
+class Listed(_Frame, frozen=True):
+    vocabulary: Vocabulary
+
+
 class Rendered(_Frame, frozen=True):
     prompt: RenderedPrompt
 
@@ -101,8 +115,8 @@ class Failed(_Frame, frozen=True):
     available: int = 0
 
 
-Request: TypeAlias = Load | Tokenize | Render | Generate | Step | Cancel
-Reply: TypeAlias = Loading | Loaded | Tokens | Rendered | Progress | Ready | Steps | Failed
+Request: TypeAlias = Load | Tokenize | ListVocabulary | Render | Generate | Step | Cancel
+Reply: TypeAlias = Loading | Loaded | Tokens | Listed | Rendered | Progress | Ready | Steps | Failed
 
 
 class Envelope(msgspec.Struct, frozen=True, array_like=True):

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Generator, Sequence
 
 from glyphscope.events import Message, ModelInfo
-from glyphscope.models import GenerateRequest, Model, Output, RenderedPrompt
+from glyphscope.models import GenerateRequest, Model, Output, RenderedPrompt, Vocabulary
 
 
 class Gate:
@@ -55,6 +55,9 @@ class GatedModel:
 
     def tokenize(self, text: str) -> list[int]:
         return self._model.tokenize(text)
+
+    def vocabulary(self) -> Vocabulary:
+        return self._model.vocabulary()
 
     def render_chat(self, messages: Sequence[Message]) -> RenderedPrompt:
         return self._model.render_chat(messages)

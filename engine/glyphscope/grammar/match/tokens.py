@@ -7,7 +7,7 @@ fits where the text so far ends within one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.state import State
@@ -61,10 +61,13 @@ class TokenTrie:
         return set(range(len(self.tokens))) - named if match.negated else named
 
 
-def allowed_tokens(state: State, vocabulary: TokenTrie, *, pending: bytes = b"") -> list[int]:
+def allowed_tokens(
+    state: State, vocabulary: TokenTrie, *, pending: bytes = b"", cancel: Callable[[], bool] | None = None
+) -> list[int]:
     """The ids of the tokens after which the state is still alive, in order; the end of the text is no token here.
 
     `pending`: the first bytes of a character that the last token ended within; `state` has not been fed with them.
+    `cancel` is asked every few milliseconds. Raises MatchLimit, MatchCancelled.
     """
     allowed: set[int] = set()
     known: dict[object, State] = {}  # what is read inside of a lexeme leads to the same items again and again
@@ -82,7 +85,7 @@ def allowed_tokens(state: State, vocabulary: TokenTrie, *, pending: bytes = b"")
             key = (at.items, char)
             following = known.get(key)
             if following is None:
-                following = known[key] = at.feed(char)
+                following = known[key] = at.feed(char, cancel=cancel)
             if following.alive:
                 waiting.append((child, following))
     if not pending:
