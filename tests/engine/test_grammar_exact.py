@@ -10,7 +10,7 @@ from llguidance import LLMatcher, LLTokenizer
 from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS
-from glyphscope.grammar import Grammar, Rule, build_call_grammar, build_value_grammar, to_lark
+from glyphscope.grammar import Grammar, Rule, build_call_grammar, build_value_grammar, lark_unheld, to_lark
 from glyphscope.grammar.exact import exact_lexemes
 from glyphscope.grammar.sample import sample_texts
 from glyphscope.grammar.tree import (
@@ -19,6 +19,7 @@ from glyphscope.grammar.tree import (
     CharClass,
     Intersect,
     Literal,
+    Origin,
     RuleRef,
     Seq,
     Terminal,
@@ -130,6 +131,34 @@ def test_an_intersection_that_must_be_taken_apart_is_its_automaton():
     short = Intersect((repeat(LOWER, 1), repeat(CharClass(((0, 0x7F),)), 0, 5)))
     accepts = reader(grammar(root=seq(Terminal(short), "z")))
     assert accepts("az") and accepts("abcdez") and not accepts("abcdefz") and not accepts("z")
+
+
+def test_long_texts_side_by_side_do_not_cost_a_large_schema_its_mask():
+    texts_of = [
+        {"type": "string", "pattern": f"^[a-{last}]", "maxLength": 700 + 9 * i}
+        for i, last in enumerate("dgkmpsvz")
+    ]
+    branches = [OBJECT | {"properties": {"kind": {"const": i}, "text": x}} for i, x in enumerate(texts_of)]
+    made = build_value_grammar({"oneOf": [*branches, *texts_of]}, "json")
+    accepts = reader(made)
+    assert accepts('{"kind":3,"text":"' + "m" * 727 + '"}') and not accepts(
+        '{"kind":3,"text":"' + "m" * 728 + '"}'
+    )
+    assert accepts('{"kind":7,"text":"z"}') and not accepts('{"kind":6,"text":"z"}')
+
+
+def test_what_is_too_large_to_be_taken_apart_is_dropped_by_name_and_place():
+    letter = CharClass(((ord("a"), ord("b")),))
+    many = seq(repeat(letter), "a", repeat(letter, 11, 11))  # as long as its automaton is large
+    place = Origin("tool", "/properties/x")
+    rules = {
+        "root": Rule("root", seq(RuleRef("x"), "a")),
+        "x": Rule("x", Terminal(Intersect((many, repeat(LOWER, 0, 40)))), place),
+    }
+    made = Grammar(rules, "root", lexed=True, loose=("root",))
+    assert [(left.tool, left.pointer) for left in lark_unheld(made)] == [("tool", "/properties/x/pattern")]
+    accepts = reader(made)
+    assert accepts("a" * 13) and not accepts("a" * 42) and made.unheld == ()
 
 
 def test_an_empty_text_in_an_intersection_is_no_comment_of_lark():

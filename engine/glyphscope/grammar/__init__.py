@@ -2,7 +2,7 @@
 
 from glyphscope.grammar.build import GrammarOptions, build_call_grammar, build_value_grammar
 from glyphscope.grammar.gbnf import GbnfText, emit_gbnf
-from glyphscope.grammar.lark import to_lark
+from glyphscope.grammar.lark import lark_unheld, to_lark
 from glyphscope.grammar.tree import Grammar, Origin, Rule, Unheld
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "build_call_grammar",
     "build_value_grammar",
     "emit_gbnf",
+    "lark_unheld",
     "to_lark",
 ]

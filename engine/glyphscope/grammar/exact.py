@@ -29,12 +29,14 @@ from glyphscope.grammar.tree import (
     Intersect,
     Literal,
     Node,
+    Origin,
     Repeat,
     Rule,
     RuleRef,
     Seq,
     Terminal,
     TokenMatch,
+    Unheld,
     alt,
     refs,
     repeat,
@@ -46,12 +48,16 @@ MAX_LEXEMES = 1500  # distinct ones that are compared with each other
 MAX_STATES = 8_000  # of the lexer that is searched for swallowed beginnings
 MAX_ROUNDS = 8
 
+_TOO_LARGE = "together with the rest it is too large to be taken apart for llguidance's lexer"
+_FEW = 4  # repetitions that are counted where the whole is too much to search
+
 _SIGNS, _ENDS = frozenset("{}[](), "), frozenset(":=")
 
 
 def exact_lexemes(grammar: Grammar, *, grow: bool = True) -> Grammar:
-    """The same language with lexemes that are safe. Raises GrammarError where an intersection cannot be taken apart.
+    """The same language with lexemes that are safe.
 
+    What of an intersection is too large to be taken apart is dropped, and told in `unheld` of what is returned.
     Without `grow` the lexemes are those that the grammar has already, and what becomes of them. A builder's are of the
     size that engines are fast with: a whole object as one lexeme costs llguidance an automaton of its own.
     """
@@ -61,12 +67,14 @@ def exact_lexemes(grammar: Grammar, *, grow: bool = True) -> Grammar:
 def with_exact_rules(grammar: Grammar) -> Grammar:
     """The grammar with what is under its `loose` rules cut anew, each by itself: nothing of two is open at once."""
     rules = dict(grammar.rules)
+    unheld = dict.fromkeys(grammar.unheld)
     for place, name in enumerate(grammar.loose):
         cut = exact_lexemes(Grammar(_needed(grammar.rules, name), name), grow=False)
+        unheld.update(dict.fromkeys(cut.unheld))
         names = {inner: f"{inner}-cut-{place + 1}" for inner in cut.rules} | {name: name}
         for rule in cut.rules.values():
             rules[names[rule.name]] = Rule(names[rule.name], _renamed(rule.body, names), rule.origin)
-    return Grammar(_needed(rules, grammar.root), grammar.root, grammar.unheld, lexed=True)
+    return Grammar(_needed(rules, grammar.root), grammar.root, tuple(unheld), lexed=True)
 
 
 def _renamed(node: Node, names: dict[str, str]) -> Node:
@@ -124,6 +132,8 @@ class _Cutter:
         self._written = _regular_rules(grammar)
         self._pieces: dict[int, tuple[Node, Node | None]] = {}
         self._made: dict[str, Node] = {}
+        self._origin = Origin("", "")
+        self._lost: dict[Unheld, None] = {}
         self.lexemes: dict[Node, None] = {}
 
     def grammar(self) -> Grammar:
@@ -138,9 +148,10 @@ class _Cutter:
             if rule is None:
                 rules[name] = Rule(name, self._letters(self._made[name]))
             else:
+                self._origin = rule.origin or Origin("", "")
                 rules[name] = Rule(name, self._cut(rule.body), rule.origin)
             waiting += reversed(list(refs(rules[name].body)))
-        return Grammar(rules, self._grammar.root, self._grammar.unheld)
+        return Grammar(rules, self._grammar.root, (*self._grammar.unheld, *self._lost))
 
     def _cut(self, node: Node) -> Node:
         piece = self._piece(node)
@@ -172,7 +183,13 @@ class _Cutter:
         if isinstance(node, Seq):
             return _in_a_row(self._cut(part) for part in self._together(node.parts, seq))
         assert isinstance(node, Intersect), "every other node is a lexeme or cut"
-        return self._letters(right_linear(node, self._helper, self._made, _not_held))
+        left = right_linear(node, self._helper, self._made, self._weakened)
+        return left if isinstance(left, RuleRef) else self._cut(left)
+
+    def _weakened(self, part: Weakened) -> None:
+        tool, pointer = self._origin.tool, self._origin.pointer
+        for keyword in part.keywords:
+            self._lost[Unheld(tool, f"{pointer}/{keyword}", keyword, _TOO_LARGE)] = None
 
     def _helper(self, body: Node) -> Node:
         """A rule of the automaton that an intersection becomes."""
@@ -236,13 +253,6 @@ class _Cutter:
         if known is None or known[0] is not node:
             known = self._pieces[id(node)] = (node, _written_out(node, self._written, self._piece))
         return known[1]
-
-
-def _not_held(part: Weakened) -> None:
-    raise GrammarError(
-        "An intersection would have to be one lexeme, and what follows it begins like it goes on.",
-        hint="Let the two differ, or make its repetitions shorter.",
-    )
 
 
 def _in_a_row(parts: Iterable[Node]) -> Node:
@@ -317,12 +327,15 @@ def _regular_rules(grammar: Grammar) -> dict[str, Node]:
     return written
 
 
-def _swallowing(grammar: Grammar, lexemes: Iterable[Node]) -> set[Node] | None:
-    """The lexemes that could swallow the beginning of what follows another one; None if that is too much to search."""
+def _swallowing(grammar: Grammar, lexemes: Iterable[Node], *, loose: bool = False) -> set[Node] | None:
+    """The lexemes that could swallow the beginning of what follows another one; None if that is too much to search.
+
+    `loose`: lexemes of more texts are searched, in fewer states. Where these swallow nothing, the real ones do not.
+    """
     pieces = list(lexemes)
     automaton = Automaton()
     try:
-        starts = [automaton.place_of(piece) for piece in pieces]
+        starts = [automaton.place_of(_loosened(piece) if loose else piece) for piece in pieces]
     except GrammarError:
         return None
     firsts = {piece: _moves(automaton, start) for piece, start in zip(pieces, starts, strict=True)}
@@ -342,8 +355,20 @@ def _swallowing(grammar: Grammar, lexemes: Iterable[Node]) -> set[Node] | None:
                 seen.add(following)
                 waiting.append(following)
         if len(seen) > MAX_STATES:
-            return found or None
+            return found or (None if loose else _swallowing(grammar, pieces, loose=True))
     return found
+
+
+def _loosened(node: Node) -> Node:
+    """The node without the upper bounds of its long repetitions: a text of 1 to 1000 characters is 1000 states."""
+    if isinstance(node, Repeat):
+        most = None if node.maximum is None or node.maximum > _FEW else node.maximum
+        return Repeat(_loosened(node.body), min(node.minimum, _FEW), most)
+    if isinstance(node, Alt):
+        return Alt(tuple(_loosened(option) for option in node.options))
+    if isinstance(node, Seq | Intersect):
+        return type(node)(tuple(_loosened(part) for part in node.parts))
+    return node
 
 
 _State = tuple[tuple[int, Place], ...]

@@ -26,6 +26,7 @@ from glyphscope.grammar.tree import (
     Seq,
     Terminal,
     TokenMatch,
+    Unheld,
 )  # fmt: skip
 
 _PLACE = re.compile(r"at (\d+)\(")  # the line in llguidance's messages
@@ -36,21 +37,29 @@ def to_lark(grammar: Grammar) -> str:
 
     The check needs no model, so a grammar that names tokens of a vocabulary is left to the model's own check.
     """
-    return _emit(ByIdentity(grammar))
+    return _emit(ByIdentity(grammar))[0]
+
+
+def lark_unheld(grammar: Grammar) -> tuple[Unheld, ...]:
+    """What the text for llguidance does not hold: what the grammar does not, and what was too large for lexemes.
+
+    Raises GrammarError as `to_lark` does.
+    """
+    return _emit(ByIdentity(grammar))[1]
 
 
 @lru_cache(maxsize=8)
-def _emit(key: ByIdentity) -> str:
+def _emit(key: ByIdentity) -> tuple[str, tuple[Unheld, ...]]:
     grammar = with_exact_rules(key.grammar) if key.grammar.lexed else exact_lexemes(key.grammar)
     emitter = _Emitter(grammar)
     text = emitter.emit()
     if emitter.names_tokens:
-        return text
+        return text, grammar.unheld
     matcher = LLMatcher(byte_tokenizer(), LLMatcher.grammar_from_lark(text), log_level=0)
     if matcher.is_error():
         said = matcher.get_error().strip()
         raise GrammarError(f"llguidance does not take the grammar: {said}", where=emitter.rule_at(said))
-    return text
+    return text, grammar.unheld
 
 
 class _Emitter:

@@ -11,10 +11,10 @@ import msgspec
 
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.events import Notation, Shape
-from glyphscope.grammar import build_call_grammar
+from glyphscope.grammar import build_call_grammar, emit_gbnf, lark_unheld
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.proof.boundary import Boundary, Unreached, boundary_examples
-from glyphscope.proof.engines import ENGINES, EngineName, Judge, judge_for
+from glyphscope.proof.engines import ENGINES, OURS, EngineName, Judge, judge_for
 from glyphscope.proof.spelling import Order, as_written, required_first, required_names, texts
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.validation import CallValidator
@@ -56,6 +56,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, dict[str, int]]
     cancelled: bool = False
 
+
+_Reasons: TypeAlias = dict[tuple[str, str], str]
+"""By tool and JSON Pointer."""
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Told the number of tools that are done, and of all."""
@@ -108,7 +111,7 @@ def iterate_proofs(
     """Each proof as it is made, tool by tool. It asks `cancelled` between engines; closing it ends what it started."""
     with ExitStack() as stack:
         judges = _judges(registry, notation, shape, engines, stack)
-        unheld = _unheld(registry, notation, shape)
+        unheld = {engine: _unheld(engine, registry, notation, shape) for engine in engines if engine in OURS}
         tools = registry.allowed
         for number, tool in enumerate(tools):
             if cancelled():
@@ -144,13 +147,14 @@ def _judges(
     return judges
 
 
-def _unheld(registry: ToolRegistry, notation: Notation, shape: Shape) -> dict[tuple[str, str], str]:
-    """What our grammar says of itself that it does not hold, and why."""
+def _unheld(engine: EngineName, registry: ToolRegistry, notation: Notation, shape: Shape) -> _Reasons:
+    """What our grammar, as that engine has it, says of itself that it does not hold, and why."""
     try:
         grammar = build_call_grammar(registry, notation, shape)
+        lost = lark_unheld(grammar) if engine == "mask" else emit_gbnf(grammar).unheld
     except GlyphscopeError:
         return {}
-    return {(left.tool, left.pointer): left.why for left in grammar.unheld}
+    return {(left.tool, left.pointer): left.why for left in (*grammar.unheld, *lost)}
 
 
 class _Shown(NamedTuple):
@@ -170,7 +174,7 @@ class _Case:
         tool: Tool,
         notation: Notation,
         shape: Shape,
-        unheld: dict[tuple[str, str], str],
+        unheld: dict[EngineName, _Reasons],
     ) -> None:
         self._registry, self._tool, self._notation, self._shape = registry, tool, notation, shape
         self._unheld = unheld
@@ -253,16 +257,17 @@ class _Case:
             witness=text,
             what=one.boundary.what,
             why="the validator accepts it, too" if undecided
-            else self._said(proof.pointer) if proof.engine in ("mask", "gbnf") else "",
+            else self._said(proof),
         )  # fmt: skip
 
-    def _said(self, pointer: str) -> str:
+    def _said(self, proof: Proof) -> str:
         """Why our grammar does not hold the constraint, or what it stands in; it says so where it is built."""
-        place = pointer
+        reasons = self._unheld.get(proof.engine, {})
+        place = proof.pointer
         while place:
-            if (self._tool.name, place) in self._unheld:
-                why = self._unheld[self._tool.name, place]
-                return why if place == pointer else f"{place}: {why}"
+            if (self._tool.name, place) in reasons:
+                why = reasons[self._tool.name, place]
+                return why if place == proof.pointer else f"{place}: {why}"
             place = place.rpartition("/")[0]
         return ""
 

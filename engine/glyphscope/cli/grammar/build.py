@@ -22,6 +22,7 @@ from glyphscope.grammar import (
     build_call_grammar,
     build_value_grammar,
     emit_gbnf,
+    lark_unheld,
     to_lark,
 )  # fmt: skip
 from glyphscope.grammar.build import Part
@@ -106,7 +107,7 @@ def _print(
         emitted = emit_gbnf(made, comments=comments, notes=notes)
         text, unheld = emitted.text, (*made.unheld, *emitted.unheld)
     else:
-        text, unheld = to_lark(made), made.unheld
+        text, unheld = to_lark(made), lark_unheld(made)
     if as_json:
         print_json({"language": to, "grammar": text, "unheld": [unheld_entry(left) for left in unheld]})
         return
