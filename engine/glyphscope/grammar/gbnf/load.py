@@ -32,7 +32,9 @@ def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
 
 @lru_cache(maxsize=4)
 def _checked(text: str) -> GbnfCheck:
-    return check_gbnf(text)  # kept, so that the same text is the same grammar to the caches of what is made of it
+    return check_gbnf(
+        text
+    )  # kept, so that the same text is the same grammar to the caches of what is made of it
 
 
 def _place(text: str, offset: int) -> str:
