@@ -21,6 +21,7 @@ from glyphscope_gui.grammar_wiring import PAGE, PLAYGROUND, GrammarWiring
 from glyphscope_gui.menus import fill_menus
 from glyphscope_gui.models.grammar_examples_model import GrammarExamplesModel
 from glyphscope_gui.parts import Parts
+from glyphscope_gui.rules_wiring import RulesWiring
 from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.widgets.grammar_page import GrammarPage
 from glyphscope_gui.widgets.header import Header
@@ -66,6 +67,7 @@ class MainWindow(QMainWindow):
         self.statusBar().addWidget(self.status, 1)
         self.grammar = GrammarWiring(self, self.grammar_page, self.examples)
         self.wiring = Wiring(self)
+        self.rules = RulesWiring(self)
         self._restore()
 
     def start(self) -> None:
@@ -80,6 +82,7 @@ class MainWindow(QMainWindow):
         self._shut = True
         self.parts.settings.update(geometry=_text(self.saveGeometry()), state=_text(self.pages.first_state()))
         self.wiring.close()
+        self.rules.close()
         self.grammar.close()
         self.runs.close()
         self.picker.shut_down()

@@ -86,7 +86,7 @@ def _picture(app: QApplication, scene: Scene, scheme: str, size: tuple[int, int]
         if window.runs.can_continue:
             _wait_for_end(window, window.wiring.continue_aborted)
         scene.prepare(window)
-        _wait_until(lambda: not window.grammar.bench.is_busy)
+        _wait_until(lambda: not (window.grammar.bench.is_busy or window.rules.is_busy))
         _settle()
         path = out / f"{scene.name}-{scheme}-{size[0]}x{size[1]}.png"
         window.grab().save(str(path))

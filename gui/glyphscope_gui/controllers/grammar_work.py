@@ -14,12 +14,14 @@ from glyphscope.grammar import Grammar, Origin, build_call_grammar
 from glyphscope.grammar.difference import Bound, shortest_differences
 from glyphscope.grammar.gbnf import GbnfRule, check_gbnf
 from glyphscope.grammar.gbnf.emit import emit_gbnf
-from glyphscope.grammar.match import Limits, compile_grammar, match_text
+from glyphscope.grammar.match import Limits, TokenTrie, allowed_tokens, compile_grammar, match_text
 from glyphscope.grammar.sample import sample_texts
+from glyphscope.models import Vocabulary
 from glyphscope.proof import EngineName, Proof, iterate_proofs
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.models.grammar_examples_model import ExampleVerdict
 from glyphscope_gui.models.grammar_problems import GrammarProblem, to_problems
+from glyphscope_gui.models.token_words import token_text
 
 LARGE = 200_000
 """Characters from which on a text makes so many objects that Python's collector is felt."""
@@ -144,6 +146,36 @@ def step(grammar: Grammar, text: str, at: int, cancel: Callable[[], bool]) -> St
         state.alive,
         whole.failed_at,
     )
+
+
+FEW_TOKENS = 8
+
+
+@dataclass(frozen=True)
+class TokensView:
+    """How many tokens of a vocabulary may come, and the `few` of the lowest numbers as text."""
+
+    allowed: int
+    vocabulary: int
+    few: tuple[str, ...]
+
+
+def make_trie(vocabulary: Vocabulary) -> TokenTrie:
+    """Half a second for 49,000 tokens."""
+    with _collector_resting(True):
+        return TokenTrie(vocabulary.tokens, vocabulary.names)
+
+
+def step_tokens(
+    grammar: Grammar, text: str, at: int, trie: TokenTrie, cancel: Callable[[], bool]
+) -> TokensView | None:
+    """The tokens after `at` characters; None where nothing may come after them. Raises MatchLimit, MatchCancelled."""
+    state = compile_grammar(grammar).start(EXAMPLE_LIMITS).feed(text[:at], cancel=cancel)
+    if not state.alive:
+        return None
+    found = allowed_tokens(state, trie, cancel=cancel)
+    few = tuple(token_text(trie.tokens[token], "") for token in found[:FEW_TOKENS])
+    return TokensView(len(found), len(trie.tokens), few)
 
 
 @dataclass(frozen=True)

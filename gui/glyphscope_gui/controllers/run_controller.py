@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Qt, QThread, Signal
 
 from glyphscope.calling import RunState, fold
 from glyphscope.events import AnyEvent, RunEvent, RunRequest
+from glyphscope.models import Vocabulary
 from glyphscope_gui.workers.jobs import (
     Batch,
     ContinueJob,
@@ -64,7 +65,7 @@ class RunController(QObject):
 
     `began` a fresh RunState, `applied` an Applied, `ended` an Applied of all events (also of a run that was stopped
     before its end), `measured` a Measured, `saved` a Saving, `modelTold` a ModelStatus, `phaseChanged` a Phase,
-    `crashed` an exception that is a mistake of ours.
+    `crashed` an exception that is a mistake of ours, `vocabularyTold` the open model's Vocabulary.
     """
 
     began = Signal(object)
@@ -75,6 +76,8 @@ class RunController(QObject):
     modelTold = Signal(object)
     phaseChanged = Signal(object)
     crashed = Signal(object)
+    vocabularyTold = Signal(object)
+    _vocabularyWanted = Signal()
     _wanted = Signal(object)
     _openWanted = Signal(object)
     _closeWanted = Signal()
@@ -100,6 +103,8 @@ class RunController(QObject):
         self._openWanted.connect(self._worker.open, Qt.ConnectionType.QueuedConnection)
         self._closeWanted.connect(self._worker.close, Qt.ConnectionType.QueuedConnection)
         self._worker.modelTold.connect(self._model_told, Qt.ConnectionType.QueuedConnection)
+        self._vocabularyWanted.connect(self._worker.tell_vocabulary, Qt.ConnectionType.QueuedConnection)
+        self._worker.vocabularyTold.connect(self._vocabulary_told, Qt.ConnectionType.QueuedConnection)
         self._thread.start()
 
     # -- what can be done --------------------------------------------------------------------------------------
@@ -149,6 +154,10 @@ class RunController(QObject):
         """Open a model now, so that the first run need not wait for it."""
         self._worker.context = context
         self._openWanted.emit((name, context))
+
+    def ask_vocabulary(self) -> None:
+        """The open model's vocabulary is told; while a run goes on, after it."""
+        self._vocabularyWanted.emit()
 
     def close(self) -> None:
         """Stop, close the model's process, and join the thread."""
@@ -237,6 +246,9 @@ class RunController(QObject):
             self._said = []
             return
         self.saved.emit(Saving(aborted.code, aborted.tokens_decoded, said.finished.tokens))
+
+    def _vocabulary_told(self, vocabulary: Vocabulary) -> None:
+        self.vocabularyTold.emit(vocabulary)
 
     def _model_told(self, status: ModelStatus) -> None:
         self.model = status

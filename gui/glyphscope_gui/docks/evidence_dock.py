@@ -23,12 +23,14 @@ from glyphscope.registry import ToolRegistry
 from glyphscope_gui.controllers.run_controller import Applied, Saving
 from glyphscope_gui.models.alternatives_model import AlternativesModel, reasons
 from glyphscope_gui.models.run_registry import registry_of
+from glyphscope_gui.models.token_rules import Refusal, TokenRule
 from glyphscope_gui.models.token_words import NOT_ASKED, count, percent, step_text
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 from glyphscope_gui.widgets.alternatives_table import AlternativesTable
 from glyphscope_gui.widgets.card import Heading
 from glyphscope_gui.widgets.flow import Flow
+from glyphscope_gui.widgets.rule_line import RuleLine
 from glyphscope_gui.widgets.savings_chart import SavingsChart
 from glyphscope_gui.widgets.segmented import Segmented
 from glyphscope_gui.widgets.size_chart import LEGEND, SizeChart, summary
@@ -46,9 +48,12 @@ _NO_TOKEN = "Choose a token in the stream or the table to see what else could ha
 
 
 class EvidenceDock(QScrollArea):
-    """Sections under each other; it scrolls where they do not fit. `tokenChosen` as in the step chart."""
+    """Sections under each other; it scrolls where they do not fit. `tokenChosen` as in the step chart,
+    `ruleChosen` the rule of the token that is shown.
+    """
 
     tokenChosen = Signal(object)
+    ruleChosen = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -60,9 +65,14 @@ class EvidenceDock(QScrollArea):
         self._savings: list[Saving] = []
         self._shown: tuple[RunState, int | None] = (RunState(), None)
         self._all = False
+        self._refusal: Refusal | None = None
         self.alternatives_model = AlternativesModel(self)
         self.alternatives = AlternativesTable(self.alternatives_model, self)
         self.alternatives_note = _note(_NO_TOKEN)
+        self.rule_line = RuleLine(self)
+        self.rule_line.chosen.connect(self.ruleChosen)
+        self.expected_note = _note("")
+        self.expected_note.hide()
         self.all_button = QPushButton(self)
         self.all_button.setProperty("role", "link")
         self.all_button.clicked.connect(self._show_all)
@@ -101,7 +111,10 @@ class EvidenceDock(QScrollArea):
 
     def show_token(self, state: RunState, index: int | None) -> None:
         """The alternatives of one token of the run, with the reasons of those that no valid call can go on with."""
-        self._shown = (state, index)
+        if self._shown[1] != index or index is None:
+            self.rule_line.show_rule(None)
+        self._shown, self._refusal = (state, index), None
+        self.expected_note.hide()
         self.step_chart.select(index)
         if index is None or state.started is None:
             self.alternatives_model.show((), (), -1)
@@ -126,9 +139,26 @@ class EvidenceDock(QScrollArea):
         self.alternatives_heading.set_title(f"Alternatives of token {index}")
         self.alternatives_note.setText(_words(token, state.started))
 
+    def show_rule(self, rule: TokenRule | None) -> None:
+        """The rule of the token that is shown; None where it is not known, or no grammar holds the run."""
+        self.rule_line.show_rule(rule)
+
+    def show_refusal(self, refusal: Refusal) -> None:
+        """What the grammar expected in the place of that token, if it is still the one that is shown."""
+        if refusal.index != self._shown[1]:
+            return
+        rows = self.alternatives_model.rowCount()
+        self.alternatives_model.set_refused(refusal.alternatives[:rows], refusal.place)
+        self.expected_note.setText(refusal.place)
+        self.expected_note.setVisible(bool(refusal.place))
+        self._refusal = refusal
+
     def _show_all(self) -> None:
         self._all = not self._all
+        refusal = self._refusal
         self.show_token(*self._shown)
+        if refusal is not None:
+            self.show_refusal(refusal)
 
     def show_sizes(self, measured: Measured) -> None:
         self.size_chart.show_sizes(measured.sizes)
@@ -152,7 +182,14 @@ class EvidenceDock(QScrollArea):
         self.alternatives.hide()
         self.all_button.hide()
         sections = (
-            _section(self.alternatives_heading, self.alternatives, self.all_button, self.alternatives_note),
+            _section(
+                self.alternatives_heading,
+                self.rule_line,
+                self.expected_note,
+                self.alternatives,
+                self.all_button,
+                self.alternatives_note,
+            ),
             _section(Heading("Size of this call"), _legend(LEGEND), self.size_chart, self.size_note),
             _section(
                 Heading("Steps", actions=(self.measure,)),

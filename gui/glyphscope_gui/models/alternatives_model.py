@@ -15,7 +15,7 @@ from glyphscope_gui.models.table_model import Index, TableModel
 from glyphscope_gui.models.token_words import UNKNOWN, percent, token_text
 from glyphscope_gui.theme import theme
 
-ALTERNATIVE_ROLE, REASON_ROLE, CHOSEN_ROLE = (Qt.ItemDataRole.UserRole + n for n in range(3))
+ALTERNATIVE_ROLE, REASON_ROLE, CHOSEN_ROLE, REFUSED_ROLE = (Qt.ItemDataRole.UserRole + n for n in range(4))
 COLUMNS = (
     ("token", "The token; struck out where the constraint did not allow it"),
     ("", "The model's own probability, as a bar"),
@@ -59,23 +59,38 @@ class AlternativesModel(TableModel):
         super().__init__(parent)
         self._rows: tuple[Alternative, ...] = ()
         self._reasons: list[str] = []
+        self._refused: tuple[str, ...] = ()
+        self._place = ""
         self._chosen = -1
 
     def show(self, rows: Sequence[Alternative], why: Sequence[str], chosen: int) -> None:
         """`chosen` is the id of the token that came."""
         self.beginResetModel()
         self._rows, self._reasons, self._chosen = tuple(rows), list(why), chosen
+        self._refused = ()
         self.endResetModel()
+
+    def set_refused(self, words: Sequence[str], place: str) -> None:
+        """What the grammar says to each masked one; `place` is what it says of the place, and stands above them all."""
+        self.beginResetModel()
+        self._refused, self._place = tuple(words), place
+        self.endResetModel()
+
+    def _grammar_words(self, row: int) -> str:
+        return self._refused[row] if row < len(self._refused) else ""
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row, column = self._rows[index.row()], index.column()
         why = self._reasons[index.row()]
+        refused = self._grammar_words(index.row())
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(row, column)
         if role == ALTERNATIVE_ROLE:
             return row
         if role == REASON_ROLE:
             return why
+        if role == REFUSED_ROLE:
+            return "" if refused == self._place else refused
         if role == CHOSEN_ROLE:
             return row.id == self._chosen
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -84,9 +99,8 @@ class AlternativesModel(TableModel):
             return theme().color("text" if row.allowed else "text-faint")
         if role == Qt.ItemDataRole.ToolTipRole:
             masked = "" if row.allowed else "\nMasked: the grammar does not allow it here"
-            return f"Token id {row.id}, bytes {row.data.hex(' ').upper()}{masked}" + (
-                f"\n{why}" if why else ""
-            )
+            told = "".join(f"\n{words}" for words in (why, refused) if words)
+            return f"Token id {row.id}, bytes {row.data.hex(' ').upper()}{masked}{told}"
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return f"{self._text(row, column)}{'' if row.allowed else ', masked'}"
         return None

@@ -10,9 +10,16 @@ from PySide6.QtCore import QObject, Qt
 
 from glyphscope.events import Token, TokenStep
 from glyphscope_gui.models.table_model import NO_INDEX, Index, TableModel
+from glyphscope_gui.models.token_rules import TokenRule
 from glyphscope_gui.models.token_words import UNKNOWN, count, milliseconds, percent, step_text
 from glyphscope_gui.theme import theme
 
+_OF_RULES = (
+    Qt.ItemDataRole.DisplayRole,
+    Qt.ItemDataRole.ForegroundRole,
+    Qt.ItemDataRole.ToolTipRole,
+    Qt.ItemDataRole.AccessibleTextRole,
+)
 STEP_ROLE = Qt.ItemDataRole.UserRole
 
 
@@ -36,6 +43,12 @@ COLUMNS = (
     _Column("#", "The token's number, from 0", lambda s: str(s.index), "00000"),
     _Column(
         "token", "What was written: · is a blank, ⏎ a line end, ⟨E2 80⟩ a part of a character", step_text, ""
+    ),
+    _Column(
+        "rule",
+        "The rule of the grammar that read it; – where none did. A double click shows it on the grammar page",
+        lambda _s: UNKNOWN,
+        "search-args-max-results",
     ),
     _Column(
         "raw p", "The model's own probability, before mask and sampler", lambda s: percent(raw(s)), "100.0 %"
@@ -67,7 +80,7 @@ COLUMNS = (
         "000.0",
     ),
 )
-TOKEN = 1
+TOKEN, RULE = 1, 2
 
 
 class TokenTableModel(TableModel):
@@ -75,15 +88,16 @@ class TokenTableModel(TableModel):
 
     titles = tuple(column.title for column in COLUMNS)
     tips = tuple(column.tip for column in COLUMNS)
-    figures = frozenset(range(len(COLUMNS))) - {TOKEN}
+    figures = frozenset(range(len(COLUMNS))) - {TOKEN, RULE}
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: list[Token] = []
+        self._rules: list[TokenRule] = []
 
     def clear(self) -> None:
         self.beginResetModel()
-        self._rows = []
+        self._rows, self._rules = [], []
         self.endResetModel()
 
     def append(self, tokens: Sequence[Token]) -> None:
@@ -93,11 +107,24 @@ class TokenTableModel(TableModel):
             self._rows.extend(tokens)
             self.endInsertRows()
 
+    def set_rules(self, first: int, rules: Sequence[TokenRule]) -> None:
+        """The rules of the tokens from `first` on: they are told in order, some time after the tokens."""
+        self._rules[first:] = rules
+        if rules:
+            last = min(first + len(rules), len(self._rows)) - 1
+            self.dataChanged.emit(self.index(first, RULE), self.index(last, RULE))
+
+    def rule(self, row: int) -> TokenRule | None:
+        """None while it is not known."""
+        return self._rules[row] if row < len(self._rules) else None
+
     def token(self, row: int) -> Token:
         return self._rows[row]
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         step = self._rows[index.row()].step
+        if index.column() == RULE and role in _OF_RULES:
+            return self._of_rule(index.row(), role)
         if role == Qt.ItemDataRole.DisplayRole:
             return COLUMNS[index.column()].show(step)
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -112,6 +139,16 @@ class TokenTableModel(TableModel):
             words = f"{COLUMNS[index.column()].title}: {COLUMNS[index.column()].show(step)}"
             return f"{words}, forced" if step.forced and index.column() == TOKEN else words
         return None
+
+    def _of_rule(self, row: int, role: int) -> Any:
+        rule = self.rule(row)
+        name = rule.rule if rule else ""
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return theme().color("text-muted" if name else "text-faint")
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return "\n".join(part for part in (name, rule.words) if part) if rule else None
+        shown = name or UNKNOWN
+        return f"rule: {shown}" if role == Qt.ItemDataRole.AccessibleTextRole else shown
 
 
 def _tip(step: TokenStep) -> str:

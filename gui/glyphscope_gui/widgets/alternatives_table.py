@@ -13,6 +13,7 @@ from glyphscope_gui.models.alternatives_model import (
     FINAL,
     RAW,
     REASON_ROLE,
+    REFUSED_ROLE,
     TEXT,
     AlternativesModel,
 )
@@ -24,7 +25,7 @@ _BAR_HEIGHT = 11
 
 
 class AlternativeDelegate(QStyledItemDelegate):
-    """Token, bar and figures on the first line of a row, the reason for the mask on the second."""
+    """Token, bar and figures on the first line of a row, the reason for the mask on the next ones."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         painter.save()
@@ -40,7 +41,11 @@ class AlternativeDelegate(QStyledItemDelegate):
         else:
             self._paint_text(painter, line.adjusted(2, 0, -2, 0), index)
         if why and index.column() == TEXT:
-            self._paint_reason(painter, option, line.bottom(), why)
+            self._paint_words(painter, option, line.bottom(), why, "impossible")
+        refused = index.data(REFUSED_ROLE)
+        if refused and index.column() == TEXT:
+            below = line.bottom() + (small_height() if why else 0)
+            self._paint_words(painter, option, below, refused, "text-muted")
         painter.restore()
 
     def _paint_bar(
@@ -75,12 +80,14 @@ class AlternativeDelegate(QStyledItemDelegate):
         )
         painter.drawText(line, side | Qt.AlignmentFlag.AlignVCenter, words)
 
-    def _paint_reason(self, painter: QPainter, option: QStyleOptionViewItem, top: float, why: str) -> None:
+    def _paint_words(
+        self, painter: QPainter, option: QStyleOptionViewItem, top: float, why: str, role: str
+    ) -> None:
         """Over the whole width of the table: the first cell draws beyond its own."""
         width = option.widget.viewport().width() if option.widget else option.rect.width()
         font = ui_font(-1.5)
         painter.setFont(font)
-        painter.setPen(theme().color("impossible"))
+        painter.setPen(theme().color(role))
         box = QRectF(2, top, width - 4, QFontMetrics(font).height())
         painter.setClipRect(box)
         words = painter.fontMetrics().elidedText(why, Qt.TextElideMode.ElideRight, round(box.width()))
@@ -89,6 +96,11 @@ class AlternativeDelegate(QStyledItemDelegate):
 
 def _line_height() -> int:
     return QFontMetrics(mono_font(-0.5)).height() + 7
+
+
+def small_height() -> int:
+    """Of a line of words below a token."""
+    return QFontMetrics(ui_font(-1.5)).height() + 2
 
 
 class AlternativesTable(PlainTable):
@@ -116,8 +128,9 @@ class AlternativesTable(PlainTable):
         return QSize(160, self.sizeHint().height())
 
     def _fit(self) -> None:
-        line, small = _line_height(), QFontMetrics(ui_font(-1.5)).height() + 2
+        line, small = _line_height(), small_height()
         for row in range(self.model().rowCount()):
-            why = self.model().index(row, TEXT).data(REASON_ROLE)
-            self.setRowHeight(row, line + (small if why else 0))
+            index = self.model().index(row, TEXT)
+            lines = sum(bool(index.data(role)) for role in (REASON_ROLE, REFUSED_ROLE))
+            self.setRowHeight(row, line + small * lines)
         self.updateGeometry()

@@ -28,6 +28,7 @@ from glyphscope_gui.widgets.grammar_step import GrammarStep
 from glyphscope_gui.widgets.grammar_texts import GrammarTexts
 from glyphscope_gui.widgets.notice_banner import NoticeBanner
 from glyphscope_gui.widgets.railroad_view import RailroadView
+from glyphscope_gui.widgets.rule_costs import RuleCosts
 from glyphscope_gui.widgets.segmented import Segmented
 
 WIDE = 1180
@@ -70,6 +71,7 @@ class GrammarPage(QWidget):
         self.step = GrammarStep(self)
         self.samples = GrammarTexts("grammarSamples", "Random texts of the grammar", self)
         self.differences = GrammarTexts("grammarDifferences", "What the edit changed", self)
+        self.costs = RuleCosts(self)
         self.help = GrammarHelp(self)
         self._wide: bool | None = None
         self._make_links()
@@ -168,11 +170,12 @@ class GrammarPage(QWidget):
                 ("step", "Step", "Step through a text"),
                 ("differences", "Differences", "The shortest texts that an edit changed"),
                 ("samples", "Samples", "Random texts of the grammar"),
+                ("cost", "Cost", "What the mask cost under each rule of the last run"),
             ),
             small=True,
             parent=self,
         )
-        self.views.setAccessibleName("Step, differences or samples")
+        self.views.setAccessibleName("Step, differences, samples or cost")
         self.stack = QStackedWidget(self)
         self.stack.addWidget(self.step)
         self.step_card = Card("Step", self.stack, actions=(self.views,), padded=False)
@@ -204,16 +207,22 @@ class GrammarPage(QWidget):
             "Differences", _holder(), hint="since it was opened or saved", padded=False
         )
         self.sample_card = Card("Samples", _holder(), hint="random", actions=(self.again_link,), padded=False)
+        self.cost_card = Card("Cost", _holder(), hint="mask, per rule, last run", padded=False)
         self._side_column.addWidget(self.difference_card, 2)
         self._side_column.addWidget(self.sample_card, 3)
+        self._side_column.addWidget(self.cost_card, 2)
         return side
 
     def _arrange(self, wide: bool) -> None:
-        """With little width, differences and samples share the place of the steps."""
+        """With little width, differences, samples and costs share the place of the steps."""
         if wide == self._wide:
             return
         self._wide = wide
-        for card, part in ((self.difference_card, self.differences), (self.sample_card, self.samples)):
+        for card, part in (
+            (self.difference_card, self.differences),
+            (self.sample_card, self.samples),
+            (self.cost_card, self.costs),
+        ):
             if wide:
                 card.findChild(QFrame, "holder").layout().addWidget(part)
                 part.show()
@@ -230,7 +239,12 @@ class GrammarPage(QWidget):
             self.columns.setSizes([round(self.width() * 0.47), round(self.width() * 0.53), 0])
 
     def _show_view(self, name: str) -> None:
-        part = {"step": self.step, "differences": self.differences, "samples": self.samples}[name]
+        part = {
+            "step": self.step,
+            "differences": self.differences,
+            "samples": self.samples,
+            "cost": self.costs,
+        }[name]
         self.stack.setCurrentWidget(part)
         self.step_card.heading.set_title(name.capitalize())
 

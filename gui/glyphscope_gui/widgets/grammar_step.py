@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope_gui.controllers.grammar_work import StepView
+from glyphscope_gui.controllers.grammar_work import StepView, TokensView
 from glyphscope_gui.models.grammar_problems import TextPositions
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import PAD
@@ -54,6 +54,7 @@ class GrammarStep(QWidget):
         self.slider.setToolTip("Step through the text: the arrow keys go one character on and back")
         self.rules = self._answer("Active rules")
         self.next = self._answer("What may come next")
+        self.tokens = self._answer("How many tokens of the model may come next")
         self._lay_out()
         self.edit.textChanged.connect(self._changed)
         self.edit.cursorPositionChanged.connect(self._cursor_moved)
@@ -61,6 +62,7 @@ class GrammarStep(QWidget):
         self.rules.linkActivated.connect(self.ruleChosen)
         self._restyle()
         self.show_view(None, "")
+        self.show_tokens(None)
 
     @property
     def text(self) -> str:
@@ -89,6 +91,18 @@ class GrammarStep(QWidget):
             self.rules.setText(self._rule_links(view))
             self.next.setText(self._next_words(view))
         self._mark()
+
+    def show_tokens(self, view: TokensView | None) -> None:
+        """The model's tokens that may come at the cursor; None where that is not known (any more)."""
+        for part in (self.tokens, self._tokens_label):
+            part.setVisible(view is not None)
+        if view is None:
+            return
+        family = mono_font().families()[0]
+        few = " ".join(f"<span style=\"font-family:'{family}'\">{escape(text)}</span>" for text in view.few)
+        count = f"{view.allowed:,} of {view.vocabulary:,}"
+        more = " …" if view.allowed > len(view.few) else ""
+        self.tokens.setText(f"{count}{'&nbsp;&nbsp; ' + few + more if few else ''}")
 
     def words(self) -> str:
         """Where the cursor is, for the heading."""
@@ -164,6 +178,12 @@ class GrammarStep(QWidget):
                     self.rules,
                 ),
                 ("May come next", "What the grammar allows at the cursor.", self.next),
+                (
+                    "Tokens allowed",
+                    "How many tokens of the open model’s vocabulary the mask would leave here, the end of the text "
+                    "not counted; a few of them, by their number.",
+                    self.tokens,
+                ),
             )
         ):
             label = QLabel(words, self)
@@ -171,6 +191,7 @@ class GrammarStep(QWidget):
             label.setToolTip(tip)
             grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(answer, row, 1)
+        self._tokens_label = label
         column.addLayout(grid)
 
     def _restyle(self) -> None:

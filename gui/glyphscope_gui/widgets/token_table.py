@@ -6,7 +6,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt, Signa
 from PySide6.QtGui import QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from glyphscope_gui.models.token_table_model import COLUMNS, STEP_ROLE, TOKEN, TokenTableModel
+from glyphscope_gui.models.token_table_model import COLUMNS, RULE, STEP_ROLE, TOKEN, TokenTableModel
 from glyphscope_gui.models.token_words import step_text
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.widgets.plain_table import PlainTable
@@ -14,7 +14,10 @@ from glyphscope_gui.widgets.plain_table import PlainTable
 _Index = QModelIndex | QPersistentModelIndex
 
 
-LEAST = tuple(place for title in ("entropy", "rank") for place, c in enumerate(COLUMNS) if c.title == title)
+_PLACES = {column.title: place for place, column in enumerate(COLUMNS)}
+LEAST = tuple(_PLACES[title] for title in ("entropy", "rank", "feasible", "ms"))
+HIDDEN = ((), LEAST[:1], LEAST[:2], *((RULE, *LEAST[:count]) for count in range(len(LEAST) + 1)))
+"""What goes where there is less and less room: all of it is told beside the table as well."""
 NARROWEST_TOKEN = 84
 
 
@@ -44,13 +47,15 @@ class TokenDelegate(QStyledItemDelegate):
 
 
 class TokenTable(PlainTable):
-    """`tokenChosen` carries the index of the row that became current."""
+    """`tokenChosen` carries the index of the row that became current, `ruleChosen` the rule that was double-clicked."""
 
     tokenChosen = Signal(object)
+    ruleChosen = Signal(str)
 
     def __init__(self, model: TokenTableModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=TOKEN, parent=parent)
         self._tokens = model
+        self._ruled = False
         self.setObjectName("tokenTable")
         self.setAccessibleName("Tokens with their probabilities")
         self.setAccessibleDescription("Up and down choose a token; its alternatives are shown at the right.")
@@ -60,6 +65,9 @@ class TokenTable(PlainTable):
             if column != TOKEN:
                 self.fit_column(column, spec.widest)
         self._widths = {c: self.columnWidth(c) for c in range(len(COLUMNS)) if c != TOKEN}
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setColumnHidden(RULE, True)
+        self.doubleClicked.connect(self._double_clicked)
         self.selectionModel().currentRowChanged.connect(self._current_changed)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -67,12 +75,12 @@ class TokenTable(PlainTable):
         super().resizeEvent(event)
         if self.currentIndex().isValid():
             self.scrollTo(self.currentIndex())
-        room = self.viewport().width()
-        need = NARROWEST_TOKEN + sum(self._widths.values())
-        for column in LEAST:
-            hide = need > room
-            self.setColumnHidden(column, hide)
-            need -= self._widths[column] if hide else 0
+        self._fit_columns()
+
+    def show_rules(self, shown: bool) -> None:
+        """Whether a grammar holds the run: without one, no token has a rule."""
+        self._ruled = shown
+        self._fit_columns()
 
     def follow(self) -> None:
         """Keep the newest in sight while the user looks at the end."""
@@ -84,6 +92,19 @@ class TokenTable(PlainTable):
         """Make a token's row the current one."""
         if 0 <= index < self._tokens.rowCount():
             self.setCurrentIndex(self._tokens.index(index, TOKEN))
+
+    def _fit_columns(self) -> None:
+        room = self.viewport().width()
+        widths = {**self._widths, **({} if self._ruled else {RULE: 0})}
+        need = NARROWEST_TOKEN + sum(widths.values())
+        hidden = next((h for h in HIDDEN if need - sum(widths[c] for c in h) <= room), HIDDEN[-1])
+        for column in (RULE, *LEAST):
+            self.setColumnHidden(column, column in hidden or (column == RULE and not self._ruled))
+
+    def _double_clicked(self, index: QModelIndex) -> None:
+        rule = self._tokens.rule(index.row()) if index.column() == RULE else None
+        if rule is not None and rule.rule:
+            self.ruleChosen.emit(rule.rule)
 
     def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
         self.tokenChosen.emit(current.row() if current.isValid() else None)

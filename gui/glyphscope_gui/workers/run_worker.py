@@ -15,6 +15,7 @@ from glyphscope.calling.direct import run
 from glyphscope.calling.failures import failed
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import NOTATIONS, AnyEvent, ModelInfo, RunRequest, Token
+from glyphscope.models import Vocabulary
 from glyphscope.notation import call_sizes
 from glyphscope.prompting import render_messages
 from glyphscope.registry import parse_document
@@ -29,13 +30,15 @@ _AHEAD = 0.001
 
 
 class RunWorker(QObject):
-    """Events go to the mailbox. `modelTold` carries a ModelStatus; `run`, `open` and `close` run in its thread.
+    """Events go to the mailbox. `modelTold` carries a ModelStatus, `vocabularyTold` a Vocabulary; the slots run in its
+    thread.
 
     `stop` and `step` are called from the window's thread and take effect at once: a queued slot would wait for the
     job to end.
     """
 
     modelTold = Signal(object)
+    vocabularyTold = Signal(object)
 
     def __init__(self, open_model: Open, mailbox: Mailbox) -> None:
         super().__init__()
@@ -96,6 +99,16 @@ class RunWorker(QObject):
             return
         except Exception as error:
             self.modelTold.emit(ModelStatus("failed", wanted[0], str(error)))
+
+    @Slot()
+    def tell_vocabulary(self) -> None:
+        """What the open model's tokens spell; an empty one where that is not known."""
+        model = self._keeper.model
+        try:
+            vocabulary = model.vocabulary() if model is not None else Vocabulary()
+        except GlyphscopeError:  # a model that died is told of by the next run
+            vocabulary = Vocabulary()
+        self.vocabularyTold.emit(vocabulary)
 
     @Slot()
     def close(self) -> None:

@@ -1,0 +1,290 @@
+"""Which rule read which token of a run, what it says to a masked one, what masks cost, and which tokens may come."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from PySide6.QtCore import QObject
+
+from glyphscope.calling.direct import run
+from glyphscope.events import Alternative, RunRequest, Token
+from glyphscope.models import RecordedModel, ScriptedModel, Vocabulary
+from glyphscope.registry import default_registry
+from glyphscope.sessions import places
+from glyphscope_gui.controllers.recorder import bundled_run
+from glyphscope_gui.grammar_wiring import PAGE
+from glyphscope_gui.main_window import MainWindow
+from glyphscope_gui.models.token_rules import LEFT, RuleReader
+from glyphscope_gui.models.token_table_model import RULE, TOKEN, TokenTableModel
+from glyphscope_gui.parts import make_parts
+from glyphscope_gui.theme import ThemeManager
+from glyphscope_gui.widgets.rule_costs import EMPTY
+from glyphscope_gui.widgets.token_table import LEAST, TokenTable
+
+CALL = '{action="search" query="AI news" max_results=10}'
+OWN = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" number\nnumber ::= [1-9] [0-9]? | "100"\n'
+RECORD = "search-mask.jsonl"
+VOCABULARY = Vocabulary(
+    (*(bytes([code]) for code in range(32, 127)), b"10", b"100", b'0"', "é".encode()[:1], b"")
+)
+
+
+class WithVocabulary(ScriptedModel):
+    def vocabulary(self):
+        return VOCABULARY
+
+
+def request(**changes):
+    document = default_registry().to_document()
+    return RunRequest(
+        **{"prompt": "x", "registry": document, "constraint": "mask", "stop_on": "never", **changes}
+    )
+
+
+def tokens_of(pieces, asked):
+    return [event for event in run(asked, ScriptedModel(pieces)) if isinstance(event, Token)]
+
+
+def rules_of(pieces, **changes):
+    asked = request(**changes)
+    reader = RuleReader(asked, default_registry())
+    return reader.read(tokens_of(pieces, asked), lambda: False), reader
+
+
+def masked(text):
+    return Alternative(id=0, data=text.encode(), text=text, raw=0.1, final=0.0, allowed=False)
+
+
+@pytest.fixture
+def make(qapp, qtbot):
+    made = []
+
+    def build(model=lambda: ScriptedModel(CALL)):
+        owner = QObject()
+        parts = make_parts(places(), owner, lambda _name, **_options: model())
+        window = MainWindow(parts, ThemeManager(qapp, "light", parent=owner))
+        window.resize(1440, 900)
+        window.show()
+        window.start()
+        qtbot.waitUntil(lambda: window.runs.model.phase == "ready")
+        made.append((window, owner))
+        return window
+
+    yield build
+    for window, owner in made:
+        window.shut_down()
+        window.deleteLater()
+        owner.deleteLater()
+    qtbot.wait(1)
+
+
+def shown(qtbot, window, events):
+    """A run that is shown, with all its rules read."""
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.replay(tuple(events), 0)
+    qtbot.waitUntil(lambda: not window.rules.is_busy)
+
+
+def names(window):
+    model = window.page.tokens_model
+    return [model.index(row, RULE).data() for row in range(model.rowCount())]
+
+
+# -- reading ------------------------------------------------------------------------------------------------------
+
+
+def test_a_token_is_said_to_belong_to_another_rule_or_argument():
+    pieces = ['{action="', 'search"', " query", '="', "AI", ' news"', " max_results=", "1", "0}"]
+    rules, _ = rules_of(pieces)
+    assert [rule.rule for rule in rules] == [
+        "root", "root", "search-args", "search-args-query", "search-args-query", "search-args-query",
+        "search-args", "search-args-max-results", "search-args-max-results",
+    ]  # fmt: skip
+    assert rules[7].words == "search · max_results · minimum 1, maximum 100"
+    assert (rules[7].argument, rules[7].constraint) == ("max_results", "minimum 1, maximum 100")
+
+
+def test_tokens_in_batches_or_with_half_a_character_get_other_rules_than_at_once():
+    asked = request()
+    robot = "🤖".encode()
+    pieces = ['{action="search" query="', robot[:2], robot[2:], 'x" max_results=', "10", "}"]
+    tokens = tokens_of(pieces, asked)
+    whole = RuleReader(asked, default_registry()).read(tokens, lambda: False)
+    reader = RuleReader(asked, default_registry())
+    assert [rule for token in tokens for rule in reader.read([token], lambda: False)] == whole
+    assert [rule.rule for rule in whole[1:3]] == ["search-args-query"] * 2
+
+
+def test_what_leaves_the_grammar_keeps_a_rule():
+    rules, _ = rules_of(["{action=", '"search"', " query=7", " max"])
+    assert rules[0].rule == "root"
+    assert [(rule.rule, rule.words) for rule in rules[2:4]] == [("", LEFT)] * 2
+
+
+def test_a_text_of_ones_own_has_rules_of_the_tools():
+    rules, _ = rules_of(["{", "ab", "=1", "0", "}"], grammar=OWN, constraint="gbnf")
+    assert [rule.rule for rule in rules[:5]] == ["root", "pair", "number", "number", "root"]
+    assert not any(rule.words for rule in rules[:5])
+
+
+def test_a_token_that_a_grammar_asks_for_by_its_number_is_said_to_leave_it():
+    grammar = 'root ::= "a" <[1]> end\nend ::= "b"\n'
+    rules, _ = rules_of(["a", "<think>", "b"], grammar=grammar, constraint="gbnf")
+    assert [rule.rule for rule in rules[:3]] == ["root", "root", "end"]
+
+
+def test_a_masked_token_is_refused_by_another_rule_or_for_another_reason():
+    asked = request()
+    tokens = tokens_of(['{action="search" query="AI" max_results=', "1", "}"], asked)
+    reader = RuleReader(asked, default_registry())
+    rows = (masked("x"), masked("0x"), masked("0").__class__(0, b"0", "0", 0.5, 0.5, True))
+    told = reader.refusals(tokens[:1], (masked("x"), masked("10")), lambda: False)
+    assert told.place == 'max_results expects "100" or 1-9: minimum 1, maximum 100'
+    assert told.alternatives[0] == told.place
+    later = reader.refusals(tokens[:2], rows, lambda: False)
+    assert later.alternatives[1].startswith('after "0", max_results expects ')
+    assert later.alternatives[2] == ""
+
+
+def test_costs_are_those_of_other_rules_or_count_tokens_without_a_mask():
+    events = bundled_run(RECORD)
+    tokens = [event for event in events if isinstance(event, Token)]
+    reader = RuleReader(events[0].request, default_registry())
+    rules = reader.read(tokens, lambda: False)
+    costs = reader.costs()
+    assert sum(cost.ms for cost in costs) == pytest.approx(sum(token.step.mask_ms for token in tokens))
+    assert sum(cost.masks for cost in costs) == sum(token.step.mask_ms > 0 for token in tokens)
+    assert [cost.ms for cost in costs] == sorted((cost.ms for cost in costs), reverse=True)
+    assert {cost.rule for cost in costs} <= {rule.rule for rule in rules}
+
+
+# -- in the window --------------------------------------------------------------------------------------------------
+
+
+def test_a_replayed_run_shows_no_rules_or_none_of_the_chosen_token(make, qtbot):
+    events = bundled_run(RECORD)
+    window = make(lambda: RecordedModel(events))
+    shown(qtbot, window, events)
+    found = names(window)
+    assert "search-args-max-results" in found
+    assert not window.page.tokens.isColumnHidden(RULE)
+    row = found.index("search-args-max-results")
+    window.page.tokens.choose(row)
+    line = window.evidence.rule_line
+    assert line.link.words == "search-args-max-results"
+    assert line.origin.text() == "minimum 1, maximum 100"
+    tip = window.page.tokens_model.index(row, RULE).data(3)
+    assert "search · max_results · minimum 1, maximum 100" in tip
+    qtbot.waitUntil(lambda: not window.rules.is_busy)
+    qtbot.waitUntil(
+        lambda: (
+            "max_results expects" in window.evidence.expected_note.text()
+            or not any(not one.allowed for one in window.page.tokens_model.token(row).step.alternatives)
+        )
+    )
+
+
+def test_the_answer_about_a_token_is_shown_beside_another(make, qtbot):
+    events = bundled_run(RECORD)
+    window = make(lambda: RecordedModel(events))
+    shown(qtbot, window, events)
+    window.page.tokens.choose(1)
+    window.page.tokens.choose(12)
+    qtbot.waitUntil(lambda: not window.rules.is_busy)
+    assert window.evidence.expected_note.text() == 'search expects "results="'
+    assert window.evidence.alternatives_heading.title.accessibleName() == "Alternatives of token 12"
+
+
+def test_a_run_without_a_constraint_is_said_to_follow_rules(make, qtbot):
+    window = make()
+    shown(qtbot, window, run(request(constraint="off"), ScriptedModel(CALL)))
+    assert window.page.tokens.isColumnHidden(RULE)
+    assert not window.evidence.rule_line.isVisible()
+    assert window.grammar_page.costs.words.text() == EMPTY
+
+
+def test_rules_of_an_older_run_are_shown_beside_the_tokens_of_a_newer_one(make, qtbot):
+    window = make()
+    slow = run(request(), ScriptedModel('{action="search" query="' + "a" * 20_000 + '"}'))
+    window.runs.replay(tuple(slow), 0)
+    qtbot.waitUntil(lambda: window.runs.state.started is not None)
+    shown(qtbot, window, run(request(grammar=OWN, constraint="gbnf"), ScriptedModel(["{", "ab", "=1", "}"])))
+    assert names(window)[:4] == ["root", "pair", "number", "root"]
+
+
+def test_a_rule_leads_nowhere(make, qtbot):
+    events = bundled_run(RECORD)
+    window = make(lambda: RecordedModel(events))
+    shown(qtbot, window, events)
+    window.page.tokens.choose(names(window).index("search-args-max-results"))
+    window.evidence.rule_line.link.click()
+    assert window.pages.current == PAGE
+    qtbot.waitUntil(lambda: window.grammar_page.edit.textCursor().selectedText() == "search-args-max-results")
+
+
+def test_a_rule_that_the_shown_text_does_not_have_is_not_told_of(make, qtbot):
+    window = make()
+    shown(qtbot, window, run(request(grammar=OWN, constraint="gbnf"), ScriptedModel(["{", "ab", "=1", "}"])))
+    window.rules.show_rule("pair")
+    qtbot.waitUntil(window.grammar_page.notice.isVisible)
+    assert "whose rule pair is not in this text" in window.grammar_page.notice.label.text()
+
+
+def test_costs_of_the_last_run_are_missing_on_the_grammar_page(make, qtbot):
+    events = bundled_run(RECORD)
+    window = make(lambda: RecordedModel(events))
+    costs = window.grammar_page.costs
+    assert costs.words.text() == EMPTY
+    shown(qtbot, window, events)
+    model = costs.table.model()
+    rows = [model.index(row, 0).data() for row in range(model.rowCount())]
+    assert "search-args-query" in rows
+    assert costs.words.isHidden()
+
+
+def test_tokens_that_may_come_are_counted_wrongly_or_left_standing(make, qtbot):
+    window = make(lambda: WithVocabulary(CALL))
+    window.pages.show(PAGE)
+    step = window.grammar_page.step
+    step.set_text('{action="search" query="AI" max_results=1')
+    qtbot.waitUntil(lambda: not window.rules.is_busy and not window.grammar.bench.is_busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not step.tokens.isHidden())
+    assert "12 of 100" in step.tokens.text()
+    step.set_text("nothing of the kind")
+    qtbot.waitUntil(lambda: not window.rules.is_busy and step.tokens.isHidden())
+
+
+def test_a_model_without_a_vocabulary_is_said_to_have_one(make, qtbot):
+    window = make()
+    window.pages.show(PAGE)
+    step = window.grammar_page.step
+    step.set_text(CALL)
+    qtbot.waitUntil(lambda: not window.rules.is_busy and not window.grammar.bench.is_busy, timeout=20_000)
+    assert step.tokens.isHidden()
+
+
+# -- the table ------------------------------------------------------------------------------------------------------
+
+
+def test_a_narrow_table_squeezes_the_token_or_scrolls_to_the_side(qtbot):
+    table = TokenTable(TokenTableModel())
+    qtbot.addWidget(table)
+    table.show()
+    table.show_rules(True)
+    for width in (900, 700, 560, 400):
+        table.resize(width, 200)
+        qtbot.waitUntil(lambda: table.horizontalScrollBar().maximum() == 0)
+        assert table.columnWidth(TOKEN) >= 80, width
+    assert table.isColumnHidden(RULE)
+    assert all(table.isColumnHidden(column) for column in LEAST[:2])
+
+
+def test_evidence_that_was_not_asked_for_breaks_the_costs():
+    asked = request()
+    tokens = [
+        msgspec.structs.replace(token, step=msgspec.structs.replace(token.step, mask_ms=0.0))
+        for token in tokens_of(CALL, asked)
+    ]
+    reader = RuleReader(asked, default_registry())
+    reader.read(tokens, lambda: False)
+    assert reader.costs() == ()
