@@ -10,9 +10,19 @@ from llguidance import LLMatcher, LLTokenizer
 from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS
-from glyphscope.grammar import Grammar, Rule, build_call_grammar, build_value_grammar, lark_unheld, to_lark
-from glyphscope.grammar.exact import exact_lexemes
+from glyphscope.grammar import (
+    Grammar,
+    Rule,
+    build_call_grammar,
+    build_value_grammar,
+    exact,
+    lark_unheld,
+    swallow,
+    to_lark,
+)
+from glyphscope.grammar.exact import exact_lexemes, with_exact_rules
 from glyphscope.grammar.sample import sample_texts
+from glyphscope.grammar.strings import RAW, string_node, word_except, words_left_out
 from glyphscope.grammar.tree import (
     NEVER,
     Alt,
@@ -234,3 +244,78 @@ def test_what_branches_and_free_keys_begin_alike_is_read(schema, notation):
         accepts = reader(made)
         for text in sample_texts(made, 40, seed=3):
             assert accepts(text), text
+
+
+FREE = OBJECT | {
+    "properties": {"q": {"type": "string"}, "n": INT},
+    "additionalProperties": {"type": "string"},
+}
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_a_free_key_beside_named_ones_is_spelled_as_what_it_is_not(notation):
+    made = build_value_grammar(FREE, notation)
+    assert not made.loose  # nothing of it is to be cut again
+    lark = to_lark(made)
+    assert r"~/\"(|n|q)\"/" in lark
+    accepts = reader(made)
+    separator, key_end = (",", ":") if notation == "json" else (" ", "=")
+    for key, good in (("nn", True), ("qq", True), ("n", False), ("q", False), ("", False)):
+        assert accepts(f'{{"tone"{key_end}"x"{separator}"{key}"{key_end}"x"}}') == good
+
+
+@at_most(60)
+@given(words=st.frozensets(st.text('abc_é"\\/~&|', min_size=1, max_size=4), min_size=1, max_size=6))
+def test_words_that_are_left_out_are_found_in_what_was_made_of_them(words):
+    for first, following in ((RAW, RAW), (LOWER.ranges, RAW)):
+        made = word_except(words, first, following)
+        found = words_left_out(made)
+        spelled = {word for word in words if set(word).isdisjoint('"\\')}
+        if first != RAW:
+            spelled = {word for word in spelled if "a" <= word[0] <= "z"}
+        assert found == ((spelled, first, following) if spelled else None)
+        accepts = reader(grammar(root=Terminal(seq('"', made, '"'))))
+        for word in {*words, *(word + "a" for word in words), *(word[:-1] for word in words)}:
+            wanted = word and (first == RAW or "a" <= word[0] <= "z") and set(word).isdisjoint('"\\')
+            assert accepts(f'"{word}"') == bool(wanted and word not in words)
+
+
+def branched(tools):
+    """Tools whose arguments have branches that begin alike."""
+    branches = [FREE | {"required": [key]} for key in ("q", "n")]
+    schema = OBJECT | {"properties": {"x": {"anyOf": branches}, "y": {"anyOf": [{"type": "string"}, INT]}}}
+    return build_call_grammar(
+        ToolRegistry(tuple(Tool(f"t{i}", "", schema) for i in range(tools))), "json", "flat"
+    )
+
+
+def test_what_tools_have_in_common_is_searched_once(monkeypatch):
+    made = []
+
+    class Counted(swallow.Swallowing):
+        def __init__(self):
+            super().__init__()
+            made.append(self)
+
+    monkeypatch.setattr(exact, "Swallowing", Counted)
+    to_lark(branched(2))
+    to_lark(branched(40))
+    few, many = made
+    assert 0 < few.searches == many.searches <= 12
+
+
+def test_only_rules_with_a_lexeme_that_is_split_are_cut_again(monkeypatch):
+    cut = []
+    rule = exact._Cutter._rule
+    monkeypatch.setattr(exact._Cutter, "_rule", lambda self, name: cut.append(name) or rule(self, name))
+    made = branched(1)
+    with_exact_rules(made)
+    assert len(cut) < 1.5 * len(made.rules)
+
+
+def test_long_strings_are_told_apart_without_reading_them_to_their_ends():
+    strings = [string_node("json", (), 0, 1000 + size) for size in range(20)]
+    lexemes = [node.body for node in strings]
+    searching = swallow.Swallowing()
+    assert not searching.among(grammar(root=seq(alt(*strings), ",")), [*lexemes, Literal(",")])
+    assert searching.searches == 0  # none of them begins another one

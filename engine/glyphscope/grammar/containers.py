@@ -6,7 +6,7 @@ from glyphscope.grammar.context import ToolContext
 from glyphscope.grammar.pattern import found
 from glyphscope.grammar.regex import PatternNotHeld, pattern_node
 from glyphscope.grammar.schema import Part, Parts, Place, names_of, sizes_of
-from glyphscope.grammar.tree import EMPTY, NEVER, Node, alt, optional, repeat, seq
+from glyphscope.grammar.tree import EMPTY, NEVER, Literal, Node, Terminal, alt, optional, repeat, seq
 
 _MANY = "which of the optional properties are there is not counted"
 
@@ -50,18 +50,19 @@ def _item(context: ToolContext, name: str, parts: Parts, index: int) -> Node:
 def object_node(context: ToolContext, name: str, parts: Parts) -> Node:
     """An object in braces: its properties in the schema's order, then free keys where the schema speaks of them."""
     members, required, free = _members(context, name, parts)
-    separator = context.surface.separator
+    separators = _separators(context, members, required, free)
     first = next((i for i, (key, _) in enumerate(members) if key in required), len(members))
     low, high = _free_counts(context, parts, members, required, free)
     if high is not None and high < low:
         return NEVER
-    rest = repeat(seq(separator, free), low, high)
-    for key, node in reversed(members[first + 1 :]):
-        rest = seq(_following(separator, node, key in required), rest)
+    rest = repeat(seq(context.surface.separator, free), low, high)
+    for index in reversed(range(first + 1, len(members))):
+        key, node = members[index]
+        rest = seq(_following(separators[index], node, key in required), rest)
     options: list[Node] = []
     if first < len(members):
         options.append(seq(members[first][1], rest))
-        rest = seq(separator, members[first][1], rest)
+        rest = seq(separators[first], members[first][1], rest)
     elif high == 0 or free == NEVER:
         options.append(EMPTY if low == 0 and not _needs_one(parts, members) else NEVER)
     else:
@@ -70,17 +71,34 @@ def object_node(context: ToolContext, name: str, parts: Parts) -> Node:
     for index in reversed(range(first)):
         rest = context.book.inner(f"{name}-after-{index + 1}", rest)
         options.append(seq(members[index][1], rest))
-        rest = seq(optional(seq(separator, members[index][1])), rest)
+        rest = seq(optional(seq(separators[index], members[index][1])), rest)
     return seq(context.surface.open_object, alt(*reversed(options)), context.surface.close_object)
 
 
 def members_node(context: ToolContext, name: str, parts: Parts) -> Node:
     """The inside of an object after an entry that is already there."""
     members, required, free = _members(context, name, parts)
-    separator = context.surface.separator
+    separators = _separators(context, members, required, free)
     low, high = _free_counts(context, parts, members, required, free, leading=True)
-    named = (_following(separator, node, key in required) for key, node in members)
-    return seq(*named, repeat(seq(separator, free), low, high))
+    named = (
+        _following(separator, node, key in required)
+        for separator, (key, node) in zip(separators, members, strict=True)
+    )
+    return seq(*named, repeat(seq(context.surface.separator, free), low, high))
+
+
+def _separators(
+    context: ToolContext, members: list[tuple[str, Node]], required: set[str], free: Node
+) -> list[Node]:
+    """What stands before each member. Where a free key may come instead, it is a lexeme of its own.
+
+    One with the key in it, as in `,"to":`, would swallow the beginning of a free `,"tone":`.
+    """
+    separator = context.surface.separator
+    if free == NEVER or not isinstance(separator, Literal):
+        return [separator] * len(members)
+    last = max((i for i, (key, _) in enumerate(members) if key in required), default=-1)
+    return [separator if i <= last else Terminal(separator) for i in range(len(members))]
 
 
 def _following(separator: Node, member: Node, required: bool) -> Node:
@@ -208,7 +226,6 @@ def _entry(
     if value == NEVER:
         return NEVER
     context.leave(parts[0], "", "the keys of a free object may repeat")
-    context.loose = context.loose or bool(named)
     return seq(context.surface.map_key(tuple(contents), named), context.surface.key_end, value)
 
 

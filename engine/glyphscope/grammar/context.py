@@ -30,7 +30,7 @@ class ToolContext:
     """One tool: `unheld` collects what no rule holds, `impossible` (pointer, why) where no value can exist.
 
     `closed`: the schema's own value is a call's arguments, in which an unnamed key is an error unless it is allowed.
-    `loose`: branches or free keys may begin alike, so a lexeme of the one may swallow what the other begins with;
+    `loose`: branches may begin alike, so a lexeme of the one may swallow what the other begins with;
     `lexed` is False where not even the rest of the grammar can be sure of its lexemes.
     """
 

@@ -11,16 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from itertools import pairwise
 
-from glyphscope.errors import GrammarError
-from glyphscope.grammar import chars
-from glyphscope.grammar.automaton import Automaton, Place
-from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.follow import Follows
 from glyphscope.grammar.gbnf.intersections import Weakened, right_linear
 from glyphscope.grammar.identity import ByIdentity
 from glyphscope.grammar.shallow import shallow
+from glyphscope.grammar.swallow import Swallowing
 from glyphscope.grammar.tree import (
     EMPTY,
     Alt,
@@ -45,11 +40,9 @@ from glyphscope.grammar.tree import (
 
 MAX_PIECE = 300  # nodes of a lexeme, the rules it refers to written out
 MAX_LEXEMES = 1500  # distinct ones that are compared with each other
-MAX_STATES = 8_000  # of the lexer that is searched for swallowed beginnings
 MAX_ROUNDS = 8
 
 _TOO_LARGE = "together with the rest it is too large to be taken apart for llguidance's lexer"
-_FEW = 4  # repetitions that are counted where the whole is too much to search
 
 _SIGNS, _ENDS = frozenset("{}[](), "), frozenset(":=")
 
@@ -68,8 +61,9 @@ def with_exact_rules(grammar: Grammar) -> Grammar:
     """The grammar with what is under its `loose` rules cut anew, each by itself: nothing of two is open at once."""
     rules = dict(grammar.rules)
     unheld = dict.fromkeys(grammar.unheld)
+    swallowing = Swallowing()  # one for all: tools have most of their lexemes in common
     for place, name in enumerate(grammar.loose):
-        cut = exact_lexemes(Grammar(_needed(grammar.rules, name), name), grow=False)
+        cut = _cut_until_safe(Grammar(_needed(grammar.rules, name), name), False, swallowing)
         unheld.update(dict.fromkeys(cut.unheld))
         names = {inner: f"{inner}-cut-{place + 1}" for inner in cut.rules} | {name: name}
         for rule in cut.rules.values():
@@ -103,19 +97,20 @@ def _needed(rules: dict[str, Rule], root: str) -> dict[str, Rule]:
 
 @lru_cache(maxsize=8)
 def _exact(key: ByIdentity, grow: bool) -> Grammar:
-    grammar = shallow(key.grammar)
-    split: set[Node] = set()
+    return _cut_until_safe(key.grammar, grow, Swallowing())
+
+
+def _cut_until_safe(given: Grammar, grow: bool, swallowing: Swallowing) -> Grammar:
+    grammar = shallow(given)
+    cutter = _Cutter(grammar, set(), grow)
     for _ in range(MAX_ROUNDS):
-        cutter = _Cutter(grammar, split, grow)
         cut = cutter.grammar()
         if len(cutter.lexemes) > MAX_LEXEMES:
             break
-        swallowing = _swallowing(cut, cutter.lexemes)
-        if swallowing is None:
-            break
-        if not swallowing:
+        found = swallowing.among(cut, cutter.lexemes)
+        if not found:
             return cut
-        split |= swallowing
+        cutter.split(found)
     return _Cutter(grammar, None, grow).grammar()
 
 
@@ -129,29 +124,45 @@ class _Cutter:
         self._grammar = grammar
         self._split = split
         self._grow = grow
-        self._written = _regular_rules(grammar)
+        self._written = _regular_rules(grammar) if grow else {}
         self._pieces: dict[int, tuple[Node, Node | None]] = {}
         self._made: dict[str, Node] = {}
         self._origin = Origin("", "")
         self._lost: dict[Unheld, None] = {}
+        self._ready: dict[str, tuple[Rule, dict[Node, None]]] = {}
         self.lexemes: dict[Node, None] = {}
+
+    def split(self, more: set[Node]) -> None:
+        """Takes these lexemes apart as well. Only the rules that have any of them are cut again."""
+        assert self._split is not None, "otherwise all of them are apart"
+        self._split |= more
+        self._ready = {name: ready for name, ready in self._ready.items() if more.isdisjoint(ready[1].keys())}
 
     def grammar(self) -> Grammar:
         """What the root needs of the rules, cut."""
         rules: dict[str, Rule] = {}
+        lexemes: dict[Node, None] = {}
         waiting = [self._grammar.root]
         while waiting:
             name = waiting.pop()
             if name in rules:
                 continue
-            rule = self._grammar.rules.get(name)
-            if rule is None:
-                rules[name] = Rule(name, self._letters(self._made[name]))
-            else:
-                self._origin = rule.origin or Origin("", "")
-                rules[name] = Rule(name, self._cut(rule.body), rule.origin)
+            ready = self._ready.get(name)
+            if ready is None:
+                self.lexemes = {}
+                ready = self._ready[name] = self._rule(name), self.lexemes
+            rules[name] = ready[0]
+            lexemes.update(ready[1])
             waiting += reversed(list(refs(rules[name].body)))
+        self.lexemes = lexemes
         return Grammar(rules, self._grammar.root, (*self._grammar.unheld, *self._lost))
+
+    def _rule(self, name: str) -> Rule:
+        rule = self._grammar.rules.get(name)
+        if rule is None:
+            return Rule(name, self._letters(self._made[name]))
+        self._origin = rule.origin or Origin("", "")
+        return Rule(name, self._cut(rule.body), rule.origin)
 
     def _cut(self, node: Node) -> Node:
         piece = self._piece(node)
@@ -325,76 +336,6 @@ def _regular_rules(grammar: Grammar) -> dict[str, Node]:
             if missing[user] == 0:
                 waiting.append(user)
     return written
-
-
-def _swallowing(grammar: Grammar, lexemes: Iterable[Node], *, loose: bool = False) -> set[Node] | None:
-    """The lexemes that could swallow the beginning of what follows another one; None if that is too much to search.
-
-    `loose`: lexemes of more texts are searched, in fewer states. Where these swallow nothing, the real ones do not.
-    """
-    pieces = list(lexemes)
-    automaton = Automaton()
-    try:
-        starts = [automaton.place_of(_loosened(piece) if loose else piece) for piece in pieces]
-    except GrammarError:
-        return None
-    firsts = {piece: _moves(automaton, start) for piece, start in zip(pieces, starts, strict=True)}
-    follows = Follows(grammar, firsts)
-    found: set[Node] = set()
-    waiting = list(_lexed(automaton, tuple(enumerate(starts))))
-    seen = set(waiting)
-    while waiting:
-        state = waiting.pop()
-        if ended := [index for index, place in state if automaton.accepts(place)]:
-            after = chars.union(*(follows.of(index) for index in ended))
-            for index, place in state:
-                if pieces[index] not in found and chars.intersection(_moves(automaton, place), after):
-                    found.add(pieces[index])
-        for following in _lexed(automaton, state):
-            if following not in seen:
-                seen.add(following)
-                waiting.append(following)
-        if len(seen) > MAX_STATES:
-            return found or (None if loose else _swallowing(grammar, pieces, loose=True))
-    return found
-
-
-def _loosened(node: Node) -> Node:
-    """The node without the upper bounds of its long repetitions: a text of 1 to 1000 characters is 1000 states."""
-    if isinstance(node, Repeat):
-        most = None if node.maximum is None or node.maximum > _FEW else node.maximum
-        return Repeat(_loosened(node.body), min(node.minimum, _FEW), most)
-    if isinstance(node, Alt):
-        return Alt(tuple(_loosened(option) for option in node.options))
-    if isinstance(node, Seq | Intersect):
-        return type(node)(tuple(_loosened(part) for part in node.parts))
-    return node
-
-
-_State = tuple[tuple[int, Place], ...]
-
-
-def _moves(automaton: Automaton, place: Place) -> Ranges:
-    return chars.union(*(ranges for ranges, _ in automaton.moves(place)))
-
-
-def _lexed(automaton: Automaton, state: _State) -> Iterable[_State]:
-    """The states of the lexer after one more character."""
-    moves = [(index, ranges, target) for index, place in state for ranges, target in automaton.moves(place)]
-    edges = sorted(
-        edge
-        for number, (_, ranges, _) in enumerate(moves)
-        for low, high in ranges
-        for edge in ((low, number), (high + 1, number))
-    )
-    inside: set[int] = set()
-    found: dict[tuple[int, ...], None] = {}
-    for (code, number), (following, _) in pairwise(edges):
-        inside ^= {number}
-        if inside and code < following:
-            found[tuple(sorted(inside))] = None
-    # A lexeme has one place: its moves are disjoint.
-    return {tuple((moves[number][0], moves[number][2]) for number in numbers): None for numbers in found}
 
 
 def as_lexeme(grammar: Grammar) -> Node | None:

@@ -20,33 +20,35 @@ from glyphscope.grammar.tree import (
     refs,
 )  # fmt: skip
 
-_Set = frozenset[int]
-_NONE: _Set = frozenset()
-
 
 class Follows:
-    """FIRST and FOLLOW over lexemes (Aho, Sethi, Ullman §4.4), then over the characters that `firsts` tells of them."""
+    """FIRST and FOLLOW over lexemes (Aho, Sethi, Ullman §4.4), then over the characters that `firsts` tells of them.
+
+    A set of lexemes is an integer with a bit for each. Rules are read after those they refer to, then the other way
+    round, so that only what comes back to itself is read more than once.
+    """
 
     def __init__(self, grammar: Grammar, firsts: Mapping[Node, Ranges]) -> None:
-        self._grammar = (
-            grammar  # its nodes are known by their identity: hashing them again and again takes the time
-        )
+        self._grammar = grammar
+        # Nodes are known by their identity: hashing them again and again takes the time.
+        self._facts: dict[int, tuple[bool, int]] = {}
         self._numbers = {lexeme: number for number, lexeme in enumerate(firsts)}
         self._firsts = tuple(firsts.values())
         self._leaves: dict[int, tuple[bool, int]] = {}
-        self._nullable: dict[str, bool] = dict.fromkeys(grammar.rules, False)
-        self._first: dict[str, _Set] = dict.fromkeys(grammar.rules, _NONE)
-        self._begin(grammar)
-        self._after: dict[int, set[int]] = {}
-        self._follow(grammar)
-        self._ranges: dict[int, Ranges] = {}
+        self._known: dict[str, tuple[bool, int]] = dict.fromkeys(grammar.rules, (False, 0))
+        order = _callees_first(grammar)
+        self._begin(order)
+        self._after: dict[int, int] = {}
+        self._follow(order)
+        self._ranges: dict[int, Ranges] = {0: ()}
 
     def of(self, number: int) -> Ranges:
         """The characters that may follow a lexeme, by its number in `firsts`."""
-        found = self._ranges.get(number)
+        after = self._after.get(number, 0)
+        found = self._ranges.get(after)
         if found is None:
-            after = self._after.get(number, ())
-            found = self._ranges[number] = chars.union(*(self._firsts[other] for other in after))
+            inside = (self._firsts[other] for other in _bits(after))
+            found = self._ranges[after] = chars.union(*set(inside))
         return found
 
     def _leaf(self, node: Node) -> tuple[bool, int]:
@@ -57,80 +59,106 @@ class Follows:
             known = self._leaves[id(node)] = (_may_be_empty(lexeme), self._numbers[lexeme])
         return known
 
-    def _begin(self, grammar: Grammar) -> None:
-        users: dict[str, list[str]] = {name: [] for name in grammar.rules}
-        for name, rule in grammar.rules.items():
-            for other in set(refs(rule.body)):
-                users[other].append(name)
-        waiting = list(grammar.rules)
-        queued = set(waiting)
-        while waiting:
-            name = waiting.pop()
-            queued.discard(name)
-            facts = self._facts(grammar.rules[name].body)
-            if facts != (self._nullable[name], self._first[name]):
-                self._nullable[name], self._first[name] = facts
-                for user in users[name]:
-                    if user not in queued:
-                        queued.add(user)
-                        waiting.append(user)
+    def _begin(self, order: list[str]) -> None:
+        rules, changed = self._grammar.rules, True
+        while changed:
+            changed = False
+            self._facts.clear()
+            for name in order:
+                facts = self._of(rules[name].body)
+                if facts != self._known[name]:
+                    # Who was read before, and refers to it, did so in a circle.
+                    changed = True
+                    self._known[name] = facts
 
-    def _facts(self, node: Node) -> tuple[bool, _Set]:
+    def _of(self, node: Node) -> tuple[bool, int]:
         """Whether the node may be empty, and the lexemes that it may begin with."""
         if isinstance(node, RuleRef):
-            return self._nullable[node.name], self._first[node.name]
+            return self._known[node.name]
+        known = self._facts.get(id(node))
+        if known is None:
+            known = self._facts[id(node)] = self._made(node)
+        return known
+
+    def _made(self, node: Node) -> tuple[bool, int]:
         if isinstance(node, Seq):
-            first = _NONE
+            first = 0
             for part in node.parts:
-                nullable, begins = self._facts(part)
+                nullable, begins = self._of(part)
                 first |= begins
                 if not nullable:
                     return False, first
             return True, first
         if isinstance(node, Alt):
-            facts = [self._facts(option) for option in node.options]
-            return any(nullable for nullable, _ in facts), frozenset().union(*(begins for _, begins in facts))
+            empty, first = False, 0
+            for option in node.options:
+                nullable, begins = self._of(option)
+                empty, first = empty or nullable, first | begins
+            return empty, first
         if isinstance(node, Repeat):
-            nullable, first = self._facts(node.body)
+            nullable, first = self._of(node.body)
             return nullable or node.minimum == 0, first
         if isinstance(node, TokenMatch):
-            return False, _NONE
+            return False, 0
         nullable, number = self._leaf(node)
-        return nullable, frozenset((number,))
+        return nullable, 1 << number
 
-    def _follow(self, grammar: Grammar) -> None:
-        follow: dict[str, _Set] = dict.fromkeys(grammar.rules, _NONE)
-        waiting = [grammar.root]
-        reached = {grammar.root}
-        queued = {grammar.root}
+    def _follow(self, order: list[str]) -> None:
+        follow: dict[str, int] = {self._grammar.root: 0}
+        waiting = {self._grammar.root}
 
-        def walk(node: Node, after: _Set) -> None:
+        def walk(node: Node, after: int) -> None:
             if isinstance(node, RuleRef):
-                if node.name not in reached or not after <= follow[node.name]:
-                    reached.add(node.name)
-                    follow[node.name] |= after
-                    if node.name not in queued:
-                        queued.add(node.name)
-                        waiting.append(node.name)
+                before = follow.get(node.name)
+                if before is None or after & ~before:
+                    follow[node.name] = after | (before or 0)
+                    waiting.add(node.name)
             elif isinstance(node, Seq):
                 for part in reversed(node.parts):
                     walk(part, after)
-                    nullable, first = self._facts(part)
+                    nullable, first = self._of(part)
                     after = after | first if nullable else first
             elif isinstance(node, Alt):
                 for option in node.options:
                     walk(option, after)
             elif isinstance(node, Repeat):
                 if node.maximum is None or node.maximum > 1:
-                    after = after | self._facts(node.body)[1]
+                    after |= self._of(node.body)[1]
                 walk(node.body, after)
             elif not isinstance(node, TokenMatch):
-                self._after.setdefault(self._leaf(node)[1], set()).update(after)
+                number = self._leaf(node)[1]
+                self._after[number] = self._after.get(number, 0) | after
 
         while waiting:
-            name = waiting.pop()
-            queued.discard(name)
-            walk(grammar.rules[name].body, follow[name])
+            for name in reversed(order):
+                if name in waiting:
+                    waiting.discard(name)
+                    walk(self._grammar.rules[name].body, follow[name])
+
+
+def _callees_first(grammar: Grammar) -> list[str]:
+    order: list[str] = []
+    seen: set[str] = set()
+    for root in grammar.rules:
+        waiting = [(root, False)]
+        while waiting:
+            name, done = waiting.pop()
+            if done:
+                order.append(name)
+            elif name not in seen:
+                seen.add(name)
+                waiting.append((name, True))
+                waiting += [(other, False) for other in refs(grammar.rules[name].body) if other not in seen]
+    return order
+
+
+def _bits(number: int) -> list[int]:
+    found = []
+    while number:
+        low = number & -number
+        found.append(low.bit_length() - 1)
+        number ^= low
+    return found
 
 
 def _may_be_empty(node: Node) -> bool:

@@ -108,6 +108,8 @@ class _Emitter:
         if isinstance(node, Literal):
             return quoted(node.text)
         if isinstance(node, Terminal):
+            if isinstance(node.body, Literal):
+                return quoted(node.body.text)
             return self._terminals.setdefault(node.body, f"T{len(self._terminals) + 1}")
         if isinstance(node, CharClass):
             return self._terminals.setdefault(node, f"T{len(self._terminals) + 1}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
@@ -80,11 +81,18 @@ def _rebuilt(body: Node, deep: Callable[[Node], Node] | None) -> Node:
             waiting += [(node, 1), (node.body, -1)]
         elif isinstance(node, Terminal):
             # No rule can be inside a lexeme, so its depth is what it is; one in another says nothing.
-            body = _rebuilt(node.body, None)
-            done.append((body if deep is None else terminal(body), 0))
+            done.append((_rebuilt(node.body, None) if deep is None else _lexeme(node.body), 0))
         else:
             done.append((_leaf(node), 0))
     return done[0][0]
+
+
+@lru_cache(maxsize=1024)
+def _lexeme(body: Node) -> Node:
+    """A terminal. Tools have most of theirs in common."""
+    made = terminal(_rebuilt(body, None))
+    # A literal that is a lexeme by itself is not to be joined to its neighbours.
+    return Terminal(made) if isinstance(made, Literal) else made
 
 
 def _leaf(node: Node) -> Node:

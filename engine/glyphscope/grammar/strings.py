@@ -13,6 +13,7 @@ from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.lengths import within
 from glyphscope.grammar.tree import (
+    EMPTY,
     Alt,
     CharClass,
     Intersect,
@@ -97,8 +98,12 @@ def any_character(notation: Notation) -> Node:
     return alt(CharClass(RAW), seq("\\", alt(*escapes)))
 
 
+@lru_cache(maxsize=256)
 def word_except(reserved: frozenset[str], first: Ranges, following: Ranges) -> Node:
     """The words of those characters that are none of the reserved ones."""
+    spelled = frozenset(word for word in reserved if word and _is_word(word, first, following))
+    if spelled != reserved:
+        return word_except(spelled, first, following)
 
     def from_prefix(prefix: str) -> Node:
         branches = {word[len(prefix)] for word in reserved if word.startswith(prefix) and word != prefix}
@@ -113,3 +118,37 @@ def word_except(reserved: frozenset[str], first: Ranges, following: Ranges) -> N
         return alt(*options) if not prefix or prefix in reserved else alt("", *options)
 
     return from_prefix("")
+
+
+def _is_word(word: str, first: Ranges, following: Ranges) -> bool:
+    inside = (chars.intersection(following, chars.of(char)) for char in word[1:])
+    return bool(chars.intersection(first, chars.of(word[0]))) and all(inside)
+
+
+def words_left_out(node: Node) -> tuple[frozenset[str], Ranges, Ranges] | None:
+    """With which arguments `word_except` made the node; None where it did not, or no word is left out."""
+    if not isinstance(node, Alt):
+        return None
+    reserved: set[str] = set()
+    begins: list[Ranges] = []
+    following: Ranges = ()
+    waiting: list[tuple[str, tuple[Node, ...]]] = [("", (node,))]
+    while waiting:
+        prefix, rest = waiting.pop()
+        options = rest[0].options if isinstance(rest[0], Alt) else (Seq(rest),)
+        if prefix and EMPTY not in options:
+            reserved.add(prefix)
+        for option in options:
+            match option:
+                case Seq((CharClass(ranges, False), Repeat(CharClass(more, False), 0, None))):
+                    following = more
+                    begins += () if prefix else (ranges,)
+                case Seq((Literal(text), *inner)) if inner and len(text) == 1:
+                    begins += () if prefix else (chars.of(text),)
+                    waiting.append((prefix + text, tuple(inner)))
+                case Seq(()) if prefix:
+                    pass
+                case _:
+                    return None
+    found = frozenset(reserved), chars.union(*begins), following
+    return found if reserved and word_except(*found) == node else None

@@ -53,7 +53,7 @@ class RuleRef:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """One lexeme."""
+    """One lexeme. A literal in it is a lexeme of its own, which is never joined to its neighbours."""
 
     body: Node
 
