@@ -63,6 +63,13 @@ def test_the_model_tells_something_else_of_itself(model, prompt):
     assert len(info.sha256) == 64 and info.bytes > 90_000_000 and info.parameters == 134_515_008
     assert prompt.endswith("<|im_start|>assistant\n") and MESSAGES[0].content in prompt
     assert model.count_tokens("hello world") == 2
+    vocabulary = model.vocabulary()
+    assert len(vocabulary.tokens) == 49152 and vocabulary is model.vocabulary()
+    assert vocabulary.tokens[vocabulary.names["<|im_end|>"]] == b""
+    assert (
+        b"".join(vocabulary.tokens[token] for token in model.tokenize("hello wörld"))
+        == "hello wörld".encode()
+    )
     assert model.count_tokens(prompt) == model.render_chat(MESSAGES).tokens
 
 

@@ -11,23 +11,14 @@ from glyphscope.models import ScriptedModel
 from glyphscope.sessions import GrammarExample, load_project, places
 from glyphscope_gui.grammar_wiring import PAGE
 from glyphscope_gui.main_window import MainWindow
+from glyphscope_gui.models.grammar_roles import PILL_ROLE
 from glyphscope_gui.parts import make_parts
 from glyphscope_gui.theme import ThemeManager
 
 CALL = '{action="search" query="AI news" max_results=10}'
 NAMES = [
-    "grammarEdit",
-    "grammarDiagnostics",
-    "grammarExamples",
-    "enforcementTable",
-    "railroadView",
-    "grammarSummary",
-    "stepTextEdit",
-    "stepSlider",
-    "grammarSamples",
-    "grammarDifferences",
-    "pageRail",
-]
+    "grammarEdit", "grammarDiagnostics", "grammarExamples", "enforcementTable", "railroadView", "grammarSummary",
+    "stepTextEdit", "stepSlider", "grammarSamples", "grammarDifferences", "ruleCosts", "pageRail"]  # fmt: skip
 GOOD = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" number\nnumber ::= [1-9] [0-9]? | "100"\n'
 PLANTED = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" nummber\nnumber ::= "\\d"{1,2} | "100"\nyear ::= "20" [0-9]{2}\n'
 
@@ -86,8 +77,6 @@ def add(window, text, matches=True):
 
 
 def result(window, row):
-    from glyphscope_gui.models.grammar_roles import PILL_ROLE
-
     return window.examples.index(row, 2).data(PILL_ROLE)
 
 
@@ -140,7 +129,7 @@ def test_the_page_does_not_fit_a_small_window(make):
     assert window.height() == 700
     page = window.grammar_page
     assert not page.side.isVisible()
-    for name in ("samples", "differences", "step"):
+    for name in ("samples", "differences", "costs", "step"):
         page.views.button(name).click()
         assert page.stack.currentWidget() is getattr(page, name)
     for part in (page.edit, page.railroad, page.examples):

@@ -141,6 +141,8 @@ def test_a_masked_token_is_refused_by_another_rule_or_for_another_reason():
     told = reader.refusals(tokens[:1], (masked("x"), masked("10")), lambda: False)
     assert told.place == 'max_results expects "100" or 1-9: minimum 1, maximum 100'
     assert told.alternatives[0] == told.place
+    over = reader.refusals(tokens_of(['{action="search" query="AI"'], asked), (masked("x"),), lambda: False)
+    assert over.place == 'search expects " max_results=", " sources=" or "}"'
     later = reader.refusals(tokens[:2], rows, lambda: False)
     assert later.alternatives[1].startswith('after "0", max_results expects ')
     assert later.alternatives[2] == ""

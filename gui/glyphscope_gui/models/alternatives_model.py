@@ -90,7 +90,7 @@ class AlternativesModel(TableModel):
         if role == REASON_ROLE:
             return why
         if role == REFUSED_ROLE:
-            return "" if refused == self._place else refused
+            return "" if why or refused == self._place else refused  # the hint has them all
         if role == CHOSEN_ROLE:
             return row.id == self._chosen
         if role == Qt.ItemDataRole.TextAlignmentRole:

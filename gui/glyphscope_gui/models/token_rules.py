@@ -75,6 +75,7 @@ class RuleReader:
         self._grammar = run_grammar(request, registry)
         self._registry = registry
         self._root = self._grammar.root if request.grammar is not None else "root"
+        self._has_origins = any(rule.origin is not None for rule in self._grammar.rules.values())
         self._start = compile_grammar(self._grammar).start(Limits())
         self._state = self._start
         self._count = 0
@@ -180,7 +181,11 @@ class RuleReader:
         shown = list(dict.fromkeys(one.words for one in wanted))
         shown = [*shown[:FEW], "more"] if len(shown) > FEW else shown
         listed = " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
-        told = self._told(_innermost(state.active_rules()))
+        first = wanted[0]  # the innermost that goes on: one that is over expects nothing
+        if first.origin is None and self._has_origins:
+            told = self._told(_innermost(state.active_rules()))
+        else:
+            told = self._told((first.rule or self._grammar.root, first.origin))
         name = told.argument or told.rule
         return f"{name} expects {listed}" + (f": {told.constraint}" if told.constraint else "")
 

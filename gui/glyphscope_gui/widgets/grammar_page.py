@@ -170,7 +170,7 @@ class GrammarPage(QWidget):
                 ("step", "Step", "Step through a text"),
                 ("differences", "Differences", "The shortest texts that an edit changed"),
                 ("samples", "Samples", "Random texts of the grammar"),
-                ("cost", "Cost", "What the mask cost under each rule of the last run"),
+                ("costs", "Cost", "What the mask cost under each rule of the last run"),
             ),
             small=True,
             parent=self,
@@ -239,14 +239,15 @@ class GrammarPage(QWidget):
             self.columns.setSizes([round(self.width() * 0.47), round(self.width() * 0.53), 0])
 
     def _show_view(self, name: str) -> None:
-        part = {
-            "step": self.step,
-            "differences": self.differences,
-            "samples": self.samples,
-            "cost": self.costs,
-        }[name]
+        parts = {
+            "step": (self.step, "Step"),
+            "differences": (self.differences, "Differences"),
+            "samples": (self.samples, "Samples"),
+            "costs": (self.costs, "Cost"),
+        }
+        part, title = parts[name]
         self.stack.setCurrentWidget(part)
-        self.step_card.heading.set_title(name.capitalize())
+        self.step_card.heading.set_title(title)
 
 
 def _holder() -> QFrame:
