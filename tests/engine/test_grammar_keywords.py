@@ -242,6 +242,20 @@ def test_what_the_grammar_does_not_hold_is_named_with_its_place(schema, keyword,
     to_lark(grammar)
 
 
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_each_step_of_a_common_multiple_that_is_too_large_is_named(notation):
+    schema = INT | {
+        "multipleOf": 7,
+        "anyOf": [{"multipleOf": 11}],
+        "allOf": [{"multipleOf": 13}, {"multipleOf": 1}],
+    }
+    grammar = build_call_grammar(registry(("x", schema)), notation, "flat")
+    assert {left.pointer for left in grammar.unheld} == {
+        f"/properties/x/{place}multipleOf" for place in ("", "anyOf/0/", "allOf/0/")
+    }
+    assert accepts(to_lark(grammar), write_call("tool", {"x": 5}, style=notation, shape="flat"))
+
+
 def test_alternatives_that_cannot_overlap_are_held():
     kinds = [
         {"type": "object", "properties": {"kind": {"const": kind}, "v": value}, "required": ["kind", "v"]}

@@ -1,7 +1,7 @@
 """530 real schemas: each compiles, grammar and validator together judge each instance right, and what is enforced.
 
-`python tests/engine/test_proof_real_schemas.py SAMPLE.jsonl [START END]` prints how many constraints each engine
-enforces, beside llama-cpp-python's converter and llguidance's own compiler.
+`python tests/engine/test_proof_real_schemas.py SAMPLE.jsonl DONE.jsonl`, again until it is through, prints how many
+constraints each engine enforces, beside llama-cpp-python's converter and llguidance's own compiler.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice, permutations, product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.grammar import build_call_grammar, to_lark
 from glyphscope.grammar.reading import MaskReader
+from glyphscope.grammar.schema import join
 from glyphscope.notation import write_call
 from glyphscope.proof import ENGINES, prove
 from glyphscope.registry import ToolRegistry, load_registry
@@ -28,6 +31,24 @@ NO_CALL = {
     "Handwritten---pnmp10": "asks for three members and names none: a call's own arguments are never free to a grammar"
 }
 """Schemas with valid instances of which no call can be built, and why; it is told where they are used."""
+
+LEFT_OUT = {
+    "Github_easy---o30275",
+    "Github_easy---o41762",
+    "Github_easy---o57232",
+    "Github_easy---o9208",
+    "Github_medium---o30506",
+    "Github_medium---o42988",
+    "Github_medium---o62963",
+    "Handwritten---dep1",
+    "Handwritten---dep3",
+    "Handwritten---pNameFalse",
+}
+"""Schemas with a valid instance that is no text of their grammar: each has a key that no `properties` names (`port `
+with a space, mostly). Free keys are only written where a schema speaks of them: a model is not to invent arguments."""
+
+MOST_ORDERS = 720
+"""Orders of an instance's members that are tried."""
 
 _SCHEMAS = frozenset(
     {
@@ -66,54 +87,128 @@ def cases(path: Path) -> Iterator[tuple[str, ToolRegistry, list[tuple[Any, bool]
 
 @pytest.mark.slow
 def test_an_instance_that_grammar_and_validator_together_judge_wrong(shared_data: Path) -> None:
-    """What is invalid is refused by one of them. A valid one may be written in another order than a grammar asks for,
-    so it is only refused wrongly where the validator does."""
-    wrong: list[tuple[str, Any]] = []
+    wrong: list[tuple[str, str, Any]] = []
     not_built: list[tuple[str, str]] = []
+    refused: set[str] = set()
+    leaks: list[tuple[str, ToolRegistry, Any]] = []
     for name, registry, tests in cases(shared_data / "schemas" / "sample.jsonl"):
         try:
             reader = MaskReader(lark=to_lark(build_call_grammar(registry, "json", "tool-args")))
         except GlyphscopeError as error:
-            if (
-                any(valid for _, valid in tests) and name not in NO_CALL
-            ):  # otherwise there may be no call of it at all, which is told
-                not_built.append((name, error.message))
+            if any(valid for _, valid in tests) and name not in NO_CALL:
+                not_built.append(
+                    (name, error.message)
+                )  # otherwise there is no call of it at all, which is told
             continue
         for arguments, valid in tests:
             text = write_call("f", arguments, style="json", shape="tool-args")
             validator = CallValidator(registry, "json", "tool-args")
             validator.feed(text)
             validator.finish()
-            if validator.valid != valid or (reader.accepts(text) and validator.valid and not valid):
-                wrong.append((name, arguments))
+            if validator.valid != valid:
+                wrong.append((name, "validator", arguments))
+            names = _names(registry.tools[0].parameters)
+            taken = any(map(reader.accepts, in_every_order(arguments, names) if valid else (text,)))
+            if valid and not taken:
+                refused.add(name)
+                assert _unnamed(arguments, names), name
+            elif taken and not valid:
+                leaks.append((name, registry, arguments))
     assert not_built == []
     assert wrong == []
+    assert refused == LEFT_OUT
+    for name, registry, arguments in leaks:  # never by a constraint that is called enforced
+        statuses = {p.pointer: p.status for p in prove(registry, "json", "tool-args", ["mask"]).proofs}
+        broken = set(_broken(registry, arguments))
+        assert broken, name
+        assert not {pointer for pointer in broken if statuses.get(pointer) == "enforced"}, name
+    assert leaks, "then this test has shown nothing of what is enforced"
 
 
-def main(path: Path, start: int, end: int) -> None:
-    """Prints the figures."""
-    counted: dict[str, Counter[str]] = {engine: Counter() for engine in ENGINES}
-    reasons: Counter[tuple[str, ...]] = Counter()
-    began = time.monotonic()
-    for number, (name, registry, _) in enumerate(cases(path)):
-        if not start <= number < end:
-            continue
-        report = prove(registry, "json", "tool-args", ENGINES)
-        for engine, counts in report.counts.items():
-            counted[engine].update(counts)
-        for proof in report.proofs:
-            if proof.status != "enforced":
-                reasons[proof.engine, proof.status, proof.keyword, proof.why[:60]] += 1
-            if proof.engine in ("mask", "gbnf") and "valid call" in proof.why:
-                print(
-                    f"{name}: {proof.engine} {proof.pointer}: {proof.why}: {proof.witness[:200]}", flush=True
-                )
-    for engine, statuses in counted.items():
-        print(engine, dict(statuses))
-    for reason, times in reasons.most_common(60):
-        print(times, *reason)
-    print(f"{time.monotonic() - began:.0f} s")
+def in_every_order(arguments: Any, names: Sequence[str]) -> Iterator[str]:
+    """The call in the order of the schema, then with its members in one order after the other.
+
+    Branches and references make another order of a grammar than the one in which the schema is read.
+    """
+    for ordered in chain([_sorted(arguments, names)], islice(_orders(arguments), MOST_ORDERS)):
+        yield write_call("f", ordered, style="json", shape="tool-args")
+
+
+def _names(schema: Any) -> list[str]:
+    """Every name that some `properties` have, in the order in which they are read."""
+    inner = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+    named = schema.get("properties") if isinstance(schema, dict) else None
+    return [*(named if isinstance(named, dict) else ()), *(name for part in inner for name in _names(part))]
+
+
+def _sorted(value: Any, names: Sequence[str]) -> Any:
+    if isinstance(value, list):
+        return [_sorted(item, names) for item in value]
+    if not isinstance(value, dict):
+        return value
+    order = {name: place for place, name in reversed(list(enumerate(names)))}
+    return {
+        name: _sorted(value[name], names)
+        for name in sorted(value, key=lambda name: order.get(name, len(names)))
+    }
+
+
+def _unnamed(value: Any, names: Sequence[str]) -> bool:
+    if isinstance(value, list):
+        return any(_unnamed(item, names) for item in value)
+    return isinstance(value, dict) and any(
+        name not in names or _unnamed(inner, names) for name, inner in value.items()
+    )
+
+
+def _orders(value: Any) -> Iterator[Any]:
+    if isinstance(value, list):
+        yield from (list(items) for items in product(*(list(islice(_orders(v), 24)) for v in value)))
+    elif isinstance(value, dict):
+        for names in islice(permutations(value), MOST_ORDERS):
+            kept = (list(islice(_orders(value[name]), 24)) for name in names)
+            yield from (dict(zip(names, values, strict=True)) for values in product(*kept))
+    else:
+        yield value
+
+
+def _broken(registry: ToolRegistry, arguments: Any) -> Iterator[str]:
+    """The pointers of the keywords that jsonschema finds broken."""
+    schema = registry.tools[0].parameters
+    for error in Draft202012Validator(schema).iter_errors(arguments):
+        yield join("", *error.absolute_schema_path)
+
+
+def main(sample: Path, done: Path) -> None:
+    """Proves schema after schema for 160 s, a line of `done` each, and prints the figures of all that are there.
+
+    To be run again until none is left.
+    """
+    rows = [json.loads(line) for line in done.read_text().splitlines()] if done.exists() else []
+    known = {row["name"] for row in rows}
+    until = time.monotonic() + 160
+    with done.open("a") as out:
+        for name, registry, _ in cases(sample):
+            if name in known:
+                continue
+            if time.monotonic() > until:
+                break
+            began = time.monotonic()
+            report = prove(registry, "json", "tool-args", ENGINES)
+            proofs = [
+                [p.engine, p.status, p.keyword, p.pointer, p.why, p.witness[:300]] for p in report.proofs
+            ]
+            rows.append({"name": name, "seconds": round(time.monotonic() - began, 1), "proofs": proofs})
+            out.write(json.dumps(rows[-1]) + "\n")
+            out.flush()
+    for engine in ENGINES:
+        found = [proof for row in rows for proof in row["proofs"] if proof[0] == engine]
+        print(engine, len(found), dict(Counter(status for _, status, *_ in found).most_common()))
+        reasons = Counter((s, keyword, why[:70]) for _, s, keyword, _, why, _ in found if s != "enforced")
+        for reason, times in reasons.most_common(25):
+            print("   ", times, *reason)
+    print(f"{len(rows)} schemas, {sum(row['seconds'] for row in rows):.0f} s")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *(int(a) for a in sys.argv[2:4] or (0, 10**6)))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

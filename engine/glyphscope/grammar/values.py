@@ -29,6 +29,9 @@ _BEYOND = (
 )
 
 
+_TOO_LARGE = "the step, with others beside it, is too large for an automaton of digits"
+
+
 def build_values(context: ToolContext) -> None:
     """Makes every rule that was asked for, and those they ask for."""
     while context.wanted:
@@ -146,22 +149,26 @@ def _string(context: ToolContext, parts: Parts) -> Node:
 
 def _number(context: ToolContext, parts: Parts, *, whole: bool) -> Node:
     bounds = bounds_of(parts)
-    step, stepping = 1, None
+    step = 1
+    stepping: list[Part] = []
     for part in parts:
         multiple = part.schema.get("multipleOf")
         if multiple is None:
             continue
         if float(multiple).is_integer():
-            step, whole, stepping = lcm(step, int(multiple)), True, part
+            step, whole = lcm(step, int(multiple)), True
+            stepping.append(part)
         elif not (whole and multiple in (0.5, 0.25, 0.125)):
             context.leave(part, "multipleOf", "only steps of whole numbers are held")
     if not whole:
         return terminal(number_node(bounds))
     low, high = bounds.integers()
-    if stepping is None or step == 1:
+    if step == 1:
         return terminal(integer_node(low, high))
     node = multiples_node(low, high, step, context.book.shared)
     if node is None:
-        context.leave(stepping, "multipleOf", "the step is too large for an automaton of digits")
+        for part in stepping:
+            if part.schema["multipleOf"] != 1:
+                context.leave(part, "multipleOf", _TOO_LARGE)
         return terminal(integer_node(low, high))
     return node if any(refs(node)) else terminal(node)
