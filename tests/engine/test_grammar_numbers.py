@@ -100,3 +100,12 @@ def test_multiples_are_the_multiples_within(low, size, step):
         text = str(value).encode()
         accepted = matcher.try_consume_tokens(list(text)) == len(text) and matcher.is_accepting()
         assert accepted == (low <= value <= low + size and value % step == 0), (value, low, size, step)
+
+
+def test_a_number_that_a_step_binds_is_written_with_an_exponent():
+    plain, free = reader(number_node(Bounds(), stepped=True)), reader(number_node(Bounds()))
+    for text in ("0", "7", "-840.5", "0.25", "123456789.5"):
+        assert plain(text) and free(text)
+    for text in ("1e3", "-840.5e0", "5E-1"):
+        assert free(text) and not plain(text)
+    assert not plain("01") and not plain("1.")

@@ -1,7 +1,7 @@
 """Numbers within bounds, as nodes of digits.
 
-An integer is written as an integer literal, a bounded number as a plain decimal, an unbounded number with an exponent
-if it likes. Lengths are limited, so that every text is a finite double and no model can write digits for ever:
+An integer is written as an integer literal, a number with bounds or a step as a plain decimal, any other one with an
+exponent if it likes. Lengths are limited, so that every text is a finite double and no model can write digits for ever:
 20 digits before the point; 15 significant ones around a bound, where decimals and doubles keep the same order.
 """
 
@@ -73,10 +73,10 @@ def multiples_node(
 
 
 @lru_cache(maxsize=1024)
-def number_node(bounds: Bounds) -> Node:
-    """The decimals within the bounds; with an exponent where there are none."""
+def number_node(bounds: Bounds, *, stepped: bool = False) -> Node:
+    """The decimals within the bounds; with an exponent where there are none, and no step that binds them either."""
     low, high = bounds.low, bounds.high
-    if low is None and high is None:
+    if low is None and high is None and not stepped:
         whole = alt("0", seq(CharClass(((0x31, 0x39),)), repeat(_DIGIT, 0, MAX_DIGITS - 1)))
         sign = CharClass(((0x2B, 0x2B), (0x2D, 0x2D)))
         exponent = seq(CharClass(((0x45, 0x45), (0x65, 0x65))), optional(sign), repeat(_DIGIT, 1, 2))

@@ -161,7 +161,8 @@ def _number(context: ToolContext, parts: Parts, *, whole: bool) -> Node:
         elif not (whole and multiple in (0.5, 0.25, 0.125)):
             context.leave(part, "multipleOf", "only steps of whole numbers are held")
     if not whole:
-        return terminal(number_node(bounds))
+        stepped = any("multipleOf" in part.schema for part in parts)
+        return terminal(number_node(bounds, stepped=stepped))
     low, high = bounds.integers()
     if step == 1:
         return terminal(integer_node(low, high))
