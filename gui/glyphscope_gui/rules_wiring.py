@@ -62,7 +62,6 @@ class RulesWiring(QObject):
         rules.found.connect(self._found)
         rules.refused.connect(window.evidence.show_refusal)
         rules.priced.connect(self._page.costs.show_costs)
-        rules.failed.connect(lambda words: window.status.set_note(f"Rules of the tokens: {words}"))
         window.page.tokenChosen.connect(self._token_chosen)
         window.page.tokens.ruleChosen.connect(self.show_rule)
         window.evidence.ruleChosen.connect(self.show_rule)

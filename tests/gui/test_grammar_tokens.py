@@ -205,6 +205,17 @@ def test_a_run_without_a_constraint_is_said_to_follow_rules(make, qtbot):
     assert window.grammar_page.costs.words.text() == EMPTY
 
 
+def test_a_grammar_that_reads_a_text_in_too_many_ways_is_silent_about_it(make, qtbot):
+    window = make()
+    many = 'root ::= more*\nmore ::= "a" | "a" more | [a]+\n'
+    asked = request(grammar=many, constraint="gbnf", max_tokens=4000)
+    shown(qtbot, window, run(asked, ScriptedModel(["a"] * 1500)))
+    rule = window.page.tokens_model.rule(1499)
+    assert rule.rule == ""
+    assert "too many ways" in rule.words
+    assert window.rules.rules.grammar == many
+
+
 def test_rules_of_an_older_run_are_shown_beside_the_tokens_of_a_newer_one(make, qtbot):
     window = make()
     slow = run(request(), ScriptedModel('{action="search" query="' + "a" * 20_000 + '"}'))

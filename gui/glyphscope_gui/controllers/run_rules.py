@@ -17,7 +17,7 @@ from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.controllers.run_controller import Applied
 from glyphscope_gui.models.alternatives_model import LONGEST_TEXT
 from glyphscope_gui.models.run_registry import registry_of
-from glyphscope_gui.models.token_rules import Refusal, RuleReader
+from glyphscope_gui.models.token_rules import Refusal, RuleReader, TokenRule
 
 BATCH_MS = 100
 """How often the tokens that came are read: a rule need not be there in the same moment."""
@@ -35,6 +35,7 @@ class _Run:
         self.given = 0
         self.reader: RuleReader | None = None
         self.over = False
+        self.trouble = ""
         self.dropped = False
 
     def read(self, tokens: Sequence[Token]) -> list[Any]:
@@ -59,14 +60,14 @@ class _Run:
 
 class RunRules(QObject):
     """`began` tells whether a grammar holds the run; `found` the first row and the TokenRules of the tokens from there;
-    `refused` a Refusal; `priced` the RuleCosts of a run that is over; `failed` why nothing more is found.
+    `refused` a Refusal; `priced` the RuleCosts of a run that is over. Tokens that could not be read have
+    TokenRules that say why.
     """
 
     began = Signal(bool)
     found = Signal(int, object)
     refused = Signal(object)
     priced = Signal(object)
-    failed = Signal(str)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -139,16 +140,23 @@ class RunRules(QObject):
         if self._wanted is not None and self._wanted < len(run.tokens):
             index, self._wanted = self._wanted, None
             self._start(run, lambda: run.refuse(index), self.refused.emit)
-        elif run.given < len(run.tokens):
+        elif run.given < len(run.tokens) and not run.trouble:
             first = run.given
             tokens = run.tokens[first : first + AT_ONCE]
             run.given += len(tokens)
-            self._start(run, lambda: run.read(tokens), lambda rules: self.found.emit(first, rules))
+            self._start(run, lambda: run.read(tokens), lambda rules: self.found.emit(first, rules), first)
+        elif run.given < len(run.tokens):
+            first, run.given = run.given, len(run.tokens)
+            self.found.emit(first, [TokenRule(words=run.trouble)] * (run.given - first))
+            self._next()
         elif run.over:
             run.over = False
             self.priced.emit(run.reader.costs() if run.reader is not None else ())
 
-    def _start(self, run: _Run, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def _start(
+        self, run: _Run, work: Callable[[], Any], done: Callable[[Any], None], first: int | None = None
+    ) -> None:
+        """`first`: the number of the first token that the job reads; if it cannot, it and all after it tell why."""
         self._working = True
 
         def told(value: Any) -> None:
@@ -159,11 +167,10 @@ class RunRules(QObject):
 
         def failed(error: BaseException) -> None:
             self._working = False
-            if run is self._run:
-                self._drop()
-                self.failed.emit(str(error))
-                if not isinstance(error, GlyphscopeError):
-                    raise error
+            if first is not None:
+                run.trouble, run.given = str(error), first
             self._next()
+            if not isinstance(error, GlyphscopeError):
+                raise error  # a mistake of ours is reported as any
 
         self._background.start("rules", work, told, failed)
