@@ -61,6 +61,15 @@ def test_the_default_registry_is_gbnf_without_a_mistake_and_in_reading_order(not
     assert set(made.origins) <= set(names)
 
 
+def test_a_repetition_has_rounds_that_read_nothing():
+    nested = alt("", seq("(", RuleRef("x"), ")"), "a")
+    for body, some in ((nested, True), (Literal(""), False), (alt("", RuleRef("x")), False)):
+        text = emit_gbnf(grammar(repeat(RuleRef("x"), 1), x=body)).text
+        codes = {d.code for d in check_gbnf(text).diagnostics}
+        assert not codes & {"nullable-loop", "empty-loop"}, text
+        assert ("x-some*" in text) == some
+
+
 @at_most(150)
 @given(made=grammars)
 def test_what_is_emitted_has_the_same_language(made):

@@ -120,6 +120,12 @@ def combined_small(draw: st.DrawFn) -> Any:
     keyword = draw(st.sampled_from(["anyOf", "oneOf", "allOf", "plain", "plain"]))
     if keyword == "plain":
         return draw(small_schemas)
+    if keyword == "oneOf":
+        # of one type each: that no second branch may hold is told where the value ends, not before
+        apart = small_schemas.filter(lambda schema: "enum" not in schema)
+        return {
+            keyword: draw(st.lists(apart, min_size=2, max_size=3, unique_by=lambda each: str(each["type"])))
+        }
     return {keyword: draw(st.lists(small_schemas, min_size=2, max_size=3))}
 
 

@@ -67,8 +67,8 @@ class Peer:
         try:
             stdin.write(line + b"\n")
             stdin.flush()
-        except BrokenPipeError:  # it ended: what was not read would be written again when the pipe is closed
-            with contextlib.suppress(BrokenPipeError):
+        except (BrokenPipeError, ValueError):  # it ended, and what is read next tells so
+            with contextlib.suppress(BrokenPipeError):  # what was not read would be written again
                 stdin.close()
 
     def _read(self) -> bytes:

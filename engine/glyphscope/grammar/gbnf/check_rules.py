@@ -10,7 +10,7 @@ from glyphscope.grammar.gbnf import codes
 from glyphscope.grammar.gbnf.codes import report
 from glyphscope.grammar.gbnf.diagnostic import Diagnostic, Fix, fix
 from glyphscope.grammar.gbnf.survey import ROOT, Survey
-from glyphscope.grammar.gbnf.syntax import GbnfRule
+from glyphscope.grammar.gbnf.syntax import GbnfDocument, GbnfRule
 
 _GUESSES = 20
 """Undefined names for which a similar one is searched: that takes a look at every rule."""
@@ -43,6 +43,7 @@ def _no_root(survey: Survey) -> Diagnostic:
 
 def _undefined(survey: Survey) -> Iterator[Diagnostic]:
     guesses: dict[str, str] = {}
+    place: tuple[int, str] | None = None
     for rule, facts in survey.all_facts:
         missing = {name for name in facts.names if name not in survey.rules}
         if not missing:
@@ -60,10 +61,23 @@ def _undefined(survey: Survey) -> Iterator[Diagnostic]:
                 mend = fix(f"Write {near_name}", (start, end, near_name))
             else:
                 message += f"Write it: `{name} ::= …`."
-                at = len(survey.document.text)
-                lead = "" if survey.document.text.endswith("\n") else "\n"
+                at, lead = place = place or _place_of_a_new_rule(survey.document)
                 mend = fix(f"Add a rule {name}", (at, at, f'{lead}{name} ::= "{name}"\n'))
             yield report(codes.UNDEFINED_RULE, message, start, end, mend)
+
+
+def _place_of_a_new_rule(document: GbnfDocument) -> tuple[int, str]:
+    """Where a rule can be put, and what must stand before it: the end, unless the last rule would go on with it."""
+    text = document.text
+    if document.rules:
+        start = document.rules[-1].span[0]
+        written = list(text[start:])
+        for comment in document.comments:
+            if comment.start >= start:
+                written[comment.start - start : comment.end - start] = " " * (comment.end - comment.start)
+        if "".join(written).rstrip().endswith(("|", "::=")):
+            return start, ""
+    return len(text), "" if text.endswith("\n") else "\n"
 
 
 def _is_name(name: str) -> bool:

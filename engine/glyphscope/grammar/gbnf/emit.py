@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from glyphscope.grammar.gbnf.intersections import Weakened, right_linear
+from glyphscope.grammar.gbnf.nonempty import without_empty_rounds
 from glyphscope.grammar.gbnf.spelling import Speller
 from glyphscope.grammar.gbnf.times import expansion, times
 from glyphscope.grammar.identity import ByIdentity
@@ -76,7 +77,7 @@ def _plain(key: ByIdentity) -> GbnfText:
 
 
 def _emitter(grammar: Grammar) -> _Emitter:
-    return _Emitter(grammar if grammar.lexed else shallow(grammar))
+    return _Emitter(without_empty_rounds(grammar if grammar.lexed else shallow(grammar)))
 
 
 class _Emitter:
