@@ -141,7 +141,8 @@ class Decoder:
         allowed = np.zeros(len(self._backend.pieces), dtype=np.bool_)
         allowed[token] = True
         draw = Draw(token, np.array([token]), np.ones(1))
-        return self._step(draw, allowed, row, mask_ms=0.0, start=start, decode_ms=decode_ms)
+        evidence = None if row is None else Evidence(row)
+        return self._step(draw, allowed, evidence, mask_ms=0.0, start=start, decode_ms=decode_ms)
 
     def _chosen_step(self, row: Logits, decode_ms: float) -> TokenStep:
         start = time.perf_counter()
@@ -155,27 +156,27 @@ class Decoder:
                     hint="The grammar asks for text that this model's tokens cannot write.",
                 )
         masked = time.perf_counter()
-        best_logit(row)  # before anything is drawn from it, whether or not its figures are told
+        best = best_logit(row)  # before anything is drawn from it, whether or not its figures are told
         draw = self._sampler.draw(row, allowed, self._tokens)
         if self._constraint is not None:
             self._constraint.commit(draw.id)
-        seen = None if self._evidence == "none" else row
+        evidence = None if self._evidence == "none" else Evidence(row, best)
         return self._step(
-            draw, allowed, seen, mask_ms=(masked - start) * 1000, start=masked, decode_ms=decode_ms
+            draw, allowed, evidence, mask_ms=(masked - start) * 1000, start=masked, decode_ms=decode_ms
         )
 
     def _step(
         self,
         draw: Draw,
         allowed: Allowed | None,
-        row: Logits | None,
+        evidence: Evidence | None,
         *,
         mask_ms: float,
         start: float,
         decode_ms: float,
     ) -> TokenStep:
         """The step of a token that came; `start` is when choosing it began."""
-        raw = {} if row is None else self._raw(row, draw, allowed)
+        raw = {} if evidence is None else self._raw(evidence, draw, allowed)
         count = len(self._backend.pieces) if allowed is None else int(np.count_nonzero(allowed))
         end = self._backend.is_end(draw.id)
         data = b"" if end else self._backend.pieces[draw.id]
@@ -198,9 +199,8 @@ class Decoder:
         self._ended = end
         return step
 
-    def _raw(self, row: Logits, draw: Draw, allowed: Allowed | None) -> dict[str, Any]:
+    def _raw(self, evidence: Evidence, draw: Draw, allowed: Allowed | None) -> dict[str, Any]:
         """What the model itself gave: the fields of a step that are made from its logits."""
-        evidence = Evidence(row)
         return {
             "logprob": evidence.logprob(draw.id),
             "rank": evidence.rank(draw.id),
