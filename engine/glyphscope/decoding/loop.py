@@ -49,7 +49,7 @@ class Decoder:
 
     `prompt` is in the backend's context except for its last token: that one, and later the token that was chosen
     last, is evaluated together with the tokens that are forced after it, in one batch. The logits of every position
-    in the batch are made as evidence, which costs a third of a forced token's time; `evidence` says of which tokens.
+    in the batch are made as evidence, which costs a quarter of a forced token's time; `evidence` says of which tokens.
     """
 
     def __init__(
