@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import re
 
 import pytest
+from PySide6.QtCore import QEvent
 from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QApplication, QWidget
 
 from glyphscope.resources import names, read_text
 from glyphscope_gui.theme import load_theme, theme_names
+from glyphscope_gui.theme.manager import ThemeManager
 from glyphscope_gui.theme.style_sheet import style_sheet, write_icons
 
 
@@ -71,3 +75,40 @@ def test_the_style_sheet_names_a_role_or_a_picture_that_is_not_there(qapp, tmp_p
 def test_an_icon_has_a_colour_of_its_own_that_the_theme_cannot_change():
     for name in names("icons", ".svg"):
         assert "currentColor" in read_text(f"icons/{name}"), name
+
+
+class Leaf(QWidget):
+    """Only the collector can end it, once nobody else holds it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.myself = self
+        self.show()
+
+
+class Dropper(QWidget):
+    """Lets others go while its style changes, where the collector might run."""
+
+    def __init__(self, others: list[Leaf]) -> None:
+        super().__init__()
+        self.others = others
+        self.left: list[int] = []
+        self.show()
+
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() == QEvent.Type.StyleChange:
+            self.others.clear()
+            if gc.isenabled():
+                gc.collect()
+            self.left.append(sum(isinstance(widget, Leaf) for widget in QApplication.allWidgets()))
+        super().changeEvent(event)
+
+
+def test_the_collector_ends_a_widget_while_qt_is_dressing_all_of_them(qapp, qtbot):
+    manager = ThemeManager(qapp, "light")
+    dropper = Dropper([Leaf() for _ in range(20)])
+    qtbot.addWidget(dropper)
+    manager.choose("dark")
+    assert set(dropper.left) == {20}
+    assert gc.isenabled()
+    manager.choose("light")

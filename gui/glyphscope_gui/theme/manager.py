@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -30,6 +33,22 @@ def _icons() -> QTemporaryDir:
     return QTemporaryDir()
 
 
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Hold Python's cycle collector back while Qt goes through all its widgets.
+
+    It goes through a plain list and tells each widget, which may be Python; if the collector then ends another widget
+    of that list, the next step of Qt's is into freed memory.
+    """
+    collected = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collected:
+            gc.enable()
+
+
 class ThemeManager(QObject):
     """Dresses the application. `changed` carries the new Theme, after the palette and the style sheet are set."""
 
@@ -43,7 +62,8 @@ class ThemeManager(QObject):
         self._choice = choice
         self._system_points = base_points()
         if not app.styleSheet():  # a second window: exchanging the style below a sheet crashes Qt
-            app.setStyle("Fusion")
+            with _no_collection():
+                app.setStyle("Fusion")
         self._dress_font(font_size)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
         self._apply()
@@ -63,7 +83,8 @@ class ThemeManager(QObject):
         font = self._app.font()
         font.setPointSizeF(size or self._system_points)
         font.setFamilies(ui_families())
-        self._app.setFont(font)
+        with _no_collection():
+            self._app.setFont(font)
 
     def _follow_system(self, _scheme: object) -> None:
         if self._choice == "system":
@@ -79,6 +100,7 @@ class ThemeManager(QObject):
         folder = Path(_icons().path()) / name
         write_icons(chosen, folder)
         _current = chosen
-        self._app.setPalette(chosen.palette())
-        self._app.setStyleSheet(style_sheet(chosen, folder))
+        with _no_collection():
+            self._app.setPalette(chosen.palette())
+            self._app.setStyleSheet(style_sheet(chosen, folder))
         self.changed.emit(chosen)
