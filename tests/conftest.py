@@ -34,6 +34,12 @@ GRACE = 2.0
 """Seconds that a thread or a process may take to end after its test."""
 
 
+def pytest_collection_finish() -> None:
+    """What the imports made stays: no collection and no look at all objects needs to go through it after each test."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Settings, history and journals of a test are its own."""

@@ -67,6 +67,7 @@ def test_the_others_read_their_documents_too() -> None:
     validators.glyph_py(text, documents.tokens(text))
 
 
+@pytest.mark.slow
 def test_every_validator_figure_has_a_name_of_its_own_and_ours_have_targets() -> None:
     figures = list(validators.figures(TINY))
     assert len({figure.name for figure in figures}) == len(figures)
@@ -88,6 +89,7 @@ def test_a_step_is_one_arrival_of_all_its_tokens() -> None:
     assert generation.seconds >= sum(generation.intervals) >= 0
 
 
+@pytest.mark.slow
 def test_without_a_model_its_figures_say_so_and_the_answer_is_not_no(
     monkeypatch: pytest.MonkeyPatch, no_window: None
 ) -> None:

@@ -154,6 +154,7 @@ def test_a_text_that_is_read_in_too_many_ways_and_not_told_so(run: Run, grammar:
     assert b"in too many ways" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given", [b"\xff\xfe\0", b"a\0b", b"\xed\xa0\x80"], ids=["bytes", "nul", "surrogate"]
 )

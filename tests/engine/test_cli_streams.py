@@ -18,6 +18,8 @@ from glyphscope.sessions import read_record
 CALL = '{action="search" query="AI news" max_results=10}'
 MODEL = ["--constraint", "off", "--model", f"scripted:{CALL}"]
 
+pytestmark = pytest.mark.slow  # each starts processes of its own
+
 
 def shell(line: str) -> subprocess.CompletedProcess[str]:
     """Only a shell closes streams: Python's own subprocess module would not."""

@@ -71,6 +71,7 @@ def test_every_state_offered_leads_to_acceptance(body):
     assert live >= states - {automaton.start}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [
@@ -103,6 +104,7 @@ def test_states_of_a_long_text_are_forgotten(monkeypatch):
     assert len(automaton._places) < 1_000
 
 
+@pytest.mark.slow
 def test_an_empty_intersection_is_found_empty_also_late():
     lengths = Intersect((Repeat(Literal("ab"), 0, None), Repeat(LOWER, 9_999, 9_999)))
     assert Automaton.of(lengths).moves(Automaton.of(lengths).start) == ()

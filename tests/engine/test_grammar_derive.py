@@ -104,6 +104,7 @@ def test_rules_that_derive_nothing_are_left_out_and_the_empty_text_is_one_rule()
     assert derive(made(root=seq("a", ref("root"))), "a") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [alt("", seq("a", ref("root"))), alt("", seq(ref("root"), "a")), alt("a", seq(ref("root"), "a", ref("none")))],

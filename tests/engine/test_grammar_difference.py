@@ -165,6 +165,7 @@ def grammars(draw: st.DrawFn) -> Grammar:
 TEXTS = ["".join(chars) for length in range(5) for chars in product("ab", repeat=length)]
 
 
+@pytest.mark.slow
 @given(first=grammars(), second=grammars())
 @at_most(400)
 def test_differences_that_a_list_of_all_short_texts_knows_better(first: Grammar, second: Grammar) -> None:

@@ -157,6 +157,7 @@ def test_long_texts_side_by_side_do_not_cost_a_large_schema_its_mask():
     assert accepts('{"kind":7,"text":"z"}') and not accepts('{"kind":6,"text":"z"}')
 
 
+@pytest.mark.slow
 def test_what_is_too_large_to_be_taken_apart_is_dropped_by_name_and_place():
     letter = CharClass(((ord("a"), ord("b")),))
     many = seq(repeat(letter), "a", repeat(letter, 11, 11))  # as long as its automaton is large
@@ -176,6 +177,7 @@ def test_an_empty_text_in_an_intersection_is_no_comment_of_lark():
     assert accepts("") and not accepts("a")
 
 
+@pytest.mark.slow
 def test_nesting_of_any_depth_is_cut_into_rules():
     body = Literal("x")
     for _ in range(3000):
@@ -190,6 +192,7 @@ def test_a_grammar_without_a_text_is_an_error_and_not_an_empty_mask():
             to_lark(made)
 
 
+@pytest.mark.slow
 def test_many_lexemes_are_taken_apart_without_being_compared():
     words = {f"w{i}": Rule(f"w{i}", alt(seq(str(i), RuleRef("root")), f"{i}.")) for i in range(3000)}
     root = Rule(

@@ -134,6 +134,7 @@ def test_states_share_their_past_and_do_not_disturb_each_other():
     assert first.feed("}").accepted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "char"),
     [
@@ -151,6 +152,7 @@ def test_long_lists_of_either_recursion_stay_linear(body, char):
     assert len(state.active_rules()) <= 200
 
 
+@pytest.mark.slow
 def test_deep_nesting_needs_no_stack():
     grammar = made(root=seq("[", optional(ref("root")), "]"))
     state = compile_grammar(grammar).start().feed("[" * 200_000)

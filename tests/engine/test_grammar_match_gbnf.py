@@ -26,6 +26,7 @@ def test_a_grammar_written_as_gbnf_and_read_back_matches_the_same_texts(grammar,
         assert (one.accepted, one.failed_at) == (other.accepted, other.failed_at), text
 
 
+@pytest.mark.slow
 def test_parentheses_deeper_than_any_stack_are_read_and_matched():
     depth = 4_000
     grammar = to_grammar(read_gbnf("root ::= " + '("b" | "a" ' * depth + '"c"' + ")" * depth))

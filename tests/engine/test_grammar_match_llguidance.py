@@ -75,6 +75,7 @@ def test_they_agree_on_mutated_calls_of_the_bundled_tools(notation, shape, data)
         assert ours(start, wrong) == theirs(template, wrong), wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notation", ["json", "glyph"])
 @given(schema=schemas, data=st.data())
 def test_they_agree_on_calls_of_any_schema(notation, schema, data):

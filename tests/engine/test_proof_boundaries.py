@@ -136,6 +136,7 @@ def test_an_unknown_argument_that_no_example_tries() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_schema_that_takes_for_ever() -> None:
     """Recursion through every keyword, and alternatives that multiply."""
     node: dict[str, Any] = {"anyOf": [{"$ref": "#/$defs/n"}, {"type": "null"}]}

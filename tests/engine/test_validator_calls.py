@@ -306,6 +306,7 @@ def test_a_type_that_follows_from_a_constant_names_the_constant() -> None:
     assert validator.violations[0].rule == "/properties/x/const"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "schema", [{}, {"type": "integer"}, {"enum": [9]}, {"multipleOf": 3}, {"maximum": 8}]
 )

@@ -8,7 +8,6 @@ import os
 import sqlite3
 
 import pytest
-from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QLabel
 
 from glyphscope.errors import ContextOverflow, ModelDied
@@ -16,9 +15,6 @@ from glyphscope.models import ScriptedModel, open_model
 from glyphscope.models.interface import RenderedPrompt
 from glyphscope.sessions import places
 from glyphscope.sessions.files import atomic_write
-from glyphscope_gui.main_window import MainWindow
-from glyphscope_gui.parts import make_parts
-from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.widgets.error_dialog import ErrorDialog
 
 CALL = '{action="search" query="日本 😀" max_results=10}'
@@ -62,28 +58,16 @@ class Full(ScriptedModel):
 
 
 @pytest.fixture
-def make(qapp, qtbot):
-    made = []
-
+def make(open_window):
     def build(model=None):
         def opener(name, *, context, progress):
             return open_model(name) if name.startswith("/") else model or ScriptedModel(CALL)
 
-        owner = QObject()
-        window = MainWindow(make_parts(places(), owner, opener), ThemeManager(qapp, "light", parent=owner))
-        window.show()
-        window.start()
-        qtbot.waitUntil(lambda: window.runs.model.phase == "ready")
+        window = open_window(opener)
         window.parts.project.set_options(constraint="off")
-        made.append((window, owner))
         return window
 
-    yield build
-    for window, owner in made:
-        window.shut_down()
-        window.deleteLater()
-        owner.deleteLater()
-    qtbot.wait(1)
+    return build
 
 
 def finish(qtbot, window):
@@ -212,6 +196,7 @@ def test_a_history_of_a_newer_version_is_written_over_or_ends_the_window(qtbot, 
     assert path.read_bytes() == content
 
 
+@pytest.mark.slow
 def test_a_full_disk_takes_the_run_from_the_window(qtbot, make, tmp_path, monkeypatch):
     window = make()
     finish(qtbot, window)

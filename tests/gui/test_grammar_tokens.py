@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from PySide6.QtCore import QObject
 
 from glyphscope.calling.direct import run
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.models import RecordedModel, ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
-from glyphscope.sessions import places
 from glyphscope_gui.controllers.recorder import bundled_run
 from glyphscope_gui.grammar_wiring import PAGE
-from glyphscope_gui.main_window import MainWindow
 from glyphscope_gui.models.token_rules import LEFT, RuleReader
 from glyphscope_gui.models.token_table_model import RULE, TOKEN, TokenTableModel
-from glyphscope_gui.parts import make_parts
-from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.widgets.rule_costs import EMPTY
 from glyphscope_gui.widgets.token_table import LEAST, TokenTable
 
@@ -56,26 +51,8 @@ def masked(text):
 
 
 @pytest.fixture
-def make(qapp, qtbot):
-    made = []
-
-    def build(model=lambda: ScriptedModel(CALL)):
-        owner = QObject()
-        parts = make_parts(places(), owner, lambda _name, **_options: model())
-        window = MainWindow(parts, ThemeManager(qapp, "light", parent=owner))
-        window.resize(1440, 900)
-        window.show()
-        window.start()
-        qtbot.waitUntil(lambda: window.runs.model.phase == "ready")
-        made.append((window, owner))
-        return window
-
-    yield build
-    for window, owner in made:
-        window.shut_down()
-        window.deleteLater()
-        owner.deleteLater()
-    qtbot.wait(1)
+def make(open_window):
+    return lambda model=lambda: ScriptedModel(CALL): open_window(lambda _name, **_options: model())
 
 
 def shown(qtbot, window, events):
@@ -205,6 +182,7 @@ def test_a_run_without_a_constraint_is_said_to_follow_rules(make, qtbot):
     assert window.grammar_page.costs.words.text() == EMPTY
 
 
+@pytest.mark.slow
 def test_a_grammar_that_reads_a_text_in_too_many_ways_is_silent_about_it(make, qtbot):
     window = make()
     many = 'root ::= more*\nmore ::= "a" | "a" more | [a]+\n'
@@ -216,6 +194,7 @@ def test_a_grammar_that_reads_a_text_in_too_many_ways_is_silent_about_it(make, q
     assert window.rules.rules.grammar == many
 
 
+@pytest.mark.slow
 def test_rules_of_an_older_run_are_shown_beside_the_tokens_of_a_newer_one(make, qtbot):
     window = make()
     slow = run(request(), ScriptedModel('{action="search" query="' + "a" * 20_000 + '"}'))
@@ -225,6 +204,7 @@ def test_rules_of_an_older_run_are_shown_beside_the_tokens_of_a_newer_one(make, 
     assert names(window)[:4] == ["root", "pair", "number", "root"]
 
 
+@pytest.mark.slow
 def test_a_rule_leads_nowhere(make, qtbot):
     events = bundled_run(RECORD)
     window = make(lambda: RecordedModel(events))
@@ -235,6 +215,7 @@ def test_a_rule_leads_nowhere(make, qtbot):
     qtbot.waitUntil(lambda: window.grammar_page.edit.textCursor().selectedText() == "search-args-max-results")
 
 
+@pytest.mark.slow
 def test_a_rule_that_the_shown_text_does_not_have_is_not_told_of(make, qtbot):
     window = make()
     shown(qtbot, window, run(request(grammar=OWN, constraint="gbnf"), ScriptedModel(["{", "ab", "=1", "}"])))
@@ -255,6 +236,7 @@ def test_costs_of_the_last_run_are_missing_on_the_grammar_page(make, qtbot):
     assert costs.words.isHidden()
 
 
+@pytest.mark.slow
 def test_tokens_that_may_come_are_counted_wrongly_or_left_standing(make, qtbot):
     window = make(lambda: WithVocabulary(CALL))
     window.pages.show(PAGE)
@@ -267,6 +249,7 @@ def test_tokens_that_may_come_are_counted_wrongly_or_left_standing(make, qtbot):
     qtbot.waitUntil(lambda: not window.rules.is_busy and step.tokens.isHidden())
 
 
+@pytest.mark.slow
 def test_a_model_without_a_vocabulary_is_said_to_have_one(make, qtbot):
     window = make()
     window.pages.show(PAGE)

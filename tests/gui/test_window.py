@@ -7,17 +7,14 @@ import subprocess
 import sys
 
 import pytest
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 
 from glyphscope.errors import ModelError
 from glyphscope.models import ScriptedModel
-from glyphscope.sessions import places
 from glyphscope_gui.controllers.recorder import bundled_run, bundled_runs
 from glyphscope_gui.controllers.run_controller import Phase
-from glyphscope_gui.main_window import MainWindow
-from glyphscope_gui.parts import FIRST_PROMPT, make_parts
-from glyphscope_gui.theme import ThemeManager
+from glyphscope_gui.parts import FIRST_PROMPT
 from glyphscope_gui.widgets.abort_banner import AbortBanner
 
 GOOD = '{action="search" query="AI news" max_results=10}'
@@ -53,32 +50,17 @@ NAMES = [
 
 
 @pytest.fixture
-def make(qapp, qtbot):
-    made = []
-
-    def build(model=None, theme="light", size=(1440, 900)):
+def make(open_window):
+    def build(model=None, **looks):
         def opener(_name, *, context, progress):
             progress(0.5)
             if isinstance(model, Exception):
                 raise model
             return model if model is not None else ScriptedModel(GOOD)
 
-        owner = QObject()
-        window = MainWindow(make_parts(places(), owner, opener), ThemeManager(qapp, theme, parent=owner))
-        if size:
-            window.resize(*size)
-        window.show()
-        window.start()
-        qtbot.waitUntil(lambda: window.runs.model.phase in ("ready", "failed"))
-        made.append((window, owner))
-        return window
+        return open_window(opener, **looks)
 
-    yield build
-    for window, owner in made:
-        window.shut_down()
-        window.deleteLater()
-        owner.deleteLater()
-    qtbot.wait(1)
+    return build
 
 
 def finish(qtbot, window, begin=None):
@@ -215,7 +197,7 @@ def test_the_history_misses_a_run_or_holds_replays(qtbot, make):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_words_are_cut_off_in_a_small_window(qtbot, make, theme):
-    window = make(ScriptedModel(BAD), theme, (1024, 700))
+    window = make(ScriptedModel(BAD), theme=theme, size=(1024, 700))
     off(window)
     finish(qtbot, window)
     qtbot.wait(50)
@@ -267,6 +249,7 @@ def test_closing_loses_unsaved_edits_without_a_word(qtbot, make):
     assert window.isVisible()
 
 
+@pytest.mark.slow
 def test_size_and_places_are_forgotten(qtbot, make):
     first = make(size=(1200, 800))
     first.right.hide()
