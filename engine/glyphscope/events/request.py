@@ -1,0 +1,143 @@
+"""What decides a run: the request, and the settings of every strategy. Frozen, and part of every record."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+Notation: TypeAlias = Literal["glyph", "json"]
+Shape: TypeAlias = Literal["flat", "tool-args", "name-arguments"]
+ConstraintKind: TypeAlias = Literal["off", "mask", "gbnf"]
+EvidenceKind: TypeAlias = Literal["all", "chosen", "none"]
+"""Of which tokens the model's own figures are told: `chosen` leaves the forced ones out, which costs least of all."""
+StopOn: TypeAlias = Literal["error", "unknown-tool", "never"]
+Strategy: TypeAlias = Literal["direct", "two-stage", "route-execute", "loop"]
+ToolUse: TypeAlias = Literal["enforced", "relaxed", "disabled"]
+FailurePolicy: TypeAlias = Literal["fatal", "tolerated"]
+Approval: TypeAlias = Literal["ask", "allow", "deny"]
+
+NOTATIONS: tuple[Notation, ...] = ("glyph", "json")
+SHAPES: tuple[Shape, ...] = ("flat", "tool-args", "name-arguments")
+STRATEGIES: tuple[Strategy, ...] = ("direct", "two-stage", "route-execute", "loop")
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One chat message; `role` is system, user, assistant or tool."""
+
+    role: str
+    content: str
+
+
+class Sampling(msgspec.Struct, frozen=True, kw_only=True):
+    """How a token is drawn. `temperature` 0 is greedy; `top_k` 0, `top_p` 1, `min_p` 0, `repeat_penalty` 1 are off."""
+
+    temperature: float = 0.0
+    top_k: int = 40
+    top_p: float = 0.95
+    min_p: float = 0.05
+    repeat_penalty: float = 1.0
+    repeat_last_n: int = 64
+    seed: int = 1
+
+
+class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How route-execute chooses a tool: by names only, never by schemas.
+
+    `router` and `executor` name prompt presets; a template of the request's own replaces one. `rules` are sentences
+    that the router must keep; `synonyms` are phrases by tool; `names` are known names by kind, which are looked for in
+    the prompt before it is routed. `answers` are given beforehand to the questions that the router may ask, in order.
+    """
+
+    router: str = "router"
+    executor: str = "executor"
+    router_system: str | None = None
+    executor_system: str | None = None
+    rules: tuple[str, ...] = ()
+    synonyms: dict[str, tuple[str, ...]] = {}
+    names: dict[str, tuple[str, ...]] = {}
+    answers: tuple[str, ...] = ()
+    max_questions: int = 1
+
+
+class RepairSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What is done about a text that is no valid call: `extract` takes out of it what can be taken, and says what it
+    changed; then the model is asked again, at most `attempts` times.
+    """
+
+    attempts: int = 0
+    extract: bool = True
+
+
+class LoopSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The guardrails of the tool loop. Sizes are bytes of UTF-8, times seconds; `presets` only tells what the settings
+    were composed of.
+
+    `max_tool_calls_per_turn` None means 1 where `parallel_tool_calls` is off, and no limit where it is on.
+    `max_identical_calls` is how often the same call may be carried out in one run. `allow` None allows every tool of
+    the registry; `allow` and `deny` hold for what is sent and for what may run. `transforms` are applied in order.
+    """
+
+    presets: tuple[str, ...] = ()
+    tool_use: ToolUse = "relaxed"
+    failure_policy: FailurePolicy = "fatal"
+    max_tool_args_bytes: int = 200_000
+    max_tool_output_bytes: int = 200_000
+    parallel_tool_calls: bool = False
+    max_tool_calls_per_turn: int | None = None
+    max_turns: int = 8
+    max_total_tokens: int = 16_384
+    max_seconds: float = 600.0
+    max_identical_calls: int = 3
+    fix_empty_final: bool = True
+    fix_empty_final_disable_tools: bool = True
+    allow: tuple[str, ...] | None = None
+    deny: tuple[str, ...] = ()
+    transforms: tuple[str, ...] = ()
+
+
+class ApprovalRule(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of a call without anybody being asked. `tool` and `source` are names, or `*` for any.
+
+    `identity` binds the rule to one command line or address of the source; empty, it holds for any. The first rule
+    that fits counts; a call that none fits is asked about.
+    """
+
+    tool: str = "*"
+    source: str = "*"
+    identity: str = ""
+    action: Approval = "ask"
+
+
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot of everything that decides a run. Nothing outside it may change what the run does.
+
+    `registry` is the registry's document in our form. `messages`, when given, replaces the rendered preset.
+    `model` is a file path, or the name of a scripted or recorded model. `grammar` is GBNF that holds in place of the
+    registry's own, under either constraint. With `free_text`, any text may stand before the call.
+    With `dispatch`, the call of a strategy other than the loop is carried out too. `sources` names by tool who carries
+    it out: "demo", the default, or an MCP server; `approvals` are the rules for what may be.
+    """
+
+    prompt: str
+    registry: dict[str, Any]
+    model: str = ""
+    preset: str = "default"
+    system: str | None = None
+    notation: Notation = "glyph"
+    shape: Shape = "flat"
+    constraint: ConstraintKind = "mask"
+    grammar: str | None = None
+    free_text: bool = False
+    strategy: Strategy = "direct"
+    stop_on: StopOn = "error"
+    sampling: Sampling = Sampling()
+    max_tokens: int = 512
+    alternatives: int = 10
+    evidence: EvidenceKind = "all"
+    router: RouterSettings = RouterSettings()
+    repair: RepairSettings = RepairSettings()
+    loop: LoopSettings = LoopSettings()
+    dispatch: bool = False
+    sources: dict[str, str] = {}
+    approvals: tuple[ApprovalRule, ...] = ()

@@ -1,0 +1,192 @@
+"""The events of one generation and of the run around it; `encode_event` and `decode_event` are their JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from glyphscope.events.base import Code, ModelInfo, RunEvent, Status
+from glyphscope.events.evidence import PromptPart, TokenStep
+from glyphscope.events.request import RunRequest
+from glyphscope.events.stages import (
+    CandidatesFound,
+    ConstraintReady,
+    Extracted,
+    FinalAnswer,
+    LimitReached,
+    QuestionAnswered,
+    QuestionAsked,
+    RepairTried,
+    Routed,
+    StageFinished,
+    StageStarted,
+    TransformActed,
+)
+from glyphscope.events.tools import ApprovalGiven, ApprovalNeeded, ToolProgressed, ToolResult, ToolStarted
+
+
+class RunStarted(RunEvent, frozen=True, kw_only=True, tag="run_started"):
+    """A run begins. `time` is the wall clock in ISO 8601; `versions` names every package that decides the result."""
+
+    request: RunRequest
+    model: ModelInfo
+    versions: dict[str, str]
+    time: str
+
+
+class PromptRendered(RunEvent, frozen=True, kw_only=True, tag="prompt_rendered"):
+    """The full text that goes to the model, with the chat template applied; `cached` tokens need no evaluation."""
+
+    text: str
+    tokens: int
+    cached: int
+    parts: tuple[PromptPart, ...] = ()
+    note: str = ""
+
+
+class PromptEvaluated(RunEvent, frozen=True, kw_only=True, tag="prompt_evaluated"):
+    """Evaluation of the prompt: progress while it goes on, `done` equal to `total` at its end."""
+
+    done: int
+    total: int
+    ms: float
+
+
+class Token(RunEvent, frozen=True, kw_only=True, tag="token"):
+    """One token was decoded; `start` and `end` are its characters in the stage's text."""
+
+    step: TokenStep
+    start: int
+    end: int
+
+
+class FieldOpened(RunEvent, frozen=True, kw_only=True, tag="field_opened"):
+    """A field's value begins at character `start`."""
+
+    path: str
+    start: int
+
+
+class FieldChanged(RunEvent, frozen=True, kw_only=True, tag="field_changed"):
+    """An open field grew to `end` (exclusive), or its status changed; at most one a field and feed."""
+
+    path: str
+    end: int
+    status: Status
+
+
+class FieldClosed(RunEvent, frozen=True, kw_only=True, tag="field_closed"):
+    """A field is complete: the characters `start` to `end` (exclusive) are its value."""
+
+    path: str
+    start: int
+    end: int
+    status: Status
+    value: Any = None
+
+
+class ToolKnown(RunEvent, frozen=True, kw_only=True, tag="tool_known"):
+    """The tool's name is complete at character `char`."""
+
+    name: str
+    allowed: bool
+    char: int
+
+
+class Violation(RunEvent, frozen=True, kw_only=True, tag="violation"):
+    """`char` is the first character after which no valid call can exist; `viable` tells in words what still could."""
+
+    code: Code
+    message: str
+    path: str
+    char: int
+    token: int
+    rule: str = ""
+    viable: str = ""
+
+
+class Aborted(RunEvent, frozen=True, kw_only=True, tag="aborted"):
+    """The run stopped itself because of a violation. `tokens_decoded` counts what was really decoded."""
+
+    code: Code
+    message: str
+    path: str
+    char: int
+    token: int
+    tokens_decoded: int
+    viable: str = ""
+
+
+class CallReady(RunEvent, frozen=True, kw_only=True, tag="call_ready"):
+    """A complete and valid call: jsonschema had the final word. `call` names it in the events of what becomes of it."""
+
+    tool: str
+    arguments: dict[str, Any]
+    text: str
+    call: str = ""
+
+
+EndReason: TypeAlias = Literal[
+    "complete", "aborted", "cancelled", "length", "end-of-text",
+    "answered", "no-tool", "unanswered", "limit", "refused",
+]  # fmt: skip
+
+
+class RunFinished(RunEvent, frozen=True, kw_only=True, tag="run_finished"):
+    """The run's end. `valid` is the strategy's own word: a valid call, or whatever else it was to come to.
+
+    `reason` is how the last text ended, or what ended the strategy: `answered` (a final answer in words), `no-tool`
+    (the router chose none), `unanswered` (a question nobody answered), `limit` (a guardrail) or `refused` (what the
+    run was held to did not come about). `tokens` and `forced` are those of all stages.
+    """
+
+    reason: EndReason
+    valid: bool
+    tokens: int
+    forced: int
+    prompt_ms: float
+    first_token_ms: float
+    total_ms: float
+
+
+class RunFailed(RunEvent, frozen=True, kw_only=True, tag="run_failed"):
+    """The run could not go on; `message` tells why, `hint` what to do, `detail` the evidence (a signal, stderr)."""
+
+    code: Code | Literal["CONSTRAINT_FAILED", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "BAD_REQUEST"]
+    message: str
+    hint: str = ""
+    detail: str = ""
+
+
+AnyEvent: TypeAlias = (
+    RunStarted | StageStarted | PromptRendered | PromptEvaluated | Token | FieldOpened | FieldChanged | FieldClosed
+    | ToolKnown | Violation | Aborted | CallReady | RunFinished | RunFailed
+    | StageFinished | ConstraintReady | CandidatesFound | Routed | QuestionAsked | QuestionAnswered | Extracted
+    | RepairTried | TransformActed | LimitReached | FinalAnswer
+    | ApprovalNeeded | ApprovalGiven | ToolStarted | ToolProgressed | ToolResult
+)  # fmt: skip
+
+EventStream: TypeAlias = Iterator[AnyEvent]
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+
+
+def encode_event(event: RunEvent) -> bytes:
+    """One JSON object without a line end; bytes are base64, as in RFC 4648.
+
+    A lone surrogate, which a model can write as an escape and no UTF-8 can hold, becomes U+FFFD.
+    """
+    try:
+        return _encoder.encode(event)
+    except UnicodeEncodeError:
+        text = json.dumps(msgspec.to_builtins(event), ensure_ascii=False)
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def decode_event(line: bytes | str) -> AnyEvent:
+    """The event of one line. Raises `msgspec.DecodeError` (a `ValueError`) for anything else."""
+    return _decoder.decode(line)

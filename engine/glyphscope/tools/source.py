@@ -1,0 +1,71 @@
+"""What a source of tools is to everything above: a list of tools, and calls that come back or can be ended."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias
+
+from glyphscope.events import ToolContent
+from glyphscope.registry import Tool
+
+Progress: TypeAlias = Callable[[float, float | None, str], None]
+"""Told how far a call is: done, total (None where it is not known), and words."""
+
+Fault: TypeAlias = Literal["", "tool", "protocol", "timeout", "cancelled", "unknown"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of a call. `fault` is empty for one that went well.
+
+    `tool` is the tool's own error: the model is told, and may do better. `protocol` is the server's, `timeout` and
+    `cancelled` are ours, `unknown` a tool that the source does not have. `message` is in words for all of them.
+    """
+
+    content: tuple[ToolContent, ...] = ()
+    structured: Any = None
+    fault: Fault = ""
+    message: str = ""
+    schema_problems: tuple[str, ...] = field(default=())
+
+    @property
+    def ok(self) -> bool:
+        return not self.fault
+
+
+class ToolSource(Protocol):
+    """Demo tools, or a connected MCP server. Every method may be called from any thread."""
+
+    @property
+    def name(self) -> str:
+        """Under which the request's `sources` know it."""
+
+    @property
+    def identity(self) -> str:
+        """What a standing permission is bound to: a command line, an address, or the name where it is our own."""
+
+    def tools(self) -> tuple[Tool, ...]:
+        """What it can do now; may change while it is open."""
+
+    def claims(self, tool: str) -> dict[str, Any]:
+        """What the tool says of itself (MCP's annotations); empty where it says nothing."""
+
+    def call(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        *,
+        seconds: float,
+        cancel: threading.Event,
+        progress: Progress | None = None,
+    ) -> Outcome:
+        """Carries it out and waits, at most `seconds` and until `cancel` is set.
+
+        Never raises for what a tool, a server or the arguments do: that is the outcome. Any other exception is a
+        mistake of ours and ends the run.
+        """
+
+    def close(self) -> None:
+        """Ends what it holds: processes, connections, threads. Twice is once."""
