@@ -6,7 +6,7 @@ import math
 
 import msgspec
 
-from glyphscope.calling.direct import run
+from glyphscope.calling import run
 from glyphscope.events import Alternative, AnyEvent, RunRequest, Token
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import Tool, ToolRegistry

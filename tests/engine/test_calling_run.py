@@ -137,7 +137,8 @@ def test_tokens_tell_their_characters_and_fields_their_token_across_a_cut_charac
 def test_a_violation_stops_the_run_before_another_token_is_decoded():
     model = Batches(*WRONG_TOOL)
     events = list(run(request(), model))
-    aborted, finished = events[-2:]
+    aborted, stage, finished = events[-3:]
+    assert (stage.reason, stage.valid, stage.tokens) == ("aborted", False, 2)
     assert isinstance(aborted, Aborted) and (aborted.code, aborted.char, aborted.token) == (
         "UNKNOWN_TOOL",
         9,

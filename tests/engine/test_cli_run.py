@@ -38,7 +38,7 @@ def test_json_is_an_event_a_line_that_ends_in_a_finished_run():
 
 def test_no_valid_call_is_a_no_with_the_deciding_character():
     result = run("--json", "Search", model=BAD)
-    aborted = json.loads(result.stdout.splitlines()[-2])
+    aborted = json.loads(result.stdout.splitlines()[-3])
     assert (result.exit_code, aborted["type"], aborted["code"], aborted["char"]) == (
         1,
         "aborted",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from glyphscope.calling.direct import run
+from glyphscope.calling import run
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.models import RecordedModel, ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextCursor, QTextDocument
 
-from glyphscope.calling import RunState, fold
-from glyphscope.calling.direct import run
+from glyphscope.calling import RunState, fold, run
 from glyphscope.events import RunRequest, Token, TokenStep
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from glyphscope.calling.direct import run
+from glyphscope.calling import run
 from glyphscope.errors import ModelError
 from glyphscope.events import RunRequest, RunStarted, Sampling, Token
 from glyphscope.models import ScriptedModel

@@ -1,22 +1,28 @@
 """Strategies: how a request becomes a call, as one stream of events."""
 
 from glyphscope.calling.continuation import continue_aborted
-from glyphscope.calling.direct import run
 from glyphscope.calling.fold import (
     CONTINUATION,
     FieldState,
     Outcome,
     RunState,
+    StageState,
     events_to_text,
     fold,
     fold_events,
 )
+from glyphscope.calling.host import Decision, Host, SilentHost
+from glyphscope.calling.run import run
 
 __all__ = [
     "CONTINUATION",
+    "Decision",
     "FieldState",
+    "Host",
     "Outcome",
     "RunState",
+    "SilentHost",
+    "StageState",
     "continue_aborted",
     "events_to_text",
     "fold",

@@ -6,15 +6,18 @@ from collections.abc import Generator, Iterable, Iterator
 
 import msgspec
 
+from glyphscope.calling.context import Context, Ending
 from glyphscope.calling.decode import Decoding
 from glyphscope.calling.emitter import Emitter
 from glyphscope.calling.failures import failed
 from glyphscope.calling.fold import CONTINUATION, fold_events
+from glyphscope.calling.host import SilentHost
 from glyphscope.calling.request import generate_request
+from glyphscope.calling.run import finished
 from glyphscope.errors import GlyphscopeError, ModelError, PromptError
 from glyphscope.events import AnyEvent, PromptEvaluated, PromptPart, PromptRendered, RunRequest, Token
 from glyphscope.models import Model
-from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.registry import parse_document
 from glyphscope.validation import validator_of
 
 
@@ -36,18 +39,20 @@ def continue_aborted(
     yield emitter.started(request, model.info)
     try:
         registry = parse_document(request.registry)
+        context = Context(request, registry, model, emitter, SilentHost())
         state = fold_events(events)
         if state.prompt is None:
             raise PromptError("The aborted run has no prompt to go on from.", hint="Run it again.")
-        yield emitter.enter(CONTINUATION, "What it would have said")
+        yield emitter.enter(CONTINUATION, "What it would have said", "continuation")
         if depends_on_text_only(request):
-            known = _whole_characters(state.tokens)
-            decoding = _from_text(request, registry, state.prompt, known, model, emitter)
+            decoding = _from_text(context, state.prompt, _whole_characters(state.tokens))
             yield from decoding.events()
         else:
-            decoding = _from_start(request, registry, state.prompt, model, emitter)
+            decoding = _from_start(context, state.prompt)
             yield from _after(state.tokens, decoding.events())
-        yield from decoding.ending()
+        yield from decoding.call()
+        generated = decoding.generated
+        yield finished(context, Ending(generated.reason, generated.valid))
     except GlyphscopeError as error:
         yield emitter.stamp(failed(error))
 
@@ -66,15 +71,9 @@ def _whole_characters(tokens: list[Token]) -> tuple[Token, ...]:
     return tuple(tokens[:end])
 
 
-def _from_text(
-    request: RunRequest,
-    registry: ToolRegistry,
-    prompt: PromptRendered,
-    known: tuple[Token, ...],
-    model: Model,
-    emitter: Emitter,
-) -> Decoding:
+def _from_text(context: Context, prompt: PromptRendered, known: tuple[Token, ...]) -> Decoding:
     """A generation from the prompt and the known text; the validator reads the latter first."""
+    request, registry = context.request, context.registry
     validator = validator_of(request, registry)
     for index, token in enumerate(known):
         validator.feed(token.step.text, index)
@@ -90,15 +89,13 @@ def _from_text(
     )
     generation = generate_request(request, registry, prompt.text)
     generation = msgspec.structs.replace(generation, max_tokens=request.max_tokens - len(known))
-    return Decoding(model, generation, prompt, validator, emitter, request.stop_on, known=known)
+    return Decoding(context, generation, prompt, validator, known=known)
 
 
-def _from_start(
-    request: RunRequest, registry: ToolRegistry, prompt: PromptRendered, model: Model, emitter: Emitter
-) -> Decoding:
-    validator = validator_of(request, registry)
-    generation = generate_request(request, registry, prompt.text)
-    return Decoding(model, generation, prompt, validator, emitter, request.stop_on)
+def _from_start(context: Context, prompt: PromptRendered) -> Decoding:
+    validator = validator_of(context.request, context.registry)
+    generation = generate_request(context.request, context.registry, prompt.text)
+    return Decoding(context, generation, prompt, validator)
 
 
 def _after(known: list[Token], events: Iterator[AnyEvent]) -> Iterator[AnyEvent]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
-from typing import Literal, cast
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import msgspec
 
-from glyphscope.calling.emitter import Emitter
+from glyphscope.calling.context import Context
 from glyphscope.calling.policy import aborted, deciding, stops_at_call
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import (
@@ -17,51 +18,101 @@ from glyphscope.events import (
     PromptEvaluated,
     PromptRendered,
     RunEvent,
-    RunFinished,
+    StageFinished,
     StopOn,
     Token,
     TokenStep,
+    Violation,
 )
-from glyphscope.models import Cancelled, GenerateRequest, Model, PromptProgress, PromptReady
-from glyphscope.validation import CallValidator
+from glyphscope.models import Cancelled, GenerateRequest, PromptProgress, PromptReady
 
-Reason = Literal["complete", "aborted", "cancelled", "length", "end-of-text"]
+Reason: TypeAlias = Literal["complete", "aborted", "cancelled", "length", "end-of-text"]
+
+
+class Validator(Protocol):
+    """What judges a stage's text while it is written: a CallValidator, or one of a part of a call."""
+
+    def feed(self, text: str, token: int | None = None) -> list[RunEvent]:
+        """The verdicts that the next piece of the text decided."""
+
+    def finish(self) -> list[RunEvent]:
+        """The verdicts at the end of the text."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the text may end here."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether it is complete and nothing was wrong."""
+
+    @property
+    def tool(self) -> str | None:
+        """The tool that is called, once it is known."""
+
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        """The arguments of a complete call."""
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What one generation came to. `tool` and `arguments` are a call's, where there is a whole one, valid or not."""
+
+    text: str
+    reason: Reason
+    valid: bool
+    tool: str | None
+    arguments: dict[str, Any] | None
+    violations: tuple[Violation, ...]
+    tokens: int
+    forced: int
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more is to be done: somebody stopped the run."""
+        return self.reason == "cancelled"
 
 
 class Decoding:
     """One generation under a validator's eyes; `known` tokens of the same text, already decoded, come before it.
 
-    The validator has read the known ones. What is counted and numbered here goes on from them.
+    The validator has read the known ones. What is counted and numbered here goes on from them. `stop_on` is the
+    request's, unless it is given.
     """
 
     def __init__(
         self,
-        model: Model,
+        context: Context,
         request: GenerateRequest,
         prompt: PromptRendered,
-        validator: CallValidator,
-        emitter: Emitter,
-        stop_on: StopOn,
+        validator: Validator,
         *,
+        stop_on: StopOn | None = None,
         known: tuple[Token, ...] = (),
     ) -> None:
-        self._model = model
+        self._spent = context.spent
+        self._model = context.model
+        self._emitter = context.emitter
         self._request = request
         self._prompt: PromptRendered | None = prompt
+        self._prompt_tokens = prompt.tokens
         self._validator = validator
-        self._emitter = emitter
-        self._stop_on = stop_on
-        self._stops_at_call = stops_at_call(request.constraint, stop_on)
+        self._stop_on = context.request.stop_on if stop_on is None else stop_on
+        self._stops_at_call = stops_at_call(request.constraint, self._stop_on)
         self._first = len(known)
         self._pieces = [token.step.text for token in known]
         self._characters = sum(map(len, self._pieces))
         self._forced = sum(token.step.forced for token in known)
+        self._violations: list[Violation] = []
         self._reason: Reason | None = None
+        self._started = self._emitter.now
+        self._cached = 0
         self._prompt_ms = 0.0
-        self._first_token_ms = 0.0
+        self._first_token_ms: float | None = None
 
-    def events(self) -> Iterator[AnyEvent]:
-        """Every event of the generation, to the validator's last word. Closing the iterator stops the model."""
+    def events(self) -> Generator[AnyEvent, None, Generated]:
+        """Every event of the generation, to the stage's end. Closing the iterator stops the model."""
         ended = False
         with closing(self._model.generate(self._request)) as outputs:
             try:
@@ -81,27 +132,61 @@ class Decoding:
         if self._reason is None:
             self._reason = "end-of-text" if ended else "length"
         if self._reason not in ("aborted", "cancelled"):
-            for event in _judged(self._validator.finish()):
+            for event in self._judged(self._validator.finish()):
                 yield self._emitter.stamp(event)
+        self._spend()
+        yield self._finished(self.generated)
+        return self.generated
 
-    def ending(self) -> Iterator[AnyEvent]:
-        """The call, if there is a valid one, and the end of the run that this generation was the last of."""
+    def call(self) -> Iterator[CallReady]:
+        """The call, where the text is a valid one; to be asked after `events`."""
+        generated = self.generated
+        if generated.valid:
+            assert generated.tool is not None and generated.arguments is not None, "a valid call has both"
+            yield self._emitter.stamp(
+                CallReady(
+                    tool=generated.tool,
+                    arguments=generated.arguments,
+                    text=generated.text,
+                    call=self._emitter.call_id(),
+                )
+            )
+
+    @property
+    def generated(self) -> Generated:
+        """What came of it; to be asked after `events`."""
         assert self._reason is not None, "events() is to be read to its end before"
-        valid = self._reason not in ("aborted", "cancelled") and self._validator.valid
-        if valid:
-            tool, arguments = self._validator.tool, self._validator.arguments
-            assert tool is not None and arguments is not None, "a valid call has both"
-            text = "".join(self._pieces)
-            yield self._emitter.stamp(CallReady(tool=tool, arguments=arguments, text=text))
-        yield self._emitter.stamp(
-            RunFinished(
-                reason=self._reason,
-                valid=valid,
-                tokens=len(self._pieces),
-                forced=self._forced,
+        return Generated(
+            text="".join(self._pieces),
+            reason=self._reason,
+            valid=self._reason not in ("aborted", "cancelled") and self._validator.valid,
+            tool=self._validator.tool,
+            arguments=self._validator.arguments,
+            violations=tuple(self._violations),
+            tokens=len(self._pieces),
+            forced=self._forced,
+        )
+
+    def _spend(self) -> None:
+        spent = self._spent
+        spent.tokens += len(self._pieces)
+        spent.forced += self._forced
+        if spent.prompt_ms is None:
+            spent.prompt_ms = self._prompt_ms
+        if spent.first_token_ms is None:
+            spent.first_token_ms = self._first_token_ms
+
+    def _finished(self, generated: Generated) -> StageFinished:
+        return self._emitter.stamp(
+            StageFinished(
+                reason=generated.reason,
+                valid=generated.valid,
+                tokens=generated.tokens,
+                forced=generated.forced,
+                prompt_tokens=self._prompt_tokens,
+                cached=self._cached,
                 prompt_ms=self._prompt_ms,
-                first_token_ms=self._first_token_ms,
-                total_ms=self._emitter.now * 1000,
+                ms=(self._emitter.now - self._started) * 1000,
             )
         )
 
@@ -117,7 +202,7 @@ class Decoding:
             yield self._emitter.stamp(PromptEvaluated(done=output.done, total=output.total, ms=output.ms))
         else:
             yield from self._rendered(output.cached)
-            self._prompt_ms = output.ms
+            self._cached, self._prompt_ms = output.cached, output.ms
             yield self._emitter.stamp(PromptEvaluated(done=output.tokens, total=output.tokens, ms=output.ms))
 
     def _batch(self, steps: tuple[TokenStep, ...]) -> Iterator[AnyEvent]:
@@ -128,7 +213,7 @@ class Decoding:
         """
         for place, step in enumerate(steps):
             yield self._token(step)
-            found = _judged(self._validator.feed(step.text, self._first + step.index))
+            found = self._judged(self._validator.feed(step.text, self._first + step.index))
             for event in found:
                 yield self._emitter.stamp(event)
             if violation := deciding(found, self._stop_on):
@@ -141,7 +226,7 @@ class Decoding:
             self._reason = "complete"
 
     def _token(self, step: TokenStep) -> Token:
-        if not self._first_token_ms:
+        if self._first_token_ms is None:
             self._first_token_ms = self._emitter.now * 1000
         start = self._characters
         self._characters += len(step.text)
@@ -151,7 +236,7 @@ class Decoding:
             step = msgspec.structs.replace(step, index=self._first + step.index)
         return self._emitter.stamp(Token(step=step, start=start, end=self._characters))
 
-
-def _judged(events: list[RunEvent]) -> list[AnyEvent]:
-    """The validator's events by the name under which a run tells them."""
-    return cast(list[AnyEvent], events)
+    def _judged(self, events: list[RunEvent]) -> list[AnyEvent]:
+        """The validator's events by the name under which a run tells them."""
+        self._violations += (event for event in events if isinstance(event, Violation))
+        return cast(list[AnyEvent], events)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import time
 import uuid
+from collections import Counter
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import metadata
@@ -12,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from glyphscope.events import ModelInfo, RunEvent, RunRequest, RunStarted, StageStarted
+from glyphscope.events import ModelInfo, RunEvent, RunRequest, RunStarted, StageKind, StageStarted
 
 E = TypeVar("E", bound=RunEvent)
 
@@ -26,6 +27,8 @@ class Emitter:
     def __init__(self) -> None:
         self.run = uuid.uuid4().hex[:12]
         self.stage = ""
+        self._stages: Counter[str] = Counter()
+        self._calls = 0
         self._start = time.perf_counter()
 
     @property
@@ -42,10 +45,20 @@ class Emitter:
         wall = datetime.now(UTC).isoformat(timespec="milliseconds")
         return self.stamp(RunStarted(request=request, model=model, versions=versions(), time=wall))
 
-    def enter(self, stage: str, title: str) -> StageStarted:
-        """The event with which a stage begins; what is stamped from here on belongs to it."""
-        self.stage = stage
-        return self.stamp(StageStarted(title=title))
+    def enter(self, stage: str, title: str, kind: StageKind = "call", turn: int = 0) -> StageStarted:
+        """The event with which a stage begins; what is stamped from here on belongs to it.
+
+        A name that the run has had already gets a number.
+        """
+        self._stages[stage] += 1
+        count = self._stages[stage]
+        self.stage = stage if count == 1 else f"{stage}-{count}"
+        return self.stamp(StageStarted(title=title, kind=kind, turn=turn))
+
+    def call_id(self) -> str:
+        """A name for the next call, which is the run's only one."""
+        self._calls += 1
+        return f"call-{self._calls}"
 
 
 @lru_cache(maxsize=1)

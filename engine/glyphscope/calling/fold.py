@@ -10,14 +10,18 @@ from glyphscope.events import (
     Aborted,
     AnyEvent,
     CallReady,
+    ConstraintReady,
     FieldChanged,
     FieldClosed,
     FieldOpened,
+    FinalAnswer,
     PromptEvaluated,
     PromptRendered,
     RunFailed,
     RunFinished,
     RunStarted,
+    StageFinished,
+    StageKind,
     StageStarted,
     Status,
     Token,
@@ -47,24 +51,28 @@ class FieldState:
 
 
 @dataclass(slots=True)
-class RunState:
-    """The run after the events so far. Grown in place by `fold`: nobody else writes to it.
+class StageState:
+    """One stage after the events so far; fields are in the order they were opened.
 
-    `tokens`, `fields` and `violations` are those of the present stage; fields are in the order they were opened.
+    `outline` is what the strategy told in this stage that is no text's: routing, repairs, approvals, results, limits.
     """
 
-    started: RunStarted | None = None
-    stage: str = ""
+    name: str = ""
+    title: str = ""
+    kind: StageKind = "call"
+    turn: int = 0
+    began: float = 0.0
     prompt: PromptRendered | None = None
     evaluated: PromptEvaluated | None = None
+    constraint: ConstraintReady | None = None
     tokens: list[Token] = field(default_factory=list)
     fields: dict[str, FieldState] = field(default_factory=dict)
     violations: list[Violation] = field(default_factory=list)
     tool: ToolKnown | None = None
     aborted: Aborted | None = None
     call: CallReady | None = None
-    finished: RunFinished | None = None
-    failed: RunFailed | None = None
+    finished: StageFinished | None = None
+    outline: list[AnyEvent] = field(default_factory=list)
     _pieces: list[str] = field(default_factory=list)
 
     @property
@@ -79,9 +87,70 @@ class RunState:
         """The tokens that the constraint left no choice about."""
         return sum(token.step.forced for token in self.tokens)
 
+
+@dataclass(slots=True)
+class RunState:
+    """The run after the events so far. Grown in place by `fold`: nobody else writes to it.
+
+    `stages` are in the order they began. What is asked of the run and is a stage's (`tokens`, `fields`, `text` …) is
+    the present stage's.
+    """
+
+    started: RunStarted | None = None
+    stages: list[StageState] = field(default_factory=lambda: [StageState()])
+    call: CallReady | None = None
+    answer: FinalAnswer | None = None
+    finished: RunFinished | None = None
+    failed: RunFailed | None = None
+
+    @property
+    def present(self) -> StageState:
+        """The stage that goes on, or the last one. There always is one, if only an empty one."""
+        return self.stages[-1]
+
+    @property
+    def stage(self) -> str:
+        return self.present.name
+
+    @property
+    def prompt(self) -> PromptRendered | None:
+        return self.present.prompt
+
+    @property
+    def evaluated(self) -> PromptEvaluated | None:
+        return self.present.evaluated
+
+    @property
+    def tokens(self) -> list[Token]:
+        return self.present.tokens
+
+    @property
+    def fields(self) -> dict[str, FieldState]:
+        return self.present.fields
+
+    @property
+    def violations(self) -> list[Violation]:
+        return self.present.violations
+
+    @property
+    def tool(self) -> ToolKnown | None:
+        return self.present.tool
+
+    @property
+    def aborted(self) -> Aborted | None:
+        return self.present.aborted
+
+    @property
+    def text(self) -> str:
+        return self.present.text
+
+    @property
+    def forced(self) -> int:
+        return self.present.forced
+
     @property
     def outcome(self) -> Outcome:
-        """How the run ended; `invalid` where it came to its end, and no valid call with it."""
+        """How the run ended; `invalid` where it came to its end, and not to what it was to come to."""
         if self.failed is not None:
             return "failed"
         if self.finished is None:
@@ -93,49 +162,73 @@ class RunState:
 
 def fold(state: RunState, event: AnyEvent) -> RunState:
     """The state after `event`: the same object, grown. Costs the same for the first event and the millionth."""
+    stage = state.stages[-1]
     match event:
         case Token():
-            state.tokens.append(event)
-            state._pieces.append(event.step.text)
+            stage.tokens.append(event)
+            stage._pieces.append(event.step.text)
         case FieldChanged(path=path, end=end, status=status):
-            known = state.fields.setdefault(path, FieldState(path, None, end))
+            known = stage.fields.setdefault(path, FieldState(path, None, end))
             known.end, known.status = end, status
         case FieldOpened(path=path, start=start):
-            state.fields[path] = FieldState(path, start, start)
+            stage.fields[path] = FieldState(path, start, start)
         case FieldClosed(path=path, start=start, end=end, status=status, value=value):
-            state.fields[path] = FieldState(path, start, end, status, True, value)
+            stage.fields[path] = FieldState(path, start, end, status, True, value)
         case ToolKnown():
-            state.tool = event
+            stage.tool = event
         case Violation():
-            state.violations.append(event)
+            stage.violations.append(event)
         case PromptEvaluated():
-            state.evaluated = event
+            stage.evaluated = event
+        case StageStarted():
+            _begin(state, event)
+        case RunStarted() | FinalAnswer() | RunFinished() | RunFailed():
+            _fold_run(state, event)
         case _:
-            _fold_outline(state, event)
+            _fold_stage(state, stage, event)
     return state
 
 
-def _fold_outline(state: RunState, event: AnyEvent) -> None:
-    """The events that come once a stage or once a run."""
+def _begin(state: RunState, event: StageStarted) -> None:
+    """A stage of its own, but for the continuation, which goes on in the stage that was aborted."""
+    stage = state.stages[-1]
+    if event.stage != CONTINUATION:
+        if stage.name or stage.tokens:
+            stage = StageState()
+            state.stages.append(stage)
+        stage.title, stage.kind, stage.turn, stage.began = event.title, event.kind, event.turn, event.t
+    stage.name = event.stage
+
+
+def _fold_run(state: RunState, event: RunStarted | FinalAnswer | RunFinished | RunFailed) -> None:
     match event:
         case RunStarted():
             state.started = event
-            state.aborted = state.finished = state.failed = None
-        case StageStarted(stage=stage):
-            state.stage = stage
-            if stage != CONTINUATION:
-                state.tokens, state._pieces, state.fields, state.violations = [], [], {}, []
-                state.tool = None
-        case PromptRendered():
-            state.prompt = event
-        case Aborted():
-            state.aborted = event
-        case CallReady():
-            state.call = event
+            state.stages[-1].aborted = state.finished = state.failed = None
+        case FinalAnswer():
+            state.answer = event
+            state.stages[-1].outline.append(event)
         case RunFinished():
             state.finished = event
         case RunFailed():
             state.failed = event
+
+
+def _fold_stage(state: RunState, stage: StageState, event: AnyEvent) -> None:
+    """The events that come once a stage, and those of its outline."""
+    match event:
+        case PromptRendered():
+            stage.prompt = event
+        case ConstraintReady():
+            stage.constraint = event
+        case Aborted():
+            stage.aborted = event
+        case CallReady():
+            stage.call = state.call = event
+        case StageFinished():
+            stage.finished = event
+        case _:
+            stage.outline.append(event)
 
 
 def fold_events(events: Iterable[AnyEvent], state: RunState | None = None) -> RunState:

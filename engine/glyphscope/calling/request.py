@@ -5,35 +5,62 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from glyphscope.events import PromptPart, PromptRendered, RunRequest
-from glyphscope.grammar import GrammarOptions, build_call_grammar, emit_gbnf, to_lark
+from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, emit_gbnf, to_lark
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.models import GenerateRequest, Model
-from glyphscope.prompting import render_messages
+from glyphscope.prompting import Part, RenderedMessages, render_messages
 from glyphscope.registry import ToolRegistry
 
 TEMPLATE = "template"
 """The part's name for what the chat template writes between the others."""
+BEGUN = "begun"
+"""The part's name for what an answer begins with before the model goes on."""
 
 
 def render_prompt(request: RunRequest, registry: ToolRegistry, model: Model) -> PromptRendered:
     """The text that goes to the model, and what each part of it costs. Raises PromptError and ModelError."""
-    messages = render_messages(request, registry)
+    return priced_prompt(render_messages(request, registry), model)
+
+
+def priced_prompt(messages: RenderedMessages, model: Model, begun: str = "") -> PromptRendered:
+    """Those messages in the model's chat template, each part with its price.
+
+    `begun` is what the assistant's answer begins with already. Raises PromptError and ModelError.
+    """
     prompt = model.render_chat(messages.messages)
+    text, tokens, pieces = prompt.text, prompt.tokens, messages.parts
+    if begun:
+        text, tokens = text + begun, tokens + model.count_tokens(begun)
+        pieces = (*pieces, Part(BEGUN, begun))
     return PromptRendered(
-        text=prompt.text,
-        tokens=prompt.tokens,
+        text=text,
+        tokens=tokens,
         cached=0,
-        parts=prompt_parts(prompt.text, prompt.tokens, messages.parts, model.count_tokens),
+        parts=prompt_parts(text, tokens, pieces, model.count_tokens),
         note=prompt.note,
     )
 
 
-def generate_request(request: RunRequest, registry: ToolRegistry, prompt: str) -> GenerateRequest:
-    """What the model is asked for. Raises GrammarError where the constraint cannot be built: no run goes without it."""
+def generate_request(
+    request: RunRequest, registry: ToolRegistry, prompt: str, options: GrammarOptions | None = None
+) -> GenerateRequest:
+    """What the model is asked for, under the grammar of the registry's calls, or of a part of them (`options`).
+
+    Raises GrammarError where the constraint cannot be built: no run goes without it.
+    """
+    return _generation(request, prompt, lambda: _call_constraint(request, registry, options))
+
+
+def generate_under(request: RunRequest, prompt: str, grammar: Callable[[], Grammar]) -> GenerateRequest:
+    """The same under a grammar of any kind, which is made only if the request has a constraint."""
+    return _generation(request, prompt, lambda: _emitted(grammar(), request))
+
+
+def _generation(request: RunRequest, prompt: str, constraint: Callable[[], str]) -> GenerateRequest:
     return GenerateRequest(
         prompt=prompt,
         constraint=request.constraint,
-        grammar=_constraint(request, registry),
+        grammar=None if request.constraint == "off" else constraint(),
         sampling=request.sampling,
         max_tokens=request.max_tokens,
         alternatives=request.alternatives,
@@ -41,20 +68,22 @@ def generate_request(request: RunRequest, registry: ToolRegistry, prompt: str) -
     )
 
 
-def _constraint(request: RunRequest, registry: ToolRegistry) -> str | None:
-    """Lark for the mask, GBNF for llama.cpp's own sampler, and nothing at all, not even built, for `off`.
+def _call_constraint(request: RunRequest, registry: ToolRegistry, options: GrammarOptions | None) -> str:
+    """The registry's own grammar, or the request's.
 
     A grammar in the request is in GBNF and holds in place of the registry's. It is read and checked before any engine
     sees it. Whether what comes of it is a valid call is the registry's to say in any case.
     """
-    if request.constraint == "off":
-        return None
-    if request.grammar is None:
-        options = GrammarOptions(free_text=request.free_text)
-        made = build_call_grammar(registry, request.notation, request.shape, options)
-        return to_lark(made) if request.constraint == "mask" else emit_gbnf(made).text
+    if request.grammar is None or options is not None:
+        options = options or GrammarOptions(free_text=request.free_text)
+        return _emitted(build_call_grammar(registry, request.notation, request.shape, options), request)
     own = load_gbnf(request.grammar)
     return to_lark(own) if request.constraint == "mask" else request.grammar
+
+
+def _emitted(grammar: Grammar, request: RunRequest) -> str:
+    """Lark for the mask, GBNF for llama.cpp's own sampler."""
+    return to_lark(grammar) if request.constraint == "mask" else emit_gbnf(grammar).text
 
 
 def prompt_parts(

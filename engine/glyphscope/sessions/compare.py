@@ -9,13 +9,24 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.events import AnyEvent, PromptEvaluated, PromptRendered, RunFinished, RunStarted, Token
+from glyphscope.events import (
+    AnyEvent,
+    ConstraintReady,
+    PromptEvaluated,
+    PromptRendered,
+    RunFinished,
+    RunStarted,
+    StageFinished,
+    Token,
+    ToolProgressed,
+    ToolResult,
+)
 
 
 def strip_times(event: AnyEvent) -> AnyEvent | None:
     """The event without what differs from run to run: ids, times, what a cache held. None: it tells only of those."""
     event = msgspec.structs.replace(event, run="", t=0.0)
-    if isinstance(event, PromptEvaluated):
+    if isinstance(event, PromptEvaluated | ConstraintReady | ToolProgressed):
         return None
     if isinstance(event, RunStarted):
         return msgspec.structs.replace(event, time="")
@@ -24,6 +35,10 @@ def strip_times(event: AnyEvent) -> AnyEvent | None:
     if isinstance(event, Token):
         step = msgspec.structs.replace(event.step, mask_ms=0.0, sample_ms=0.0, decode_ms=0.0)
         return msgspec.structs.replace(event, step=step)
+    if isinstance(event, StageFinished):
+        return msgspec.structs.replace(event, cached=0, prompt_ms=0.0, ms=0.0)
+    if isinstance(event, ToolResult):
+        return msgspec.structs.replace(event, ms=0.0)
     if isinstance(event, RunFinished):
         return msgspec.structs.replace(event, prompt_ms=0.0, first_token_ms=0.0, total_ms=0.0)
     return event

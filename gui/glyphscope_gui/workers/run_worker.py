@@ -9,9 +9,8 @@ from threading import Event
 import msgspec
 from PySide6.QtCore import QObject, QThread, Signal, Slot
 
-from glyphscope.calling import CONTINUATION, RunState, fold
+from glyphscope.calling import CONTINUATION, RunState, fold, run
 from glyphscope.calling.continuation import continue_aborted
-from glyphscope.calling.direct import run
 from glyphscope.calling.failures import failed
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import NOTATIONS, AnyEvent, ModelInfo, RunRequest, Token

@@ -1,0 +1,51 @@
+"""A run from its first event to its last: the frame around whichever strategy the request names."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from glyphscope.calling.context import Context, Ending, Strategy
+from glyphscope.calling.direct import direct
+from glyphscope.calling.emitter import Emitter
+from glyphscope.calling.failures import failed
+from glyphscope.calling.host import Host, SilentHost
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import AnyEvent, RunFinished, RunRequest
+from glyphscope.models import Model
+from glyphscope.registry import parse_document
+
+_STRATEGIES: dict[str, Strategy] = {"direct": direct}
+
+
+def run(request: RunRequest, model: Model, host: Host | None = None) -> Generator[AnyEvent, None, None]:
+    """Runs the request: every event from `RunStarted` to `RunFinished` or `RunFailed`.
+
+    Never raises a GlyphscopeError: it is the last event. Closing the iterator stops the model at once, and no token
+    is decoded that was not asked for; `model.cancel()`, from any thread, ends the run with the reason `cancelled`,
+    and so does `host.cancelled` while a tool or a person is waited for. Without a host nobody answers or approves.
+    """
+    emitter = Emitter()
+    yield emitter.started(request, model.info)
+    try:
+        registry = parse_document(request.registry)
+        context = Context(request, registry, model, emitter, host or SilentHost())
+        ending = yield from _STRATEGIES[request.strategy](context)
+        yield finished(context, ending)
+    except GlyphscopeError as error:
+        yield emitter.stamp(failed(error))
+
+
+def finished(context: Context, ending: Ending) -> RunFinished:
+    """The run's last event, with what all of its stages cost."""
+    spent = context.spent
+    return context.emitter.stamp(
+        RunFinished(
+            reason=ending.reason,
+            valid=ending.valid,
+            tokens=spent.tokens,
+            forced=spent.forced,
+            prompt_ms=spent.prompt_ms or 0.0,
+            first_token_ms=spent.first_token_ms or 0.0,
+            total_ms=context.emitter.now * 1000,
+        )
+    )
