@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
 from glyphscope.grammar import GrammarOptions
-from glyphscope.grammar.json_schema import call_schema
+from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.notation import call_document
 from glyphscope.registry import Tool, ToolRegistry, default_registry, example_arguments
 

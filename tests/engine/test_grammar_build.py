@@ -11,7 +11,7 @@ from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS, SHAPES
 from glyphscope.grammar import GrammarOptions, build_call_grammar, build_value_grammar, to_lark
-from glyphscope.grammar.free_text import up_to
+from glyphscope.grammar.builder.free_text import up_to
 from glyphscope.grammar.lexemes import lexeme
 from glyphscope.notation import write_call, write_value
 from glyphscope.registry import Tool, ToolRegistry, default_registry

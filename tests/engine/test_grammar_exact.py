@@ -15,12 +15,11 @@ from glyphscope.grammar import (
     Rule,
     build_call_grammar,
     build_value_grammar,
-    exact,
     lark_unheld,
-    swallow,
     to_lark,
 )
-from glyphscope.grammar.exact import exact_lexemes, with_exact_rules
+from glyphscope.grammar.lark import exact, swallow
+from glyphscope.grammar.lark.exact import exact_lexemes, with_exact_rules
 from glyphscope.grammar.sample import sample_texts
 from glyphscope.grammar.strings import RAW, string_node, word_except, words_left_out
 from glyphscope.grammar.tree import (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.reading import MaskReader
+from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.proof import Proof, Report, call_schema, iterate_proofs, prove
 from glyphscope.proof.spelling import spellings
 from glyphscope.registry import ToolRegistry, default_registry, make_tool

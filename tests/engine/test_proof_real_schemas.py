@@ -20,8 +20,8 @@ from jsonschema import Draft202012Validator
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.grammar import build_call_grammar, to_lark
-from glyphscope.grammar.reading import MaskReader
-from glyphscope.grammar.schema import join
+from glyphscope.grammar.builder.schema import join
+from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.notation import write_call
 from glyphscope.proof import ENGINES, prove
 from glyphscope.registry import ToolRegistry, load_registry

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from glyphscope.calling import run
 from glyphscope.events import NOTATIONS, CallReady, FieldOpened, RunFinished, RunRequest, Violation
-from glyphscope.grammar.free_text import call_opening
+from glyphscope.grammar.builder.free_text import call_opening
 from glyphscope.models import ScriptedModel
 from glyphscope.notation import write_call
 from glyphscope.registry import default_registry

@@ -1,6 +1,6 @@
 """What may come next: the rule tree, built from a registry or a schema, and its emission for the engines."""
 
-from glyphscope.grammar.build import GrammarOptions, build_call_grammar, build_value_grammar
+from glyphscope.grammar.builder import GrammarOptions, build_call_grammar, build_value_grammar
 from glyphscope.grammar.gbnf import GbnfText, emit_gbnf
 from glyphscope.grammar.lark import lark_unheld, to_lark
 from glyphscope.grammar.tree import Grammar, Origin, Rule, Unheld

@@ -115,7 +115,7 @@ class Grammar:
 
     `lexed`: its literals, classes and terminals are lexemes with which a lexer that takes the longest one loses no
     text. The builder makes its grammars so, but for what is under the rules that are `loose`; these, and any other
-    grammar, are cut in other places where need be (`exact.py`).
+    grammar, are cut in other places where need be (`lark/exact.py`).
     """
 
     rules: dict[str, Rule]

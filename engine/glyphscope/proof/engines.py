@@ -12,7 +12,7 @@ from glyphscope.errors import GlyphscopeError, GrammarError
 from glyphscope.events import Notation, Shape
 from glyphscope.grammar import Grammar, build_call_grammar, to_lark
 from glyphscope.grammar.gbnf.emit import emit_gbnf
-from glyphscope.grammar.reading import MaskReader
+from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.notation import shape_keys
 from glyphscope.proof.boundary import closed_schema

@@ -7,7 +7,7 @@ space in the text's place, so that every place in it is counted, and what may be
 from __future__ import annotations
 
 from glyphscope.events import Notation, RunEvent, RunRequest, Shape
-from glyphscope.grammar.free_text import call_opening
+from glyphscope.grammar.builder.free_text import call_opening
 from glyphscope.registry import ToolRegistry
 from glyphscope.validation.call import CallValidator
 from glyphscope.validation.judge import Limits

@@ -18,7 +18,7 @@ from glyphscope.cli.bench.peer import Peer
 from glyphscope.cli.bench.timing import Plan, Stamped, interleaved, rate
 from glyphscope.events import ConstraintKind, Message, RunRequest, Sampling
 from glyphscope.grammar import GrammarOptions
-from glyphscope.grammar.json_schema import call_schema
+from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.models import GenerateRequest, Model, PromptReady
 from glyphscope.registry import ToolRegistry, default_registry
 

@@ -17,8 +17,8 @@ from glyphscope.cli.bench.peer import Answer, Peer
 from glyphscope.cli.bench.timing import Plan, interleaved, seconds
 from glyphscope.events import Notation
 from glyphscope.grammar import GrammarOptions, build_call_grammar
+from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
-from glyphscope.grammar.json_schema import call_schema
 from glyphscope.notation import write_call
 from glyphscope.registry import ToolRegistry, default_registry, example_arguments
 

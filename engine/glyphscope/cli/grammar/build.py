@@ -25,9 +25,9 @@ from glyphscope.grammar import (
     lark_unheld,
     to_lark,
 )  # fmt: skip
-from glyphscope.grammar.build import Part
-from glyphscope.grammar.json_schema import call_schema
-from glyphscope.grammar.notes import constraint_notes
+from glyphscope.grammar.builder import Part
+from glyphscope.grammar.builder.json_schema import call_schema
+from glyphscope.grammar.builder.notes import constraint_notes
 from glyphscope.grammar.surface import WhiteSpace
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from glyphscope.events import Shape
-from glyphscope.grammar.build import GrammarOptions, chosen_tools
-from glyphscope.grammar.schema import join
+from glyphscope.grammar.builder.calls import GrammarOptions, chosen_tools
+from glyphscope.grammar.builder.schema import join
 from glyphscope.notation import call_document, shape_keys
 from glyphscope.registry import Tool, ToolRegistry
 

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from math import lcm
 from typing import Any
 
-from glyphscope.grammar.containers import array_node, forbids_one, members_node, object_node
-from glyphscope.grammar.context import Form, ToolContext
-from glyphscope.grammar.custom import CUSTOM, custom_node
+from glyphscope.grammar.builder.containers import array_node, forbids_one, members_node, object_node
+from glyphscope.grammar.builder.context import Form, ToolContext
+from glyphscope.grammar.builder.custom import CUSTOM, custom_node
+from glyphscope.grammar.builder.overlap import may_overlap
+from glyphscope.grammar.builder.schema import TYPES, Part, Parts, Place, bounds_of, sizes_of, types_of
 from glyphscope.grammar.formats import format_node
 from glyphscope.grammar.lexemes import is_possible
 from glyphscope.grammar.numbers import integer_node, multiples_node, number_node
-from glyphscope.grammar.overlap import may_overlap
 from glyphscope.grammar.regex import PatternNotHeld, pattern_node
-from glyphscope.grammar.schema import TYPES, Part, Parts, Place, bounds_of, sizes_of, types_of
 from glyphscope.grammar.strings import string_node
 from glyphscope.grammar.tree import NEVER, Node, Terminal, alt, refs, terminal
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from glyphscope.errors import GrammarError
+from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, join
 from glyphscope.grammar.numbers import Bounds, number_node
 from glyphscope.grammar.rules import RuleBook
-from glyphscope.grammar.schema import Part, Parts, Place, Schema, join
 from glyphscope.grammar.strings import string_node
 from glyphscope.grammar.surface import Surface
 from glyphscope.grammar.tree import NEVER, Node, Origin, RuleRef, Unheld, alt, optional, repeat, seq, terminal

@@ -11,8 +11,8 @@ from functools import lru_cache
 from llguidance import LLMatcher
 
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.exact import exact_lexemes, with_exact_rules
 from glyphscope.grammar.identity import ByIdentity
+from glyphscope.grammar.lark.exact import exact_lexemes, with_exact_rules
 from glyphscope.grammar.lexemes import byte_tokenizer, lexeme, quoted
 from glyphscope.grammar.tree import (
     NEVER,

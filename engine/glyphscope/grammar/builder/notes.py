@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.schema import Schema
+from glyphscope.grammar.builder.schema import Schema
 from glyphscope.grammar.tree import Origin
 from glyphscope.registry import ToolRegistry
 

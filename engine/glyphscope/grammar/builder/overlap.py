@@ -6,7 +6,7 @@ import json
 from itertools import combinations
 from typing import Any
 
-from glyphscope.grammar.schema import Part, Parts, Place, Schema, names_of, types_of
+from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, names_of, types_of
 
 MAX_LOOKS = 6  # levels of properties that are compared
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.automaton import Automaton
-from glyphscope.grammar.context import Form, ToolContext
-from glyphscope.grammar.exact import as_lexeme
+from glyphscope.grammar.builder.context import Form, ToolContext
+from glyphscope.grammar.builder.schema import Part, Parts, join
 from glyphscope.grammar.gbnf.load import load_gbnf
-from glyphscope.grammar.schema import Part, Parts, join
+from glyphscope.grammar.lark.exact import as_lexeme
 from glyphscope.grammar.tree import Grammar, Node, Origin, RuleRef, replace_refs, terminal
 
 CUSTOM = "x-grammar"

@@ -14,8 +14,8 @@ from functools import lru_cache
 
 from glyphscope.grammar.gbnf.intersections import Weakened, right_linear
 from glyphscope.grammar.identity import ByIdentity
+from glyphscope.grammar.lark.swallow import Swallowing
 from glyphscope.grammar.shallow import shallow
-from glyphscope.grammar.swallow import Swallowing
 from glyphscope.grammar.tree import (
     EMPTY,
     Alt,

@@ -9,13 +9,13 @@ from typing import Literal as TypingLiteral
 
 from glyphscope.errors import GrammarError
 from glyphscope.events import Notation, Shape
-from glyphscope.grammar.context import ToolContext
-from glyphscope.grammar.free_text import call_opening, up_to
+from glyphscope.grammar.builder.context import ToolContext
+from glyphscope.grammar.builder.free_text import call_opening, up_to
+from glyphscope.grammar.builder.schema import Place, join
+from glyphscope.grammar.builder.values import build_values
 from glyphscope.grammar.rules import RuleBook
-from glyphscope.grammar.schema import Place, join
 from glyphscope.grammar.surface import Surface, WhiteSpace, surface
 from glyphscope.grammar.tree import Grammar, Literal, Node, Origin, RuleRef, Unheld, alt, seq
-from glyphscope.grammar.values import build_values
 from glyphscope.notation import shape_keys
 from glyphscope.registry import Tool, ToolRegistry, normalise
 from glyphscope.registry.check import check_schema

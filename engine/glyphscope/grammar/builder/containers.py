@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from glyphscope.grammar.context import ToolContext
+from glyphscope.grammar.builder.context import ToolContext
+from glyphscope.grammar.builder.schema import Part, Parts, Place, names_of, sizes_of
 from glyphscope.grammar.pattern import found
 from glyphscope.grammar.regex import PatternNotHeld, pattern_node
-from glyphscope.grammar.schema import Part, Parts, Place, names_of, sizes_of
 from glyphscope.grammar.tree import EMPTY, NEVER, Literal, Node, Terminal, alt, optional, repeat, seq
 
 _MANY = "which of the optional properties are there is not counted"

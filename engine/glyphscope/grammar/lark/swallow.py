@@ -14,7 +14,7 @@ from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.automaton import Automaton, Place
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.follow import Follows
+from glyphscope.grammar.lark.follow import Follows
 from glyphscope.grammar.strings import string_node
 from glyphscope.grammar.tree import Alt, Grammar, Intersect, Literal, Node, Repeat, Seq, Terminal
 
