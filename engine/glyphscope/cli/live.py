@@ -6,9 +6,19 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from glyphscope.calling import FieldState, RunState
+from glyphscope.calling import FieldState, RunState, StageState
+from glyphscope.cli.outline import lines
 from glyphscope.cli.output import STATUS_MARKS, short_pointer, status_text, visible
+from glyphscope.events import EndReason, RunFinished
 from glyphscope.notation import write_call
+
+_ENDINGS: dict[EndReason, str] = {
+    "answered": "answered",
+    "no-tool": "no tool was chosen",
+    "unanswered": "the model's question was not answered",
+    "limit": "a limit ended the run",
+    "refused": "what the run was held to did not come about",
+}
 
 
 class RunView:
@@ -19,14 +29,36 @@ class RunView:
 
     def __rich__(self) -> RenderableType:
         state = self._state
-        parts: list[RenderableType] = [_stream(state)]
-        if state.fields:
-            parts.append(_fields(state))
+        parts: list[RenderableType] = []
+        for stage in state.stages:
+            parts += _stage(stage, titled=len(state.stages) > 1)
         parts += _ending(state) if state.outcome != "running" else [_progress(state)]
         return Group(*parts)
 
 
-def _stream(state: RunState) -> Text:
+def _stage(stage: StageState, *, titled: bool) -> list[RenderableType]:
+    """A stage's text with its fields, and what the strategy did in it; `titled` where there are several."""
+    parts: list[RenderableType] = []
+    if titled:
+        parts.append(Text(stage.title, style="bold blue"))
+    if stage.tokens or not titled:
+        parts.append(_stream(stage))
+    if stage.fields:
+        parts.append(_fields(stage))
+    for event in stage.outline:
+        parts += lines(event)
+    if titled and (finished := stage.finished) is not None and finished.tokens:
+        parts.append(
+            Text(
+                f"{finished.tokens} tokens ({finished.forced} forced), prompt {finished.prompt_tokens} tokens "
+                f"({finished.cached} cached), {finished.ms:.0f} ms",
+                style="dim",
+            )
+        )
+    return parts
+
+
+def _stream(state: StageState) -> Text:
     """The text so far: fields in their verdict's colour with its mark behind them, forced characters in italics."""
     text = state.text
     stream = Text(visible(text))
@@ -56,7 +88,7 @@ def _with_marks(stream: Text, marks: dict[int, tuple[str, str]]) -> Text:
     return result
 
 
-def _leaves(state: RunState) -> list[FieldState]:
+def _leaves(state: StageState) -> list[FieldState]:
     """The fields that hold no other field: a whole object's colour would hide those of its parts."""
     paths = list(state.fields)
     return [
@@ -66,7 +98,7 @@ def _leaves(state: RunState) -> list[FieldState]:
     ]
 
 
-def _fields(state: RunState) -> Table:
+def _fields(state: StageState) -> Table:
     text = state.text
     table = Table("field", "value", "verdict", box=None, header_style="bold", pad_edge=False)
     for field in _leaves(state):
@@ -88,31 +120,39 @@ def _progress(state: RunState) -> Text:
 
 def _ending(state: RunState) -> list[RenderableType]:
     """Why the run ended, what came of it, and what it cost."""
-    lines: list[RenderableType] = []
+    told: list[RenderableType] = []
     if state.prompt is not None and state.prompt.note:
-        lines.append(Text(f"! {state.prompt.note}", style="yellow"))
+        told.append(Text(f"! {state.prompt.note}", style="yellow"))
     if (failed := state.failed) is not None:
-        lines.append(Text(f"✗ {failed.code}: {failed.message}", style="bold red"))
-        lines += [Text(f"  {part}") for part in (failed.hint, failed.detail) if part]
-        return lines
+        told.append(Text(f"✗ {failed.code}: {failed.message}", style="bold red"))
+        told += [Text(f"  {part}") for part in (failed.hint, failed.detail) if part]
+        return told
     for violation in state.violations[:1] if state.aborted else state.violations:
         what = "⏹ stopped" if state.aborted else "✗ violation"
         where = f"character {violation.char}, token {violation.token}"
-        lines.append(Text(f"{what} at {where}: {violation.code}: {violation.message}", style="bold red"))
+        told.append(Text(f"{what} at {where}: {violation.code}: {violation.message}", style="bold red"))
         if violation.viable:
-            lines.append(Text(f"  still possible: {violation.viable}"))
-    if (call := state.call) is not None:
-        written = write_call(call.tool, call.arguments, style="json", shape="name-arguments")
-        lines.append(Text.assemble(("✓ ", "bold green"), written))
-    finished = state.finished
+            told.append(Text(f"  still possible: {violation.viable}"))
+    finished, call = state.finished, state.call
     assert finished is not None
-    if call is None and state.aborted is None:
-        lines.append(Text(f"✗ no valid call ({finished.reason})", style="bold red"))
-    lines.append(
+    if call is not None and finished.reason not in _ENDINGS:
+        written = write_call(call.tool, call.arguments, style="json", shape="name-arguments")
+        told.append(Text.assemble(("✓ ", "bold green"), written))
+    elif state.aborted is None:
+        told.append(_other_end(finished))
+    told.append(
         Text(
             f"{finished.tokens} tokens ({finished.forced} forced), prompt {finished.prompt_ms:.0f} ms, "
             f"first token after {finished.first_token_ms:.0f} ms, all {finished.total_ms:.0f} ms",
             style="dim",
         )
     )
-    return lines
+    return told
+
+
+def _other_end(finished: RunFinished) -> Text:
+    """How a run ended other than by a call: well, where that is what the strategy came to."""
+    words = _ENDINGS.get(finished.reason, f"no valid call ({finished.reason})")
+    return Text(
+        f"{'✓' if finished.valid else '✗'} {words}", style="bold green" if finished.valid else "bold red"
+    )

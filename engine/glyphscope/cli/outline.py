@@ -1,0 +1,119 @@
+"""What a strategy did between two texts, in a line or a few: for people who read a run in a terminal."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from rich.text import Text
+
+from glyphscope.cli.output import visible
+from glyphscope.events import (
+    AnyEvent,
+    ApprovalGiven,
+    ApprovalNeeded,
+    CandidatesFound,
+    Extracted,
+    FinalAnswer,
+    LimitReached,
+    QuestionAnswered,
+    QuestionAsked,
+    RepairTried,
+    Routed,
+    ToolResult,
+    ToolStarted,
+    TransformActed,
+)
+
+_LONGEST = 400
+"""Characters of a value or an answer that are shown; all of it is in the record."""
+
+
+def lines(event: AnyEvent) -> Iterator[Text]:
+    """The event in words; nothing for one that tells only of times."""
+    match event:
+        case CandidatesFound(candidates=found):
+            names = ", ".join(f"{one.name} ({one.kind}, {one.score:.0f})" for one in found)
+            yield Text(f"· names found: {names or 'none'}", style="dim")
+        case Routed(choice=choice, tool=tool):
+            yield Text(f"→ {choice}{f' {tool}' if tool else ''}", style="bold")
+        case QuestionAsked(question=question):
+            yield Text(f"? {visible(question)}", style="bold yellow")
+        case QuestionAnswered(answer=answer):
+            yield Text("· nobody answered" if answer is None else f"· answered: {visible(answer)}")
+        case Extracted():
+            yield from _extracted(event)
+        case RepairTried():
+            yield from _repaired(event)
+        case TransformActed(name=name, what=what):
+            yield Text(f"· {name}: {what}", style="dim")
+        case LimitReached(limit=limit, message=message):
+            yield Text(f"! {limit}: {message}", style="bold yellow")
+        case FinalAnswer(text=text, recovered=recovered):
+            yield Text(f"{'(asked once more) ' if recovered else ''}{visible(text)}", style="bold")
+        case ApprovalNeeded() | ApprovalGiven() | ToolStarted() | ToolResult():
+            yield from _called(event)
+        case _:
+            return
+
+
+def _extracted(event: Extracted) -> Iterator[Text]:
+    yield Text(f"· taken out of the text: {visible(_cut(event.after))}", style="yellow")
+    for change in event.changes:
+        yield Text(f"    character {change.char}: {change.what}", style="dim")
+
+
+def _repaired(event: RepairTried) -> Iterator[Text]:
+    moved = "it holds now" if event.now is None else f"character {event.char} → {event.now}"
+    head = f"↻ repair {event.attempt} of {event.attempts} for {event.code}, {event.tokens} tokens: {moved}"
+    yield Text(head, style="yellow")
+    yield _difference(event.before, event.after)
+
+
+def _difference(before: str, after: str) -> Text:
+    """Both texts in one line: what went is struck, what came is underlined."""
+    text = Text("    ")
+    for what, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if what == "equal":
+            text.append(visible(before[a:b]))
+            continue
+        text.append(visible(before[a:b]), style="strike red")
+        text.append(visible(after[c:d]), style="underline green")
+    return text
+
+
+def _called(event: ApprovalNeeded | ApprovalGiven | ToolStarted | ToolResult) -> Iterator[Text]:
+    match event:
+        case ApprovalNeeded(tool=tool, source=source, identity=identity, arguments=arguments):
+            where = f"{source} ({identity})" if identity and identity != source else source
+            yield Text(f"? may {tool} of {where} run with {_json(arguments)}", style="bold yellow")
+        case ApprovalGiven():
+            changed = f", with {_json(event.arguments)}" if event.edited else ""
+            because = f": {event.reason}" if event.reason else ""
+            yield Text(f"· {event.action} by {event.by}, {event.scope}{changed}{because}")
+        case ToolStarted(tool=tool, source=source, arguments=arguments):
+            yield Text(f"▸ {tool} of {source} {_json(arguments)}")
+        case ToolResult():
+            yield from _result(event)
+
+
+def _result(event: ToolResult) -> Iterator[Text]:
+    if not event.ok:
+        yield Text(f"✗ {event.code or event.fault}: {visible(_cut(event.message))}", style="bold red")
+        return
+    parts = [part.text if part.kind == "text" else f"[{part.kind} {part.mime}]" for part in event.content]
+    said = "\n".join(parts) or _json(event.structured)
+    yield Text(f"✓ {visible(_cut(said))}", style="green")
+    yield Text(f"  {event.bytes:,} bytes in {event.ms:.0f} ms", style="dim")
+    for problem in event.schema_problems:
+        yield Text(f"  ! not what its output schema says: {problem}", style="yellow")
+
+
+def _json(value: Any) -> str:
+    return visible(_cut(json.dumps(value, ensure_ascii=False)))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)"
