@@ -4,6 +4,7 @@ from glyphscope.validation.call import CallValidator
 from glyphscope.validation.free_text import FreeTextValidator, validator_of
 from glyphscope.validation.judge import Limits
 from glyphscope.validation.report import CheckError, CheckField, CheckReport
+from glyphscope.validation.value import ValueValidator
 
 __all__ = [
     "CallValidator",
@@ -12,5 +13,6 @@ __all__ = [
     "CheckReport",
     "FreeTextValidator",
     "Limits",
+    "ValueValidator",
     "validator_of",
 ]

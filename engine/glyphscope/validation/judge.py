@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from glyphscope.events import (
     Code,
@@ -58,6 +58,9 @@ class Limits:
 
 class Judge:
     """Base of every streaming validator. Subclasses say what the document must be (`_root_candidates`)."""
+
+    WHOLE: ClassVar[str] = "the call"
+    """What the whole document is called in messages."""
 
     def __init__(self, notation: Notation, *, limits: Limits, calls: bool) -> None:
         self.notation = notation
@@ -146,7 +149,9 @@ class Judge:
                 return
 
     def _text_ended(self) -> None:
-        self._violate(Reason("TRUNCATED", "the text ends before the call does"), self.chars, self._path())
+        self._violate(
+            Reason("TRUNCATED", f"the text ends before {self.WHOLE} does"), self.chars, self._path()
+        )
 
     # verdicts
 
@@ -155,8 +160,8 @@ class Judge:
             self._stop("LIMIT_EXCEEDED", f"more than {self._limits.errors} violations", at)
             return
         violation = Violation(
-            code=reason.code, message=in_words(reason, path), path=path, char=at, token=self._token, rule=reason.rule,
-            viable=reason.viable,
+            code=reason.code, message=in_words(reason, path, self.WHOLE), path=path, char=at, token=self._token,
+            rule=reason.rule, viable=reason.viable,
         )  # fmt: skip
         self.violations.append(violation)
         self._out.append(violation)
@@ -565,7 +570,7 @@ class Judge:
 
     def _trailing_text(self, start: int, end: int, text: str) -> None:
         self._violate(
-            Reason("TRAILING_TEXT", f"'{text}' stands after the call's end", "", "nothing"), start, ""
+            Reason("TRAILING_TEXT", f"'{text}' stands after {self.WHOLE}'s end", "", "nothing"), start, ""
         )
 
     def _syntax(self, start: int, end: int, text: str) -> None:

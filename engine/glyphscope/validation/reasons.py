@@ -32,14 +32,14 @@ _WHOLE_SENTENCES = frozenset(
 )  # fmt: skip
 
 
-def in_words(reason: Reason, path: str) -> str:
-    """The reason as a sentence about the value at `path`."""
+def in_words(reason: Reason, path: str, whole: str) -> str:
+    """The reason as a sentence about the value at `path`; `whole` is what the document itself is called."""
     if reason.code in _WHOLE_SENTENCES:
         return reason.message
     name = path.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
     if name.isdigit():
         name = f"item {name}"
-    return f"{name or 'the call'} {reason.message}"
+    return f"{name or whole} {reason.message}"
 
 
 def pointer_step(name: str) -> str:

@@ -64,12 +64,17 @@ class CallableTool:
 
     def final_word(self, arguments: dict[str, Any]) -> tuple[Reason, str] | None:
         """jsonschema's verdict on the whole arguments: the reason and a JSON Pointer into them."""
-        error = self.schemas.checker.first_error(arguments)
-        if error is None:
-            return None
-        path = "".join(f"/{pointer_step(str(step))}" for step in error.absolute_path)
-        rule = "".join(f"/{pointer_step(str(step))}" for step in error.absolute_schema_path)
-        return Reason(code_of(error), _predicate(error), rule), path
+        return final_word(self.schemas, arguments)
+
+
+def final_word(schemas: SchemaSet, value: Any) -> tuple[Reason, str] | None:
+    """jsonschema's verdict on a whole value: the reason and a JSON Pointer into it; None if the value is valid."""
+    error = schemas.checker.first_error(value)
+    if error is None:
+        return None
+    path = "".join(f"/{pointer_step(str(step))}" for step in error.absolute_path)
+    rule = "".join(f"/{pointer_step(str(step))}" for step in error.absolute_schema_path)
+    return Reason(code_of(error), _predicate(error), rule), path
 
 
 def code_of(error: Any) -> Code:

@@ -1,0 +1,171 @@
+"""A bare value's verdicts: the two laws, any chunking, and the words in which a value is spoken of."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from glyphscope.calling.decode import Validator
+from glyphscope.errors import RegistryError
+from glyphscope.events import FieldClosed, Notation
+from glyphscope.notation.write import write_value
+from glyphscope.registry import normalise
+from glyphscope.validation import ValueValidator
+from glyphscope.validation.checker import Checker
+from schema_strategies import in_our_language, schemas, values
+
+NOTATIONS = st.sampled_from(["glyph", "json"])
+CHOICE = {
+    "anyOf": [
+        {
+            "type": "object",
+            "properties": {"choice": {"const": "call_tool"}, "tool": {"enum": ["search", "send"]}},
+            "required": ["choice", "tool"],
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
+            "properties": {"choice": {"const": "none"}, "tool": {"type": "null"}},
+            "required": ["choice", "tool"],
+            "additionalProperties": False,
+        },
+    ]
+}
+
+
+def judged(
+    schema: Any, text: str, notation: Notation = "json", sizes: list[int] | None = None, **settings: Any
+) -> ValueValidator:
+    validator = ValueValidator(schema, notation, **settings)
+    at = 0
+    for size in sizes or []:
+        validator.feed(text[at : at + size])
+        at += size
+    validator.feed(text[at:])
+    validator.finish()
+    return validator
+
+
+def told(validator: ValueValidator) -> list[tuple[str, str, int, str]]:
+    return [(v.code, v.path, v.char, v.rule) for v in validator.violations]
+
+
+@given(schemas, values, NOTATIONS)
+def test_valid_exactly_when_jsonschema_says_so(schema: Any, value: Any, notation: Notation) -> None:
+    assume(in_our_language(value))
+    validator = judged(schema, write_value(value, notation), notation)
+    assert validator.valid == Checker(normalise(schema)).valid(value, normalise(schema)), validator.violations
+    if validator.valid:
+        assert json.dumps(validator.value) == json.dumps(value)
+        assert validator.arguments == (value if isinstance(value, dict) else None)
+
+
+@given(
+    schemas,
+    values,
+    NOTATIONS,
+    st.lists(st.integers(1, 4), max_size=40),
+    st.integers(0, 60),
+    st.text('a0}]", ', max_size=2),
+)
+def test_chunking_changes_no_verdict(
+    schema: Any, value: Any, notation: Notation, sizes: list[int], cut: int, tail: str
+) -> None:
+    text = write_value(value, notation)[:cut] + tail
+    whole, pieces = judged(schema, text, notation), judged(schema, text, notation, sizes)
+    assert told(whole) == told(pieces)
+    assert whole.fields == pieces.fields
+    assert (whole.valid, whole.complete, whole.value) == (pieces.valid, pieces.complete, pieces.value)
+
+
+@given(schemas, values, NOTATIONS, st.integers(0, 60))
+def test_no_beginning_of_a_valid_value_is_refused(
+    schema: Any, value: Any, notation: Notation, cut: int
+) -> None:
+    assume(in_our_language(value))
+    assume(Checker(normalise(schema)).valid(value, normalise(schema)))
+    validator = ValueValidator(schema, notation)
+    validator.feed(write_value(value, notation)[:cut])
+    assert validator.violations == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "code", "path", "char", "rule"),
+    [
+        ({"type": "integer", "maximum": 100}, "500", "CONSTRAINT_MAX", "", 2, "/maximum"),
+        ({"type": "integer"}, "1.5", "TYPE_MISMATCH", "", 1, "/type"),
+        ({"enum": ["search", "send"]}, '"sex"', "CONSTRAINT_ENUM", "", 3, "/enum"),
+        ({"type": "string", "maxLength": 3}, '"abcd"', "CONSTRAINT_LEN", "", 4, "/maxLength"),
+        ({"type": "array", "items": {"type": "null"}}, "[null, 1]", "TYPE_MISMATCH", "/1", 7, "/items/type"),
+        ({"type": "array", "minItems": 2}, "[1]", "CONSTRAINT_ITEMS", "", 2, "/minItems"),
+        ({"type": "object"}, "[]", "TYPE_MISMATCH", "", 0, "/type"),
+        ({"type": "object", "required": ["a"]}, "{}", "MISSING_REQUIRED", "", 1, "/required"),
+        ({"not": {"const": 1}}, "1", "CONSTRAINT_OTHER", "", 1, "/not"),
+        (False, "1", "CONSTRAINT_OTHER", "", 0, ""),
+        ({}, "", "TRUNCATED", "", 0, ""),
+        ({}, "{", "TRUNCATED", "", 1, ""),
+        ({}, "Sure: {}", "SYNTAX", "", 0, ""),
+        ({}, "{} and more", "TRAILING_TEXT", "", 3, ""),
+        (CHOICE, '{"choice": "clarify"}', "CONSTRAINT_ENUM", "/choice", 13, None),
+        (CHOICE, '{"choice": "none", "tool": "s', "TYPE_MISMATCH", "/tool", 27, None),
+        (CHOICE, '{"tool": "search", "choice": "n', "CONSTRAINT_ENUM", "/choice", 30, None),
+    ],
+)
+def test_the_first_violation_is_told_at_the_character_that_decides(
+    schema: Any, text: str, code: str, path: str, char: int, rule: str | None
+) -> None:
+    first = judged(schema, text).violations[0]
+    assert (first.code, first.path, first.char) == (code, path, char)
+    assert rule is None or first.rule.startswith(rule)
+
+
+def test_a_violation_speaks_of_the_value_and_not_of_a_call() -> None:
+    for text in ("[", "[] x", '"a"'):
+        for violation in judged({"type": "array"}, text).violations:
+            assert "call" not in violation.message
+
+
+def test_a_number_is_complete_only_with_the_text() -> None:
+    validator = ValueValidator({"type": "integer"})
+    validator.feed("12")
+    assert not validator.complete
+    validator.finish()
+    assert validator.valid
+    assert validator.value == 12
+
+
+def test_what_nothing_names_is_refused_where_the_schema_is_closed() -> None:
+    schema = {"type": "object", "properties": {"query": {"type": "string"}}}
+    assert judged(schema, '{"other": 1}').valid
+    assert told(judged(schema, '{"other": 1}', closed=True))[0][:3] == ("UNKNOWN_ARGUMENT", "", 2)
+
+
+def test_fields_are_told_as_they_close() -> None:
+    validator = ValueValidator({"type": "object"})
+    closed = [event for event in validator.feed('{"a": [1], "b": "x"}') if isinstance(event, FieldClosed)]
+    assert [(event.path, event.value) for event in closed] == [("/a", [1]), ("/b", "x")]
+
+
+def test_a_reference_of_an_older_draft_is_followed() -> None:
+    schema = {"definitions": {"n": {"type": "integer"}}, "items": {"$ref": "#/definitions/n"}}
+    assert judged(schema, "[1, 2]").valid
+    assert not judged(schema, '[1, "2"]').valid
+
+
+def test_what_is_no_schema_is_told_with_its_place() -> None:
+    with pytest.raises(RegistryError, match="/properties/a"):
+        ValueValidator({"properties": {"a": {"type": "text"}}})
+
+
+def test_a_million_brackets_are_refused_and_not_followed() -> None:
+    validator = judged({}, "[" * 1_000_000)
+    assert validator.violations[0].code == "LIMIT_EXCEEDED"
+
+
+def test_it_is_what_a_stage_asks_for() -> None:
+    validator: Validator = ValueValidator({})
+    assert validator.tool is None
