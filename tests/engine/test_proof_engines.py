@@ -166,3 +166,26 @@ class TestLlamaCpp:
         assert proofs["/properties/v/pattern", "converter"].status == "unsupported"
         assert "refuses" in proofs["/properties/v/pattern", "converter"].why
         assert proofs["/properties/v/pattern", "gbnf"].status == "enforced"
+
+
+WEAK = {
+    "first": {"enum": ["a"]},
+    "second": {"not": {"items": {"not": {"$ref": "#/$defs/first"}}}},
+    "steps": {"anyOf": [{"not": {"multipleOf": 5}}, {"multipleOf": 24}]},
+}
+
+
+@pytest.mark.parametrize("notation", ["json", "glyph"])
+def test_a_leak_that_an_alternative_beside_it_makes_and_nobody_names(notation: Any) -> None:
+    choice = {"oneOf": [{"$ref": "#/$defs/first"}, {"$ref": "#/$defs/second"}]}
+    steps = {"type": "integer", "minimum": 1, "allOf": [{"$ref": "#/$defs/steps"}]}
+    schema = {"type": "object", "properties": {"v": choice, "n": steps}, "$defs": WEAK}
+    report = prove(ToolRegistry((make_tool("f", "", schema),)), notation, "tool-args", ("mask",))
+    proofs = by_place(report)
+    for place in ("/$defs/first/enum", "/properties/v/oneOf"):
+        assert proofs[place, "mask"].status == "checked"
+        assert "alternative 2 lets through what /$defs/second/not would refuse" in proofs[place, "mask"].why
+    assert proofs["/$defs/first/enum", "mask"].why.startswith("/properties/v/oneOf: ")
+    assert proofs["/$defs/steps/anyOf", "mask"].status == "checked"
+    assert "alternative 1" in proofs["/$defs/steps/anyOf", "mask"].why
+    assert [proof for proof in report.proofs if proof.status == "checked" and not proof.why] == []

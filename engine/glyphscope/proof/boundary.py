@@ -20,7 +20,7 @@ from glyphscope.proof.instances import instances, value_at, with_value
 from glyphscope.proof.places import FALSE, MAX_CONSTRAINTS, Constraint, constraints, merged
 from glyphscope.registry import Tool, example_arguments
 from glyphscope.registry.example import example_value
-from glyphscope.registry.pointer import Path
+from glyphscope.registry.pointer import Path, to_pointer
 from glyphscope.validation.checker import Checker
 
 _EXAMPLES = 8
@@ -36,7 +36,8 @@ _CLOSING = frozenset({"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas
 class Boundary:
     """`arguments` break `keyword` at `pointer` (of the keyword, in the tool's parameters), and `valid` do not.
 
-    They differ at `path`. `only`: no other constraint refuses them.
+    They differ at `path`. `only`: no other constraint refuses them. `choices`: the pointers of each `anyOf` and `oneOf`
+    in an alternative of which it stands, the innermost last.
     """
 
     pointer: str
@@ -46,6 +47,7 @@ class Boundary:
     path: Path
     what: str
     only: bool = True
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -292,7 +294,8 @@ class _Finder:
         only = without(arguments)
         if not only and not self._breaks_itself(constraint, value):
             return None
-        return Boundary(constraint.pointer, constraint.keyword, arguments, base, steps, what, only)
+        choices = tuple(map(to_pointer, constraint.choices))
+        return Boundary(constraint.pointer, constraint.keyword, arguments, base, steps, what, only, choices)
 
     def _breaks_itself(self, constraint: Constraint, value: Any) -> bool:
         """Whether the keyword alone, with those it is read with, refuses the value."""

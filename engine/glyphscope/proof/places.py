@@ -52,7 +52,10 @@ Route: TypeAlias = tuple[Location, ...]
 
 @dataclass(frozen=True)
 class Constraint:
-    """`keyword` of the schema at `holder`. `of_name`: it speaks of the names of the object there, not of a value."""
+    """`keyword` of the schema at `holder`. `of_name`: it speaks of the names of the object there, not of a value.
+
+    `choices`: each `anyOf` and `oneOf` in an alternative of which the place was come to, the innermost last.
+    """
 
     holder: Path
     keyword: str
@@ -61,6 +64,7 @@ class Constraint:
     route: Route
     of_name: bool = False
     why_not: str = ""
+    choices: tuple[Path, ...] = ()
 
     @property
     def pointer(self) -> str:
@@ -80,6 +84,7 @@ class _Place:
     route: Route
     of_name: bool = False
     lost: str = ""  # why no value leads here
+    choices: tuple[Path, ...] = ()
 
 
 def constraints(root: dict[str, Any]) -> Iterator[Constraint]:
@@ -94,9 +99,7 @@ def constraints(root: dict[str, Any]) -> Iterator[Constraint]:
             continue
         visits[place.path] = visits.get(place.path, 0) + 1
         if place.schema is False:
-            yield Constraint(
-                place.path, FALSE, False, {}, place.route, of_name=place.of_name, why_not=place.lost
-            )
+            yield _constraint(place, FALSE, False, {})
         if isinstance(place.schema, dict):
             yield from _own(place)
             waiting.extend(_inner(root, place))
@@ -109,7 +112,13 @@ def _own(place: _Place) -> Iterator[Constraint]:
             or (keyword in _UNLESS and value not in _UNLESS[keyword])
             or (keyword in _IF_FALSE and value is False)
         ):
-            yield Constraint(place.path, keyword, value, place.schema, place.route, place.of_name, place.lost)
+            yield _constraint(place, keyword, value, place.schema)
+
+
+def _constraint(place: _Place, keyword: str, value: Any, schema: dict[str, Any]) -> Constraint:
+    return Constraint(
+        place.path, keyword, value, schema, place.route, place.of_name, place.lost, place.choices
+    )
 
 
 def _inner(root: dict[str, Any], place: _Place) -> Iterator[_Place]:
@@ -121,7 +130,8 @@ def _inner(root: dict[str, Any], place: _Place) -> Iterator[_Place]:
     for keyword in ("anyOf", "oneOf"):
         for index, part in enumerate(schema.get(keyword, ())):
             taken = here._replace(schemas=(*here.schemas, part), chosen=here.chosen | {keyword})
-            yield _in_place(place, (keyword, index), part, taken)
+            chosen = replace(place, choices=(*place.choices, (*place.path, keyword)))
+            yield _in_place(chosen, (keyword, index), part, taken)
     if "if" in schema:
         for keyword, held in (("then", (schema["if"],)), ("else", ())):
             if keyword in schema:

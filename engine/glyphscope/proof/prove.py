@@ -154,7 +154,10 @@ def _unheld(engine: EngineName, registry: ToolRegistry, notation: Notation, shap
         lost = lark_unheld(grammar) if engine == "mask" else emit_gbnf(grammar).unheld
     except GlyphscopeError:
         return {}
-    return {(left.tool, left.pointer): left.why for left in (*grammar.unheld, *lost)}
+    reasons: dict[tuple[str, str], dict[str, None]] = {}
+    for left in (*grammar.unheld, *lost):
+        reasons.setdefault((left.tool, left.pointer), {})[left.why] = None
+    return {place: "; ".join(told) for place, told in reasons.items()}
 
 
 class _Shown(NamedTuple):
@@ -257,18 +260,19 @@ class _Case:
             witness=text,
             what=one.boundary.what,
             why="the validator accepts it, too" if undecided
-            else self._said(proof),
+            else self._said(proof.engine, one.boundary),
         )  # fmt: skip
 
-    def _said(self, proof: Proof) -> str:
+    def _said(self, engine: EngineName, boundary: Boundary) -> str:
         """Why our grammar does not hold the constraint, or what it stands in; it says so where it is built."""
-        reasons = self._unheld.get(proof.engine, {})
-        place = proof.pointer
-        while place:
-            if (self._tool.name, place) in reasons:
-                why = reasons[self._tool.name, place]
-                return why if place == proof.pointer else f"{place}: {why}"
-            place = place.rpartition("/")[0]
+        reasons = self._unheld.get(engine, {})
+        for start in (boundary.pointer, *reversed(boundary.choices)):
+            place = start
+            while place:
+                if (self._tool.name, place) in reasons:
+                    why = reasons[self._tool.name, place]
+                    return why if place == boundary.pointer else f"{place}: {why}"
+                place = place.rpartition("/")[0]
         return ""
 
     def _valid(self, text: str) -> bool:

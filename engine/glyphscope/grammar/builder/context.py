@@ -26,8 +26,28 @@ class Wanted(NamedTuple):
     form: Form
 
 
+class Left(NamedTuple):
+    """A constraint that was left to the validator: by which rule, and the place of the schema that it is of."""
+
+    rule: str
+    place: str
+    unheld: Unheld
+
+
+class Choice(NamedTuple):
+    """An `anyOf` or `oneOf` of one of the `parts` that hold together, and the rules of its alternatives."""
+
+    part: Part
+    keyword: str
+    parts: Parts
+    rules: tuple[str, ...]
+    """Empty for an alternative that no value satisfies."""
+
+
 class ToolContext:
     """One tool: `unheld` collects what no rule holds, `impossible` (pointer, why) where no value can exist.
+
+    `rule` is the one that is being made; `left` and `choices` tell what was left, and chosen between, in which.
 
     `closed`: the schema's own value is a call's arguments, in which an unnamed key is an error unless it is allowed.
     `loose`: branches may begin alike, so a lexeme of the one may swallow what the other begins with;
@@ -43,7 +63,10 @@ class ToolContext:
         self.closed = closed
         self.lexed = True
         self.loose = False
+        self.rule = ""
         self.unheld: dict[Unheld, None] = {}
+        self.left: list[Left] = []
+        self.choices: list[Choice] = []
         self.impossible: list[tuple[str, str]] = []
         self.wanted: list[Wanted] = []
         self.origins: dict[str, Origin] = {}
@@ -74,7 +97,9 @@ class ToolContext:
     def leave(self, part: Part, keyword: str, why: str) -> None:
         """Notes a constraint that the grammar does not hold; an empty keyword is the schema itself."""
         pointer = join(part.place.pointer, keyword) if keyword else part.place.pointer
-        self.unheld[Unheld(self.schema.tool, pointer, keyword, why)] = None
+        unheld = Unheld(self.schema.tool, pointer, keyword, why)
+        self.unheld[unheld] = None
+        self.left.append(Left(self.rule, part.place.pointer, unheld))
 
     def any_value(self, part: Part) -> Node:
         """Any value at all, by a rule that all places share."""

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from math import lcm
 from typing import Any
 
+from glyphscope.grammar.builder.alternatives import note_weak_choices
 from glyphscope.grammar.builder.containers import array_node, forbids_one, members_node, object_node
-from glyphscope.grammar.builder.context import Form, ToolContext
+from glyphscope.grammar.builder.context import Choice, Form, ToolContext
 from glyphscope.grammar.builder.custom import CUSTOM, custom_node
 from glyphscope.grammar.builder.overlap import may_overlap
 from glyphscope.grammar.builder.schema import TYPES, Part, Parts, Place, bounds_of, sizes_of, types_of
@@ -16,7 +17,7 @@ from glyphscope.grammar.lexemes import is_possible
 from glyphscope.grammar.numbers import integer_node, multiples_node, number_node
 from glyphscope.grammar.regex import PatternNotHeld, pattern_node
 from glyphscope.grammar.strings import string_node
-from glyphscope.grammar.tree import NEVER, Node, Terminal, alt, refs, terminal
+from glyphscope.grammar.tree import NEVER, Node, RuleRef, Terminal, alt, refs, terminal
 
 # Keywords that no grammar here holds, by the type they speak of ("" for any), and why.
 _BEYOND = (
@@ -35,8 +36,10 @@ _TOO_LARGE = "the step, with others beside it, is too large for an automaton of 
 def build_values(context: ToolContext) -> None:
     """Makes every rule that was asked for, and those they ask for."""
     while context.wanted:
-        name, parts, form = context.wanted.pop()
-        context.book.add(name, _node(context, name, parts, form), context.origins[name])
+        context.rule, parts, form = context.wanted.pop()
+        node = _node(context, context.rule, parts, form)
+        context.book.add(context.rule, node, context.origins[context.rule])
+    note_weak_choices(context)
 
 
 def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
@@ -87,7 +90,10 @@ def _branches(context: ToolContext, name: str, part: Part, keyword: str, parts: 
     chosen = Place(part.place.pointer, part.place.taken | {keyword})
     others = tuple(chosen if p is part else p.place for p in parts)
     branches = range(len(part.schema[keyword]))
-    return alt(*(context.ref((*others, part.at(keyword, i)), form, f"{name}-{i + 1}") for i in branches))
+    made = [context.ref((*others, part.at(keyword, i)), form, f"{name}-{i + 1}") for i in branches]
+    names = tuple(branch.name if isinstance(branch, RuleRef) else "" for branch in made)
+    context.choices.append(Choice(part, keyword, parts, names))
+    return alt(*made)
 
 
 def _note_beyond(context: ToolContext, types: set[str], parts: Parts) -> None:

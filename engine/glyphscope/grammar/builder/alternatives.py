@@ -1,0 +1,78 @@
+"""Choices that let through more than they should, because one of their alternatives does.
+
+What an alternative leaves to the validator, a text may use to get past the other alternatives too: of `{"enum": ["a"]}
+or {"not": …}`, a grammar that cannot hold the `not` takes any value, and neither the `anyOf` nor the `enum` in it
+refuses anything any more. So the choice is named among what is not held, with the place that it is owed to.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from glyphscope.grammar.builder.context import Choice, Left, ToolContext
+from glyphscope.grammar.builder.schema import Part
+from glyphscope.grammar.tree import refs
+
+MAX_FOLLOWED = 8  # constraints that are followed up from one rule: one of them is enough to tell
+
+_DEFINITIONS = ("$defs", "definitions")
+
+
+def note_weak_choices(context: ToolContext) -> None:
+    """Leaves each `anyOf` and `oneOf` of which an alternative holds less than its schema says."""
+    left = [left for left in context.left if left.unheld.keyword]
+    if not context.choices or not left:
+        return
+    reached = _reached(context, left)
+    for choice in context.choices:
+        for number, name in enumerate(choice.rules):
+            own = (found for found in reached.get(name, ()) if not _is_beside(choice, number, found.place))
+            weak = next(own, None)
+            if weak is not None:
+                context.leave(
+                    choice.part,
+                    choice.keyword,
+                    f"alternative {number + 1} lets through what {weak.unheld.pointer} would refuse",
+                )
+                break
+
+
+def _reached(context: ToolContext, left: list[Left]) -> dict[str, dict[Left, None]]:
+    """By rule, what it or a rule that it leads to does not hold: the first few."""
+    users: dict[str, list[str]] = defaultdict(list)
+    seen: set[str] = set()
+    waiting = list(context.origins)
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            for other in refs(context.book.rules[name].body):
+                users[other].append(name)
+                waiting.append(other)
+    reached: dict[str, dict[Left, None]] = defaultdict(dict)
+    news = [(one.rule, one) for one in left]
+    while news:
+        name, one = news.pop()
+        if one not in reached[name] and len(reached[name]) < MAX_FOLLOWED:
+            reached[name][one] = None
+            news += ((user, one) for user in users[name])
+    return reached
+
+
+def _is_beside(choice: Choice, number: int, place: str) -> bool:
+    """Whether the place belongs to what holds beside the choice: then no alternative brings it along."""
+    if _is_below(place, choice.part.at(choice.keyword, number).pointer):
+        return False
+    return any(_belongs(place, part, choice) for part in choice.parts)
+
+
+def _belongs(place: str, part: Part, choice: Choice) -> bool:
+    pointer = part.place.pointer
+    if not _is_below(place, pointer):
+        return False
+    step = place[len(pointer) + 1 :].partition("/")[0]
+    return step not in _DEFINITIONS and not (part is choice.part and step == choice.keyword)
+
+
+def _is_below(place: str, pointer: str) -> bool:
+    return place == pointer or place.startswith(f"{pointer}/")
