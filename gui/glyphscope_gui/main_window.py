@@ -54,7 +54,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Glyphscope")
         self.setMinimumSize(QSize(920, 560))
         self.setAcceptDrops(True)
-        self.runs = RunController(parts.open_model, self)
+        self.runs = RunController(parts.open_model, self, parts.sources)
         self.recorder = Recorder(parts.history, parts.settings.value.history_limit, self)
         self.dialogs = ProjectDialogs(parts.project, self)
         self.actions_ = Actions(self)

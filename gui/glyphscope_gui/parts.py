@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from PySide6.QtCore import QObject
 
@@ -14,6 +14,7 @@ from glyphscope_gui.controllers.project_controller import ProjectController
 from glyphscope_gui.models.prompt_document import PromptContext, PromptDocument
 from glyphscope_gui.models.registry_document import RegistryDocument
 from glyphscope_gui.settings.settings_store import SettingsStore
+from glyphscope_gui.workers.host import Sources
 from glyphscope_gui.workers.model_keeper import Open
 
 FIRST_PROMPT = "Search for AI news, 10 results"
@@ -21,7 +22,10 @@ FIRST_PROMPT = "Search for AI news, 10 results"
 
 @dataclass(frozen=True)
 class Parts:
-    """Made once, by the composition root; a test makes them with a model of its own."""
+    """Made once, by the composition root; a test makes them with a model of its own.
+
+    `sources` is asked whenever a call is to be carried out, from the run's thread; those it has at the end are closed.
+    """
 
     settings: SettingsStore
     document: RegistryDocument
@@ -29,8 +33,11 @@ class Parts:
     project: ProjectController
     history: History
     open_model: Open
+    sources: Sources = field(default=dict)
 
     def close(self) -> None:
+        for source in self.sources().values():
+            source.close()
         self.prompt.shut_down()
         self.project.close()
         self.settings.close()

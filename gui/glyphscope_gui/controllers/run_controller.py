@@ -10,9 +10,12 @@ from typing import Literal, TypeAlias
 from PySide6.QtCore import QObject, Qt, QThread, Signal
 
 from glyphscope.calling import RunState, fold
+from glyphscope.calling.host import Decision
 from glyphscope.events import AnyEvent, RunEvent, RunRequest
 from glyphscope.models import Vocabulary
+from glyphscope_gui.workers.host import Sources
 from glyphscope_gui.workers.jobs import (
+    Asked,
     Batch,
     ContinueJob,
     Ended,
@@ -65,7 +68,8 @@ class RunController(QObject):
 
     `began` a fresh RunState, `applied` an Applied, `ended` an Applied of all events (also of a run that was stopped
     before its end), `measured` a Measured, `saved` a Saving, `modelTold` a ModelStatus, `phaseChanged` a Phase,
-    `crashed` an exception that is a mistake of ours, `vocabularyTold` the open model's Vocabulary.
+    `crashed` an exception that is a mistake of ours, `vocabularyTold` the open model's Vocabulary. `asked` carries an
+    Asked that the run waits for, and None as soon as it does not any more.
     """
 
     began = Signal(object)
@@ -77,12 +81,13 @@ class RunController(QObject):
     phaseChanged = Signal(object)
     crashed = Signal(object)
     vocabularyTold = Signal(object)
+    asked = Signal(object)
     _vocabularyWanted = Signal()
     _wanted = Signal(object)
     _openWanted = Signal(object)
     _closeWanted = Signal()
 
-    def __init__(self, open_model: Open, parent: QObject | None = None) -> None:
+    def __init__(self, open_model: Open, parent: QObject | None = None, sources: Sources = dict) -> None:
         super().__init__(parent)
         self.state = RunState()
         self.events: list[AnyEvent] = []
@@ -92,12 +97,13 @@ class RunController(QObject):
         self._next_id = 1
         self._waiting: Callable[[], None] | None = None
         self._said: list[AnyEvent] = []
+        self._asked: Asked | None = None
         self._closed = False
         self._mailbox = Mailbox(self)
         self._mailbox.batch.connect(self._take)
         self._thread = QThread()
         self._thread.setObjectName("glyphscope-run")
-        self._worker = RunWorker(open_model, self._mailbox)
+        self._worker = RunWorker(open_model, self._mailbox, sources)
         self._worker.moveToThread(self._thread)
         self._wanted.connect(self._worker.run, Qt.ConnectionType.QueuedConnection)
         self._openWanted.connect(self._worker.open, Qt.ConnectionType.QueuedConnection)
@@ -115,8 +121,13 @@ class RunController(QObject):
 
     @property
     def can_continue(self) -> bool:
-        """Whether there is an aborted run whose rest is not known."""
-        return self.state.aborted is not None and not self.is_busy and not self._said
+        """Whether there is an aborted run whose rest is not known; other strategies than the direct one go on
+        by themselves.
+        """
+        started = self.state.started
+        if self.is_busy or self._said or started is None or started.request.strategy != "direct":
+            return False
+        return self.state.aborted is not None
 
     def run(self, request: RunRequest, *, stepping: bool = False) -> None:
         """Run it; what runs now is stopped first."""
@@ -149,6 +160,14 @@ class RunController(QObject):
         if self._job is not None:
             self._set_phase(Phase.STOPPING)
             self._worker.stop(self._job.id)
+            self._no_longer_asked()
+
+    def reply(self, reply: Decision | str | None) -> None:
+        """What the user says to what the run asked last; None says nothing, and the run goes on without."""
+        asked = self._asked
+        if asked is not None:
+            self._no_longer_asked()
+            self._worker.reply(asked, reply)
 
     def open_model(self, name: str, context: int) -> None:
         """Open a model now, so that the first run need not wait for it."""
@@ -209,6 +228,8 @@ class RunController(QObject):
         for post in batch.posts:
             if isinstance(post, Measured):
                 self.measured.emit(post)
+            elif isinstance(post, Asked):
+                self._ask(post)
             elif isinstance(post, Ended):
                 self._end(post)
 
@@ -222,7 +243,18 @@ class RunController(QObject):
                 fold(self.state, event)
         self.applied.emit(Applied(self.state, events, kind))
 
+    def _ask(self, asked: Asked) -> None:
+        if self.phase is not Phase.STOPPING:
+            self._asked = asked
+            self.asked.emit(asked)
+
+    def _no_longer_asked(self) -> None:
+        if self._asked is not None:
+            self._asked = None
+            self.asked.emit(None)
+
     def _end(self, ended: Ended) -> None:
+        self._no_longer_asked()
         job, self._job = self._job, None
         waiting, self._waiting = self._waiting, None
         kind = _KINDS[type(job)]

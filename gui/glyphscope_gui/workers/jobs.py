@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from glyphscope.events import AnyEvent, ModelInfo, Notation, RunRequest
+from glyphscope.events import AnyEvent, ApprovalNeeded, ModelInfo, Notation, RunRequest
 from glyphscope.notation import Sizes
 
 ModelPhase: TypeAlias = Literal["none", "opening", "ready", "failed"]
@@ -71,7 +71,16 @@ class Measured:
     instructions: dict[Notation, int] = field(default_factory=dict)
 
 
-Post: TypeAlias = AnyEvent | Ended | ModelStatus | Measured
+@dataclass(frozen=True)
+class Asked:
+    """The run waits for a person: about a call, or with a question. `number` is what the answer is given to."""
+
+    job: int
+    number: int
+    about: ApprovalNeeded | str
+
+
+Post: TypeAlias = AnyEvent | Ended | ModelStatus | Measured | Asked
 
 
 @dataclass(frozen=True)

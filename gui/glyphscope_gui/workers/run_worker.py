@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, QThread, Signal, Slot
 from glyphscope.calling import CONTINUATION, RunState, fold, run
 from glyphscope.calling.continuation import continue_aborted
 from glyphscope.calling.failures import failed
+from glyphscope.calling.host import Decision
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import NOTATIONS, AnyEvent, ModelInfo, RunRequest, Token
 from glyphscope.models import Vocabulary
@@ -19,7 +20,17 @@ from glyphscope.notation import call_sizes
 from glyphscope.prompting import render_messages
 from glyphscope.registry import parse_document
 from glyphscope_gui.workers.gate import Gate, GatedModel
-from glyphscope_gui.workers.jobs import ContinueJob, Ended, Job, Measured, ModelStatus, ReplayJob, RunJob
+from glyphscope_gui.workers.host import Sources, WindowHost
+from glyphscope_gui.workers.jobs import (
+    Asked,
+    ContinueJob,
+    Ended,
+    Job,
+    Measured,
+    ModelStatus,
+    ReplayJob,
+    RunJob,
+)
 from glyphscope_gui.workers.mailbox import Mailbox
 from glyphscope_gui.workers.model_keeper import ModelKeeper, Open
 
@@ -32,16 +43,18 @@ class RunWorker(QObject):
     """Events go to the mailbox. `modelTold` carries a ModelStatus, `vocabularyTold` a Vocabulary; the slots run in its
     thread.
 
-    `stop` and `step` are called from the window's thread and take effect at once: a queued slot would wait for the
-    job to end.
+    `stop`, `reply` and `step` are called from the window's thread and take effect at once: a queued slot would wait
+    for the job to end.
     """
 
     modelTold = Signal(object)
     vocabularyTold = Signal(object)
 
-    def __init__(self, open_model: Open, mailbox: Mailbox) -> None:
+    def __init__(self, open_model: Open, mailbox: Mailbox, sources: Sources = dict) -> None:
         super().__init__()
         self._mailbox = mailbox
+        self._sources = sources
+        self._host: WindowHost | None = None
         self._keeper = ModelKeeper(open_model, self.modelTold.emit)
         self._gate = Gate()
         self._stopped_to = 0
@@ -56,7 +69,16 @@ class RunWorker(QObject):
         self._stopped_to = max(self._stopped_to, job)
         self._nudge.set()
         self._gate.open()
+        host = self._host
+        if host is not None and host.job <= job:
+            host.end()
         self._keeper.cancel()
+
+    def reply(self, asked: Asked, reply: Decision | str | None) -> None:
+        """What the user says to what the run asked; too late, it is dropped."""
+        host = self._host
+        if host is not None and host.job == asked.job:
+            host.reply(asked.number, reply)
 
     def step(self) -> None:
         """Let one step through."""
@@ -136,11 +158,22 @@ class RunWorker(QObject):
     def _events(self, job: Job) -> Iterator[AnyEvent]:
         match job:
             case RunJob():
-                return run(job.request, self._model(job.request))
+                return self._run(job)
             case ContinueJob():
                 return continue_aborted(job.request, job.events, self._model(job.request))
             case ReplayJob():
                 return self._replay(job)
+
+    def _run(self, job: RunJob) -> Iterator[AnyEvent]:
+        model = self._model(job.request)
+        host = WindowHost(job.id, self._sources, lambda asked: self._mailbox.post(job.id, asked))
+        self._host = host
+        if self._is_stopped(job):  # by somebody who saw no host yet
+            host.end()
+        try:
+            yield from run(job.request, model, host)
+        finally:
+            self._host = None
 
     def _model(self, request: RunRequest) -> GatedModel:
         return GatedModel(self._keeper.get(request.model, self.context), self._gate)
