@@ -14,6 +14,7 @@ from re import fullmatch
 import pytest
 
 from glyphscope.errors import GrammarError, ModelDied
+from glyphscope.grammar.gbnf import check_gbnf
 from glyphscope.models.grammar_probe import GrammarMatch, GrammarProbe, Verdict
 
 pytestmark = [
@@ -163,3 +164,12 @@ def _lives(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
+
+
+def test_a_negated_class_refuses_more_than_it_says_and_the_fix_does_not(probe: GrammarProbe) -> None:
+    gbnf = "root ::= [^é]"
+    assert [probe.match(gbnf, char).accepted for char in "aéèĀ"] == [True, False, False, True]
+    (told,) = check_gbnf(gbnf).diagnostics
+    assert told.code == "negated-non-ascii" and told.fix is not None
+    mended = told.fix.apply(gbnf)
+    assert [probe.match(mended, char).accepted for char in "aéèĀ"] == [True, False, True, True]

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from glyphscope.grammar import chars
 from glyphscope.grammar.gbnf import codes
 from glyphscope.grammar.gbnf.characters import IMPOSSIBLE, LAST, characters, ranges_of
 from glyphscope.grammar.gbnf.codes import report
 from glyphscope.grammar.gbnf.diagnostic import Diagnostic, Fix, fix
 from glyphscope.grammar.gbnf.facts import MAX_REPETITIONS
 from glyphscope.grammar.gbnf.per_rule import PerRule
+from glyphscope.grammar.gbnf.spelling import spell_class
+from glyphscope.grammar.gbnf.split_characters import example, refused_as_well
 from glyphscope.grammar.gbnf.survey import Survey
 from glyphscope.grammar.gbnf.syntax import (
     Alternatives,
@@ -172,6 +175,8 @@ class _Notes:
             return
         if "\\" in raw or "\n" in raw or "\r" in raw:
             self.raw(raw, node.start, node.end, "bracket")
+        if node.negated and len(self.found) < _MOST and any(high >= 0x80 for _, high in node.ranges):
+            self.negated(node)
         if all(low <= high < 0xD800 for low, high in node.ranges):
             return
         base = node.start + 1
@@ -187,6 +192,21 @@ class _Notes:
                     self.note(codes.RANGE_ORDER, message, start, end)
             elif item.low > LAST or 0xD800 <= item.low <= item.high <= 0xDFFF:
                 self.impossible(item.low, start, end)
+
+    def negated(self, node: Class) -> None:
+        """A class that excludes characters of several bytes."""
+        refused = refused_as_well(node.ranges)
+        if not refused:
+            return
+        message = (
+            f"Where a token ends inside a character, llama.cpp refuses {example(refused)} here as well, and whatever "
+            "else begins with the same byte as what is excluded. Write the characters that may come."
+        )
+        allowed = chars.complement(chars.union(r for r in node.ranges if r[0] <= r[1]))
+        mend = None
+        if len(allowed) <= _MOST:
+            mend = fix("Write what may come", (node.start, node.end, spell_class(allowed)))
+        self.note(codes.NEGATED_NON_ASCII, message, node.start, node.end, mend)
 
     def raw(self, raw: str, start: int, end: int, what: str) -> None:
         """What is told of the way a text or class is written."""

@@ -54,6 +54,7 @@ SAME_ALTERNATIVE = "same-alternative"
 SLOW_ALTERNATIVES = "slow-alternatives"
 SLOW_OPTIONALS = "slow-optionals"
 TOKEN_NAMED_LIKE_RULE = "token-named-like-rule"
+NEGATED_NON_ASCII = "negated-non-ascii"
 UNBOUNDED_SPACE = "unbounded-space"
 TOKEN_OF_MODEL = "token-of-model"
 NEW_ESCAPE = "new-escape"
@@ -123,6 +124,10 @@ CODES: dict[str, tuple[Severity, str]] = {
         "A chain of optional items, which llama.cpp tries in all ways at each token.",
     ),
     TOKEN_NAMED_LIKE_RULE: ("warning", "`<name>` is a token of the model, and there is a rule of that name."),
+    NEGATED_NON_ASCII: (
+        "hint",
+        "`[^é]`: where a token ends inside a character, llama.cpp refuses others that begin alike.",
+    ),
     UNBOUNDED_SPACE: ("hint", "White space without bound, in which models run away."),
     TOKEN_OF_MODEL: ("hint", "`<text>` is read only under a model that has it as one token."),
     NEW_ESCAPE: ("hint", r"`\-`, which older versions of llama.cpp refuse."),
