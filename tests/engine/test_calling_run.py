@@ -199,7 +199,7 @@ def test_without_constraint_no_grammar_is_built(monkeypatch):
     def build(*arguments):
         raise AssertionError("built")
 
-    monkeypatch.setattr("glyphscope.calling.request.build_call_grammar", build)
+    monkeypatch.setattr("glyphscope.calling.constraints.build_call_grammar", build)
     assert list(run(request(), ScriptedModel(GOOD)))[-1].valid
 
 

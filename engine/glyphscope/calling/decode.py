@@ -15,6 +15,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import (
     AnyEvent,
     CallReady,
+    ConstraintReady,
     PromptEvaluated,
     PromptRendered,
     RunEvent,
@@ -203,7 +204,17 @@ class Decoding:
         else:
             yield from self._rendered(output.cached)
             self._cached, self._prompt_ms = output.cached, output.ms
+            yield from self._constrained(output)
             yield self._emitter.stamp(PromptEvaluated(done=output.tokens, total=output.tokens, ms=output.ms))
+
+    def _constrained(self, output: PromptReady) -> Iterator[ConstraintReady]:
+        """What the constraint cost, where the model had one to compile."""
+        if (made := output.constraint) is not None:
+            yield self._emitter.stamp(
+                ConstraintReady(
+                    key=made.key, hit=made.hit, build_ms=self._request.build_ms, compile_ms=made.compile_ms
+                )
+            )
 
     def _batch(self, steps: tuple[TokenStep, ...]) -> Iterator[AnyEvent]:
         """The events of tokens that were decoded together.

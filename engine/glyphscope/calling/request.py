@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from glyphscope.events import PromptPart, PromptRendered, RunRequest
-from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, emit_gbnf, to_lark
-from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.calling.constraints import BuiltGrammar, call_constraint, emitted, timed
+from glyphscope.events import BEGUN, PromptPart, PromptRendered, RunRequest
+from glyphscope.grammar import Grammar, GrammarOptions
 from glyphscope.models import GenerateRequest, Model
-from glyphscope.prompting import Part, RenderedMessages, render_messages
+from glyphscope.prompting import RenderedMessages, render_messages
 from glyphscope.registry import ToolRegistry
 
 TEMPLATE = "template"
 """The part's name for what the chat template writes between the others."""
-BEGUN = "begun"
-"""The part's name for what an answer begins with before the model goes on."""
 
 
 def render_prompt(request: RunRequest, registry: ToolRegistry, model: Model) -> PromptRendered:
@@ -28,17 +26,14 @@ def priced_prompt(messages: RenderedMessages, model: Model, begun: str = "") -> 
     `begun` is what the assistant's answer begins with already. Raises PromptError and ModelError.
     """
     prompt = model.render_chat(messages.messages)
-    text, tokens, pieces = prompt.text, prompt.tokens, messages.parts
+    text, tokens = prompt.text, prompt.tokens
+    parts = prompt_parts(text, tokens, messages.parts, model.count_tokens)
     if begun:
-        text, tokens = text + begun, tokens + model.count_tokens(begun)
-        pieces = (*pieces, Part(BEGUN, begun))
-    return PromptRendered(
-        text=text,
-        tokens=tokens,
-        cached=0,
-        parts=prompt_parts(text, tokens, pieces, model.count_tokens),
-        note=prompt.note,
-    )
+        # by the whole, as a token may reach over the border
+        more = model.count_tokens(text + begun) - model.count_tokens(text)
+        parts = (*parts, PromptPart(BEGUN, len(text), len(text + begun), more))
+        text, tokens = text + begun, tokens + more
+    return PromptRendered(text=text, tokens=tokens, cached=0, parts=parts, note=prompt.note)
 
 
 def generate_request(
@@ -48,42 +43,26 @@ def generate_request(
 
     Raises GrammarError where the constraint cannot be built: no run goes without it.
     """
-    return _generation(request, prompt, lambda: _call_constraint(request, registry, options))
+    return _generation(request, prompt, lambda: call_constraint(request, registry, options))
 
 
 def generate_under(request: RunRequest, prompt: str, grammar: Callable[[], Grammar]) -> GenerateRequest:
     """The same under a grammar of any kind, which is made only if the request has a constraint."""
-    return _generation(request, prompt, lambda: _emitted(grammar(), request))
+    return _generation(request, prompt, lambda: timed(lambda: emitted(grammar(), request.constraint)))
 
 
-def _generation(request: RunRequest, prompt: str, constraint: Callable[[], str]) -> GenerateRequest:
+def _generation(request: RunRequest, prompt: str, constraint: Callable[[], BuiltGrammar]) -> GenerateRequest:
+    built = None if request.constraint == "off" else constraint()
     return GenerateRequest(
         prompt=prompt,
         constraint=request.constraint,
-        grammar=None if request.constraint == "off" else constraint(),
+        grammar=None if built is None else built.text,
         sampling=request.sampling,
         max_tokens=request.max_tokens,
         alternatives=request.alternatives,
         evidence=request.evidence,
+        build_ms=0.0 if built is None else built.build_ms,
     )
-
-
-def _call_constraint(request: RunRequest, registry: ToolRegistry, options: GrammarOptions | None) -> str:
-    """The registry's own grammar, or the request's.
-
-    A grammar in the request is in GBNF and holds in place of the registry's. It is read and checked before any engine
-    sees it. Whether what comes of it is a valid call is the registry's to say in any case.
-    """
-    if request.grammar is None or options is not None:
-        options = options or GrammarOptions(free_text=request.free_text)
-        return _emitted(build_call_grammar(registry, request.notation, request.shape, options), request)
-    own = load_gbnf(request.grammar)
-    return to_lark(own) if request.constraint == "mask" else request.grammar
-
-
-def _emitted(grammar: Grammar, request: RunRequest) -> str:
-    """Lark for the mask, GBNF for llama.cpp's own sampler."""
-    return to_lark(grammar) if request.constraint == "mask" else emit_gbnf(grammar).text
 
 
 def prompt_parts(

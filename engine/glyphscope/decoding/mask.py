@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from llguidance import LLMatcher, LLTokenizer
 
+from glyphscope.decoding.mask_cache import MaskCache
 from glyphscope.decoding.sampler import Allowed
 from glyphscope.errors import GrammarError
 
@@ -52,18 +52,19 @@ def schema_grammar(schema: dict[str, Any]) -> str:
     return LLMatcher.grammar_from_json_schema({**schema, "x-guidance": options})
 
 
-@lru_cache(maxsize=4)
-def _compiled(tokenizer: MaskTokenizer, lark: str) -> LLMatcher:
-    """The grammar at its beginning, to be copied: 0.2 s for a thousand tools, and its lexer stays warm between runs."""
-    return LLMatcher(tokenizer, lark, log_level=0)
+_MASKS = MaskCache()
 
 
 class TokenMask:
-    """A constraint by llguidance, from a grammar in its Lark dialect, or one that `schema_grammar` made."""
+    """A constraint by llguidance, from a grammar in its Lark dialect, or one that `schema_grammar` made.
+
+    `hit`: the grammar was compiled for this tokenizer before; if not, `compile_ms` is what that took.
+    """
 
     def __init__(self, tokenizer: MaskTokenizer, lark: str) -> None:
         """Raises GrammarError for a grammar that is wrong, or too large."""
-        self._matcher = _compiled(tokenizer, lark).deep_copy()
+        compiled = _MASKS.compiled(tokenizer, lark)
+        self._matcher, self.hit, self.compile_ms = compiled.matcher, compiled.hit, compiled.ms
         self._check()
         self._size = tokenizer.vocab_size
         self._bits = np.zeros((self._size + 31) // 32, dtype=np.uint32)

@@ -10,7 +10,7 @@ shape, `/args/max_results` in the tool-args shape); `rule` is a JSON Pointer int
 """
 
 from glyphscope.events.base import Code, ModelInfo, RunEvent, Status
-from glyphscope.events.evidence import Alternative, PromptPart, TokenStep
+from glyphscope.events.evidence import BEGUN, Alternative, PromptPart, TokenStep
 from glyphscope.events.request import (
     NOTATIONS,
     SHAPES,
@@ -80,6 +80,7 @@ from glyphscope.events.tools import (
 )
 
 __all__ = [
+    "BEGUN",
     "NOTATIONS",
     "SHAPES",
     "STRATEGIES",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
+BEGUN = "begun"
+"""The name of a prompt's last part where the assistant's answer is begun already: what the model goes on from."""
+
 
 class PromptPart(msgspec.Struct, frozen=True):
-    """A part of the rendered prompt (template, system, tools, examples, user) with its place and its price."""
+    """A part of the rendered prompt (template, system, tools, examples, user, begun) with its place and its price."""
 
     name: str
     start: int

@@ -3,6 +3,7 @@
 from glyphscope.models.finding import FoundModel, find_models
 from glyphscope.models.interface import (
     Cancelled,
+    ConstraintMade,
     GenerateRequest,
     Model,
     Opening,
@@ -20,6 +21,7 @@ from glyphscope.models.scripted import ScriptedModel
 __all__ = [
     "EMBEDDED",
     "Cancelled",
+    "ConstraintMade",
     "FoundModel",
     "GenerateRequest",
     "LlamaModel",

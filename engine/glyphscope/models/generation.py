@@ -10,7 +10,7 @@ from glyphscope.decoding import Constraint, Decoder, TokenMask
 from glyphscope.errors import ContextOverflow, GlyphscopeError, GrammarError
 from glyphscope.events import TokenStep
 from glyphscope.models.gbnf import GbnfConstraint
-from glyphscope.models.interface import GenerateRequest, PromptProgress, PromptReady
+from glyphscope.models.interface import ConstraintMade, GenerateRequest, PromptProgress, PromptReady
 from glyphscope.models.native import CHUNK
 from glyphscope.models.session import Session
 
@@ -24,16 +24,18 @@ class Generation:
         self._prompt = engine.tokenize(request.prompt, begin=True) or engine.ends[:1]
         if len(self._prompt) + 1 > engine.context:
             raise ContextOverflow(len(self._prompt), engine.context)
+        constraint, made = _constraint(session, request)
+        self._made: ConstraintMade | None = made
         self._decoder = Decoder(
             engine,
             self._prompt,
-            constraint=_constraint(session, request),
+            constraint=constraint,
             sampling=request.sampling,
             max_tokens=request.max_tokens,
             alternatives=request.alternatives,
             evidence=request.evidence,
         )
-        self.ready = PromptReady(len(self._prompt), 0, 0.0)
+        self.ready = PromptReady(len(self._prompt), 0, 0.0, self._made)
 
     @property
     def ended(self) -> bool:
@@ -54,7 +56,7 @@ class Generation:
             self._engine.evaluate(chunk)
             done += len(chunk)
             yield PromptProgress(done, total, (time.perf_counter() - start) * 1000)
-        self.ready = PromptReady(total, cached, (time.perf_counter() - start) * 1000)
+        self.ready = PromptReady(total, cached, (time.perf_counter() - start) * 1000, self._made)
 
     def look_ahead(self) -> None:
         """Evaluates what the next step needs. What fails is told by that step."""
@@ -66,14 +68,21 @@ class Generation:
         return self._decoder.step()
 
 
-def _constraint(session: Session, request: GenerateRequest) -> Constraint | None:
+def _constraint(
+    session: Session, request: GenerateRequest
+) -> tuple[Constraint, ConstraintMade] | tuple[None, None]:
     if request.constraint == "off":
-        return None
+        return None, None
     if not request.grammar:
         raise GrammarError(
             f"The constraint {request.constraint} needs a grammar.",
             hint="Give one, or turn the constraint off.",
         )
+    key = session.constraint_key(request.constraint, request.grammar)
     if request.constraint == "gbnf":
-        return GbnfConstraint(session.engine, request.grammar)
-    return TokenMask(session.mask_tokenizer, request.grammar)
+        start = time.perf_counter()
+        sampler = GbnfConstraint(session.engine, request.grammar)  # llama.cpp reads it anew each time
+        return sampler, ConstraintMade(key, False, (time.perf_counter() - start) * 1000)
+    tokenizer = session.mask_tokenizer  # made once for each model; no grammar's time is to hold it
+    mask = TokenMask(tokenizer, request.grammar)
+    return mask, ConstraintMade(key, mask.hit, mask.compile_ms)

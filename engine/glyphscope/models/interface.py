@@ -14,7 +14,8 @@ from glyphscope.events import ConstraintKind, EvidenceKind, Message, ModelInfo, 
 class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One generation. `grammar` is Lark for `mask` and GBNF for `gbnf`.
 
-    `alternatives` are told of each token of which there is to be `evidence`.
+    `alternatives` are told of each token of which there is to be `evidence`. `build_ms` is what making the grammar's
+    text took, 0 where it was kept; the model has no use for it.
     """
 
     prompt: str
@@ -24,6 +25,7 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int = 512
     alternatives: int = 10
     evidence: EvidenceKind = "all"
+    build_ms: float = 0.0
 
 
 class RenderedPrompt(msgspec.Struct, frozen=True):
@@ -49,12 +51,27 @@ class PromptProgress(msgspec.Struct, frozen=True):
     ms: float
 
 
+class ConstraintMade(msgspec.Struct, frozen=True):
+    """What the engine did for a constraint. `key` is the digest of grammar and vocabulary under which it is kept.
+
+    `hit`: it was compiled before; if not, compiling took `compile_ms` milliseconds.
+    """
+
+    key: str
+    hit: bool
+    compile_ms: float
+
+
 class PromptReady(msgspec.Struct, frozen=True):
-    """The prompt is in the context: `cached` of its `tokens` were there before, the others took `ms` milliseconds."""
+    """The prompt is in the context: `cached` of its `tokens` were there before, the others took `ms` milliseconds.
+
+    `constraint` is None for a generation without one, and where nothing was compiled.
+    """
 
     tokens: int
     cached: int
     ms: float
+    constraint: ConstraintMade | None = None
 
 
 class Cancelled(msgspec.Struct, frozen=True):

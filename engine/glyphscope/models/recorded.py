@@ -6,7 +6,9 @@ import threading
 from collections.abc import Generator, Iterable, Sequence
 
 from glyphscope.events import (
+    BEGUN,
     AnyEvent,
+    ConstraintReady,
     Message,
     ModelInfo,
     PromptEvaluated,
@@ -18,6 +20,7 @@ from glyphscope.events import (
 from glyphscope.models.chat import render_plain
 from glyphscope.models.interface import (
     Cancelled,
+    ConstraintMade,
     GenerateRequest,
     Output,
     PromptProgress,
@@ -42,7 +45,7 @@ class RecordedModel:
                 started = event
             elif isinstance(event, PromptRendered):
                 self._stages.append([event])
-            elif isinstance(event, (Token, PromptEvaluated)) and self._stages:
+            elif isinstance(event, (Token, PromptEvaluated, ConstraintReady)) and self._stages:
                 self._stages[-1].append(event)
         recorded = started.model if started else ModelInfo(name="recorded")
         self.info = ModelInfo(
@@ -64,8 +67,9 @@ class RecordedModel:
     def count_tokens(self, text: str) -> int:
         """What the record knows of a prompt; for any other text, pieces of the size of tokens."""
         for stage in self._stages:
-            if isinstance(stage[0], PromptRendered) and stage[0].text == text:
-                return stage[0].tokens
+            prompt = stage[0]
+            if isinstance(prompt, PromptRendered) and text in (prompt.text, _before_begun(prompt).text):
+                return prompt.tokens if text == prompt.text else _before_begun(prompt).tokens
         return len(cut(text))
 
     def tokenize(self, text: str) -> list[int]:
@@ -77,14 +81,17 @@ class RecordedModel:
         return Vocabulary()
 
     def render_chat(self, messages: Sequence[Message]) -> RenderedPrompt:
-        """The recorded prompt of the next stage, which may differ from what `messages` would give today."""
+        """The recorded prompt of the next stage, which may differ from what `messages` would give today.
+
+        Without what its answer was begun with: who begins it adds that.
+        """
         if not self._stages:
             text = render_plain(messages)
             return RenderedPrompt(text, self.count_tokens(text))
         prompt = self._stages[self._rendered % len(self._stages)][0]
         self._rendered += 1
         assert isinstance(prompt, PromptRendered), "a stage begins with its prompt"
-        return RenderedPrompt(prompt.text, prompt.tokens, prompt.note)
+        return _before_begun(prompt)
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         """The recorded steps of the next stage, at most `max_tokens`. Forced tokens come in one batch, as they did."""
@@ -115,7 +122,17 @@ class RecordedModel:
         tokens, cached = (
             (rendered.tokens, rendered.cached) if isinstance(rendered, PromptRendered) else (0, 0)
         )
-        yield PromptReady(tokens, cached, progress[-1].ms if progress else 0.0)
+        made = next((event for event in stage if isinstance(event, ConstraintReady)), None)
+        constraint = None if made is None else ConstraintMade(made.key, made.hit, made.compile_ms)
+        yield PromptReady(tokens, cached, progress[-1].ms if progress else 0.0, constraint)
+
+
+def _before_begun(prompt: PromptRendered) -> RenderedPrompt:
+    """The prompt as the chat template left it."""
+    text, tokens = prompt.text, prompt.tokens
+    if prompt.parts and (last := prompt.parts[-1]).name == BEGUN:
+        text, tokens = text[: last.start], tokens - last.tokens
+    return RenderedPrompt(text, tokens, prompt.note)
 
 
 def _batches(steps: Sequence[TokenStep]) -> list[tuple[TokenStep, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
@@ -42,6 +43,18 @@ class Session:
             for token, piece in enumerate(engine.pieces)
         ]
         return mask_tokenizer(pieces, engine.vocab, engine.tokenize_address, engine.ends)
+
+    @cached_property
+    def _vocabulary_digest(self) -> bytes:
+        digest = hashlib.sha256()
+        for token, piece in enumerate(self.engine.pieces):
+            digest.update(b"%d %d " % (self._is_special(token, piece), len(piece)) + piece)
+        return digest.digest()
+
+    def constraint_key(self, kind: str, grammar: str) -> str:
+        """Under what a constraint is kept: a digest of its text and of the vocabulary that it is compiled for."""
+        text = f"{kind} {grammar}".encode("utf-8", "surrogatepass")
+        return hashlib.sha256(self._vocabulary_digest + text).hexdigest()[:16]
 
     def list_vocabulary(self) -> Vocabulary:
         """What each token spells. A special one spells nothing: it has a name."""

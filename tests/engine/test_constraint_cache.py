@@ -1,0 +1,170 @@
+"""Constraints are made once: their texts by what they are made from, their masks by grammar and tokenizer."""
+
+import msgspec
+import pytest
+
+from glyphscope.calling import run
+from glyphscope.calling.constraints import TextCache, call_constraint
+from glyphscope.decoding.mask_cache import MaskCache
+from glyphscope.errors import GrammarError
+from glyphscope.events import (
+    ConstraintReady,
+    PromptEvaluated,
+    PromptRendered,
+    RunRequest,
+    decode_event,
+    encode_event,
+)
+from glyphscope.grammar import GrammarOptions
+from glyphscope.grammar.lexemes import byte_tokenizer
+from glyphscope.models import ConstraintMade, PromptReady, RecordedModel, ScriptedModel
+from glyphscope.registry import default_registry, parse_document
+
+REGISTRY = default_registry()
+DOCUMENT = REGISTRY.to_document()
+GOOD = '{action="search" query="AI news" max_results=10}'
+
+
+def request(**changes) -> RunRequest:
+    return RunRequest(**{"prompt": "Search", "registry": DOCUMENT, **changes})
+
+
+def edited(tool: str):
+    """The registry with another description of one argument of `tool`."""
+    document = msgspec.json.decode(msgspec.json.encode(DOCUMENT))
+    for item in document["tools"]:
+        if item["name"] == tool:
+            item["parameters"]["properties"]["added"] = {"type": "boolean"}
+    return parse_document(document)
+
+
+def test_the_same_constraint_costs_no_time_the_second_time():
+    first = call_constraint(request(prompt="another prompt, the same tools"), REGISTRY)
+    again = call_constraint(request(), parse_document(DOCUMENT))
+    assert (again.text, again.build_ms) == (first.text, 0.0)
+
+
+def test_every_option_that_changes_the_text_changes_the_key():
+    texts = {
+        call_constraint(request(**changes), REGISTRY).text
+        for changes in (
+            {},
+            {"notation": "json"},
+            {"shape": "tool-args"},
+            {"constraint": "gbnf"},
+            {"free_text": True},
+            {"grammar": 'root ::= "a"'},
+        )
+    }
+    assert len(texts) == 6
+
+
+def test_arguments_are_kept_by_their_own_tools_schema():
+    options = GrammarOptions(part="arguments", tool="search")
+    first = call_constraint(request(), REGISTRY, options)
+    other = call_constraint(request(), edited("calculate"), options)
+    own = call_constraint(request(), edited("search"), options)
+    assert (other.text, other.build_ms) == (first.text, 0.0)
+    assert own.text != first.text and own.build_ms > 0
+
+
+def test_names_are_kept_by_the_names_and_a_tool_that_is_not_allowed_has_no_grammar():
+    options = GrammarOptions(part="name")
+    first = call_constraint(request(), REGISTRY, options)
+    assert call_constraint(request(), edited("search"), options) == (first.text, 0.0)
+    fewer = REGISTRY.without_tool("search")
+    assert "search" in first.text and "search" not in call_constraint(request(), fewer, options).text
+    call_constraint(request(), REGISTRY, GrammarOptions(part="arguments", tool="search"))
+    with pytest.raises(GrammarError):
+        call_constraint(request(), fewer, GrammarOptions(part="arguments", tool="search"))
+
+
+def test_a_part_of_a_call_is_not_asked_for_under_a_grammar_of_whole_calls():
+    with pytest.raises(GrammarError, match="in parts"):
+        call_constraint(request(grammar='root ::= "a"'), REGISTRY, GrammarOptions(part="name"))
+
+
+def test_what_cannot_be_built_is_not_kept():
+    cache = TextCache()
+
+    def fail() -> str:
+        raise GrammarError("no")
+
+    for _ in range(2):
+        with pytest.raises(GrammarError):
+            cache.built(("key",), fail)
+    assert cache.built(("key",), lambda: "text").text == "text"
+
+
+def test_texts_are_kept_within_their_number_and_their_size_the_last_used_longest():
+    cache = TextCache(texts=3, characters=10)
+    for key in "abc":
+        cache.built((key,), lambda: "xy")
+    cache.built(("a",), lambda: "never")
+    cache.built(("d",), lambda: "xy")
+    assert len(cache) == 3
+    assert (
+        cache.built(("a",), lambda: "new").text == "xy" and cache.built(("b",), lambda: "new").text == "new"
+    )
+    cache.built(("large",), lambda: "x" * 100)
+    assert len(cache) == 1, "the last one is kept however large it is"
+
+
+def test_a_mask_is_compiled_once_and_each_use_begins_at_its_beginning():
+    cache, tokenizer = MaskCache(), byte_tokenizer()
+    first = cache.compiled(tokenizer, 'start: "ab"')
+    assert first.matcher.consume_token(ord("a"))
+    again = cache.compiled(tokenizer, 'start: "ab"')
+    assert (first.hit, again.hit, again.ms) == (False, True, 0.0) and first.ms > 0
+    assert again.matcher.consume_token(ord("a")), "the first use must not have moved it"
+
+
+def test_masks_are_kept_within_their_number_and_their_size_and_a_wrong_grammar_is_not_kept():
+    tokenizer = byte_tokenizer()
+    few = MaskCache(grammars=2)
+    for text in ("a", "b", "a", "c"):
+        few.compiled(tokenizer, f'start: "{text}"')
+    assert [few.compiled(tokenizer, f'start: "{text}"').hit for text in ("a", "c", "b")] == [
+        True,
+        True,
+        False,
+    ]
+    small = MaskCache(most_bytes=30)
+    for text in ("a", "b", "c" * 40):
+        small.compiled(tokenizer, f'start: "{text}"')
+    assert (len(small), small.bytes) == (1, 49)
+    wrong = small.compiled(tokenizer, "start: nothing")
+    assert wrong.matcher.is_error() and len(small) == 1
+
+
+class Compiling(ScriptedModel):
+    """Tells of a constraint as the model's process does."""
+
+    hits = 0
+
+    def generate(self, request):
+        for item in super().generate(request):
+            if isinstance(item, PromptReady):
+                item = PromptReady(
+                    item.tokens, 0, 1.0, ConstraintMade("k1", self.hits > 0, 0.5 * (not self.hits))
+                )
+                self.hits += 1
+            yield item
+
+
+def test_a_run_tells_its_constraint_once_after_the_prompt_and_its_record_tells_it_again():
+    model = Compiling(GOOD)
+    events = list(run(request(), model))
+    places = [type(event) for event in events]
+    assert places.index(PromptRendered) < places.index(ConstraintReady) < places.index(PromptEvaluated)
+    (ready,) = [event for event in events if isinstance(event, ConstraintReady)]
+    assert (ready.key, ready.hit, ready.compile_ms) == ("k1", False, 0.5)
+    again = [e for e in run(request(), model) if isinstance(e, ConstraintReady)]
+    assert [(e.hit, e.build_ms, e.compile_ms) for e in again] == [(True, 0.0, 0.0)]
+    record = [decode_event(encode_event(event)) for event in events]
+    told = [e for e in run(request(), RecordedModel(record)) if isinstance(e, ConstraintReady)]
+    assert [(e.key, e.hit, e.compile_ms) for e in told] == [("k1", False, 0.5)]
+
+
+def test_nothing_is_told_of_a_constraint_that_nobody_compiled():
+    assert not [event for event in run(request(), ScriptedModel(GOOD)) if isinstance(event, ConstraintReady)]
