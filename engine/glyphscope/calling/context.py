@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from glyphscope.calling.emitter import Emitter
 from glyphscope.calling.host import Host
+from glyphscope.calling.permissions import Permissions
 from glyphscope.events import AnyEvent, EndReason, RunRequest
 from glyphscope.models import Model
 from glyphscope.registry import ToolRegistry
@@ -25,7 +26,9 @@ class Spent:
 
 @dataclass(frozen=True)
 class Context:
-    """One run. Only `spent` changes: `Decoding` adds to it, and the run's end tells it."""
+    """One run. Two things change: `Decoding` adds to `spent`, which the run's end tells, and a person's decisions that
+    reach further than their call are in `permissions`.
+    """
 
     request: RunRequest
     registry: ToolRegistry
@@ -33,6 +36,7 @@ class Context:
     emitter: Emitter
     host: Host
     spent: Spent = field(default_factory=Spent)
+    permissions: Permissions = field(default_factory=Permissions)
 
 
 @dataclass(frozen=True)

@@ -74,8 +74,10 @@ class LoopSettings(msgspec.Struct, frozen=True, kw_only=True):
     were composed of.
 
     `max_tool_calls_per_turn` None means 1 where `parallel_tool_calls` is off, and no limit where it is on.
-    `max_identical_calls` is how often the same call may be carried out in one run. `allow` None allows every tool of
-    the registry; `allow` and `deny` hold for what is sent and for what may run. `transforms` are applied in order.
+    `max_total_tokens` counts what the model writes in all turns. `max_tool_seconds` is one call's time; the sizes, it,
+    `allow` and `deny` hold for every strategy that carries out calls. `max_identical_calls` is how often the same call
+    may be carried out in one run. `allow` None allows every tool of the registry; both hold for what is sent and for
+    what may run. `transforms` are applied in order.
     """
 
     presets: tuple[str, ...] = ()
@@ -88,6 +90,7 @@ class LoopSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_turns: int = 8
     max_total_tokens: int = 16_384
     max_seconds: float = 600.0
+    max_tool_seconds: float = 60.0
     max_identical_calls: int = 3
     fix_empty_final: bool = True
     fix_empty_final_disable_tools: bool = True

@@ -1,0 +1,86 @@
+"""What the model is told of a call: one compact JSON object, and the size of what a tool answered.
+
+`{"ok":true,"result":…}`, or `{"ok":false,"error":{"code":…,"message":…}}`; `edited` holds the arguments that really
+ran, where a person changed them. Bytes are never put into a text: what is no text is told by kind, type and size.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from glyphscope.events import ToolContent, ToolResult
+from glyphscope.tools import Outcome
+
+MOST_MESSAGE = 2_000
+"""Characters of an error's message that the model is told: a server's may be any text."""
+
+_CODES = {"denied": "DENIED", "timeout": "TIMEOUT", "cancelled": "CANCELLED", "unknown": "UNKNOWN_TOOL"}
+
+
+def envelope(result: ToolResult, edited: dict[str, Any] | None = None) -> str:
+    """The text for the model. Raises ValueError for an answer that JSON cannot hold."""
+    told: dict[str, Any] = {"ok": result.ok}
+    if result.ok:
+        told["result"] = answer(result.content, result.structured)
+    else:
+        code = result.code or _CODES.get(result.fault, "TOOL_ERROR")
+        told["error"] = {"code": code, "message": _cut(result.message)}
+    if edited is not None:
+        told["edited"] = edited
+    return compact(told)
+
+
+def answer(content: tuple[ToolContent, ...], structured: Any) -> Any:
+    """What a tool answered as one JSON value: its structured answer, or its one text, or all of its pieces."""
+    if structured is not None:
+        return structured
+    pieces = [_piece(piece) for piece in content]
+    return pieces[0] if len(pieces) == 1 else pieces
+
+
+def size(outcome: Outcome) -> int:
+    """The bytes of an answer: of its pieces, or of its structured form where that is larger.
+
+    They are not added up: a server of the Model Context Protocol sends the same answer in both forms.
+    Raises ValueError for an answer that JSON cannot hold.
+    """
+    pieces = sum(
+        len(piece.text.encode("utf-8", "surrogatepass")) + max(piece.size, len(piece.data))
+        if piece.kind != "text"
+        else len(piece.text.encode("utf-8", "surrogatepass"))
+        for piece in outcome.content
+    )
+    return pieces if outcome.structured is None else max(pieces, len(compact(outcome.structured).encode()))
+
+
+def json_bytes(value: Any) -> int:
+    """The bytes of the value as compact JSON in UTF-8. Numbers that JSON does not know are counted as their words."""
+    return len(_dumped(value, allow_nan=True).encode())
+
+
+def compact(value: Any) -> str:
+    """Compact JSON; half a surrogate pair, which no UTF-8 can hold, becomes U+FFFD. Raises ValueError."""
+    return _dumped(value, allow_nan=False)
+
+
+def _dumped(value: Any, *, allow_nan: bool) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=allow_nan)
+    except (TypeError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _piece(piece: ToolContent) -> Any:
+    if piece.kind == "text":
+        return piece.text
+    told: dict[str, Any] = {"kind": piece.kind}
+    told |= {key: value for key in ("name", "uri", "mime", "text") if (value := getattr(piece, key))}
+    return told | {"bytes": max(piece.size, len(piece.data))}
+
+
+def _cut(message: str) -> str:
+    if len(message) <= MOST_MESSAGE:
+        return message
+    return f"{message[:MOST_MESSAGE]}… ({len(message) - MOST_MESSAGE} more characters)"

@@ -1,0 +1,42 @@
+"""Which tools a run may use at all: one mask for what the model is shown, and for what is carried out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from glyphscope.events import LoopSettings
+from glyphscope.registry import ToolRegistry
+
+
+def masked(settings: LoopSettings, tool: str) -> str:
+    """Why the tool may not be used, in words; empty where it may."""
+    if tool in settings.deny:
+        return f"'{tool}' is on the deny list of this run"
+    if settings.allow is not None and tool not in settings.allow:
+        return f"'{tool}' is not on the allow list of this run"
+    return ""
+
+
+def refused(settings: LoopSettings, registry: ToolRegistry, tool: str) -> str:
+    """The same of the registry as well: an unknown tool, or one that is disabled. Empty where it may run."""
+    known = registry.get(tool)
+    if known is None:
+        return f"there is no tool '{tool}'"
+    if not known.enabled:
+        return f"'{tool}' is disabled"
+    return masked(settings, tool)
+
+
+def shown(settings: LoopSettings, registry: ToolRegistry) -> ToolRegistry:
+    """The registry as the model is to see it: masked tools are disabled, and all of them where tools are not used."""
+    off = settings.tool_use == "disabled"
+    tools = tuple(
+        replace(tool, enabled=False) if tool.enabled and (off or masked(settings, tool.name)) else tool
+        for tool in registry
+    )
+    return registry if tools == registry.tools else replace(registry, tools=tools)
+
+
+def without_tools(registry: ToolRegistry) -> ToolRegistry:
+    """The registry with nothing allowed."""
+    return replace(registry, tools=tuple(replace(tool, enabled=False) for tool in registry))
