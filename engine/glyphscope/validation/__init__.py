@@ -4,6 +4,7 @@ from glyphscope.validation.call import CallValidator
 from glyphscope.validation.free_text import FreeTextValidator, validator_of
 from glyphscope.validation.judge import Limits
 from glyphscope.validation.report import CheckError, CheckField, CheckReport
+from glyphscope.validation.turn import TurnCall, TurnValidator
 from glyphscope.validation.value import ValueValidator
 
 __all__ = [
@@ -13,6 +14,8 @@ __all__ = [
     "CheckReport",
     "FreeTextValidator",
     "Limits",
+    "TurnCall",
+    "TurnValidator",
     "ValueValidator",
     "validator_of",
 ]

@@ -12,10 +12,11 @@ from glyphscope.events import Notation, Shape
 from glyphscope.grammar.builder.context import ToolContext
 from glyphscope.grammar.builder.free_text import call_opening, up_to
 from glyphscope.grammar.builder.schema import Place, join
+from glyphscope.grammar.builder.turn import next_call, words_only, words_to_call
 from glyphscope.grammar.builder.values import build_values
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.surface import Surface, WhiteSpace, surface
-from glyphscope.grammar.tree import Grammar, Literal, Node, Origin, RuleRef, Unheld, alt, seq
+from glyphscope.grammar.tree import Grammar, Literal, Node, Origin, RuleRef, Unheld, alt, repeat, seq
 from glyphscope.notation import shape_keys
 from glyphscope.registry import Tool, ToolRegistry, normalise
 from glyphscope.registry.check import check_schema
@@ -35,12 +36,16 @@ class GrammarOptions:
     `white_space` is JSON's; without it more of a call is forced, so fewer tokens are decided by the model.
     `part`: the whole call, the tool's name as a value, or the arguments of one tool as a value. `tool` is the only
     tool there is. `free_text` lets any text stand before the call (`free_text.py` says which).
+    `most_calls` may stand one after another, None for any number. With `words`, a text without any call is taken as
+    well, and words before the first one (`turn.py`): what a model may say in a conversation.
     """
 
     white_space: WhiteSpace = "none"
     part: Part = "call"
     tool: str | None = None
     free_text: bool = False
+    most_calls: int | None = 1
+    words: bool = False
 
 
 DEFAULT_OPTIONS = GrammarOptions()
@@ -131,7 +136,7 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
         book.add(root, names[0][1])
     else:
         call = _choice(book, names)
-        book.add(root, seq(*_opening(spelling, shape, options), call, spelling.margin))
+        book.add(root, _whole(book, call, spelling, shape, options))
     lexed = all(context.lexed for _, context in made)
     loose = tuple(rule for rule, context in made if context.loose)
     grammar = book.grammar(root, tuple(unheld), lexed=lexed, loose=loose)
@@ -164,14 +169,32 @@ def chosen_tools(registry: ToolRegistry, options: GrammarOptions) -> list[Tool]:
 
 def _opening(spelling: Surface, shape: Shape, options: GrammarOptions) -> tuple[Node, ...]:
     """What stands before the tool's name."""
+    if options.words or options.free_text or options.most_calls != 1:
+        _one_way(options, spelling.notation)
+    if options.words:
+        return (words_to_call(spelling.notation, shape),)
     if not options.free_text:
         return spelling.margin, spelling.open_object, spelling.key(shape_keys(shape).name_key)
-    if options.white_space != "none" and spelling.notation == "json":
+    return (up_to(call_opening(spelling.notation, shape)),)
+
+
+def _whole(book: RuleBook, call: Node, spelling: Surface, shape: Shape, options: GrammarOptions) -> Node:
+    """The text around the call: what stands before it, further calls, and words in the place of all."""
+    opening = _opening(spelling, shape, options)
+    if options.most_calls == 1 and not options.words:
+        return seq(*opening, call, spelling.margin)
+    named = book.inner("named-call", call)
+    most = None if options.most_calls is None else options.most_calls - 1
+    calls = seq(*opening, named, repeat(seq(next_call(spelling.notation, shape), named), 0, most))
+    return alt(calls, words_only(spelling.notation, shape)) if options.words else calls
+
+
+def _one_way(options: GrammarOptions, notation: Notation) -> None:
+    if notation == "json" and options.white_space != "none":
         raise GrammarError(
-            "Free text before a call needs calls that begin in one way only.",
+            "Text and several calls need calls that begin in one way only.",
             hint="Build the grammar without white space.",
         )
-    return (up_to(call_opening(spelling.notation, shape)),)
 
 
 def _after_name(context: ToolContext, tool: Tool, shape: Shape) -> Node:

@@ -1,0 +1,221 @@
+"""A turn of a conversation, judged while it is written: words, and calls that are found in them.
+
+A call begins where the key of the tool's name (or of the arguments) follows a brace. Each one is judged as any call,
+its characters counted in the whole text, and after its last brace the next one is looked for. Under a constraint
+exactly what `grammar.builder.turn` takes for a beginning is one. Without one every spelling is, in quotes or not, with
+`:` or with `=`: a call that a model writes in the other notation is a mistake, and no answer for the user.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from glyphscope.events import Notation, RunEvent, Shape, Violation
+from glyphscope.grammar.builder.free_text import call_opening
+from glyphscope.grammar.builder.turn import WHITE_SPACE, Sign, opening_signs
+from glyphscope.notation import shape_keys
+from glyphscope.registry import ToolRegistry
+from glyphscope.validation.call import CallValidator
+from glyphscope.validation.judge import Limits
+
+_AFTER_BRACES = re.compile(r"(?<=\})")
+MOST_CALLS = 100
+"""Calls that are looked for in one text; what follows counts as words."""
+
+
+@dataclass(frozen=True)
+class TurnCall:
+    """A call in the text: the characters `start` to `end` (exclusive). `violations` are empty for a valid one."""
+
+    tool: str | None
+    arguments: dict[str, Any] | None
+    start: int
+    end: int
+    complete: bool
+    violations: tuple[Violation, ...]
+
+    @property
+    def valid(self) -> bool:
+        return self.complete and not self.violations
+
+
+class TurnValidator:
+    """Feed it a turn's text in any chunking. `words`: a text without a call is valid, if it says anything.
+
+    `constrained` goes by the grammar of turns; `spaced` False by that of free text before a call. With `stop_after`
+    the text is complete after that many calls.
+    """
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        notation: Notation,
+        shape: Shape,
+        *,
+        words: bool,
+        constrained: bool,
+        spaced: bool = True,
+        stop_after: int | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        """Raises NotationError when the registry has a tool that the shape cannot write."""
+        self._of = (registry, notation, shape, limits)
+        self._new()
+        self._words = words
+        self._stop_after = stop_after
+        self._openings = _Openings(_spellings(notation, shape, constrained, spaced))
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._call: CallValidator | None = None
+        self._call_start = 0
+        self._said = False
+        self._token = -1
+        self.chars = 0
+        self.calls: list[TurnCall] = []
+        self.violations: list[Violation] = []
+
+    @property
+    def complete(self) -> bool:
+        return self._stop_after is not None and len(self.calls) >= self._stop_after
+
+    @property
+    def valid(self) -> bool:
+        """Whether nothing was wrong, and there is a call, or words where they are enough."""
+        return not self.violations and (bool(self.calls) or (self._words and self._said))
+
+    @property
+    def tool(self) -> str | None:
+        """The first call's."""
+        if self.calls:
+            return self.calls[0].tool
+        return self._call.tool if self._call else None
+
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        return self.calls[0].arguments if self.calls else None
+
+    def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
+        """Judge the next piece. Returns the events it decided, places counted from the turn's beginning."""
+        if isinstance(text, bytes):
+            text = self._decoder.decode(text)
+        self._token = self._token + 1 if token is None else token
+        self._said = self._said or bool(text.strip())
+        start = self.chars
+        self.chars += len(text)
+        return self._read(text, start)
+
+    def finish(self) -> list[RunEvent]:
+        """Judge the end of the text."""
+        out = self.feed(rest, self._token) if (rest := self._decoder.decode(b"", final=True)) else []
+        if self._call is not None:
+            out += self._ended(self.chars)
+        elif not self.calls and not self._words:
+            message = "the text holds no tool call"
+            violation = Violation(
+                code="NO_TOOL_CALL",
+                message=message,
+                path="",
+                char=self.chars,
+                token=self._token,
+                viable="'{'",
+            )
+            self.violations.append(violation)
+            out.append(violation)
+        return out
+
+    def _read(self, text: str, start: int) -> list[RunEvent]:
+        out: list[RunEvent] = []
+        while text:
+            if self._call is None:
+                text, start = self._seek(text, start)
+                continue
+            for piece in _AFTER_BRACES.split(text):
+                out += self._call.feed(piece, self._token)
+                start += len(piece)
+                text = text[len(piece) :]
+                if self._call.complete:
+                    out += self._ended(start)
+                    break
+        return out
+
+    def _seek(self, text: str, start: int) -> tuple[str, int]:
+        """Looks for a call's beginning. Returns what is to be judged, from the brace on, and where that is."""
+        if len(self.calls) >= MOST_CALLS:
+            return "", start + len(text)
+        found = self._openings.feed(text, start)
+        if found is None:
+            return "", start + len(text)
+        brace, held = found
+        self._call, self._call_start = self._new(), brace
+        self._call.feed(" " * brace, self._token)
+        return held, brace
+
+    def _new(self) -> CallValidator:
+        registry, notation, shape, limits = self._of
+        return CallValidator(registry, notation, shape, limits=limits)
+
+    def _ended(self, end: int) -> list[RunEvent]:
+        call = self._call
+        assert call is not None
+        out = call.finish()
+        self._call = None
+        found = tuple(call.violations)
+        self.violations += found
+        self.calls.append(TurnCall(call.tool, call.arguments, self._call_start, end, call.complete, found))
+        return out
+
+
+_Signs = tuple[Sign, ...]
+
+
+class _Openings:
+    """Finds the first place where one of the spellings is written, and holds back what may become one."""
+
+    def __init__(self, spellings: tuple[_Signs, ...]) -> None:
+        self._spellings = spellings
+        self._alive: list[
+            tuple[_Signs, int]
+        ] = []  # those that still fit, and how many of their signs were read
+        self._brace = 0
+        self._held = ""
+
+    def feed(self, text: str, start: int) -> tuple[int, str] | None:
+        """Where the brace is, and the text from there on; `start` is the place of `text` in the whole."""
+        at = 0
+        while at < len(text):
+            if not self._alive and (at := text.find("{", at)) < 0:
+                break
+            self._step(text[at], start + at)
+            at += 1
+            if any(read == len(signs) for signs, read in self._alive):
+                held, self._held, self._alive = self._since_brace(text, start), "", []
+                return self._brace, held
+        self._held = self._since_brace(text, start) if self._alive else ""
+        return None
+
+    def _step(self, char: str, at: int) -> None:
+        if char == "{":
+            self._brace = at
+            self._alive = [(signs, 0) for signs in self._spellings]
+            return
+        before, self._alive = self._alive, []
+        for signs, read in before:
+            if char == signs[read].char:
+                self._alive.append((signs, read + 1))
+            elif signs[read].spaced and char in WHITE_SPACE:
+                self._alive.append((signs, read))
+
+    def _since_brace(self, text: str, start: int) -> str:
+        return text[self._brace - start :] if self._brace >= start else self._held + text
+
+
+def _spellings(notation: Notation, shape: Shape, constrained: bool, spaced: bool) -> tuple[_Signs, ...]:
+    """How a call may begin."""
+    if constrained:
+        signs = opening_signs(call_opening(notation, shape))
+        return (signs if spaced else tuple(Sign(sign.char, False) for sign in signs),)
+    keys = [key for key in shape_keys(shape) if key]
+    openings = [f"{{{mark}{key}{mark}{end}" for key in keys for mark in ("", '"') for end in ":="]
+    return tuple(opening_signs(opening) for opening in openings)

@@ -1,0 +1,215 @@
+"""Turns of a conversation: the grammar of words and calls, and the validator that finds the calls in them."""
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glyphscope.errors import GrammarError
+from glyphscope.events import NOTATIONS, SHAPES, FieldClosed, ToolKnown, Violation
+from glyphscope.grammar import GrammarOptions, build_call_grammar, emit_gbnf, to_lark
+from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.match import match_text
+from glyphscope.notation import write_call
+from glyphscope.registry import default_registry
+from glyphscope.validation import TurnValidator
+
+REGISTRY = default_registry()
+SEARCH = {"query": "x"}
+
+
+def call_text(notation, shape="flat", **arguments):
+    return write_call("search", arguments or SEARCH, style=notation, shape=shape)
+
+
+def spaced(call, notation):
+    """White space where a model may put it before the tool's name."""
+    return call.replace("{", "{ \n", 1).replace(
+        "=" if notation == "glyph" else ":", "\t=" if notation == "glyph" else "\t:", 1
+    )
+
+
+def validator(notation="glyph", shape="flat", **changes):
+    return TurnValidator(REGISTRY, notation, shape, **{"words": True, "constrained": False, **changes})
+
+
+def read(judge, *pieces):
+    events = [event for piece in pieces for event in judge.feed(piece)]
+    return events + judge.finish()
+
+
+# the grammar
+
+
+def engines(notation, shape, options):
+    grammar = build_call_grammar(REGISTRY, notation, shape, options)
+    assert not grammar.unheld
+    mask = MaskReader(lark=to_lark(grammar))
+    gbnf = load_gbnf(emit_gbnf(grammar).text)
+    return [mask.accepts, *(lambda text, g=g: match_text(g, text).accepted for g in (grammar, gbnf))]
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_turn_is_words_or_words_and_a_call_and_nothing_after_it(notation, shape):
+    call = call_text(notation, shape)
+    spread = spaced(call, notation)
+    taken = [
+        "",
+        "hello",
+        "a { b",
+        call[:3],
+        "{{ ",
+        call,
+        "hi " + call,
+        "hi " + spread,
+        "{" + call,
+        call[:-4] and "{x" + call,
+    ]
+    refused = [
+        call + call,
+        call + " hi",
+        call[:-1],
+        spread[:-1],
+        call.replace("search", "sing"),
+        "hi " + call[:-1] + "\n",
+    ]
+    for accepts in engines(notation, shape, GrammarOptions(words=True)):
+        assert [text for text in taken if not accepts(text)] == []
+        assert [text for text in refused if accepts(text)] == []
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_as_many_calls_stand_in_a_turn_as_are_allowed(notation):
+    call = call_text(notation)
+    for most, words in ((2, True), (2, False), (None, True), (None, False)):
+        for accepts in engines(notation, "flat", GrammarOptions(words=words, most_calls=most)):
+            assert accepts(call) and accepts(call + call) and accepts(f"{call}\n{call}")
+            assert accepts(call * 3) is (most is None)
+            assert (
+                accepts("words") is words and not accepts(call + "words") and not accepts(f"{call}    {call}")
+            )
+
+
+def test_several_calls_need_one_way_to_begin():
+    with pytest.raises(GrammarError, match="one way"):
+        build_call_grammar(REGISTRY, "json", "flat", GrammarOptions(white_space="any", words=True))
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+@given(text=st.text('{"action :=\n', max_size=24))
+def test_words_are_what_no_call_begins_in_for_grammar_and_validator_alike(notation, text):
+    begins = re.search(r'\{\s*"action"\s*:' if notation == "json" else r"\{\s*action\s*=", text) is not None
+    mask, *_ = engines_of_words(notation)
+    assert mask(text) is not begins
+    judge = validator(notation, constrained=True)
+    read(judge, *text)
+    assert bool(judge.calls) is begins
+
+
+_WORDS = {}
+
+
+def engines_of_words(notation):
+    if notation not in _WORDS:
+        _WORDS[notation] = engines(notation, "flat", GrammarOptions(words=True))
+    return _WORDS[notation]
+
+
+# the validator
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+@given(
+    words=st.text('ab {"c', max_size=10),
+    between=st.sampled_from(["", "\n", " and ", "{"]),
+    cuts=st.lists(st.integers(0, 120), max_size=8),
+    as_bytes=st.booleans(),
+)
+def test_calls_are_found_and_judged_in_any_chunking(notation, words, between, cuts, as_bytes):
+    one, two = call_text(notation), call_text(notation, query="é}", max_results=500)
+    whole = f"{words}{one}{between}{two}"
+    data = whole.encode() if as_bytes else whole
+    places = sorted({0, len(data), *(cut for cut in cuts if cut <= len(data))})
+    judge = validator(notation)
+    events = read(judge, *(data[a:b] for a, b in pairwise(places)))
+    first, second = judge.calls
+    assert whole[first.start : first.end] == one and first.valid and first.arguments == SEARCH
+    assert whole[second.start :].startswith("{") and [v.code for v in second.violations] == ["CONSTRAINT_MAX"]
+    assert [event.name for event in events if isinstance(event, ToolKnown)] == ["search", "search"]
+    violation = next(event for event in events if isinstance(event, Violation))
+    assert whole[violation.char] == "0" and violation.path == "/max_results"
+    closed = [whole[e.start : e.end] for e in events if isinstance(e, FieldClosed) and e.path == "/query"]
+    assert closed == ['"x"', '"é}"']
+    assert not judge.valid and judge.tool == "search" and judge.chars == len(whole)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"action": "search", "query": "x"}',
+        '{"action" = "search" "query" = "x"}',
+        "{ action : search}",
+        '{"action":1',
+    ],
+)
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_without_a_constraint_no_spelling_of_a_call_passes_for_words(notation, text):
+    judge = validator(notation)
+    read(judge, "Well: ", text)
+    assert len(judge.calls) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["{", '{"', "{action", "{acti{", '{"actions": 1}', "if (x) { return }", "{ {} }"]
+)
+def test_words_with_braces_are_words(text):
+    judge = validator("json")
+    assert read(judge, *text) == [] and not judge.calls and judge.valid
+
+
+def test_arguments_before_the_name_are_a_call_too():
+    judge = validator("json", "tool-args")
+    read(judge, 'So: {"args": {"query": "x"}, "tool": "search"}')
+    assert judge.calls[0].valid
+
+
+def test_no_call_is_wrong_only_where_one_is_asked_for():
+    judge = validator(words=False)
+    assert [event.code for event in read(judge, "Hello.")] == ["NO_TOOL_CALL"] and not judge.valid
+    judge = validator()
+    assert read(judge, "Hello.") == [] and judge.valid
+
+
+def test_an_empty_turn_says_nothing():
+    judge = validator()
+    assert read(judge, " \n") == [] and not judge.valid
+
+
+def test_a_call_that_breaks_off_is_truncated():
+    judge = validator()
+    assert [e.code for e in read(judge, '{action="search" quer') if isinstance(e, Violation)] == ["TRUNCATED"]
+    assert judge.calls[0].tool == "search" and not judge.calls[0].valid
+
+
+def test_the_text_is_complete_after_as_many_calls_as_may_come():
+    judge = validator(stop_after=2)
+    judge.feed(call_text("glyph"))
+    assert not judge.complete
+    judge.feed(call_text("glyph"))
+    assert judge.complete
+
+
+def test_a_flood_of_braces_or_blanks_is_read_in_linear_time():
+    judge = validator()
+    read(judge, *(["{" * 1000] * 200), "{", *([" " * 1000] * 200), 'action="search" query="x"}')
+    assert judge.calls[0].valid
+
+
+def test_a_flood_of_calls_is_bounded():
+    judge = validator()
+    read(judge, "{action=x}" * 3000)
+    assert len(judge.calls) == 100
