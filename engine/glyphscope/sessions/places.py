@@ -42,6 +42,11 @@ class Places:
         """The folder for models that the user drops in."""
         return self.data / "models"
 
+    @property
+    def scratch(self) -> Path:
+        """The folder in which the demo tools read and write files."""
+        return self.data / "scratch"
+
 
 def places() -> Places:
     """Asked anew each time, so that a test or a second window may set GLYPHSCOPE_HOME."""

@@ -1,0 +1,112 @@
+"""Who carries out the calls of a run: the demo tools, and the MCP servers of the files that were given."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import typer
+from rich.prompt import Confirm
+from rich.text import Text
+
+from glyphscope.cli.inputs import InputError
+from glyphscope.cli.output import diagnostics
+from glyphscope.registry import ToolRegistry
+from glyphscope.sessions import places
+from glyphscope.tools import ToolSource
+from glyphscope.tools.approval import consent_question
+from glyphscope.tools.demo import DemoTools
+from glyphscope.tools.mcp.config import ServerConfig, read_servers
+from glyphscope.tools.mcp.server import McpServer
+
+DEMO = "demo"
+
+
+@dataclass(frozen=True)
+class Sources:
+    """`registry` is what may be called, `by_tool` who carries each tool out; `closing` what is to be closed."""
+
+    registry: ToolRegistry
+    sources: dict[str, ToolSource]
+    by_tool: dict[str, str]
+
+    def close(self) -> None:
+        for source in self.sources.values():
+            source.close()
+
+
+def open_sources(files: Sequence[Path], registry: ToolRegistry, *, own: bool, yes: bool) -> Sources:
+    """The demo tools, and every enabled server of the files, started after consent.
+
+    Where the registry is the user's `own`, it says what may be called, and a server carries out those tools of it that
+    it has; otherwise the servers' tools are the registry. Raises ServerError and InputError; nothing runs on then.
+    """
+    servers = [server for file in files for server in _configured(file)]
+    clash = _twice(server.name for server in servers)
+    if clash:
+        raise InputError(f"Two servers are called {clash}.", where="--mcp", hint="Give one another name.")
+    for server in servers:
+        _consent(server, yes)
+    sources: dict[str, ToolSource] = {DEMO: DemoTools(scratch=places().scratch)}
+    found = Sources(registry, sources, {})
+    try:
+        for config in servers:
+            sources[config.name] = McpServer(config).open()
+    except BaseException:
+        found.close()
+        raise
+    return _joined(found, own=own)
+
+
+def _configured(file: Path) -> Iterable[ServerConfig]:
+    read = read_servers(file)
+    for problem in read.problems:
+        diagnostics().print(Text(f"{file}: {problem.pointer}: {problem.message}", style="yellow"))
+    return [server for server in read.servers if not server.disabled and server.name != DEMO]
+
+
+def _joined(found: Sources, *, own: bool) -> Sources:
+    """Every tool with the first server that has it."""
+    by_tool: dict[str, str] = {}
+    tools = {tool.name: tool for tool in found.registry.tools} if own or len(found.sources) == 1 else {}
+    for name, source in found.sources.items():
+        if name == DEMO:
+            continue
+        for tool in source.tools():
+            if not own:
+                tools.setdefault(tool.name, tool)
+            if tool.name in tools:
+                by_tool.setdefault(tool.name, name)
+    return Sources(replace(found.registry, tools=tuple(tools.values())), found.sources, by_tool)
+
+
+def _consent(server: ServerConfig, yes: bool) -> None:
+    """The command line, shown before it runs. Raises InputError where nobody said that it may."""
+    question = consent_question(server)
+    if question is None or yes:
+        return
+    out = diagnostics()
+    out.print(Text(f"{question.server} would start: {question.command}", style="bold yellow"))
+    if question.cwd:
+        out.print(Text(f"  in {question.cwd}"))
+    if question.variables:
+        out.print(Text(f"  with the variables {', '.join(question.variables)}"))
+    if not (sys.stdin is not None and sys.stdin.isatty()):
+        raise InputError(
+            "Nobody is there to allow that.",
+            where=question.server,
+            hint="Allow it with --yes, once you read it.",
+        )
+    if not Confirm.ask("Start it?", console=out, default=False):
+        raise typer.Exit(1)
+
+
+def _twice(names: Iterable[str]) -> str:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return ""
