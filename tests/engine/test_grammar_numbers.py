@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
 
@@ -79,6 +79,84 @@ def test_no_decimal_near_a_bound_is_rounded_over_it(bound):
         text = f"{bound:.{digits}f}"
         if accepts(text):
             assert float(text) < bound
+
+
+magnitudes = st.builds(
+    lambda digits, exponent: Decimal(digits).scaleb(exponent),
+    st.integers(1, 10**15 - 1),
+    st.integers(-314, 285),
+)
+
+
+@at_most(150)
+@given(
+    low=st.none() | st.just(Decimal(0)) | magnitudes,
+    high=st.none() | magnitudes,
+    low_open=st.booleans(),
+    high_open=st.booleans(),
+    value=magnitudes,
+    negative=st.booleans(),
+)
+@example(
+    Decimal("9.8E-15"), Decimal("9E-16"), False, False, Decimal("9.5E-15"), False
+)  # nothing is between them
+def test_a_number_of_any_size_is_never_over_a_bound(low, high, low_open, high_open, value, negative):
+    if low is None and high is None:
+        return
+    bounds = Bounds(low, high, low_open, high_open)
+    if negative:
+        bounds = Bounds(high and -high, None if low is None else -low, high_open, low_open)
+    node = number_node(bounds)
+    accepts = (lambda text: False) if node == NEVER else reader(node)
+    sign = "-" if negative else ""
+    near = [
+        bound * step
+        for bound in (low, high)
+        if bound
+        for step in map(Decimal, ("1", "1.00000000000001", "0.99999999999999", "1.5", "0.5"))
+    ]
+    for number in (value, *near):
+        for text in {
+            f"{sign}{number:f}",
+            f"{sign}{number:.17g}".replace("e+", "e"),
+            f"{sign}{number:.15g}",
+            f"{sign}{number:.0f}",
+        }:
+            if accepts(text):
+                read = abs(float(text))
+                assert low is None or read > float(low) or (read == float(low) and not low_open), text
+                assert high is None or read < float(high) or (read == float(high) and not high_open), text
+
+
+FAR = [
+    (("1e-300", "1e300"), ["1e-300", "2.5e-20", "0.05", "1.55", "3", "123456789012.345", "1e+20", "7.25e299", "1e300"],
+     ["0", "-1", "9e-301", "1.1e300", "1e301", "0.1e-5"]),
+    (("0", "1e300"), ["0", "0.000123", "1.55", "1e25"], ["-1", "1e-20", "2e300"]),
+    (("-1e300", "-1e-300"), ["-1e-300", "-1.55", "-1e300"], ["0", "-2e300", "1.55"]),
+    (("0", "1e12"), ["0.00012345", "1.5", "999999999999.99", "1000000000000"], ["1000000000000.1", "1e12"]),
+    (("1e-30", "2.5e-20"), ["1e-30", "2.5e-20", "9.99999999999999e-21"], ["2.6e-20", "9e-31", "0", "0.1"]),
+    (("0", "1e-20"), ["0", "1e-20", "3.5e-21"], ["1.1e-20", "0.1", "0.00000000000001"]),
+    (("1e25", "3e25"), ["1e25", "2.99e25", "10000000000000000000000001"], ["3.1e25", "9e24"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ends", "good", "bad"), FAR, ids=[str(row[0]) for row in FAR])
+def test_bounds_that_plain_decimals_do_not_reach_leave_a_language_too_narrow(ends, good, bad):
+    accepts = reader(number_node(Bounds(*map(Decimal, ends))))
+    assert [text for text in good if not accepts(text)] == []
+    assert [text for text in bad if accepts(text)] == []
+
+
+@pytest.mark.parametrize(
+    "high", ["1e15", "1e16", "1e17", "9100000000000000", "1e20", "1e300", "123456789012345678"]
+)
+def test_what_rounds_to_an_open_bound_is_let_through(high):
+    accepts = reader(number_node(Bounds(Decimal(0), Decimal(high), False, True)))
+    top = int(Decimal(high))
+    for below in range(1, 40):
+        for text in (f"{top - below}", f"{top - below}.9", f"{top - 1}.{'9' * below}"):
+            assert not accepts(text) or float(text) < float(high), text
+    assert accepts("0") and accepts("999.5") and not accepts(str(top))
 
 
 @at_most(40)

@@ -49,8 +49,9 @@ def _conditions(node: Node) -> list[tuple[bool, Node]]:
     if left_out is not None:
         words, first, following = left_out
         if first == following:  # one repetition and nothing else is what llguidance looks for
-            return [(True, repeat(CharClass(first))), (False, alt("", *sorted(words)))]
-        return [(True, seq(CharClass(first), repeat(CharClass(following)))), (False, alt(*sorted(words)))]
+            return [(True, repeat(CharClass(first))), (False, alt(*sorted(words)))]
+        some = seq(CharClass(first), repeat(CharClass(following)))
+        return [(True, some if "" in words else alt("", some)), (False, alt(*sorted(words - {""})))]
     # Between two literals conditions hold of the whole as they do of the inside.
     match node:
         case Seq((Literal() as before, inner, Literal() as after)) if isinstance(inner, Alt | Intersect):

@@ -2,7 +2,8 @@
 
 An integer is written as an integer literal, a number with bounds or a step as a plain decimal, any other one with an
 exponent if it likes. Lengths are limited, so that every text is a finite double and no model can write digits for ever:
-20 digits before the point; 15 significant ones around a bound, where decimals and doubles keep the same order.
+20 digits before the point; 15 significant ones around a bound, where decimals and doubles keep the same order. Where a
+bound is so large or so small that these digits do not reach it, what lies beyond them is written with an exponent.
 """
 
 from __future__ import annotations
@@ -19,9 +20,13 @@ from glyphscope.grammar.tree import EMPTY, NEVER, CharClass, Node, alt, optional
 MAX_DIGITS = 20
 LARGEST = 10**MAX_DIGITS - 1
 PRECISION = 15
+FINE = 6  # digits after the point that are written at least where no bound is near
+MAX_EXPONENT = 300  # up to here doubles have their full precision
 MAX_LISTED = 200  # multiples within bounds that are simply listed
 
 _DIGIT = CharClass(DIGITS)
+_FIRST_DIGIT = CharClass(((0x31, 0x39),))
+_E = CharClass(((0x45, 0x45), (0x65, 0x65)))
 
 
 class Bounds(NamedTuple):
@@ -74,12 +79,15 @@ def multiples_node(
 
 @lru_cache(maxsize=1024)
 def number_node(bounds: Bounds, *, stepped: bool = False) -> Node:
-    """The decimals within the bounds; with an exponent where there are none, and no step that binds them either."""
+    """The decimals within the bounds; with an exponent where there are none, and no step that binds them either.
+
+    With bounds, an exponent is only for what lies beyond `MAX_DIGITS` before the point or `PRECISION` after it.
+    """
     low, high = bounds.low, bounds.high
     if low is None and high is None and not stepped:
-        whole = alt("0", seq(CharClass(((0x31, 0x39),)), repeat(_DIGIT, 0, MAX_DIGITS - 1)))
+        whole = alt("0", seq(_FIRST_DIGIT, repeat(_DIGIT, 0, MAX_DIGITS - 1)))
         sign = CharClass(((0x2B, 0x2B), (0x2D, 0x2D)))
-        exponent = seq(CharClass(((0x45, 0x45), (0x65, 0x65))), optional(sign), repeat(_DIGIT, 1, 2))
+        exponent = seq(_E, optional(sign), repeat(_DIGIT, 1, 2))
         return seq(
             optional(seq("-")), whole, optional(seq(".", repeat(_DIGIT, 1, MAX_DIGITS))), optional(exponent)
         )
@@ -88,10 +96,11 @@ def number_node(bounds: Bounds, *, stepped: bool = False) -> Node:
     positive: Node = NEVER
     if low is None or low < 0:
         below = (-high, bounds.high_open) if high is not None and high < 0 else (zero, True)
-        negative = seq("-", _magnitudes(*below, None if low is None else -low, bounds.low_open))
+        most = None if low is None else -low
+        negative = seq("-", _magnitudes(*below, most, bounds.low_open, stepped=stepped))
     if high is None or high >= 0:
         above = (low, bounds.low_open) if low is not None and low >= 0 else (zero, False)
-        positive = _magnitudes(*above, high, bounds.high_open)
+        positive = _magnitudes(*above, high, bounds.high_open, stepped=stepped)
     return alt(negative, positive)
 
 
@@ -104,7 +113,7 @@ def _natural(low: int, high: int) -> Node:
         return _same_length(str(low), str(high))
     between: Node = NEVER
     if longest - shortest > 1:
-        between = seq(CharClass(((0x31, 0x39),)), repeat(_DIGIT, shortest, longest - 2))
+        between = seq(_FIRST_DIGIT, repeat(_DIGIT, shortest, longest - 2))
     return alt(
         _same_length(str(low), "9" * shortest), between, _same_length("1" + "0" * (longest - 1), str(high))
     )
@@ -134,29 +143,121 @@ def _digits(first: int, last: int) -> Node:
     return seq(str(first)) if first == last else CharClass(((0x30 + first, 0x30 + last),))
 
 
-def _magnitudes(low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) -> Node:
+def _magnitudes(
+    low: Decimal, low_open: bool, high: Decimal | None, high_open: bool, *, stepped: bool
+) -> Node:
     """The decimals from `low` (at least 0) to `high`."""
-    # A fraction as long as doubles tell apart at this size; a bound with more digits is rounded inwards.
-    size = max(1, PRECISION - max(len(str(int(b))) for b in (low, high) if b is not None))
-    rounded_low = _rounded(low, size, ROUND_CEILING)
-    low, low_open = rounded_low, low_open and rounded_low == low
-    whole, low_fraction = _split(low)
+    if high is not None and high < low:
+        return NEVER
+    beyond = NEVER if stepped else _scientific(low, low_open, high, high_open)
+    if low <= LARGEST and high is not None and high >= LARGEST + 1 + high_open:
+        high = None  # what is greater has too many digits, or an exponent
+    return alt(_plain(low, low_open, high, high_open), beyond)
+
+
+def _plain(low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) -> Node:
+    """The decimals from `low` to `high` without exponents."""
+    if low_open:
+        low, low_open = _inside(low, ROUND_CEILING)
+    if high_open and high is not None:
+        high, high_open = _inside(high, ROUND_FLOOR)
     if high is None:
-        upper: Node = NEVER
-        last = max(LARGEST, whole)
-    else:
-        rounded_high = _rounded(high, size, ROUND_FLOOR)
-        high, high_open = rounded_high, high_open and rounded_high == high
-        if high < low:
-            return NEVER
-        last, high_fraction = _split(high)
-        if whole == last:
-            return seq(str(whole), _fraction(low_fraction, low_open, high_fraction, high_open, size))
-        upper = seq(str(last), _fraction("", False, high_fraction, high_open, size))
+        return _from(low, low_open, max(LARGEST, int(low)))
+    digits = len(str(int(high)))
+    if high_open and high == 10 ** (digits - 1):
+        digits -= 1
+    power = 10 ** (digits - 1)
+    if PRECISION - digits >= FINE or low >= power:
+        return _between(low, low_open, high, high_open)
+    # What has fewer digits than the upper bound may have a longer fraction: it is never rounded over that bound.
+    return alt(_from(low, low_open, power - 1), _between(Decimal(power), False, high, high_open))
+
+
+def _inside(bound: Decimal, direction: str) -> tuple[Decimal, bool]:
+    """An open bound; one with more digits than doubles tell apart becomes the last number that they do."""
+    spare = len(str(int(bound))) - PRECISION
+    if spare <= 0:
+        return bound, True
+    step = Decimal(10) ** spare
+    beside = _rounded(bound, -spare, direction)
+    if beside == bound:
+        beside += step if direction == ROUND_CEILING else -step
+    return beside, False
+
+
+def _from(low: Decimal, low_open: bool, last: int) -> Node:
+    """The decimals from `low` on whose digits before the point are at most `last`."""
+    size = max(1, PRECISION - len(str(int(low))))
+    rounded = _rounded(low, size, ROUND_CEILING)
+    whole, fraction = _split(rounded)
+    lower = seq(str(whole), _fraction(fraction, low_open and rounded == low, None, False, size))
+    return alt(lower, seq(_natural(whole + 1, last), _fraction("", False, None, False, size)))
+
+
+def _between(low: Decimal, low_open: bool, high: Decimal, high_open: bool) -> Node:
+    # A fraction as long as doubles tell apart at this size; a bound with more digits is rounded inwards.
+    size = max(1, PRECISION - max(len(str(int(b))) for b in (low, high)))
+    rounded_low, rounded_high = _rounded(low, size, ROUND_CEILING), _rounded(high, size, ROUND_FLOOR)
+    low_open, high_open = low_open and rounded_low == low, high_open and rounded_high == high
+    if rounded_high < rounded_low:
+        return NEVER
+    (whole, low_fraction), (last, high_fraction) = _split(rounded_low), _split(rounded_high)
+    if whole == last:
+        return seq(str(whole), _fraction(low_fraction, low_open, high_fraction, high_open, size))
+    return alt(
+        seq(str(whole), _fraction(low_fraction, low_open, None, False, size)),
+        seq(_natural(whole + 1, last - 1), _fraction("", False, None, False, size)),
+        seq(str(last), _fraction("", False, high_fraction, high_open, size)),
+    )
+
+
+def _scientific(low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) -> Node:
+    """What is within the bounds where one is out of reach of plain decimals: a digit, a fraction, an exponent."""
+    options = []
+    if high is not None and high > LARGEST:
+        options.append(_decades(MAX_DIGITS, MAX_EXPONENT, low, low_open, high, high_open))
+    if any(bound and abs(bound) < Decimal(1).scaleb(1 - PRECISION) for bound in (low, high)):
+        options.append(_decades(-MAX_EXPONENT, -PRECISION, low, low_open, high, high_open))
+    return alt(*options)
+
+
+def _decades(
+    first: int, last: int, low: Decimal, low_open: bool, high: Decimal | None, high_open: bool
+) -> Node:
+    """The numbers of the exponents from `first` to `last` within the bounds: those at a bound have fewer digits."""
+    options: list[Node] = []
+    if low and low.adjusted() >= first:
+        first = low.adjusted()
+        if first <= last:
+            same = high is not None and high.adjusted() == first
+            until = (_scaled(high, first), high_open) if same and high is not None else (Decimal(10), True)
+            digits = _between(_scaled(low, first), low_open, *until)
+            options.append(seq(digits, _E, _exponents(first, first)))
+        first += 1
+    if high is not None and first <= high.adjusted() <= last:
+        last = high.adjusted()
+        digits = _between(Decimal(1), False, _scaled(high, last), high_open)
+        options.append(seq(digits, _E, _exponents(last, last)))
         last -= 1
-    lower = seq(str(whole), _fraction(low_fraction, low_open, None, False, size))
-    between = seq(_natural(whole + 1, last), _fraction("", False, None, False, size))
-    return alt(lower, between, upper)
+    elif high is not None and high.adjusted() < first:
+        last = first - 1
+    if first <= last:
+        digits = seq(_FIRST_DIGIT, optional(seq(".", repeat(_DIGIT, 1, PRECISION - 1))))
+        options.append(seq(digits, _E, _exponents(first, last)))
+    return alt(*options)
+
+
+def _exponents(first: int, last: int) -> Node:
+    """Both on the same side of 0."""
+    if first < 0:
+        return seq("-", _natural(-last, -first))
+    return seq(optional(seq("+")), _natural(first, last))
+
+
+def _scaled(value: Decimal, exponent: int) -> Decimal:
+    with localcontext() as context:
+        context.prec = 700
+        return value.scaleb(-exponent)
 
 
 def _rounded(value: Decimal, digits: int, direction: str) -> Decimal:

@@ -100,8 +100,8 @@ def any_character(notation: Notation) -> Node:
 
 @lru_cache(maxsize=256)
 def word_except(reserved: frozenset[str], first: Ranges, following: Ranges) -> Node:
-    """The words of those characters that are none of the reserved ones."""
-    spelled = frozenset(word for word in reserved if word and _is_word(word, first, following))
+    """The words of those characters, the empty one among them, that are none of the reserved ones."""
+    spelled = frozenset(word for word in reserved if _is_word(word, first, following))
     if spelled != reserved:
         return word_except(spelled, first, following)
 
@@ -115,12 +115,14 @@ def word_except(reserved: frozenset[str], first: Ranges, following: Ranges) -> N
             for char in sorted(branches)
             if chars.intersection(allowed, chars.of(char))
         )
-        return alt(*options) if not prefix or prefix in reserved else alt("", *options)
+        return alt(*options) if prefix in reserved else alt("", *options)
 
     return from_prefix("")
 
 
 def _is_word(word: str, first: Ranges, following: Ranges) -> bool:
+    if not word:
+        return True
     inside = (chars.intersection(following, chars.of(char)) for char in word[1:])
     return bool(chars.intersection(first, chars.of(word[0]))) and all(inside)
 
@@ -136,7 +138,7 @@ def words_left_out(node: Node) -> tuple[frozenset[str], Ranges, Ranges] | None:
     while waiting:
         prefix, rest = waiting.pop()
         options = rest[0].options if isinstance(rest[0], Alt) else (Seq(rest),)
-        if prefix and EMPTY not in options:
+        if EMPTY not in options:
             reserved.add(prefix)
         for option in options:
             match option:
@@ -146,7 +148,7 @@ def words_left_out(node: Node) -> tuple[frozenset[str], Ranges, Ranges] | None:
                 case Seq((Literal(text), *inner)) if inner and len(text) == 1:
                     begins += () if prefix else (chars.of(text),)
                     waiting.append((prefix + text, tuple(inner)))
-                case Seq(()) if prefix:
+                case Seq(()):
                     pass
                 case _:
                     return None

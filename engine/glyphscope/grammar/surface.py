@@ -88,7 +88,7 @@ class Surface:
 
 @lru_cache(maxsize=64)
 def _bare_key(named: frozenset[str]) -> Node:
-    return word_except(RESERVED | named, _LETTERS, chars.union(_LETTERS, chars.of("0123456789_")))
+    return word_except(RESERVED | named | {""}, _LETTERS, chars.union(_LETTERS, chars.of("0123456789_")))
 
 
 @lru_cache(maxsize=4)
