@@ -22,6 +22,7 @@ from glyphscope_gui.menus import fill_menus
 from glyphscope_gui.models.grammar_examples_model import GrammarExamplesModel
 from glyphscope_gui.parts import Parts
 from glyphscope_gui.rules_wiring import RulesWiring
+from glyphscope_gui.strategy_wiring import StrategyWiring
 from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.widgets.grammar_page import GrammarPage
 from glyphscope_gui.widgets.header import Header
@@ -67,6 +68,7 @@ class MainWindow(QMainWindow):
         self.statusBar().addWidget(self.status, 1)
         self.grammar = GrammarWiring(self, self.grammar_page, self.examples)
         self.wiring = Wiring(self)
+        self.strategies = StrategyWiring(self)
         self.rules = RulesWiring(self)
         self._restore()
 

@@ -194,7 +194,7 @@ class Wiring(QObject):
         self._evidence.add_saving(saving)
 
     def _token_chosen(self, index: int | None) -> None:
-        self._evidence.show_token(self._runs.state, index)
+        self._evidence.show_token(self._page.stage, index)
 
     def _model_told(self, status: ModelStatus) -> None:
         picker = self._window.picker

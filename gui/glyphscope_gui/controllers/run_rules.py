@@ -127,7 +127,10 @@ class RunRules(QObject):
 
     def _begin(self, request: RunRequest) -> None:
         self._drop()
-        registry = registry_of(request) if request.constraint != "off" else None
+        held = (
+            request.constraint != "off" and request.strategy == "direct"
+        )  # others have a grammar for each stage
+        registry = registry_of(request) if held else None
         if registry is not None:
             self._run = _Run(request, registry)
         self.began.emit(self._run is not None)

@@ -18,7 +18,8 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.calling import RunState
-from glyphscope.events import RunStarted, Token
+from glyphscope.calling.fold import StageState
+from glyphscope.events import AnyEvent, RunStarted, Token
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.controllers.run_controller import Applied, Saving
 from glyphscope_gui.models.alternatives_model import AlternativesModel, reasons
@@ -42,6 +43,8 @@ _MEASURES = (
     ("feasible", "Mass", "The share of the model's own probability that the constraint left"),
     ("ms", "Time", "Milliseconds of each step: mask, sampling and decoding"),
 )
+_WHOLE_CALLS = ("call", "turn")
+"""The kinds of stages whose text is judged as a call of the whole registry."""
 FEW = 6
 """Alternatives that are shown at first: the rest are seldom likely enough to matter."""
 _NO_TOKEN = "Choose a token in the stream or the table to see what else could have come."
@@ -63,7 +66,8 @@ class EvidenceDock(QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._registry: ToolRegistry | None = None
         self._savings: list[Saving] = []
-        self._shown: tuple[RunState, int | None] = (RunState(), None)
+        self._started: RunStarted | None = None
+        self._shown: tuple[StageState, int | None] = (StageState(), None)
         self._all = False
         self._refusal: Refusal | None = None
         self.alternatives_model = AlternativesModel(self)
@@ -94,29 +98,39 @@ class EvidenceDock(QScrollArea):
     # -- the run -----------------------------------------------------------------------------------------------
 
     def begin(self, _state: RunState) -> None:
-        self.show_token(_state, None)
-        self.step_chart.begin()
+        self._started = None
         self.size_section.hide()
 
     def apply(self, applied: Applied) -> None:
         if applied.kind == "continuation":
             return
         if isinstance(applied.events[0], RunStarted):
+            self._started = applied.events[0]
             self._registry = registry_of(applied.events[0].request)
-        self.step_chart.append(event for event in applied.events if isinstance(event, Token))
+
+    def show_stage(self, stage: StageState) -> None:
+        """Another stage of the run, as it is by now."""
+        self.show_token(stage, None)
+        self.step_chart.begin()
+        self.step_chart.append(stage.tokens)
+
+    def grow_stage(self, _stage: StageState, events: Sequence[AnyEvent]) -> None:
+        """What that stage grew by."""
+        self.step_chart.append(event for event in events if isinstance(event, Token))
 
     def finish(self, applied: Applied) -> None:
         if applied.kind != "continuation":
             self.step_chart.finish()
 
-    def show_token(self, state: RunState, index: int | None) -> None:
-        """The alternatives of one token of the run, with the reasons of those that no valid call can go on with."""
+    def show_token(self, state: StageState, index: int | None) -> None:
+        """The alternatives of one token of the stage, with the reasons of those that no valid call can go on with."""
         if self._shown[1] != index or index is None:
             self.rule_line.show_rule(None)
         self._shown, self._refusal = (state, index), None
         self.expected_note.hide()
         self.step_chart.select(index)
-        if index is None or state.started is None:
+        started = self._started
+        if index is None or started is None:
             self.alternatives_model.show((), (), -1)
             self.alternatives.hide()
             self.all_button.hide()
@@ -128,8 +142,8 @@ class EvidenceDock(QScrollArea):
         rows = all_rows if self._all else all_rows[:FEW]
         before = state.text[: token.start]
         why = (
-            reasons(state.started.request, self._registry, before, rows)
-            if self._registry
+            reasons(started.request, self._registry, before, rows)
+            if self._registry and state.kind in _WHOLE_CALLS
             else [""] * len(rows)
         )
         self.alternatives_model.show(rows, why, token.step.id)
@@ -137,7 +151,7 @@ class EvidenceDock(QScrollArea):
         self.all_button.setVisible(len(all_rows) > FEW)
         self.all_button.setText("Show fewer" if self._all else f"Show all {len(all_rows)}")
         self.alternatives_heading.set_title(f"Alternatives of token {index}")
-        self.alternatives_note.setText(_words(token, state.started))
+        self.alternatives_note.setText(_words(token, started, masked=_is_masked(state, started)))
 
     def show_rule(self, rule: TokenRule | None) -> None:
         """The rule of the token that is shown; None where it is not known, or no grammar holds the run."""
@@ -212,7 +226,14 @@ class EvidenceDock(QScrollArea):
         self.setWidget(body)
 
 
-def _words(token: Token, started: RunStarted) -> str:
+def _is_masked(stage: StageState, started: RunStarted) -> bool:
+    """Whether a constraint held the stage; old records tell it only by their request."""
+    if started.request.strategy == "direct":
+        return started.request.constraint != "off"
+    return stage.constraint is not None
+
+
+def _words(token: Token, started: RunStarted, *, masked: bool) -> str:
     step = token.step
     if step.forced:
         wanted = (
@@ -223,7 +244,7 @@ def _words(token: Token, started: RunStarted) -> str:
         return f"Forced: the grammar allowed only this token. {wanted}"
     if not step.alternatives:
         return _untold(started)
-    if started.request.constraint == "off":
+    if not masked:
         return (
             f"No constraint was on: any of {count(step.allowed)} tokens could come."
             if step.allowed

@@ -10,7 +10,8 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Qt
 
-from glyphscope.calling import FieldState, RunState
+from glyphscope.calling import FieldState
+from glyphscope.calling.fold import StageState
 from glyphscope.events import (
     AnyEvent,
     FieldChanged,
@@ -77,7 +78,7 @@ class FieldTableModel(TableModel):
             )
         self.endResetModel()
 
-    def apply(self, state: RunState, events: Iterable[AnyEvent]) -> None:
+    def apply(self, state: StageState, events: Iterable[AnyEvent]) -> None:
         touched: dict[str, None] = {}
         for event in events:
             if isinstance(event, (FieldOpened, FieldChanged, FieldClosed)):
@@ -91,7 +92,7 @@ class FieldTableModel(TableModel):
         if touched:
             self._update(state, [path for path in touched if path in state.fields])
 
-    def add_missing(self, state: RunState) -> None:
+    def add_missing(self, state: StageState) -> None:
         """After the run: the arguments of the tool that were not given."""
         prefix = f"{self._args_path}/"
         missing = [
@@ -153,7 +154,7 @@ class FieldTableModel(TableModel):
             optional = "" if name in required else ", optional"
             self._constraints[f"{self._args_path}/{key}"] = words + optional
 
-    def _update(self, state: RunState, paths: list[str]) -> None:
+    def _update(self, state: StageState, paths: list[str]) -> None:
         new = [path for path in paths if path not in self._places]
         for path in paths:
             place = self._places.get(path)
@@ -175,7 +176,7 @@ class FieldTableModel(TableModel):
             self._rows.append(row)
         self.endInsertRows()
 
-    def _fill(self, row: Row, state: RunState) -> None:
+    def _fill(self, row: Row, state: StageState) -> None:
         field = row.state = state.fields[row.path]
         start = field.start or 0
         text = state.text[start : min(field.end, start + LONGEST_VALUE)]

@@ -57,7 +57,8 @@ class AbortBanner(QFrame):
         self._lay_out()
         self.hide()
 
-    def show_abort(self, aborted: Aborted) -> None:
+    def show_abort(self, aborted: Aborted, *, may_continue: bool = True) -> None:
+        """`may_continue`: whether what it would have said can be asked for, once the run has ended."""
         self.title.setText(f"Stopped at character {aborted.char}, token {aborted.token}: {aborted.code}")
         viable = f" Still possible: {aborted.viable}." if aborted.viable else ""
         self.message.setText(f"{aborted.message.rstrip('.')}.{viable.replace('..', '.')}")
@@ -65,7 +66,7 @@ class AbortBanner(QFrame):
         self.saving.hide()
         decoded = aborted.tokens_decoded
         self.measured.setText(f"{decoded} token{'' if decoded == 1 else 's'} decoded")
-        self.button.setVisible(True)
+        self.button.setVisible(may_continue)
         self.button.setEnabled(True)
         self.show()
 

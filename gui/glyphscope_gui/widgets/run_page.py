@@ -1,25 +1,31 @@
-"""The centre: the prompt, the stream with what stopped it, the fields, the tokens."""
+"""The centre: the prompt, the timeline, the stream with what stopped it, the fields, the tokens."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from glyphscope.calling import RunState
-from glyphscope.events import Aborted, PromptRendered, RunFailed, RunStarted, Token
+from glyphscope.calling.fold import StageState
+from glyphscope.events import Aborted, AnyEvent, PromptRendered, RunFailed, RunStarted, Token
 from glyphscope_gui.controllers.run_controller import Applied, Saving
+from glyphscope_gui.controllers.stage_choice import events_of
 from glyphscope_gui.models.field_table_model import FieldTableModel
 from glyphscope_gui.models.prompt_document import PromptDocument
 from glyphscope_gui.models.run_registry import registry_of
+from glyphscope_gui.models.timeline_notes import notes_of
+from glyphscope_gui.models.timeline_rows import TimelineRow
 from glyphscope_gui.models.token_table_model import TokenTableModel
 from glyphscope_gui.theme.sizes import GAP
 from glyphscope_gui.widgets.abort_banner import AbortBanner
 from glyphscope_gui.widgets.card import Card
 from glyphscope_gui.widgets.elided_label import ElidedLabel
 from glyphscope_gui.widgets.field_table import FieldTable
+from glyphscope_gui.widgets.notes_view import NotesView
 from glyphscope_gui.widgets.notice_banner import NoticeBanner
 from glyphscope_gui.widgets.stream_view import StreamView
+from glyphscope_gui.widgets.timeline import Timeline
 from glyphscope_gui.widgets.token_table import TokenTable
 from glyphscope_gui.widgets.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.widgets.verdict import VerdictLegend
@@ -33,7 +39,9 @@ _KEYS = "Ctrl + Enter runs"
 
 
 class RunPage(QWidget):
-    """Shows one run. `tokenChosen` carries a token's index or None; the wishes are the user's."""
+    """Shows one run: its timeline, and of one stage the stream, the fields and the tokens, or what a row of the
+    timeline tells. `tokenChosen` carries a token's index in that stage or None; the wishes are the user's.
+    """
 
     tokenChosen = Signal(object)
     runWanted = Signal()
@@ -47,7 +55,9 @@ class RunPage(QWidget):
         self.tokens_model = TokenTableModel(self)
         self.notice = NoticeBanner(self)
         self.prompt_edit = UserPromptEdit(prompt, self)
+        self.timeline = Timeline(self)
         self.stream = StreamView(self)
+        self.notes = NotesView(self)
         self.banner = AbortBanner(self)
         self.legend = VerdictLegend(self)
         self.fields = FieldTable(self.fields_model, self)
@@ -64,54 +74,92 @@ class RunPage(QWidget):
         self.banner.continueWanted.connect(self.continueWanted)
         self.stream.tokenChosen.connect(self.tokens.choose)
         self.tokens.tokenChosen.connect(self._choose)
+        self.timeline.appeared.connect(self._share_room)
         self._state = RunState()
+        self.stage = self._state.present
+        self._row: TimelineRow | None = None
 
     # -- the run -----------------------------------------------------------------------------------------------
 
     def begin(self, state: RunState) -> None:
         self._state = state
-        self.banner.hide()
         self.notice.hide()
-        self.tokens_model.clear()
-        self.fields_model.begin(None, "flat")
-        self.stream.begin(state)
-        self.token_card.heading.hint.setText("")
+        self.timeline.begin(state)
 
     def apply(self, applied: Applied) -> None:
+        """What the run tells as a whole; what its stage grew by comes by `grow_stage`."""
         if applied.kind == "continuation":
             text = "".join(event.step.text for event in applied.events if isinstance(event, Token))
             self.stream.say(text)
             return
-        state = applied.state
         for event in applied.events:
             match event:
                 case RunStarted():
                     self._started(event)
-                case PromptRendered():
-                    self._show_costs(event)
-                    if event.note:
-                        self.notice.tell(event.note)
-                case Aborted():
-                    self.banner.show_abort(event)
+                case PromptRendered(note=note) if note:
+                    self.notice.tell(note)
                 case RunFailed():
                     self.notice.tell(" ".join(part for part in (event.message, event.hint) if part))
-        self.tokens_model.append([event for event in applied.events if isinstance(event, Token)])
-        self.fields_model.apply(state, applied.events)
-        self.stream.apply(state, applied.events)
-        self.tokens.follow()
+        self.timeline.apply(applied)
+        if self._row is None:
+            self._show_current_row()
+        self._show_notes()
 
     def finish(self, applied: Applied) -> None:
         if applied.kind == "continuation":
             return
-        state = applied.state
-        self.stream.finish()
-        self.fields_model.add_missing(state)
-        forced, total = state.forced, len(state.tokens)
-        if total:
-            self.token_card.heading.hint.setText(
-                f"{forced} of {total} forced" if forced else f"{total} decoded"
-            )
-            self.tokens.choose(telling_token(state))
+        self.timeline.finish(applied)
+        self._show_notes()
+        self._stage_ended()
+
+    # -- one stage of it ---------------------------------------------------------------------------------------
+
+    def show_stage(self, stage: StageState) -> None:
+        """That stage from its beginning, as it is by now."""
+        self.stage = stage
+        self.banner.hide()
+        self.tokens_model.clear()
+        started = self._state.started
+        self.fields_model.begin(
+            registry_of(started.request) if started else None, started.request.shape if started else "flat"
+        )
+        self.stream.begin(stage)
+        self.token_card.heading.hint.setText("")
+        self.grow_stage(stage, events_of(stage))
+        self.show_stream()
+        if stage.finished is not None or stage is not self._state.present:
+            self._stage_ended()
+
+    def grow_stage(self, stage: StageState, events: list[AnyEvent]) -> None:
+        """What the stage grew by."""
+        for event in events:
+            match event:
+                case PromptRendered():
+                    self._show_costs(event)
+                case Aborted():
+                    self._show_abort(event)
+        self.tokens_model.append([event for event in events if isinstance(event, Token)])
+        self.fields_model.apply(stage, events)
+        self.stream.apply(stage, events)
+        self.tokens.follow()
+
+    def show_row(self, row: TimelineRow) -> None:
+        """What a row of the timeline tells: its stage's text, or what was told there."""
+        stage = self._state.stages[row.stage]
+        if row.is_stage and stage.kind != "tool":
+            self.show_stream()
+            return
+        self._row = row
+        self.stream_card.heading.set_title(row.title)
+        self._show_notes()
+        self._set_noting(True)
+
+    def show_stream(self) -> None:
+        """The text of the stage, instead of what a row tells."""
+        self._row = None
+        self.stream_card.heading.set_title("Stream")
+        self._set_noting(False)
+        self._show_current_row()
 
     def show_saving(self, saving: Saving) -> None:
         self.banner.show_saving(saving)
@@ -122,6 +170,7 @@ class RunPage(QWidget):
         roomy = event.size().height() >= LOW
         for card in (self.field_card, self.token_card):
             card.show_heading(roomy)
+        self.timeline.set_low(not roomy)
         self.legend.set_short(event.size().width() < NARROW)
         self._share_room()
 
@@ -129,11 +178,16 @@ class RunPage(QWidget):
         """Fields as high as those of a usual call; stream and tokens share the rest, until the user moves a border."""
         if self._moved:
             return
-        heights = [self.splitter.widget(place).sizeHint().height() for place in range(3)]
-        room = self.splitter.height() - 2 * self.splitter.handleWidth()
-        fields = min(heights[1], round(room * 0.36))
-        stream = round((room - fields) * (0.4 if self.height() >= LOW else 0.47))
-        self.splitter.setSizes([stream, fields, room - fields - stream])
+        handles = 2 if self.timeline.isHidden() else 3
+        room = self.splitter.height() - handles * self.splitter.handleWidth()
+        line = 0 if self.timeline.isHidden() else min(self.timeline.sizeHint().height(), round(room * 0.34))
+        if self.field_card.isHidden():
+            self.splitter.setSizes([line, room - line, 0, 0])
+            return
+        fields = min(self.field_card.sizeHint().height(), round((room - line) * 0.36))
+        rest = room - line - fields
+        stream = round(rest * (0.4 if self.height() >= LOW else 0.47))
+        self.splitter.setSizes([line, stream, fields, rest - stream])
 
     def current_token(self) -> Token | None:
         index = self.tokens.currentIndex()
@@ -143,6 +197,44 @@ class RunPage(QWidget):
 
     def _border_moved(self, _place: int, _border: int) -> None:
         self._moved = True
+
+    def _place(self) -> int:
+        """The place of the shown stage in its run."""
+        return next((n for n, stage in enumerate(self._state.stages) if stage is self.stage), 0)
+
+    def _set_noting(self, noting: bool) -> None:
+        """What a row tells has the room of all that shows a stage's text."""
+        if noting == bool(self.stack.currentIndex()):
+            return
+        self.stack.setCurrentIndex(int(noting))
+        for widget in (self.legend, self.field_card, self.token_card):
+            widget.setVisible(not noting)
+        self._share_room()
+
+    def _show_current_row(self) -> None:
+        self.timeline.table.show_row(self.timeline.model.row_of_stage(self._place()))
+
+    def _stage_ended(self) -> None:
+        """The shown stage goes on no more."""
+        stage = self.stage
+        self.stream.finish()
+        self.fields_model.add_missing(stage)
+        forced, total = stage.forced, len(stage.tokens)
+        if total:
+            self.token_card.heading.hint.setText(
+                f"{forced} of {total} forced" if forced else f"{total} decoded"
+            )
+            self.tokens.choose(telling_token(stage))
+
+    def _show_abort(self, event: Aborted) -> None:
+        started = self._state.started
+        self.banner.show_abort(event, may_continue=started is None or started.request.strategy == "direct")
+
+    def _show_notes(self) -> None:
+        row = self._row
+        if row is not None:
+            events = tuple(self._state.stages[row.stage].outline) if row.is_stage else row.events
+            self.notes.show_blocks(notes_of(events))
 
     def _started(self, event: RunStarted) -> None:
         self.fields_model.begin(registry_of(event.request), event.request.shape)
@@ -178,6 +270,9 @@ class RunPage(QWidget):
         column.addLayout(line)
 
         stream = QWidget(self)
+        self.stack = QStackedWidget(self)
+        self.stack.addWidget(stream)
+        self.stack.addWidget(self.notes)
         column = QVBoxLayout(stream)
         column.setContentsMargins(8, 2, 8, 4)
         column.setSpacing(8)
@@ -189,11 +284,13 @@ class RunPage(QWidget):
         splitter.setObjectName("centreSplitter")
         splitter.setChildrenCollapsible(False)
         splitter.setHandleWidth(GAP)
-        splitter.addWidget(Card("Stream", stream, actions=(self.legend,), padded=False))
+        self.stream_card = Card("Stream", self.stack, actions=(self.legend,), padded=False)
+        splitter.addWidget(self.timeline)
+        splitter.addWidget(self.stream_card)
         self.field_card = Card("Fields", self.fields, padded=False)
         splitter.addWidget(self.field_card)
         splitter.addWidget(self.token_card)
-        for place, stretch in enumerate((3, 0, 5)):
+        for place, stretch in enumerate((0, 3, 0, 5)):
             splitter.setStretchFactor(place, stretch)
         splitter.splitterMoved.connect(self._border_moved)
         self.splitter = splitter
@@ -207,8 +304,8 @@ class RunPage(QWidget):
         layout.addWidget(splitter, 1)
 
 
-def telling_token(state: RunState) -> int:
-    """The token worth a look when a run has ended: the one that broke it, else the last with a choice."""
+def telling_token(state: StageState) -> int:
+    """The token worth a look when a stage has ended: the one that broke it, else the last with a choice."""
     last = len(state.tokens) - 1
     if state.aborted is not None:
         return min(state.aborted.token, last)

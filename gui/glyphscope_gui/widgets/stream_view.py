@@ -22,7 +22,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QTextEdit, QToolTip, QWidget
 
-from glyphscope.calling import FieldState, RunState
+from glyphscope.calling import FieldState
+from glyphscope.calling.fold import StageState
 from glyphscope.events import Aborted, AnyEvent, FieldOpened, Token, Violation
 from glyphscope_gui.models.token_table_model import raw
 from glyphscope_gui.models.token_words import percent, step_text
@@ -32,6 +33,7 @@ from glyphscope_gui.widgets.verdict import FORCED, VERDICTS, Verdict, paint_line
 
 LINE_HEIGHT = 165
 """Percent of the font's: room for the lines below a field and the sign above its end."""
+_NOTHING = "Nothing was written here."
 _EMPTY = "Press Run: the call appears here, token by token."
 
 
@@ -59,21 +61,21 @@ class StreamView(QTextEdit):
         self._selected: Token | None = None
         self._running = False
         self._said = ""
-        self._reset(RunState())
+        self._reset(StageState())
 
     def minimumSizeHint(self) -> QSize:
         return QSize(120, round(self._metrics.height() * 2.9))
 
     # -- what the run says -------------------------------------------------------------------------------------
 
-    def begin(self, state: RunState) -> None:
+    def begin(self, state: StageState) -> None:
         """Empty, for a new run."""
         self._selected = None
         self._running = True
         self._said = ""
         self._reset(state)
 
-    def apply(self, state: RunState, events: Iterable[AnyEvent]) -> None:
+    def apply(self, state: StageState, events: Iterable[AnyEvent]) -> None:
         """Show what these events added to the state."""
         tokens: list[Token] = []
         decided = len(self._decided)
@@ -134,7 +136,7 @@ class StreamView(QTextEdit):
 
     # -- text --------------------------------------------------------------------------------------------------
 
-    def _reset(self, state: RunState) -> None:
+    def _reset(self, state: StageState) -> None:
         self._state = state
         self._places = TextPlaces()
         self._order: list[str] = []
@@ -378,7 +380,8 @@ class StreamView(QTextEdit):
         font = QFont(mono_font(1))
         painter.setFont(font)
         painter.setPen(theme().color("text-faint"))
-        words = "Waiting for the first token…" if self._running else _EMPTY
+        nothing = _NOTHING if self._state.finished is not None else _EMPTY
+        words = "Waiting for the first token…" if self._running else nothing
         painter.drawText(
             QRectF(self.viewport().rect()).adjusted(10, 12, -8, -8), Qt.AlignmentFlag.AlignLeft, words
         )

@@ -1,0 +1,329 @@
+"""The timeline of a run: its rows, what they tell, which stage is in sight, and that a long run costs no more."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+
+from glyphscope.calling import RunState, fold, run
+from glyphscope.events import (
+    ApprovalGiven,
+    LimitReached,
+    QuestionAnswered,
+    QuestionAsked,
+    RunRequest,
+    StageStarted,
+    ToolContent,
+    ToolProgressed,
+    ToolResult,
+    TransformActed,
+)
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry
+from glyphscope_gui.controllers.run_controller import Applied
+from glyphscope_gui.controllers.stage_choice import StageChoice, events_of
+from glyphscope_gui.models.timeline_budgets import budgets
+from glyphscope_gui.models.timeline_model import TimelineModel
+from glyphscope_gui.models.timeline_notes import LONGEST, claim_words, notes_of
+from glyphscope_gui.models.timeline_rows import MOST_ROWS
+from glyphscope_gui.widgets.notes_view import NotesView
+from glyphscope_gui.widgets.timeline import tells
+from made_runs import BAD, GOOD, NEEDED, Maker, loop_request, loop_run
+
+MARKS = [
+    ("Turn 1", "impossible"),
+    ("Repair", "holds"),
+    ("Repair 1 of 2", "holds"),
+    ("search", "holds"),
+    ("Approval", "holds"),
+    ("Result", "holds"),
+    ("Turn 2", "impossible"),
+    ("Transform", "told"),
+    ("Extracted", "impossible"),
+    ("Limit", "impossible"),
+    ("Final answer", "holds"),
+    ("Answer", "holds"),
+]
+
+
+def state_of(events):
+    state = RunState()
+    for event in events:
+        fold(state, event)
+    return state
+
+
+def model_of(events, *, batch=1000, over=True):
+    """The model after the events, in batches of so many."""
+    model, state = TimelineModel(), RunState()
+    for at in range(0, len(events), batch):
+        for event in events[at : at + batch]:
+            fold(state, event)
+        model.apply(state, events[min(at + batch, len(events)) - 1].t)
+    if over:
+        model.finish(state, events[-1].t)
+    return model, state
+
+
+def rows(model):
+    return [(model.row(n).title, model.row(n).mark) for n in range(model.rowCount())]
+
+
+# -- rows ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch", [1, 7, 1000])
+def test_the_rows_depend_on_how_the_events_came(batch, qapp):
+    model, _ = model_of(loop_run(), batch=batch)
+    assert rows(model) == MARKS
+    whole, _ = model_of(loop_run())
+    for n in range(model.rowCount()):
+        assert [model.index(n, c).data() for c in range(4)] == [whole.index(n, c).data() for c in range(4)]
+
+
+def test_a_batch_resets_the_table_or_tells_rows_that_stood_still(qapp):
+    events = loop_run()
+    model, state = TimelineModel(), RunState()
+    resets, changed = [], []
+    model.modelReset.connect(lambda: resets.append(1))
+    for event in events[:-1]:
+        fold(state, event)
+    model.apply(state, 1.0)
+    model.dataChanged.connect(lambda first, last: changed.append((first.row(), last.row())))
+    model.apply(state, 1.1)
+    assert resets == []
+    assert changed == [(10, 11)]
+
+
+def test_a_figure_is_shown_without_its_budget(qapp):
+    model, _ = model_of(loop_run())
+    turn, result = model.row(0), model.row(5)
+    assert (turn.tokens.used, turn.tokens.most) == (14, 512)
+    assert (turn.bytes.used, turn.bytes.most) == (48, None)  # no call: nothing to hold the limit against
+    assert (model.row(1).bytes.used, model.row(1).bytes.most) == (48, 200_000)
+    assert (result.bytes.used, result.bytes.most) == (60, 200_000)
+    assert turn.ms.most == 20_000
+    assert "184 prompt tokens, 170 from the cache" in turn.tip
+    assert "mask from the cache" in turn.tip
+
+
+def test_a_run_that_stops_in_a_question_waits_for_ever(qapp):
+    made = Maker(loop_request(strategy="route-execute")).enter("router", "Router", "router")
+    made.add(QuestionAsked(question="Which one?"))
+    model, state = model_of(made.events, over=False)
+    assert rows(model) == [("Router", "waits"), ("Question", "waits")]
+    made.add(QuestionAnswered(answer=None))
+    for event in made.events[-1:]:
+        fold(state, event)
+    model.finish(state, 3.0)
+    assert model.row(1).words == "“Which one?” → nobody answered"
+    assert rows(model) == [("Router", "told"), ("Question", "impossible")]
+
+
+def test_thousands_of_progress_or_of_transforms_are_thousands_of_rows(qapp):
+    made = Maker(loop_request()).enter("tool", "search", "tool", 1)
+    made.add(*(ToolProgressed(call="call-1", done=n) for n in range(3000)))
+    model, _ = model_of(made.events, over=False, batch=260)
+    assert rows(model) == [("search", "running"), ("Result", "running")]
+    assert model.row(1).words == "2999"
+    assert len(model.row(1).events) == 1
+    made.add(*(TransformActed(name="t", surface="call", what="x") for _ in range(3000)))
+    model, _ = model_of(made.events, over=False)
+    assert model.rowCount() == MOST_ROWS
+
+
+def test_a_denied_call_looks_well(qapp):
+    made = Maker(loop_request()).enter("tool", "search", "tool", 1)
+    made.add(NEEDED, ApprovalGiven(call="call-1", action="deny", arguments={}, by="nobody"))
+    made.add(ToolResult(call="call-1", tool="search", source="demo", ok=False, fault="denied", message="no"))
+    made.done(valid=False, reason="denied")
+    model, _ = model_of(made.events)
+    assert rows(model) == [("search", "impossible"), ("Approval", "impossible"), ("Result", "impossible")]
+    assert model.row(1).words == "denied as nobody was there to ask"
+
+
+def test_the_limit_that_fired_is_a_gauge_like_any(qapp):
+    events = loop_run()
+    model, state = model_of(events)
+    assert model.limits == {"max_turns"}
+    found = {b.name: b for b in budgets(state, 12.0, model.limits)}
+    assert (found["max_turns"].words, found["max_turns"].fired) == ("Turns 3 of 3", True)
+    assert found["max_total_tokens"].words == "Tokens 43 of 200"
+    assert found["max_seconds"].words == "Time 12 of 20 s"
+    assert found["attempts"].words == "Repairs 1 of 2"
+    assert not found["attempts"].fired
+
+
+def test_a_plain_run_has_a_timeline():
+    request = RunRequest(prompt="x", registry=default_registry().to_document(), constraint="off")
+    assert not tells(state_of(run(request, ScriptedModel(GOOD))))
+    assert tells(state_of(loop_run()))
+
+
+# -- notes ---------------------------------------------------------------------------------------------------------
+
+
+def test_notes_leave_out_what_was_told(qapp):
+    model, _ = model_of(loop_run())
+    text = "\n".join(
+        block.text or "".join(piece for _, piece in block.pieces)
+        for n in range(model.rowCount())
+        for block in notes_of(model.row(n).events)
+    )
+    for told in (
+        "says it only reads",
+        "nothing of it was checked",
+        "Arguments that run",
+        "A model that fits on a phone",
+        '"results": 2',
+        "max_results is at most 100",
+        "the fence around it was taken away",
+        "max_turns allows 3; it came to 3",
+    ):
+        assert told in text
+
+
+def test_a_difference_hides_what_is_gone_or_new(qapp):
+    model, _ = model_of(loop_run())
+    block = next(b for b in notes_of(model.row(2).events) if b.kind == "difference")
+    assert "".join(text for kind, text in block.pieces if kind != "new") == BAD
+    assert "".join(text for kind, text in block.pieces if kind != "gone") == GOOD
+
+
+def test_claims_are_taken_for_facts():
+    words = claim_words({"readOnlyHint": False, "destructiveHint": True, "title": "Nice", "x": 1})
+    assert words == ["says it changes things", "says it may destroy", "calls itself “Nice”", "says x: 1"]
+
+
+def test_a_tool_writes_markup_or_a_bad_picture_into_the_window(qtbot):
+    view = NotesView()
+    qtbot.addWidget(view)
+    result = ToolResult(
+        call="c",
+        tool="t",
+        source="s",
+        ok=True,
+        content=(
+            ToolContent(text="<img src='file:///etc/passwd'><b>bold</b>" + "x" * (LONGEST + 5)),
+            ToolContent(kind="image", data=b"no picture", mime="image/png", size=10),
+        ),
+    )
+    view.show_blocks(notes_of((result,)))
+    text = view.toPlainText()
+    assert "<b>bold</b>" in text
+    assert "more characters are in the record" in text
+    assert "This picture cannot be read." in text
+
+
+# -- which stage is in sight -----------------------------------------------------------------------------------------
+
+
+class Views:
+    """What the views are told."""
+
+    def __init__(self, choice):
+        self.shown, self.grown = [], {}
+        choice.shown.connect(lambda stage: self.shown.append(stage.title))
+        choice.grew.connect(lambda stage, events: self.grown.setdefault(stage.title, []).extend(events))
+
+
+def feed(choice, state, events, batch):
+    for at in range(0, len(events), batch):
+        part = tuple(events[at : at + batch])
+        for event in part:
+            fold(state, event)
+        choice.apply(Applied(state, part, "replay"))
+
+
+def test_the_views_follow_a_tool_or_miss_a_turn():
+    choice, state = StageChoice(), RunState()
+    views = Views(choice)
+    choice.begin(state)
+    feed(choice, state, loop_run(), 1)
+    assert views.shown == ["", "Repair", "Turn 2", "Final answer"]
+    assert choice.stage.title == "Final answer"
+
+
+def test_what_the_user_chose_goes_away_while_the_run_goes_on():
+    choice, state, events = StageChoice(), RunState(), loop_run()
+    choice.begin(state)
+    second = next(n for n, e in enumerate(events) if isinstance(e, StageStarted) and e.kind == "repair")
+    feed(choice, state, events[: second + 4], 3)
+    choice.choose(0)
+    views = Views(choice)
+    feed(choice, state, events[second + 4 :], 3)
+    assert choice.stage.title == "Turn 1"
+    assert views.shown == []
+    assert views.grown == {}
+    choice.follow()
+    assert views.shown == ["Final answer"]
+
+
+def test_a_tools_stage_is_shown_as_a_text():
+    choice, state = StageChoice(), RunState()
+    choice.begin(state)
+    feed(choice, state, loop_run(), 50)
+    choice.choose(2)
+    assert choice.stage.title == "Repair"
+
+
+def test_a_stage_shown_late_is_another_than_one_seen_live():
+    state = state_of(loop_run())
+    again = RunState()
+    for event in events_of(state.stages[0]):
+        fold(again, event)
+    assert again.text == state.stages[0].text == BAD[:-1]
+    assert set(again.fields) == set(state.stages[0].fields)
+    assert again.aborted == state.stages[0].aborted
+
+
+# -- the window ----------------------------------------------------------------------------------------------------
+
+
+def window_run(qtbot, window, begin):
+    with qtbot.waitSignal(window.runs.ended):
+        begin()
+
+
+@pytest.mark.slow
+def test_a_row_shows_another_stage_than_its_own(open_window, qtbot):
+    window = open_window(lambda _name, **_options: ScriptedModel(GOOD))
+    page = window.page
+    assert page.timeline.isHidden()
+    window_run(qtbot, window, lambda: window.runs.replay(loop_run(), 0))
+    assert page.timeline.isVisible()
+    table, model = page.timeline.table, page.timeline.model
+    assert rows(model) == MARKS
+    assert model.row(table.currentIndex().row()).title == "Final answer"
+    table.setFocus()
+    for _ in range(10):
+        qtbot.keyClick(table, Qt.Key.Key_Up)
+    assert model.row(table.currentIndex().row()).title == "Turn 1"
+    assert page.stream.toPlainText() == BAD[:-1]
+    assert page.banner.isVisible()
+    assert not page.banner.button.isVisible()
+    assert page.tokens_model.rowCount() == 14
+    assert page.fields_model.rowCount() == 4  # with the one that was not given
+    qtbot.keyClick(table, Qt.Key.Key_Down)
+    assert page.stream.toPlainText() == GOOD
+    assert not page.banner.isVisible()
+    qtbot.keyClick(table, Qt.Key.Key_Down)
+    assert model.row(table.currentIndex().row()).title == "Repair 1 of 2"
+    assert "What changed" in page.notes.toPlainText()
+    assert page.field_card.isHidden()
+    qtbot.keyClick(table, Qt.Key.Key_Up)
+    assert page.field_card.isVisible()
+    assert window.evidence.step_chart._tokens == page.stage.tokens
+    request = RunRequest(prompt="x", registry=default_registry().to_document(), constraint="off")
+    plain = tuple(run(request, ScriptedModel(GOOD)))
+    window_run(qtbot, window, lambda: window.runs.replay(plain, 0))
+    assert page.timeline.isHidden()
+    assert page.stream.toPlainText() == GOOD
+
+
+def test_a_limit_is_told_by_colour_alone(qapp):
+    model, _ = model_of(loop_run())
+    row = next(n for n in range(model.rowCount()) if model.row(n).title == "Limit")
+    told = model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert told == "Limit, not well, max_turns: 3 of 3"
+    assert isinstance(model.row(row).events[0], LimitReached)

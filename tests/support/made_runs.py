@@ -1,0 +1,191 @@
+"""Runs of several stages made by hand, from the events themselves: what the window must be able to show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from glyphscope.calling import run
+from glyphscope.events import (
+    Aborted,
+    AnyEvent,
+    ApprovalGiven,
+    ApprovalNeeded,
+    Change,
+    ConstraintReady,
+    Extracted,
+    FinalAnswer,
+    LimitReached,
+    LoopSettings,
+    PromptRendered,
+    RepairSettings,
+    RepairTried,
+    RunFinished,
+    RunRequest,
+    RunStarted,
+    StageFinished,
+    StageStarted,
+    Token,
+    ToolContent,
+    ToolProgressed,
+    ToolResult,
+    ToolStarted,
+    TransformActed,
+)
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry
+
+GOOD = '{action="search" query="AI news" max_results=10}'
+BAD = '{action="search" query="AI news" max_results=500}'
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63b8"
+    "1ac70000033f01349377eb310000000049454e44ae426082"
+)
+
+
+def loop_request(**changes: Any) -> RunRequest:
+    fields = {
+        "prompt": "Search for AI news, 10 results, and tell me what is new",
+        "registry": default_registry().to_document(),
+        "model": "s",
+        "strategy": "loop",
+        "loop": LoopSettings(max_turns=3, max_total_tokens=200, max_seconds=20),
+        "repair": RepairSettings(attempts=2),
+    }
+    return RunRequest(**{**fields, **changes})
+
+
+class Maker:
+    """Writes events with a stage and a time, a tenth of a second apart."""
+
+    def __init__(self, request: RunRequest) -> None:
+        self._t = 0.0
+        self._stage = ""
+        direct = msgspec.structs.replace(request, strategy="direct")
+        (started,) = (e for e in run(direct, ScriptedModel("")) if isinstance(e, RunStarted))
+        self.events: list[AnyEvent] = []
+        self.add(msgspec.structs.replace(started, request=request))
+
+    def add(self, *events: AnyEvent) -> Maker:
+        for event in events:
+            self._t += 0.1
+            self.events.append(msgspec.structs.replace(event, run="r", stage=self._stage, t=self._t))
+        return self
+
+    def enter(self, name: str, title: str, kind: Any, turn: int = 0) -> Maker:
+        self._stage = name
+        return self.add(StageStarted(title=title, kind=kind, turn=turn))
+
+    def text(self, script: str, *, stop: str = "error") -> Maker:
+        """A text as the real direct strategy streams it, judged by the real validator, without its frame."""
+        request = RunRequest(
+            prompt="x", registry=default_registry().to_document(), constraint="off", stop_on=stop
+        )
+        request = msgspec.structs.replace(request, repair=RepairSettings(extract=False))
+        self.add(PromptRendered(text="…", tokens=184, cached=170))
+        self.add(ConstraintReady(key="k", hit=True, build_ms=0.0, compile_ms=0.2))
+        kept = [e for e in run(request, ScriptedModel(script)) if not _is_frame(e)]
+        return self.add(*kept)
+
+    def done(self, *, valid: bool = True, reason: str = "complete") -> Maker:
+        return self.add(StageFinished(reason=reason, valid=valid, ms=480, prompt_tokens=184, cached=170))
+
+    def end(self, reason: Any, *, valid: bool) -> tuple[AnyEvent, ...]:
+        tokens = sum(isinstance(event, Token) for event in self.events)
+        self._stage = ""
+        self.add(
+            RunFinished(
+                reason=reason,
+                valid=valid,
+                tokens=tokens,
+                forced=0,
+                prompt_ms=20,
+                first_token_ms=30,
+                total_ms=self._t * 1000,
+            )
+        )
+        return tuple(self.events)
+
+
+def _is_frame(event: AnyEvent) -> bool:
+    kinds = (RunStarted, StageStarted, StageFinished, PromptRendered, ConstraintReady, RunFinished)
+    return isinstance(event, kinds)
+
+
+NEEDED = ApprovalNeeded(
+    call="call-1",
+    tool="search",
+    arguments={"query": "AI news", "max_results": 10},
+    source="demo",
+    identity="demo",
+    claims={"readOnlyHint": True, "openWorldHint": False},
+)
+
+
+def loop_run() -> tuple[AnyEvent, ...]:
+    """Two turns, a repair, an approval with edited arguments, a result, an answer, and a limit that fires."""
+    made = Maker(loop_request())
+    made.enter("turn", "Turn 1", "turn", 1).text(BAD).done(valid=False, reason="aborted")
+    made.enter("repair", "Repair", "repair", 1).text(GOOD)
+    made.add(
+        RepairTried(
+            attempt=1,
+            attempts=2,
+            code="CONSTRAINT_MAX",
+            message="max_results is at most 100. Write the call again.",
+            before=BAD,
+            after=GOOD,
+            char=47,
+            now=None,
+            now_code=None,
+            tokens=12,
+        )
+    ).done()
+    made.enter("tool", "search", "tool", 1)
+    edited = {"query": "AI news", "max_results": 5}
+    made.add(
+        NEEDED,
+        ApprovalGiven(call="call-1", action="allow", arguments=edited, edited=True, scope="tool"),
+        ToolStarted(call="call-1", tool="search", source="demo", arguments=edited),
+        ToolProgressed(call="call-1", done=1, total=2, message="half"),
+        ToolResult(
+            call="call-1",
+            tool="search",
+            source="demo",
+            ok=True,
+            content=(
+                ToolContent(text="1. A model that fits on a phone\n2. A grammar that cannot leak"),
+                ToolContent(kind="image", data=PNG, mime="image/png", size=len(PNG), name="dot.png"),
+            ),
+            structured={"results": 2},
+            told="1. A model that fits on a phone\n2. A grammar that cannot leak",
+            bytes=60,
+            ms=14,
+        ),
+    ).done(reason="done")
+    made.enter("turn-2", "Turn 2", "turn", 2)
+    made.add(TransformActed(name="content-tags", surface="response", what="a call was taken out of its tag"))
+    made.text('Two things are new.\n```json\n{"action": 1}', stop="never").done(
+        valid=False, reason="end-of-text"
+    )
+    made.add(
+        Extracted(
+            before='```json\n{"action": 1}\n```',
+            after='{"action": 1}',
+            changes=(Change("the fence around it was taken away", 0),),
+            valid=False,
+        )
+    )
+    made.add(
+        LimitReached(
+            limit="max_turns", allowed=3, used=3, message="No turn is left: the answer is asked for."
+        )
+    )
+    made.enter("final", "Final answer", "final", 3)
+    made.add(FinalAnswer(text="A model that fits on a phone, and a grammar that cannot leak.")).done()
+    return made.end("limit", valid=False)
+
+
+def aborted(events: tuple[AnyEvent, ...]) -> list[Aborted]:
+    return [event for event in events if isinstance(event, Aborted)]
