@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 from glyphscope.errors import GrammarError
 from glyphscope.events import ConstraintKind, RunRequest
 from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, emit_gbnf, to_lark
+from glyphscope.grammar.following import followed_by
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.registry import ToolRegistry
 
@@ -75,9 +76,11 @@ def timed(build: Callable[[], str]) -> BuiltGrammar:
 
 
 def call_constraint(
-    request: RunRequest, registry: ToolRegistry, options: GrammarOptions | None = None
+    request: RunRequest, registry: ToolRegistry, options: GrammarOptions | None = None, after: str = ""
 ) -> BuiltGrammar:
     """The grammar of the registry's calls, or of a part of them (`options`); the request's own, where it has one.
+
+    `after` is what the document writes after the part, for the token that reaches over its end.
 
     A grammar in the request is in GBNF and holds in place of the registry's. It is read and checked before any engine
     sees it. Whether what comes of it is a valid call is the registry's to say in any case. Raises GrammarError, also
@@ -93,11 +96,12 @@ def call_constraint(
         own = request.grammar
         return _TEXTS.built(("own", kind, own), lambda: _own_text(own, kind))
     asked = options or GrammarOptions(free_text=request.free_text)
-    key = (kind, request.notation, *_source(request, registry, asked), asked)
-    return _TEXTS.built(
-        key,
-        lambda: emitted(build_call_grammar(registry, request.notation, request.shape, asked), kind),
-    )
+
+    def build() -> str:
+        grammar = build_call_grammar(registry, request.notation, request.shape, asked)
+        return emitted(followed_by(grammar, after) if after else grammar, kind)
+
+    return _TEXTS.built((kind, request.notation, *_source(request, registry, asked), asked, after), build)
 
 
 def emitted(grammar: Grammar, kind: ConstraintKind) -> str:

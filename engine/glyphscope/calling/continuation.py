@@ -38,6 +38,11 @@ def continue_aborted(
     emitter = Emitter()
     yield emitter.started(request, model.info)
     try:
+        if request.strategy != "direct":
+            raise PromptError(
+                f"What it would have said is told of the strategy direct only, not of {request.strategy}.",
+                hint="Run it again, and let nothing stop it.",
+            )
         registry = parse_document(request.registry)
         context = Context(request, registry, model, emitter, SilentHost())
         state = fold_events(events)

@@ -79,7 +79,7 @@ class Decoding:
     """One generation under a validator's eyes; `known` tokens of the same text, already decoded, come before it.
 
     The validator has read the known ones. What is counted and numbered here goes on from them. `stop_on` is the
-    request's, unless it is given.
+    request's, unless it is given. `ends_when_complete`: a complete text ends it in any case, as something else follows.
     """
 
     def __init__(
@@ -90,6 +90,7 @@ class Decoding:
         validator: Validator,
         *,
         stop_on: StopOn | None = None,
+        ends_when_complete: bool = False,
         known: tuple[Token, ...] = (),
     ) -> None:
         self._spent = context.spent
@@ -100,7 +101,7 @@ class Decoding:
         self._prompt_tokens = prompt.tokens
         self._validator = validator
         self._stop_on = context.request.stop_on if stop_on is None else stop_on
-        self._stops_at_call = stops_at_call(request.constraint, self._stop_on)
+        self._stops_at_call = ends_when_complete or stops_at_call(request.constraint, self._stop_on)
         self._first = len(known)
         self._pieces = [token.step.text for token in known]
         self._characters = sum(map(len, self._pieces))

@@ -15,9 +15,14 @@ TEMPLATE = "template"
 """The part's name for what the chat template writes between the others."""
 
 
-def render_prompt(request: RunRequest, registry: ToolRegistry, model: Model) -> PromptRendered:
-    """The text that goes to the model, and what each part of it costs. Raises PromptError and ModelError."""
-    return priced_prompt(render_messages(request, registry), model)
+def render_prompt(
+    request: RunRequest, registry: ToolRegistry, model: Model, begun: str = ""
+) -> PromptRendered:
+    """The text that goes to the model, and what each part of it costs. Raises PromptError and ModelError.
+
+    `begun` is what the assistant's answer begins with already.
+    """
+    return priced_prompt(render_messages(request, registry), model, begun)
 
 
 def priced_prompt(messages: RenderedMessages, model: Model, begun: str = "") -> PromptRendered:
@@ -37,13 +42,19 @@ def priced_prompt(messages: RenderedMessages, model: Model, begun: str = "") -> 
 
 
 def generate_request(
-    request: RunRequest, registry: ToolRegistry, prompt: str, options: GrammarOptions | None = None
+    request: RunRequest,
+    registry: ToolRegistry,
+    prompt: str,
+    options: GrammarOptions | None = None,
+    *,
+    after: str = "",
 ) -> GenerateRequest:
     """What the model is asked for, under the grammar of the registry's calls, or of a part of them (`options`).
 
+    `after` is what comes after the part, which its last token may write already.
     Raises GrammarError where the constraint cannot be built: no run goes without it.
     """
-    return _generation(request, prompt, lambda: call_constraint(request, registry, options))
+    return _generation(request, prompt, lambda: call_constraint(request, registry, options, after))
 
 
 def generate_under(request: RunRequest, prompt: str, grammar: Callable[[], Grammar]) -> GenerateRequest:

@@ -1,0 +1,106 @@
+"""The two-stage strategy: the tool's name under a grammar of names, then its arguments under that tool's own grammar.
+
+The answer is begun for the model each time with what the shape writes before the part, so no prose can come before it,
+and the second prompt goes on from the first with the name in it: only what is new of it is evaluated. A stage's grammar
+is small and is kept by itself: the names' by the names, the arguments' by one tool's schema. It also holds what the
+call writes next, as the part's last token may reach into it (`grammar/following.py` tells what happens otherwise).
+
+In the flat shape, where arguments have no key of their own, they are asked for as an object all the same, under the key
+`arguments`, and put beside the name afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Literal
+
+import msgspec
+
+from glyphscope.calling.context import Context, Ending
+from glyphscope.calling.decode import Decoding, Generated
+from glyphscope.calling.request import generate_request, render_prompt
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import AnyEvent, CallReady, Violation
+from glyphscope.grammar import GrammarOptions
+from glyphscope.validation import CallValidator
+from glyphscope.validation.parts import (
+    ArgumentsValidator,
+    NameValidator,
+    after_name,
+    before_arguments,
+    before_name,
+    moved,
+    whole_call,
+)
+
+NAME: Literal["name"] = "name"
+ARGUMENTS: Literal["arguments"] = "arguments"
+AFTER_ARGUMENTS = "}"
+
+
+def two_stage(context: Context) -> Generator[AnyEvent, None, Ending]:
+    """A name, then arguments. The call of both is judged as a whole before it is one."""
+    request = context.request
+    if request.free_text:
+        raise GlyphscopeError(
+            "Free text before a call and a call in two stages exclude each other: the answer is begun with the call.",
+            hint="Turn free text off, or use the strategy direct.",
+        )
+    named = yield from _name(context)
+    if not named.valid or named.tool is None:
+        return Ending(named.reason, False)
+    left = request.max_tokens - named.tokens
+    if left < 1:
+        return Ending("length", False)
+    return (yield from _arguments(context, named.tool, left))
+
+
+def _name(context: Context) -> Generator[AnyEvent, None, Generated]:
+    request, registry = context.request, context.registry
+    yield context.emitter.enter(NAME, "Name of the tool", NAME)
+    validator = NameValidator(registry, request.notation, request.shape)
+    begun = before_name(request.notation, request.shape)
+    prompt = render_prompt(request, registry, context.model, begun)
+    after = after_name(request.notation, request.shape)
+    generation = generate_request(request, registry, prompt.text, GrammarOptions(part="name"), after=after)
+    decoding = Decoding(context, generation, prompt, validator, ends_when_complete=True)
+    return (yield from decoding.events())
+
+
+def _arguments(context: Context, tool: str, left: int) -> Generator[AnyEvent, None, Ending]:
+    request, registry = context.request, context.registry
+    yield context.emitter.enter(ARGUMENTS, f"Arguments of {tool}", ARGUMENTS)
+    validator = ArgumentsValidator(registry, request.notation, request.shape, tool)
+    begun = before_arguments(request.notation, request.shape, tool)
+    prompt = render_prompt(request, registry, context.model, begun)
+    options = GrammarOptions(part="arguments", tool=tool)
+    generation = generate_request(request, registry, prompt.text, options, after=AFTER_ARGUMENTS)
+    generation = msgspec.structs.replace(generation, max_tokens=left)
+    decoding = Decoding(context, generation, prompt, validator)
+    generated = yield from decoding.events()
+    if not generated.valid:
+        return Ending(generated.reason, False)
+    valid = yield from _whole(context, tool, validator.text)
+    return Ending(generated.reason, valid)
+
+
+def _whole(context: Context, tool: str, arguments: str) -> Generator[AnyEvent, None, bool]:
+    """The call that both stages make, if the validator of calls takes it; else what it has against it."""
+    request, registry = context.request, context.registry
+    text, start = whole_call(request.notation, request.shape, tool, arguments)
+    judge = CallValidator(registry, request.notation, request.shape)
+    judge.feed(text)
+    judge.finish()
+    if judge.valid and judge.arguments is not None:
+        call = context.emitter.call_id()
+        yield context.emitter.stamp(CallReady(tool=tool, arguments=judge.arguments, text=text, call=call))
+        return True
+    yield from _against(context, judge.violations, start)
+    return False
+
+
+def _against(context: Context, violations: list[Violation], start: int) -> Iterator[AnyEvent]:
+    for violation in violations:
+        event = moved(violation, -start)
+        assert isinstance(event, Violation)
+        yield context.emitter.stamp(event)

@@ -1,0 +1,100 @@
+"""A call in two stages by the embedded model: what carries over in its cache, and the masks that are kept."""
+
+import itertools
+
+import pytest
+
+from glyphscope.calling import run
+from glyphscope.events import (
+    NOTATIONS,
+    SHAPES,
+    CallReady,
+    ConstraintReady,
+    PromptRendered,
+    RunRequest,
+    StageFinished,
+)
+from glyphscope.models import EMBEDDED, RecordedModel, open_model
+from glyphscope.registry import default_registry
+from glyphscope.sessions import strip_times
+
+pytestmark = [pytest.mark.model, pytest.mark.slow]
+
+REGISTRY = default_registry().to_document()
+
+
+@pytest.fixture(scope="module")
+def model():
+    model = open_model(EMBEDDED)
+    yield model
+    model.close()
+
+
+def request(**changes) -> RunRequest:
+    return RunRequest(
+        **{
+            "prompt": "Search for AI news, 10 results",
+            "registry": REGISTRY,
+            "strategy": "two-stage",
+            "max_tokens": 60,
+            **changes,
+        }
+    )
+
+
+def of(kind, events):
+    return [event for event in events if isinstance(event, kind)]
+
+
+@pytest.mark.parametrize(("notation", "shape"), list(itertools.product(NOTATIONS, SHAPES)))
+def test_the_second_stage_pays_only_for_its_new_tokens(model, notation, shape):
+    events = list(run(request(notation=notation, shape=shape), model))
+    (call,) = of(CallReady, events)
+    assert (call.tool, call.arguments) == ("search", {"query": "AI news", "max_results": 10})
+    first, second = of(StageFinished, events)
+    assert second.cached >= first.prompt_tokens - 3
+    assert second.prompt_tokens - second.cached <= 8
+    assert [prompt.tokens for prompt in of(PromptRendered, events)] == [
+        first.prompt_tokens,
+        second.prompt_tokens,
+    ]
+
+
+def test_a_token_over_the_end_of_the_arguments_is_not_struck_out(model):
+    """Under a mask that ended with the object, `}}` could not come, and arguments went on until the tokens ran out."""
+    events = list(run(request(notation="json", shape="name-arguments"), model))
+    assert events[-1].valid and events[-1].tokens < 30
+
+
+def test_the_second_run_finds_both_masks_and_an_edit_of_another_tool_leaves_them(model):
+    list(run(request(), model))
+    again = of(ConstraintReady, list(run(request(), model)))
+    assert [(ready.hit, ready.build_ms, ready.compile_ms) for ready in again] == [(True, 0.0, 0.0)] * 2
+    tools = [
+        {**tool, "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
+        if tool["name"] == "calculate"
+        else tool
+        for tool in REGISTRY["tools"]
+    ]
+    edited = of(ConstraintReady, list(run(request(registry={**REGISTRY, "tools": tools}), model)))
+    assert [ready.hit for ready in edited] == [True, True]
+    assert [ready.key for ready in edited] == [ready.key for ready in again]
+    other = of(ConstraintReady, list(run(request(notation="json"), model)))
+    assert other[1].key != again[1].key
+
+
+def test_llama_cpps_own_sampler_holds_both_stages_too_and_is_compiled_each_time(model):
+    for _ in range(2):
+        events = list(run(request(constraint="gbnf", notation="json"), model))
+        assert of(CallReady, events) and events[-1].valid
+        assert [(ready.hit, ready.compile_ms > 0) for ready in of(ConstraintReady, events)] == [
+            (False, True)
+        ] * 2
+
+
+def test_the_record_of_both_stages_replays_without_the_model(model):
+    events = list(run(request(notation="json"), model))
+    again = list(run(request(notation="json"), RecordedModel(events)))
+    texts = [[e.text for e in of(PromptRendered, stream)] for stream in (events, again)]
+    assert texts[0] == texts[1]
+    assert list(map(strip_times, of(CallReady, events))) == list(map(strip_times, of(CallReady, again)))

@@ -1,0 +1,264 @@
+"""A name, then that tool's arguments: each part judged where it stands in the call, and the call of both as a whole."""
+
+import itertools
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glyphscope.calling import continue_aborted, fold_events, run
+from glyphscope.events import (
+    BEGUN,
+    NOTATIONS,
+    SHAPES,
+    Aborted,
+    CallReady,
+    FieldClosed,
+    PromptRendered,
+    RunFailed,
+    RunRequest,
+    StageFinished,
+    StageStarted,
+    ToolKnown,
+    Violation,
+    decode_event,
+    encode_event,
+)
+from glyphscope.grammar import GrammarOptions, build_call_grammar, emit_gbnf, to_lark
+from glyphscope.grammar.following import followed_by
+from glyphscope.grammar.match import match_text
+from glyphscope.models import RecordedModel, ScriptedModel
+from glyphscope.notation import shape_keys, write_call
+from glyphscope.registry import default_registry
+from glyphscope.sessions import first_difference
+from glyphscope.validation.parts import ArgumentsValidator, after_name, before_arguments, whole_call
+
+REGISTRY = default_registry()
+DOCUMENT = REGISTRY.to_document()
+ARGUMENTS = {"query": "AI news", "max_results": 10}
+WRITTEN = {"glyph": '{query="AI news" max_results=10}', "json": '{"query":"AI news","max_results":10}'}
+
+
+class Stages(ScriptedModel):
+    """Says one script a generation, and keeps what it was asked."""
+
+    def __init__(self, *scripts) -> None:
+        super().__init__("")
+        self.scripts, self.requests = [ScriptedModel(script) for script in scripts], []
+
+    def generate(self, request):
+        self.requests.append(request)
+        yield from self.scripts[len(self.requests) - 1].generate(request)
+
+
+def request(**changes) -> RunRequest:
+    return RunRequest(
+        **{"prompt": "Search", "registry": DOCUMENT, "strategy": "two-stage", "constraint": "off", **changes}
+    )
+
+
+def of(kind, events):
+    return [event for event in events if isinstance(event, kind)]
+
+
+def run_stages(model, **changes):
+    return list(run(request(**changes), model))
+
+
+@pytest.mark.parametrize(("notation", "shape"), list(itertools.product(NOTATIONS, SHAPES)))
+def test_both_stages_make_the_call_that_the_direct_strategy_would(notation, shape):
+    model = Stages('"search"', WRITTEN[notation])
+    events = run_stages(model, notation=notation, shape=shape)
+    assert [(e.stage, e.kind) for e in of(StageStarted, events)] == [
+        ("name", "name"),
+        ("arguments", "arguments"),
+    ]
+    (call,) = of(CallReady, events)
+    assert (call.tool, call.arguments) == ("search", ARGUMENTS)
+    assert call.text == write_call("search", ARGUMENTS, style=notation, shape=shape)
+    assert (events[-1].reason, events[-1].valid) == ("complete", True)
+    assert not of(Violation, events)
+
+
+@pytest.mark.parametrize(("notation", "shape"), list(itertools.product(NOTATIONS, SHAPES)))
+def test_the_answer_is_begun_and_the_second_prompt_goes_on_from_the_first(notation, shape):
+    model = Stages('"search"', WRITTEN[notation])
+    first, second = of(PromptRendered, run_stages(model, notation=notation, shape=shape))
+    assert second.text.startswith(first.text) and second.text[len(first.text) :].startswith('"search"')
+    assert [request.prompt for request in model.requests] == [first.text, second.text]
+    for prompt in (first, second):
+        begun = prompt.parts[-1]
+        assert (begun.name, prompt.text[begun.start : begun.end][0]) == (BEGUN, "{")
+        assert prompt.tokens == sum(part.tokens for part in prompt.parts)
+
+
+def test_paths_and_places_are_those_of_the_call_in_its_shape_counted_from_the_stages_first_character():
+    for shape, path in (
+        ("flat", "/query"),
+        ("tool-args", "/args/query"),
+        ("name-arguments", "/arguments/query"),
+    ):
+        events = run_stages(Stages('"search"', WRITTEN["json"]), notation="json", shape=shape)
+        closed = {e.path: e for e in of(FieldClosed, events) if e.stage == "arguments"}
+        assert WRITTEN["json"][closed[path].start : closed[path].end] == '"AI news"'
+        assert ("/arguments" in closed) == (shape == "name-arguments")
+        (known,) = of(ToolKnown, events)
+        assert (known.stage, known.name, known.char) == ("name", "search", 7)
+
+
+@pytest.mark.parametrize(
+    ("script", "tool"),
+    [
+        (
+            ['"search', '","arguments":{"query"'],
+            "search",
+        ),  # the token that ends the name goes on with the call
+        (['"', "search", '"}'], "search"),
+        ([' "search"'], "search"),
+        (['"sea\\u0072ch"'], "search"),
+    ],
+)
+def test_what_the_last_token_writes_after_the_name_is_no_part_of_it(script, tool):
+    model = Stages(script, WRITTEN["json"])
+    events = run_stages(model, notation="json", shape="name-arguments")
+    assert of(CallReady, events)[0].tool == tool
+    assert model.requests[1].prompt.endswith('{"name":"search","arguments":')
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        [WRITTEN["json"][:-1], "}}"],  # the token that ends the arguments ends the call
+        [WRITTEN["json"], "}"],
+        [WRITTEN["json"][:-1], "}}\n"],
+        [" ", WRITTEN["json"]],
+    ],
+)
+def test_the_models_own_last_brace_belongs_to_the_call_once(script):
+    events = run_stages(Stages('"search"', script), notation="json", shape="name-arguments")
+    (call,) = of(CallReady, events)
+    assert json.loads(call.text) == {"name": "search", "arguments": ARGUMENTS}
+
+
+def test_a_name_that_no_allowed_tool_has_stops_at_the_character_that_decides_it():
+    for stop_on in ("error", "unknown-tool"):
+        events = run_stages(Stages(['"se', "nd_mon", 'ey"']), notation="json", stop_on=stop_on)
+        (aborted,) = of(Aborted, events)
+        assert (aborted.code, aborted.stage, aborted.char, aborted.token) == ("UNKNOWN_TOOL", "name", 6, 1)
+        assert events[-1].reason == "aborted" and not events[-1].valid
+        assert [e.kind for e in of(StageStarted, events)] == ["name"]
+
+
+def test_nothing_is_asked_for_after_a_name_that_is_none_even_when_nothing_stops_the_run():
+    events = run_stages(Stages('"rm_rf"'), notation="json", stop_on="never")
+    assert (events[-1].reason, events[-1].valid) == ("complete", False)
+    assert [e.kind for e in of(StageStarted, events)] == ["name"]
+    ended = run_stages(Stages('"sear'), notation="json", stop_on="never")
+    assert ended[-1].reason == "end-of-text" and of(Violation, ended)[-1].code == "TRUNCATED"
+
+
+def test_arguments_stop_at_the_character_after_which_no_valid_call_can_exist():
+    events = run_stages(Stages('"search"', ['{"query":"x",', '"max_results":', "50", "0}"]), notation="json")
+    (aborted,) = of(Aborted, events)
+    assert (aborted.stage, aborted.code, aborted.path) == ("arguments", "CONSTRAINT_MAX", "/max_results")
+    text = fold_events(events).text
+    assert text[: aborted.char + 1] == '{"query":"x","max_results":500'
+
+
+def test_an_argument_of_another_tool_and_one_that_is_missing_are_the_tools_own_mistakes():
+    unknown = run_stages(Stages('"search"', ['{"expression":"1"}']), notation="json")
+    assert of(Aborted, unknown)[0].code == "UNKNOWN_ARGUMENT"
+    missing = run_stages(Stages('"search"', ["{}"]), notation="json")
+    assert of(Aborted, missing)[0].code == "MISSING_REQUIRED"
+    no_object = run_stages(Stages('"search"', ['"AI news"']), notation="json", shape="flat")
+    assert of(Aborted, no_object)[0].code == "TYPE_MISMATCH"
+
+
+def test_both_stages_share_the_tokens_that_were_asked_for():
+    model = Stages('"search"', WRITTEN["json"])
+    run_stages(model, notation="json", max_tokens=8)
+    named = model.requests[0].max_tokens - model.requests[1].max_tokens
+    assert (model.requests[0].max_tokens, named) == (8, len(ScriptedModel('"search"')._tokens))
+    short = run_stages(Stages('"search"'), notation="json", max_tokens=named)
+    assert (short[-1].reason, short[-1].valid) == ("length", False)
+
+
+def test_each_stage_tells_its_price_and_the_runs_end_that_of_both():
+    events = run_stages(Stages('"search"', WRITTEN["json"]), notation="json")
+    stages = of(StageFinished, events)
+    assert [stage.stage for stage in stages] == ["name", "arguments"]
+    assert events[-1].tokens == sum(stage.tokens for stage in stages)
+
+
+@pytest.mark.parametrize("stop_on", ["error", "never"])
+def test_a_record_replays_without_a_model_as_often_as_one_likes(stop_on):
+    asked = request(notation="json", shape="tool-args", stop_on=stop_on)
+    scripts = ('"search"', '{"query":"x","max_results":500}}')
+    events = [decode_event(encode_event(event)) for event in run(asked, Stages(*scripts))]
+    recorded = RecordedModel(events)
+    for _ in range(2):
+        again = list(run(asked, recorded))
+        plain = [
+            msgspec.structs.replace(e, model=events[0].model) if i == 0 else e for i, e in enumerate(again)
+        ]
+        assert first_difference(events, plain) == ""
+
+
+def test_what_cannot_go_together_is_told_before_anything_is_decoded():
+    for changes, code in (
+        ({"free_text": True}, "BAD_REQUEST"),
+        ({"constraint": "mask", "grammar": 'root ::= "a"'}, "CONSTRAINT_FAILED"),
+    ):
+        model = Stages('"search"')
+        events = run_stages(model, **changes)
+        assert isinstance(events[-1], RunFailed) and events[-1].code == code and events[-1].hint
+        assert not model.requests
+
+
+def test_what_an_aborted_call_in_two_stages_would_have_said_is_refused_in_words():
+    aborted = run_stages(Stages(['"x']), notation="json")
+    told = list(continue_aborted(request(notation="json"), aborted, ScriptedModel("")))
+    assert isinstance(told[-1], RunFailed) and "two-stage" in told[-1].message
+
+
+@pytest.mark.parametrize(("notation", "shape"), list(itertools.product(NOTATIONS, SHAPES)))
+def test_each_stages_grammar_holds_the_part_and_what_comes_after_it(notation, shape):
+    model = Stages('"search"', WRITTEN[notation])
+    run_stages(model, notation=notation, shape=shape, constraint="gbnf")
+    names, arguments = (request.grammar for request in model.requests)
+    after = after_name(notation, shape)
+    assert after.strip(' ,"=:') == (shape_keys(shape).args_key or "arguments")
+    for text, part, more in ((names, GrammarOptions(part="name"), after), (arguments, None, "}")):
+        options = part or GrammarOptions(part="arguments", tool="search")
+        grammar = followed_by(build_call_grammar(REGISTRY, notation, shape, options), more)
+        assert text == emit_gbnf(grammar).text
+        inside = '"search"' if part else WRITTEN[notation]
+        assert match_text(grammar, inside + more).accepted and not match_text(grammar, inside).accepted
+        assert to_lark(grammar)
+
+
+@given(st.data())
+def test_any_chunking_of_the_arguments_gives_the_same_verdicts(data):
+    text = data.draw(
+        st.sampled_from([WRITTEN["json"] + "}", '{"query":"x","max_results":500}', '{"query":1}', "{}"])
+    )
+    cuts = sorted(data.draw(st.sets(st.integers(1, max(1, len(text) - 1)))))
+    pieces = [text[a:b] for a, b in itertools.pairwise([0, *cuts, len(text)])]
+
+    def verdicts(parts):
+        validator = ArgumentsValidator(REGISTRY, "json", "flat", "search")
+        events = [event for part in parts for event in validator.feed(part, 0)] + validator.finish()
+        kept = [e for e in events if isinstance(e, Violation | FieldClosed)]
+        return kept, validator.valid, validator.text
+
+    assert verdicts(pieces) == verdicts([text])
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_a_call_without_arguments_is_written_as_the_shape_writes_it(notation):
+    for shape in SHAPES:
+        text, start = whole_call(notation, shape, "ping", "{}")
+        assert text == write_call("ping", {}, style=notation, shape=shape)
+        assert text[start:].endswith("}") and before_arguments(notation, shape, "ping")
