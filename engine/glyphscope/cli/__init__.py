@@ -1,5 +1,19 @@
 """`glyphscope …`: everything the engine does, without a window."""
 
-from glyphscope.cli.app import main
+from __future__ import annotations
+
+import sys
+
+from glyphscope.cli.serve_verbs import serves_at_once
+
+
+def main() -> None:
+    """The entry point of `glyphscope`."""
+    if serves_at_once(sys.argv[1:]):
+        return
+    from glyphscope.cli.app import main as whole  # with every command, and all that they need
+
+    whole()
+
 
 __all__ = ["main"]

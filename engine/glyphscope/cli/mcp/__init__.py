@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import typer
 
+from glyphscope.cli.serve_verbs import serve_verbs
+
 app = typer.Typer(help="Servers of tools that speak the Model Context Protocol.", no_args_is_help=True)
 
 
 @app.callback()
 def root() -> None:
     """Servers of tools that speak the Model Context Protocol."""
+
+
+app.command("serve-verbs")(serve_verbs)

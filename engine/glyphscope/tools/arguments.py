@@ -1,0 +1,86 @@
+"""Arguments against a tool's schema, once more where the tool is: a call may come without having been judged.
+
+What is wrong is told in words for a model; verdicts by character are `validation`'s.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
+from glyphscope.registry import Tool
+
+MAX_TOLD = 3
+_KINDS = {"object": "an object", "array": "a list", "string": "a text", "integer": "a whole number"}
+_KINDS |= {"number": "a number", "boolean": "true or false", "null": "null"}
+
+
+def mistakes(tool: Tool, arguments: Any) -> str:
+    """What is wrong with the arguments, in sentences; empty where nothing is. Arguments without a name are refused."""
+    if not isinstance(arguments, dict):
+        return "The arguments are not an object."
+    named = tool.parameters.get("properties", {})
+    told = [
+        f"{_cut(str(name))} is no argument of {tool.name}; the arguments are {', '.join(named)}."
+        for name in islice((name for name in arguments if name not in named), MAX_TOLD)
+    ]
+    try:
+        for error in Draft202012Validator(tool.parameters).iter_errors(arguments):
+            told += [sentence for sentence in _told(error, named) if sentence not in told]
+            if len(told) >= MAX_TOLD:
+                break
+    except (RecursionError, ValueError, OverflowError):  # nested too deep, or a number of thousands of digits
+        told.append("The arguments are nested too deep, or a number in them is too large.")
+    return " ".join(told[:MAX_TOLD])
+
+
+def _told(error: ValidationError, named: dict[str, Any]) -> list[str]:
+    if error.validator == "required":  # an error for each name that is missing, which all know of each other
+        before = [str(step) for step in error.absolute_path]
+        missing = [name for name in error.validator_value if name not in error.instance]
+        return [
+            _missing(".".join([*before, name]), named.get(name) if not before else None) for name in missing
+        ]
+    return [_broken(error)]
+
+
+def _broken(error: ValidationError) -> str:
+    where = ".".join(str(step) for step in error.absolute_path)
+    keyword, limit = error.validator, error.validator_value
+    shown = _shown(error.instance)
+    if keyword == "type":
+        kinds = [_KINDS.get(kind, kind) for kind in ([limit] if isinstance(limit, str) else limit)]
+        return f"{where} is {shown}, and must be {' or '.join(kinds)}."
+    if keyword == "enum":
+        return f"{where} is {shown}, and must be one of {', '.join(map(str, limit))}."
+    if keyword == "minimum":
+        return f"{where} is {shown}, and must be at least {limit}."
+    if keyword == "maximum":
+        return f"{where} is {shown}, and must be at most {limit}."
+    if keyword == "minLength":
+        return f"{where} is {shown}: too short, it needs at least {limit} characters."
+    if keyword == "maxLength":
+        return f"{where} is {shown}: too long, it has at most {limit} characters."
+    if keyword == "pattern":
+        return f"{where} is {shown}, and does not fit {limit}."
+    return f"{where or 'The call'}: {_cut(error.message, 200)}."
+
+
+def _missing(name: str, schema: Any) -> str:
+    examples = schema.get("examples") if isinstance(schema, dict) else None
+    return f"{name} is missing" + (f", for example {_shown(examples[0])}." if examples else ".")
+
+
+def _shown(value: Any) -> str:
+    try:
+        return _cut(json.dumps(value, ensure_ascii=False, default=str))
+    except (RecursionError, ValueError):
+        return "a value too large to be shown"
+
+
+def _cut(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

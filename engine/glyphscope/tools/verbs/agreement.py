@@ -1,0 +1,150 @@
+"""Whether a subject and a finite verb agree.
+
+The subject's person and number are read from its words: pronouns, `and`, the word before the noun, the noun's ending.
+That is a rule of thumb where a noun's plural is not told by its form, so the answer says what was taken for granted.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from glyphscope.errors import ToolError
+from glyphscope.tools.verbs.conjugation import SUBJECTS, forms
+from glyphscope.tools.verbs.lexicon import Part, Verb, readings, unknown
+
+_PRONOUNS = {"i": "1sg", "you": "2sg", "he": "3sg", "she": "3sg", "it": "3sg", "we": "1pl", "they": "3pl"}
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_SINGULAR = _words(
+    "this that a an each every either neither another one everyone everybody everything someone somebody something "
+    "anyone anybody anything nobody nothing who what"
+)
+_PLURAL = _words(
+    "these those many few several both two three four five six seven eight nine ten dozens hundreds"
+)
+_PLURAL_NOUNS = _words(
+    "people children men women feet teeth geese mice police cattle oxen criteria phenomena"
+)
+_SINGULAR_NOUNS = _words(
+    "news physics mathematics maths economics politics athletics gymnastics linguistics measles james "
+    "christmas paris texas netherlands bus gas lens"
+)
+_EITHER = _words("sheep fish deer aircraft series species data media staff team family crew")
+_QUANTITIES = _words("lot lots plenty most some all half majority rest none")
+_PREPOSITIONS = _words("of in on at with from for by under over near behind between without about to")
+_MODALS = _words("can could may might must shall should will would can't cannot won't shan't")
+_NEGATED = re.compile("n['’]t$")
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The verdict, the persons that the subject was taken for, and the form that agrees (empty where this one does)."""
+
+    agrees: bool
+    persons: tuple[str, ...]
+    better: str
+    reason: str
+
+
+def check(subject: str, verb_form: str) -> Agreement:
+    """Raises ToolError: no subject, no verb that is known, or a form that is not finite (eaten, eating)."""
+    persons = persons_of(subject)
+    words = re.findall(r"[a-z]+(?:['’][a-z]+)?", verb_form.lower())
+    if not words:
+        raise ToolError("verb_form has no word in it.", hint="Write a verb, such as goes.")
+    first = words[0]
+    if first in _MODALS or _NEGATED.sub("", first) in _MODALS:
+        return Agreement(True, persons, "", f'"{first}" is the same for every person.')
+    found = _NEGATED.sub("", first)
+    known = readings(found)
+    if not known:
+        raise unknown(found)
+    allowed, parts = _allowed(found, known)
+    if not allowed:
+        kind = "present" if "gerund" in parts else "past"
+        helper = "am, are or is" if kind == "present" else "have or has"
+        raise ToolError(
+            f"{first} is a {kind} participle: no finite verb.", hint=f"It needs {helper} before it."
+        )
+    if allowed.intersection(persons):
+        return Agreement(
+            True, persons, "", f'"{first}" goes with {_listed(allowed)}; the subject is {_or(persons)}.'
+        )
+    better = _better(known, found, persons[0]) + first.removeprefix(found)
+    rest = verb_form.lower().replace(first, "", 1).strip()
+    return Agreement(
+        False,
+        persons,
+        f"{better} {rest}".strip(),
+        f'"{first}" goes with {_listed(allowed)}; the subject is {_or(persons)}.',
+    )
+
+
+def persons_of(subject: str) -> tuple[str, ...]:
+    """The person and number of a subject; two where both are possible. Raises ToolError without a word in it."""
+    words = re.findall(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d+", subject.lower())
+    if not words:
+        raise ToolError("The subject has no word in it.", hint="Write one such as he, or the dogs.")
+    if len(words) == 1 and words[0] in _PRONOUNS:
+        return ("2sg", "2pl") if words[0] == "you" else (_PRONOUNS[words[0]],)
+    if "and" in words[1:-1] and words[0] not in ("each", "every", "either"):
+        return ("1pl",) if {"i", "me", "we"} & set(words) else ("2pl",) if "you" in words else ("3pl",)
+    for joint in ("or", "nor"):  # the nearer part decides
+        if joint in words[1:-1]:
+            return persons_of(" ".join(words[len(words) - words[::-1].index(joint) :]))
+    return _phrase(words)
+
+
+def _phrase(words: list[str]) -> tuple[str, ...]:
+    for at, word in enumerate(words):
+        if at and word in _PREPOSITIONS:
+            if word == "of" and words[at - 1] in _QUANTITIES and at + 1 < len(words):
+                return _phrase(words[at + 1 :])
+            words = words[:at]
+            break
+    first, noun = words[0], words[-1]
+    if first in _PLURAL or (first.isdigit() and first != "1"):
+        return ("3pl",)
+    if first in _SINGULAR or first == "1":
+        return ("3sg",)
+    if noun in _EITHER:
+        return ("3sg", "3pl")
+    if noun in _PLURAL_NOUNS:
+        return ("3pl",)
+    ends = noun.endswith("s") and not noun.endswith(("ss", "us", "is", "'s", "’s"))
+    return ("3pl",) if ends and noun not in _SINGULAR_NOUNS else ("3sg",)
+
+
+def _allowed(form: str, known: list[tuple[Verb, list[Part]]]) -> tuple[set[str], set[Part]]:
+    """The persons that a form can stand with as a finite verb, in the present or in the past."""
+    allowed: set[str] = set()
+    parts: set[Part] = set()
+    for verb, found in known:
+        parts.update(found)
+        for person in SUBJECTS:
+            present, past = forms(verb, "present_simple", person), forms(verb, "past_simple", person)
+            if form in (*present, *past):
+                allowed.add(person)
+    return allowed, parts
+
+
+def _better(known: list[tuple[Verb, list[Part]]], form: str, person: str) -> str:
+    """The form of the same tense that agrees."""
+    verb = known[0][0]
+    past = verb.base == "be" and form in ("was", "were")
+    return forms(verb, "past_simple" if past else "present_simple", person)[0]
+
+
+def _listed(persons: set[str]) -> str:
+    if len(persons) == 6:
+        return "every person"
+    return ", ".join(dict.fromkeys(pronoun for person, pronoun in SUBJECTS.items() if person in persons))
+
+
+def _or(persons: tuple[str, ...]) -> str:
+    return " or ".join(persons)

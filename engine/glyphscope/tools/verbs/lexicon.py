@@ -1,0 +1,141 @@
+"""The verbs that are known: the parts of irregular ones, regular ones by name, and Spanish for the common ones."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
+
+from glyphscope import resources
+from glyphscope.errors import ToolError
+from glyphscope.tools.verbs import spelling
+
+Part: TypeAlias = Literal["base", "third", "past", "participle", "gerund"]
+
+MAX_WORD = 40
+
+
+@dataclass(frozen=True)
+class Spanish:
+    """A verb in Spanish: `yo` and `él` in the present and in the preterite; variants stand between slashes."""
+
+    infinitive: str
+    present_yo: str
+    present_el: str
+    past_yo: str
+    past_el: str
+    participle: str
+    gerund: str
+
+
+@dataclass(frozen=True)
+class Verb:
+    """An English verb; of its `past` and `participle` variants the first is the one to be said."""
+
+    base: str
+    past: tuple[str, ...]
+    participle: tuple[str, ...]
+    third: str
+    gerund: str
+    irregular: bool
+    spanish: Spanish | None = None
+
+    def parts_of(self, form: str) -> list[Part]:
+        """What a form is of this verb: `put` is its base, its past and its participle."""
+        present = ("am", "are") if self.base == "be" else ()
+        forms: dict[Part, tuple[str, ...]] = {
+            "base": (self.base, *present),
+            "third": (self.third,),
+            "past": self.past,
+            "participle": self.participle,
+            "gerund": (self.gerund,),
+        }
+        return [part for part, written in forms.items() if form in written]
+
+
+def find(verb: str) -> Verb:
+    """The verb with this base form. Raises ToolError: a form of another one, or unknown, with what is near."""
+    word = _word(verb)
+    found = lexicon().get(word)
+    if found is not None:
+        return found
+    if bases := [known.base for known, _ in readings(word)]:
+        raise ToolError(
+            f"{word} is no base form.", hint=f"It is a form of {' and '.join(bases)}: write {bases[0]}."
+        )
+    raise unknown(word)
+
+
+def readings(form: str) -> list[tuple[Verb, list[Part]]]:
+    """Every verb that has this form, and as what; empty for none."""
+    word = _word(form)
+    return [(verb, verb.parts_of(word)) for verb in _by_form().get(word, ())]
+
+
+def unknown(word: str) -> ToolError:
+    """That no verb is known by this word, and which known forms look like it."""
+    near = difflib.get_close_matches(word, _by_form(), n=3, cutoff=0.7)
+    hint = (
+        f"Is {' or '.join(near)} meant?"
+        if near
+        else "Common English verbs are known, such as go, eat or walk."
+    )
+    return ToolError(f'No verb "{word}" is known.', hint=hint)
+
+
+@lru_cache(maxsize=1)
+def lexicon() -> dict[str, Verb]:
+    """All known verbs by their base forms."""
+    data = json.loads(resources.read_text("verbs.json"))
+    doubling = frozenset(data["doubling"].split())
+    verbs = [_irregular(item, doubling) for item in data["irregular"]]
+    verbs += [_regular(item["base"], doubling, Spanish(*item["spanish"])) for item in data["regular"]]
+    verbs += [_regular(base, doubling, None) for base in data["others"].split()]
+    return {verb.base: verb for verb in verbs}
+
+
+@lru_cache(maxsize=1)
+def _by_form() -> dict[str, tuple[Verb, ...]]:
+    found: dict[str, dict[str, Verb]] = {}
+    for verb in lexicon().values():
+        present = ("am", "are") if verb.base == "be" else ()
+        for form in (verb.base, verb.third, *verb.past, *verb.participle, verb.gerund, *present):
+            found.setdefault(form, {})[verb.base] = verb
+    return {form: tuple(verbs.values()) for form, verbs in found.items()}
+
+
+def _irregular(item: dict[str, Any], doubling: frozenset[str]) -> Verb:
+    base = item["base"]
+    return Verb(
+        base,
+        tuple(item["past"].split("/")),
+        tuple(item["participle"].split("/")),
+        {"be": "is", "have": "has"}.get(base) or spelling.third_person(base),
+        spelling.gerund(base, base in doubling),
+        True,
+        Spanish(*item["spanish"]),
+    )
+
+
+def _regular(base: str, doubling: frozenset[str], spanish: Spanish | None) -> Verb:
+    past = (spelling.past(base, base in doubling),)
+    return Verb(
+        base,
+        past,
+        past,
+        spelling.third_person(base),
+        spelling.gerund(base, base in doubling),
+        False,
+        spanish,
+    )
+
+
+def _word(text: str) -> str:
+    word = text.strip().lower()
+    if len(word) > MAX_WORD:
+        raise ToolError(
+            f'"{word[:MAX_WORD]}…" is no verb: it is too long.', hint="Write one word, such as go."
+        )
+    return word.removeprefix("to ").strip()

@@ -1,0 +1,104 @@
+"""The four verb tools: what each answers, as a sentence or a form and as structured data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from glyphscope import resources
+from glyphscope.errors import ToolError
+from glyphscope.registry import Tool, load_registry
+from glyphscope.tools.verbs import agreement, conjugation
+from glyphscope.tools.verbs.lexicon import Part, Spanish, Verb, readings, unknown
+
+Answer: TypeAlias = tuple[str, dict[str, Any]]
+
+
+def conjugate(verb: str, tense: str, person: str) -> Answer:
+    """`ate`. Raises ToolError for a verb, a tense or a person that is unknown."""
+    form, *variants = conjugation.conjugate(verb, tense, person)
+    return form, {"verb": verb, "tense": tense, "person": person, "form": form, "variants": variants}
+
+
+def lookup_irregular_verb(verb: str) -> Answer:
+    """`go is irregular: go, went, gone.` for any form of the verb. Raises ToolError for an unknown one."""
+    found = readings(verb)
+    if not found:
+        raise unknown(verb.strip().lower())
+    # "found" is the past of find before it is anything else: the base form first, then the irregular ones
+    known = min(found, key=lambda reading: ("base" not in reading[1], not reading[0].irregular))[0]
+    past, participle = "/".join(known.past), "/".join(known.participle)
+    word = "irregular" if known.irregular else "regular"
+    return f"{known.base} is {word}: {known.base}, {past}, {participle}.", {
+        "verb": known.base,
+        "irregular": known.irregular,
+        "past_simple": list(known.past),
+        "past_participle": list(known.participle),
+    }
+
+
+def lookup_spanish(english_form: str) -> Answer:
+    """`comí (yo), comió (él, ella)`, for each verb that has the form. Raises ToolError where there is no Spanish."""
+    form = english_form.strip().lower()
+    found = readings(form)
+    if not found:
+        raise unknown(form)
+    told = [
+        {"verb": verb.base, "form": part, "spanish": text}
+        for verb, parts in found
+        if verb.spanish is not None
+        for part, text in _spanish(form, verb, parts, verb.spanish)
+    ]
+    if not told:
+        raise ToolError(f"{found[0][0].base} is a known verb, but its Spanish is not in the list.")
+    text = "; ".join(dict.fromkeys(item["spanish"] for item in told))
+    return text, {"english_form": form, "readings": told}
+
+
+def check_subject_verb_agreement(subject: str, verb_form: str) -> Answer:
+    """`No: "he go" does not agree. Write "he goes".` Raises ToolError for what is no subject or no finite verb."""
+    found = agreement.check(subject, verb_form)
+    said, better = f"{subject.strip()} {verb_form.strip()}", f"{subject.strip()} {found.better}"
+    text = f'Yes: "{said}" agrees.' if found.agrees else f'No: "{said}" does not agree. Write "{better}".'
+    return f"{text} {found.reason}", {
+        "agrees": found.agrees,
+        "persons": list(found.persons),
+        "correct_form": found.better or verb_form.strip(),
+    }
+
+
+VERB_TOOLS: dict[str, Callable[..., Answer]] = {
+    "conjugate": conjugate,
+    "lookup_irregular_verb": lookup_irregular_verb,
+    "lookup_spanish": lookup_spanish,
+    "check_subject_verb_agreement": check_subject_verb_agreement,
+}
+"""By the name of the tool; each takes the tool's arguments by their names."""
+
+
+_BE = {
+    "am": "soy / estoy (yo)",
+    "are": "eres / estás (tú), somos / estamos (nosotros), son / están (ellos)",
+    "were": "fuiste / estuviste (tú), fuimos / estuvimos (nosotros), fueron / estuvieron (ellos)",
+}
+"""Forms that only `be` has."""
+
+
+@lru_cache(maxsize=1)
+def verb_tools() -> tuple[Tool, ...]:
+    """The tools of registries/verbs.json."""
+    return load_registry(resources.read_text("registries/verbs.json")).tools
+
+
+def _spanish(form: str, verb: Verb, parts: list[Part], spanish: Spanish) -> list[tuple[str, str]]:
+    texts: dict[Part, str] = {
+        "base": spanish.infinitive,
+        "third": f"{spanish.present_el} (él, ella)",
+        "past": f"{spanish.past_yo} (yo), {spanish.past_el} (él, ella)",
+        "participle": f"{spanish.participle} (participle)",
+        "gerund": spanish.gerund,
+    }
+    if verb.base == "be" and form in _BE:
+        return [(parts[0], _BE[form])]
+    return [(part, texts[part]) for part in parts]

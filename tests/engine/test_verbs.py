@@ -1,0 +1,221 @@
+"""English verbs: forms by rule and by list, Spanish, and agreement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glyphscope.errors import ToolError
+from glyphscope.tools.arguments import mistakes
+from glyphscope.tools.verbs import spelling
+from glyphscope.tools.verbs.conjugation import SUBJECTS, conjugate
+from glyphscope.tools.verbs.lexicon import lexicon
+from glyphscope.tools.verbs.tools import VERB_TOOLS, verb_tools
+
+
+def test_fewer_irregular_verbs_than_promised_or_one_without_spanish() -> None:
+    irregular = [verb for verb in lexicon().values() if verb.irregular]
+    assert len(irregular) >= 80
+    assert all(verb.spanish is not None for verb in irregular)
+    assert all(
+        verb.spanish.infinitive.endswith(("r", "rse", "ír", "pie")) for verb in irregular if verb.spanish
+    )
+    for verb in lexicon().values():
+        for form in (verb.base, verb.third, verb.gerund, *verb.past, *verb.participle):
+            assert form.isascii() and form.isalpha() and form.islower(), form
+
+
+@pytest.mark.parametrize(
+    ("base", "third", "past", "gerund"),
+    [
+        ("walk", "walks", "walked", "walking"),
+        ("love", "loves", "loved", "loving"),
+        ("agree", "agrees", "agreed", "agreeing"),
+        ("study", "studies", "studied", "studying"),
+        ("play", "plays", "played", "playing"),
+        ("stop", "stops", "stopped", "stopping"),
+        ("plan", "plans", "planned", "planning"),
+        ("fix", "fixes", "fixed", "fixing"),
+        ("snow", "snows", "snowed", "snowing"),
+        ("watch", "watches", "watched", "watching"),
+        ("kiss", "kisses", "kissed", "kissing"),
+        ("die", "dies", "died", "dying"),
+        ("visit", "visits", "visited", "visiting"),
+        ("travel", "travels", "traveled", "traveling"),
+        ("panic", "panics", "panicked", "panicking"),
+        ("wait", "waits", "waited", "waiting"),
+        ("obey", "obeys", "obeyed", "obeying"),
+        ("zip", "zips", "zipped", "zipping"),
+    ],
+)
+def test_a_regular_ending_is_misspelt(base: str, third: str, past: str, gerund: str) -> None:
+    assert (spelling.third_person(base), spelling.past(base), spelling.gerund(base)) == (third, past, gerund)
+
+
+@pytest.mark.parametrize(
+    ("verb", "gerund"),
+    [
+        ("be", "being"),
+        ("begin", "beginning"),
+        ("quit", "quitting"),
+        ("lie", "lying"),
+        ("see", "seeing"),
+        ("admit", "admitting"),
+        ("forget", "forgetting"),
+        ("write", "writing"),
+        ("swim", "swimming"),
+        ("read", "reading"),
+        ("undo", "undoing"),
+        ("dye", None),
+    ],
+)
+def test_a_known_verb_has_another_ing_form(verb: str, gerund: str | None) -> None:
+    known = lexicon().get(verb)
+    assert (known.gerund if known else None) == gerund
+
+
+@pytest.mark.parametrize(
+    ("verb", "tense", "forms"),
+    [
+        ("be", "present_simple", "am are is are are are"),
+        ("be", "past_simple", "was were was were were were"),
+        ("have", "present_simple", "have have has have have have"),
+        ("do", "present_simple", "do do does do do do"),
+        ("have", "past_simple", "had had had had had had"),
+        ("eat", "past_simple", "ate ate ate ate ate ate"),
+        ("go", "past_participle", "gone gone gone gone gone gone"),
+        ("study", "present_simple", "study study studies study study study"),
+    ],
+)
+def test_a_verb_has_another_form_for_a_person(verb: str, tense: str, forms: str) -> None:
+    assert [conjugate(verb, tense, person)[0] for person in SUBJECTS] == forms.split()
+
+
+def test_a_tense_of_two_words_is_put_together_otherwise() -> None:
+    said = [
+        conjugate("write", tense, "3sg")[0]
+        for tense in verb_tools()[0].parameters["properties"]["tense"]["enum"]
+    ]
+    assert said == [
+        "writes", "wrote", "will write", "is writing", "was writing",
+        "has written", "had written", "to write", "writing", "written",
+    ]  # fmt: skip
+    assert conjugate("learn", "past_simple", "1sg") == ("learned", "learnt")
+
+
+@given(st.sampled_from(sorted(lexicon())), st.sampled_from(list(SUBJECTS)))
+def test_what_is_conjugated_does_not_agree_with_its_person(verb: str, person: str) -> None:
+    subject = SUBJECTS[person].split(",")[0]
+    for tense in ("present_simple", "past_simple", "present_continuous", "present_perfect", "future_simple"):
+        for form in conjugate(verb, tense, person):
+            _, told = VERB_TOOLS["check_subject_verb_agreement"](subject, form)
+            assert told["agrees"], (subject, form)
+
+
+@pytest.mark.parametrize(
+    ("subject", "verb_form", "correct"),
+    [
+        ("he", "go", "goes"),
+        ("they", "was", "were"),
+        ("I", "is", "am"),
+        ("we", "has eaten", "have eaten"),
+        ("Ann and Bob", "sings", "sing"),
+        ("the children", "plays", "play"),
+        ("everyone", "know", "knows"),
+        ("the list of items", "are", "is"),
+        ("a lot of people", "is", "are"),
+        ("neither he nor they", "is", "are"),
+        ("the news", "are", "is"),
+        ("two dogs", "barks", "bark"),
+        ("he", "don't like", "doesn't like"),
+        ("you and I", "am", "are"),
+        ("each of them", "have", "has"),
+    ],
+)
+def test_a_verb_that_does_not_agree_is_taken_or_mended_otherwise(
+    subject: str, verb_form: str, correct: str
+) -> None:
+    check = VERB_TOOLS["check_subject_verb_agreement"]
+    text, told = check(subject, verb_form)
+    assert (told["agrees"], told["correct_form"]) == (False, correct)
+    assert text.startswith("No:")
+    text, told = check(subject, correct)
+    assert told["agrees"] and text.startswith("Yes:")
+
+
+@pytest.mark.parametrize(
+    ("subject", "verb_form"),
+    [
+        ("you", "are"),
+        ("sheep", "is"),
+        ("sheep", "are"),
+        ("he", "can go"),
+        ("he", "put"),
+        ("she", "won't"),
+        ("it", "was"),
+    ],
+)
+def test_a_verb_that_agrees_is_refused(subject: str, verb_form: str) -> None:
+    assert VERB_TOOLS["check_subject_verb_agreement"](subject, verb_form)[1]["agrees"]
+
+
+@pytest.mark.parametrize(
+    ("form", "spanish"),
+    [
+        ("ate", "comí (yo), comió (él, ella)"),
+        ("eats", "come (él, ella)"),
+        ("eating", "comiendo"),
+        ("put", "poner; puse (yo), puso (él, ella); puesto (participle)"),
+        ("found", "encontré (yo), encontró (él, ella); encontrado (participle)"),
+        ("lay", "colocar; me acosté (yo), se acostó (él, ella)"),
+        ("am", "soy / estoy (yo)"),
+        ("Walked", "caminé (yo), caminó (él, ella); caminado (participle)"),
+    ],
+)
+def test_a_form_has_other_spanish(form: str, spanish: str) -> None:
+    assert VERB_TOOLS["lookup_spanish"](form)[0] == spanish
+
+
+def test_an_irregular_verb_is_told_otherwise() -> None:
+    look = VERB_TOOLS["lookup_irregular_verb"]
+    assert look("go") == look("went")
+    assert look("go")[0] == "go is irregular: go, went, gone."
+    assert look("be")[0] == "be is irregular: be, was/were, been."
+    assert look("walked")[1]["irregular"] is False
+    assert look("found")[1]["verb"] == "find"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("conjugate", {"verb": "eet", "tense": "past_simple", "person": "3sg"}, "Is meet"),
+        ("conjugate", {"verb": "ate", "tense": "past_simple", "person": "3sg"}, "a form of eat: write eat"),
+        ("conjugate", {"verb": "qwx", "tense": "past_simple", "person": "3sg"}, 'No verb "qwx"'),
+        ("conjugate", {"verb": "eat", "tense": "pluperfect", "person": "3sg"}, "no tense"),
+        ("conjugate", {"verb": "eat", "tense": "past_simple", "person": "he"}, "1sg, 2sg"),
+        ("conjugate", {"verb": "a" * 10_000_000, "tense": "past_simple", "person": "1sg"}, "too long"),
+        ("lookup_irregular_verb", {"verb": "goo"}, 'No verb "goo"'),
+        ("lookup_spanish", {"english_form": "admired"}, "not in the list"),
+        ("lookup_spanish", {"english_form": ""}, "No verb"),
+        ("check_subject_verb_agreement", {"subject": "!", "verb_form": "go"}, "no word"),
+        ("check_subject_verb_agreement", {"subject": "he", "verb_form": "?"}, "no word"),
+        ("check_subject_verb_agreement", {"subject": "he", "verb_form": "eaten"}, "past participle"),
+        ("check_subject_verb_agreement", {"subject": "he", "verb_form": "eating"}, "present participle"),
+        ("check_subject_verb_agreement", {"subject": "he", "verb_form": "gooes"}, "goes"),
+    ],
+)
+def test_a_mistake_teaches_nothing(tool: str, arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        VERB_TOOLS[tool](**arguments)
+    assert words in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_a_bundled_example_breaks_its_own_schema() -> None:
+    for tool in verb_tools():
+        for example in tool.parameters["examples"]:
+            assert mistakes(tool, example) == ""
+            assert VERB_TOOLS[tool.name](**example)[0]

@@ -1,0 +1,165 @@
+"""The real verb server as a process, spoken to in lines of JSON-RPC: nothing of a client's is between."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import jsonschema
+import pytest
+
+pytest.importorskip("mcp")
+
+SERVER = [sys.executable, "-m", "glyphscope", "mcp", "serve-verbs"]
+SECONDS = 30
+VERSION = "2025-06-18"
+
+
+class Peer:
+    """A process that serves, and the lines that go to and fro."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            SERVER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self._number = 0
+
+    def send(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        self._number += 1
+        self.send(json.dumps({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}))
+        assert self.process.stdout is not None
+        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        assert answer["id"] == self._number
+        return answer
+
+    def start(self) -> dict[str, Any]:
+        who = {"name": "test", "version": "1"}
+        answer = self.ask("initialize", protocolVersion=VERSION, capabilities={}, clientInfo=who)
+        self.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
+        return answer
+
+    def call(self, tool: str, arguments: Any) -> dict[str, Any]:
+        return self.ask("tools/call", name=tool, arguments=arguments)
+
+    def end(self) -> tuple[int, str]:
+        """Closes stdin; the exit code, and what was left to be said on stdout and stderr."""
+        out, err = self.process.communicate(timeout=SECONDS)
+        return self.process.returncode, out + err
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait(SECONDS)
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            assert stream is not None
+            with suppress(BrokenPipeError):
+                stream.close()
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[Peer]:
+    peer = Peer()
+    try:
+        assert peer.start()["result"]["serverInfo"]["name"] == "glyphscope-verbs"
+        yield peer
+    finally:
+        peer.close()
+
+
+@pytest.fixture
+def fresh() -> Iterator[Peer]:
+    peer = Peer()
+    try:
+        yield peer
+    finally:
+        peer.close()
+
+
+def test_a_tool_is_missing_or_has_no_output_schema(peer: Peer) -> None:
+    tools = {tool["name"]: tool for tool in peer.ask("tools/list")["result"]["tools"]}
+    assert set(tools) == {
+        "conjugate", "lookup_irregular_verb", "lookup_spanish", "check_subject_verb_agreement",
+    }  # fmt: skip
+    assert tools["conjugate"]["inputSchema"]["required"] == ["verb", "tense", "person"]
+    for tool in tools.values():
+        assert tool["annotations"]["readOnlyHint"] is True
+        for example in tool["inputSchema"]["examples"]:
+            result = peer.call(tool["name"], example)["result"]
+            assert result["isError"] is False
+            jsonschema.validate(result["structuredContent"], tool["outputSchema"])
+
+
+def test_ate_is_not_what_he_ate(peer: Peer) -> None:
+    result = peer.call("conjugate", {"verb": "eat", "tense": "past_simple", "person": "3sg"})["result"]
+    assert result["content"] == [{"type": "text", "text": "ate"}]
+    assert result["structuredContent"]["form"] == "ate"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("conjugate", {"verb": "eet", "tense": "past_simple", "person": "3sg"}, "Is meet"),
+        ("conjugate", {"verb": "eat"}, "tense is missing"),
+        ("conjugate", {}, "verb is missing"),
+        ("conjugate", {"verb": 5, "tense": "past_simple", "person": "3sg"}, "must be a text"),
+        ("lookup_spanish", {"english_form": "ate", "more": 1}, "more is no argument"),
+        ("lookup_irregular_verb", {"verb": [[[]]] * 1000}, "must be a text"),
+        ("lookup_irregular_verb", {"verb": "a" * 1_000_000}, "too long"),
+    ],
+)
+def test_a_tools_mistake_is_no_result_that_teaches(peer: Peer, tool: str, arguments: Any, words: str) -> None:
+    result = peer.call(tool, arguments)["result"]
+    assert result["isError"] is True
+    assert words in result["content"][0]["text"]
+    assert len(result["content"][0]["text"]) < 400
+
+
+def test_an_error_of_the_protocol_is_told_as_the_tools(peer: Peer) -> None:
+    assert peer.call("no_such_tool", {})["error"]["code"] == -32602
+    assert peer.call("conjugate", [1])["error"]["code"] == -32602
+    assert peer.ask("no/such/method")["error"]["code"] == -32601
+
+
+def test_lines_that_are_no_messages_end_the_server(peer: Peer) -> None:
+    for line in ("", "garbage", "[" * 100_000, '{"jsonrpc":"1.0"}', "\x00", '"\\ud800"'):
+        peer.send(line)
+    assert peer.ask("ping")["result"] == {}
+
+
+def test_the_server_stays_when_its_input_ends(fresh: Peer) -> None:
+    fresh.start()
+    assert fresh.end() == (0, "")
+
+
+@pytest.mark.slow
+def test_the_server_waits_for_a_client_that_never_spoke(fresh: Peer) -> None:
+    assert fresh.end() == (0, "")
+
+
+@pytest.mark.slow
+def test_an_interrupt_waits_for_the_input(fresh: Peer) -> None:
+    fresh.start()
+    fresh.process.send_signal(signal.SIGINT)
+    assert fresh.process.wait(SECONDS) == -signal.SIGINT
+    assert fresh.process.stderr is not None and fresh.process.stderr.read() == ""
+
+
+@pytest.mark.slow
+def test_a_client_that_stopped_reading_gets_a_traceback(fresh: Peer) -> None:
+    fresh.start()
+    assert fresh.process.stdout is not None
+    fresh.process.stdout.close()
+    fresh.send('{"jsonrpc":"2.0","id":9,"method":"ping"}')
+    assert fresh.process.stdin is not None and fresh.process.stderr is not None
+    fresh.process.stdin.close()
+    assert fresh.process.stderr.read() == ""
+    assert fresh.process.wait(SECONDS) == 0
