@@ -1,0 +1,7 @@
+"""Tools that really work, in a safe place: nothing leaves the scratch folder, the outbox and the workspace."""
+
+from glyphscope.tools.demo.outbox import Mail
+from glyphscope.tools.demo.scratch import Scratch, ScratchFile
+from glyphscope.tools.demo.tools import DemoTools, Place, demo_tools
+
+__all__ = ["DemoTools", "Mail", "Place", "Scratch", "ScratchFile", "demo_tools"]

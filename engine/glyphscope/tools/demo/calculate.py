@@ -1,0 +1,265 @@
+"""Arithmetic by a parser of its own, without `eval`: exact as long as it can be, and bounded whatever is asked for.
+
+    sum     = product (("+" | "-") product)*
+    product = unary (("*" | "/" | "//" | "%") unary)*
+    unary   = ("-" | "+") unary | power
+    power   = atom ("**" unary)?
+    atom    = number | constant | function "(" sum ("," sum)* ")" | "(" sum ")"
+
+Precedence and the signs of `//` and `%` are Python's. `^ × ÷ · −` are read as `** * / * -`. Numbers as they are
+written are fractions, so 0.1 + 0.2 is 0.3; a root, a logarithm, an angle or a broken exponent makes a float of them.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from glyphscope.errors import ToolError
+from glyphscope.tools.demo.functions import CONSTANTS, FUNCTIONS, Number, bounded, power
+
+MAX_CHARACTERS = 1000
+MAX_DEPTH = 40
+"""Brackets, signs and exponents inside each other: each costs a few Python frames."""
+
+_DIGITS = 15
+"""Significant digits of a result that is not told exactly: what every float holds."""
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+    r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|(?P<sign>\*\*|//|[-+*/%(),]))"
+)
+_SIGNS = str.maketrans({"×": "*", "÷": "/", "·": "*", "−": "-"})
+_SUMS: dict[str, Callable[[Number, Number], Number]] = {"+": operator.add, "-": operator.sub}
+_PRODUCTS: dict[str, Callable[[Number, Number], Number]] = {
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+
+_Token: TypeAlias = tuple[str, str, int]
+
+
+@dataclass(frozen=True)
+class Calculation:
+    """A result in digits; `value` is the number where JSON holds it; `exact` unless something was rounded."""
+
+    text: str
+    value: int | float | str
+    exact: bool
+
+
+def calculate(expression: str, precision: int | None = None) -> Calculation:
+    """The value of `expression`; with `precision` (0 to 15) exactly that many decimal places, halves away from zero.
+
+    Raises ToolError: no expression, a division by zero, no real result, or larger than is held.
+    """
+    result = evaluate(expression)
+    try:
+        return _decimal(result) if precision is None else _rounded(result, precision)
+    except OverflowError:
+        raise ToolError("The result is too large to be written in digits.") from None
+
+
+def evaluate(expression: str) -> Number:
+    """The value itself: a fraction as long as everything in it was exact. Raises ToolError as `calculate`."""
+    if len(expression) > MAX_CHARACTERS:
+        raise ToolError(
+            f"The expression has {len(expression):,} characters; at most {MAX_CHARACTERS:,} are read."
+        )
+    return _Parser(expression.translate(_SIGNS).replace("^", "**")).whole()
+
+
+class _Parser:
+    """One pass over the tokens; every value is computed as soon as it is read."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = _tokens(text)
+        self._at = 0
+        self._depth = 0
+
+    def whole(self) -> Number:
+        if self._tokens[0][0] == "end":
+            raise ToolError("The expression is empty.", hint="Write one such as 15 * 230 / 100.")
+        value = self._sum()
+        if self._here[0] != "end":
+            raise self._unexpected()
+        return value
+
+    @property
+    def _here(self) -> _Token:
+        return self._tokens[self._at]
+
+    def _take(self, *signs: str) -> str:
+        kind, text, _ = self._here
+        if kind != "sign" or text not in signs:
+            return ""
+        self._at += 1
+        return text
+
+    def _sum(self) -> Number:
+        value = self._product()
+        while sign := self._take("+", "-"):
+            value = bounded(_SUMS[sign], value, self._product())
+        return value
+
+    def _product(self) -> Number:
+        value = self._unary()
+        while sign := self._take("*", "/", "//", "%"):
+            value = bounded(_PRODUCTS[sign], value, self._unary())
+        return value
+
+    def _unary(self) -> Number:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise ToolError(f"The expression is nested more than {MAX_DEPTH} levels deep.")
+        sign = self._take("-", "+")
+        value = self._unary() if sign else self._power()
+        self._depth -= 1
+        return -value if sign == "-" else value
+
+    def _power(self) -> Number:
+        value = self._atom()
+        return power(value, self._unary()) if self._take("**") else value
+
+    def _atom(self) -> Number:
+        kind, text, _ = self._here
+        if kind == "number":
+            self._at += 1
+            return _number(text)
+        if kind == "name":
+            self._at += 1
+            return self._named(text)
+        if not self._take("("):
+            raise self._unexpected()
+        value = self._sum()
+        self._close()
+        return value
+
+    def _named(self, name: str) -> Number:
+        function = FUNCTIONS.get(name.lower())
+        if self._take("("):
+            if function is None:
+                raise ToolError(
+                    f"There is no function {name[:40]}.", hint=f"There are {', '.join(FUNCTIONS)}."
+                )
+            values: list[Number] = []
+            while not values or self._take(","):
+                values.append(self._sum())
+            self._close()
+            return function(name.lower(), values)
+        if function is not None:
+            raise ToolError(f"{name} is a function: write {name}(…).")
+        constant = CONSTANTS.get(name.lower())
+        if name.lower() == "of":
+            raise ToolError("of means nothing here.", hint="15 % of 230 is 15 / 100 * 230.")
+        if constant is None:
+            raise ToolError(
+                f"{name[:40]!r} means nothing here.",
+                hint=f"Write numbers, the constants {', '.join(CONSTANTS)}, or functions such as sqrt(2).",
+            )
+        return constant
+
+    def _close(self) -> None:
+        if not self._take(")"):
+            raise self._unexpected()
+
+    def _unexpected(self) -> ToolError:
+        kind, text, at = self._here
+        before = self._tokens[self._at - 1] if self._at else ("", "", 0)
+        if kind == "end":
+            missing = "a closing parenthesis" if before[0] != "sign" or before[1] == ")" else "a number"
+            return ToolError(f"The expression ends too early: {missing} is missing.")
+        hint = ""
+        if text == "," and before[0] == "number":
+            hint = "Write numbers without thousands separators: 1000 for 1,000."
+        elif before[0] in ("number", "name") or before[1] == ")":
+            if kind in ("number", "name") or text == "(":
+                hint = "Write * between what is multiplied; 15 % of 230 is 15 / 100 * 230."
+        elif before[1] == "%":
+            hint = "% is the rest of a division; a percentage is 15 / 100."
+        return ToolError(f"{text[:40]!r} cannot stand at character {at + 1} of the expression.", hint=hint)
+
+
+def _tokens(text: str) -> list[_Token]:
+    found: list[_Token] = []
+    at, end = 0, len(text.rstrip())
+    while at < end:
+        match = _TOKEN.match(text, at)
+        if match is None:
+            at += len(text[at:]) - len(text[at:].lstrip())
+            hint = "Leave currency signs, = and words out." if text[at] in "$€£=" else ""
+            raise ToolError(f"{text[at]!r} at character {at + 1} is no part of an expression.", hint=hint)
+        kind = match.lastgroup or ""
+        found.append((kind, match[kind], match.start(kind)))
+        at = match.end()
+    return [*found, ("end", "", end)]
+
+
+def _number(text: str) -> Number:
+    exponent = re.split("[eE]", text)[1] if re.search("[eE]", text) else "0"
+    if len(exponent) > 5 or abs(int(exponent)) > 400:
+        raise ToolError(f"The number {text[:40]} is too large or too small.", hint="Exponents go to 400.")
+    return Fraction(text if text[0] != "." else f"0{text}")
+
+
+def _decimal(result: Number) -> Calculation:
+    """All digits where they end, within reason; 15 significant ones otherwise."""
+    if isinstance(result, float):
+        text = _plain(result)
+        return Calculation(text, _json_number(text, result), False)
+    if result.denominator == 1:
+        text = str(result.numerator)
+        return Calculation(text, _json_number(text, result), True)
+    places = _places(result.denominator)
+    if places is not None and places <= 2 * _DIGITS:
+        text = _fixed(result, places)
+        return Calculation(text, float(result), True)
+    text = _plain(float(result))
+    return Calculation(text, float(text), False)
+
+
+def _rounded(result: Number, precision: int) -> Calculation:
+    exact = Fraction(result)
+    text = _fixed(exact, precision)
+    return Calculation(
+        text, _json_number(text, Fraction(text)), isinstance(result, Fraction) and Fraction(text) == exact
+    )
+
+
+def _fixed(value: Fraction, places: int) -> str:
+    """The digits of `value` with so many decimal places; halves go away from zero, as taught at school."""
+    scaled = abs(value) * 10**places
+    whole = (2 * scaled.numerator + scaled.denominator) // (2 * scaled.denominator)
+    digits = str(whole).rjust(places + 1, "0")
+    sign = "-" if value < 0 and whole else ""
+    return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
+
+
+def _places(denominator: int) -> int | None:
+    """How many decimal places 1/denominator has; None where they never end."""
+    twos = (denominator & -denominator).bit_length() - 1
+    rest, fives = denominator >> twos, 0
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    return max(twos, fives) if rest == 1 else None
+
+
+def _plain(value: float) -> str:
+    text = format(value, f".{_DIGITS}g")
+    return "0" if text == "-0" else text
+
+
+def _json_number(text: str, value: Number) -> int | float | str:
+    """What JSON readers keep every digit of: integers to 2**53, floats; other numbers stay digits in a text."""
+    if isinstance(value, float):
+        return float(text)
+    if value.denominator != 1:
+        return float(value)
+    return int(value) if abs(value) <= 2**53 else text

@@ -1,0 +1,78 @@
+"""The outbox: what send_email was asked to send. Nothing leaves this machine; a person can look at it."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from glyphscope.errors import ToolError
+
+MAX_MAILS = 1000
+MAX_RECEIVERS = 50
+MAX_BODY = 200_000
+MAX_SUBJECT = 998
+"""Characters of a subject: a line of a mail (RFC 5322)."""
+
+_ADDRESS = re.compile(
+    r"[^\s@<>,;:\"()\[\]\\]{1,64}@[^\s@<>,;:\"()\[\]\\.]{1,63}(?:\.[^\s@<>,;:\"()\[\]\\.]{1,63}){1,8}"
+)
+
+
+class Mail(msgspec.Struct, frozen=True, kw_only=True):
+    """A message in the outbox, numbered from 1; `at` is when it was put there (ISO 8601, UTC)."""
+
+    number: int
+    to: str
+    cc: tuple[str, ...] = ()
+    subject: str
+    body: str
+    at: str
+
+
+class Outbox:
+    """Mails in the order in which they came; from any thread."""
+
+    def __init__(self) -> None:
+        self._mails: tuple[Mail, ...] = ()
+        self._lock = threading.Lock()
+
+    @property
+    def mails(self) -> tuple[Mail, ...]:
+        return self._mails
+
+    def put(self, to: str, subject: str, body: str, cc: Sequence[str] = ()) -> Mail:
+        """Raises ToolError: an address that is none, a subject of several lines, too much of anything."""
+        if len(cc) >= MAX_RECEIVERS:
+            raise ToolError(f"The e-mail has too many receivers; at most {MAX_RECEIVERS} get one.")
+        for argument, address in (("to", to), *(("cc", address) for address in cc)):
+            _check_address(argument, address)
+        if any(c in subject for c in "\r\n\0"):
+            raise ToolError("The subject has a line break in it.", hint="Write it in one line.")
+        if len(subject) > MAX_SUBJECT:
+            raise ToolError(f"The subject has {len(subject):,} characters; at most {MAX_SUBJECT}.")
+        if len(body) > MAX_BODY:
+            raise ToolError(f"The body has {len(body):,} characters; at most {MAX_BODY:,}.")
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        with self._lock:
+            if len(self._mails) >= MAX_MAILS:
+                raise ToolError(f"The outbox is full: it holds {MAX_MAILS:,} e-mails.")
+            mail = Mail(number=len(self._mails) + 1, to=to, cc=tuple(cc), subject=subject, body=body, at=at)
+            self._mails = (*self._mails, mail)
+        return mail
+
+    def clear(self) -> None:
+        with self._lock:
+            self._mails = ()
+
+
+def _check_address(argument: str, address: str) -> None:
+    if _ADDRESS.fullmatch(address[:700]) and len(address) <= 254:
+        return
+    shown = address if len(address) <= 80 else f"{address[:77]}…"
+    several = "," in address or ";" in address
+    hint = "Write one address in to, others in cc." if several else "Write one such as ann@example.com."
+    raise ToolError(f'{argument}: "{shown}" is no e-mail address.', hint=hint)

@@ -1,0 +1,101 @@
+"""JSON Pointers (RFC 6901) as a model writes them: followed with words for every wrong step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from glyphscope.errors import ToolError
+
+MAX_STEPS = 32
+_SHOWN = 12
+
+
+def steps_of(pointer: str) -> tuple[str, ...]:
+    """`/a~1b/0` is `("a/b", "0")`; the empty pointer is the whole. Raises ToolError for what is no pointer."""
+    if not pointer:
+        return ()
+    if not pointer.startswith("/"):
+        better = "/" + re.sub(
+            r"^\$?\.?|\.(?=\w)", lambda m: "/" if m[0] == "." and m.start() else "", pointer
+        )
+        raise ToolError(
+            f'"{_cut(pointer)}" is no path: a path begins with "/".', hint=f'Write "{_cut(better)}".'
+        )
+    if re.search("~(?![01])", pointer):
+        raise ToolError(
+            f'In the path "{_cut(pointer)}" a ~ stands alone.', hint="Write ~0 for ~ and ~1 for /."
+        )
+    steps = tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
+    if len(steps) > MAX_STEPS:
+        raise ToolError(f"The path has {len(steps)} steps; at most {MAX_STEPS} are followed.")
+    return steps
+
+
+def follow(document: Any, steps: Sequence[str]) -> Any:
+    """The value at the end of the steps. Raises ToolError that tells what there is instead."""
+    value = document
+    for number, step in enumerate(steps):
+        value = child(value, step, steps[:number])
+    return value
+
+
+def child(value: Any, step: str, before: Sequence[str]) -> Any:
+    """One step further from what stands at `before`."""
+    if isinstance(value, dict):
+        if step not in value:
+            raise ToolError(
+                f"There is no {written((*before, step))}.",
+                hint=f"{_first_up(written(before))} has {_keys(value)}.",
+            )
+        return value[step]
+    if isinstance(value, list):
+        return value[index(value, step, before)]
+    raise ToolError(
+        f"{written(before)} is {kind(value)}: nothing is below it, so there is no {written((*before, step))}."
+    )
+
+
+def index(value: list[Any], step: str, before: Sequence[str]) -> int:
+    """The place in a list that exists. Raises ToolError."""
+    if not re.fullmatch("0|[1-9][0-9]{0,8}", step):
+        raise ToolError(
+            f'{written(before)} is a list: "{_cut(step)}" is no place in it.',
+            hint="Places are counted 0, 1, 2 …",
+        )
+    if int(step) >= len(value):
+        there = f"its places are 0 to {len(value) - 1}" if value else "it is empty"
+        raise ToolError(f"There is no {written((*before, step))}: {there}.")
+    return int(step)
+
+
+def written(steps: Sequence[str]) -> str:
+    """The pointer for a message; the whole document is named in words."""
+    text = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
+    return _cut(text) if text else "the workspace"
+
+
+def kind(value: Any) -> str:
+    """What a JSON value is, in words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    kinds: dict[type, str] = {str: "a text", list: "a list", dict: "an object"}
+    return kinds.get(type(value), "a number")
+
+
+def _first_up(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _keys(value: dict[str, Any]) -> str:
+    if not value:
+        return "nothing in it"
+    more = f" and {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""
+    return ", ".join(_cut(key) for key in list(value)[:_SHOWN]) + more
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:77]}…"

@@ -1,0 +1,213 @@
+"""A scratch folder: files are read and written in it, and nowhere else, whatever a path says.
+
+A path is taken apart by its text first, then followed on disk: a link that leads out of the folder is refused, and
+so is whatever is no plain file (reading a pipe would wait for ever). A file is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+import threading
+import unicodedata
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from glyphscope.errors import ToolError
+
+MAX_FILE_BYTES = 1_000_000
+MAX_TOTAL_BYTES = 20_000_000
+MAX_FILES = 500
+MAX_PARTS = 8
+MAX_PART_BYTES = 200
+MAX_PATH = 2000
+
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_LISTED = 10
+
+
+class ScratchFile(msgspec.Struct, frozen=True):
+    """A file of the folder: its path in it, with forward slashes, and its size in bytes."""
+
+    path: str
+    bytes: int
+
+
+class Scratch:
+    """The folder is made when the first file is written; without one given, it is a temporary one of its own."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._own = folder is None
+        self._lock = threading.RLock()
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the files are; None as long as there is no folder."""
+        return self._folder
+
+    def files(self) -> tuple[ScratchFile, ...]:
+        """The plain files in it, in order of their paths; at most one more than may be written."""
+        found: list[ScratchFile] = []
+        with self._lock:
+            if self._folder is None:
+                return ()
+            for place, folders, names in os.walk(self._folder):
+                folders.sort()
+                for name in sorted(names):
+                    full = Path(place, name)
+                    try:
+                        known = full.lstat()
+                    except OSError:  # gone in between
+                        continue
+                    if stat.S_ISREG(known.st_mode):
+                        found.append(ScratchFile(full.relative_to(self._folder).as_posix(), known.st_size))
+                if len(found) > MAX_FILES:
+                    break
+        return tuple(sorted(found, key=lambda file: file.path))
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file. Raises ToolError: no such file, not a file, outside, too large."""
+        with self._lock:
+            parts = _parts(path)
+            full = self._inside(parts) if self._folder is not None else None
+            if full is None or not os.path.lexists(full):
+                raise ToolError(f"There is no file {_shown(path)}.", hint=self._listing())
+            if full.is_dir():
+                raise ToolError(f"{_shown(path)} is a folder.", hint=self._listing())
+            return _read(full, path)
+
+    def write(self, path: str, data: bytes, mode: Literal["overwrite", "append"] = "overwrite") -> int:
+        """Writes or adds to a file, and makes the folders it needs: its new size. Raises ToolError, as `read`."""
+        with self._lock:
+            parts = _parts(path)
+            if not parts:
+                raise ToolError("The path names the scratch folder itself.", hint='Name a file: "notes.txt".')
+            self._made()
+            full = self._inside(parts)
+            if full.is_dir():
+                raise ToolError(f"{_shown(path)} is a folder.", hint="Choose another name for the file.")
+            if mode == "append" and os.path.lexists(full):
+                data = _read(full, path) + data
+            self._check_room(path, full, len(data))
+            try:
+                full.parent.mkdir(parents=True, exist_ok=True)
+                _replace(full, data)
+            except (FileExistsError, NotADirectoryError):
+                raise ToolError(
+                    f"A part of {_shown(path)} is a file, not a folder.", hint=self._listing()
+                ) from None
+            except OSError as error:
+                raise ToolError(f"{_shown(path)} cannot be written: {error.strerror}.") from error
+            return len(data)
+
+    def close(self) -> None:
+        """Removes the folder where it was one of its own; a folder that was given stays."""
+        with self._lock:
+            if self._own and self._folder is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+                self._folder = None
+
+    def _made(self) -> None:
+        try:
+            if self._folder is None:
+                self._folder = Path(tempfile.mkdtemp(prefix="glyphscope-scratch-"))
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ToolError(f"The scratch folder cannot be made: {error.strerror}.") from error
+
+    def _inside(self, parts: tuple[str, ...]) -> Path:
+        """Where the path leads, links followed. Raises ToolError unless that is in the folder."""
+        assert self._folder is not None
+        try:
+            root = self._folder.resolve()
+            full = root.joinpath(*parts).resolve()
+        except (OSError, RuntimeError):  # a ring of links
+            raise ToolError(
+                f"{_shown('/'.join(parts))} cannot be followed: its links lead in a ring."
+            ) from None
+        if not full.is_relative_to(root):
+            raise _outside("/".join(parts))
+        return full
+
+    def _check_room(self, path: str, full: Path, size: int) -> None:
+        if size > MAX_FILE_BYTES:
+            raise ToolError(
+                f"{_shown(path)} would have {size:,} bytes; a file holds at most {MAX_FILE_BYTES:,}."
+            )
+        assert self._folder is not None
+        others = [file for file in self.files() if self._folder.resolve() / file.path != full]
+        if len(others) >= MAX_FILES:
+            raise ToolError(f"The scratch folder is full: it holds {MAX_FILES} files.")
+        if sum(file.bytes for file in others) + size > MAX_TOTAL_BYTES:
+            raise ToolError(f"The scratch folder is full: it holds {MAX_TOTAL_BYTES:,} bytes.")
+
+    def _listing(self) -> str:
+        names = [file.path for file in self.files()]
+        if not names:
+            return "The scratch folder is empty; write_file puts a file there."
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        return f"The scratch folder has {', '.join(names[:_LISTED])}{more}."
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    """The names in a relative path. Raises ToolError for one that cannot be inside, or be a path at all."""
+    if len(path) > MAX_PATH:
+        raise ToolError(f"The path has {len(path):,} characters; at most {MAX_PATH:,} are read.")
+    if any(unicodedata.category(c) in ("Cc", "Cs") for c in path):
+        raise ToolError("The path has a control character in it.", hint='Write one such as "notes.txt".')
+    if not path.strip():
+        raise ToolError("The path is empty.", hint='Write one such as "notes.txt".')
+    plain = path.replace("\\", "/")
+    parts = tuple(part for part in plain.split("/") if part not in ("", "."))
+    if plain.startswith(("/", "~")) or ".." in parts or (parts and parts[0].endswith(":")):
+        raise _outside(path)
+    if len(parts) > MAX_PARTS:
+        raise ToolError(f"The path has {len(parts)} parts; at most {MAX_PARTS} folders lie in each other.")
+    if any(len(part.encode()) > MAX_PART_BYTES for part in parts):
+        raise ToolError(f"A name in the path is too long: at most {MAX_PART_BYTES} bytes.")
+    return parts
+
+
+def _outside(path: str) -> ToolError:
+    parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..", "~")]
+    name = parts[-1] if parts and len(parts[-1]) < 60 and not parts[-1].endswith(":") else "notes.txt"
+    return ToolError(
+        f"{_shown(path)} is outside of the scratch folder, and nothing else is open here.",
+        hint=f'Write a path inside it: "{name}".',
+    )
+
+
+def _shown(path: str) -> str:
+    return f'"{path}"' if len(path) <= 80 else f'"{path[:77]}…"'
+
+
+def _read(full: Path, path: str) -> bytes:
+    try:
+        number = os.open(full, _READ)
+    except OSError as error:
+        raise ToolError(f"{_shown(path)} cannot be read: {error.strerror}.") from error
+    with os.fdopen(number, "rb") as file:
+        known = os.fstat(number)
+        if not stat.S_ISREG(known.st_mode):
+            raise ToolError(f"{_shown(path)} is no plain file.")
+        if known.st_size > MAX_FILE_BYTES:
+            raise ToolError(
+                f"{_shown(path)} has {known.st_size:,} bytes; at most {MAX_FILE_BYTES:,} are read."
+            )
+        return file.read(MAX_FILE_BYTES + 1)[:MAX_FILE_BYTES]
+
+
+def _replace(full: Path, data: bytes) -> None:
+    number, name = tempfile.mkstemp(prefix=".writing-", dir=full.parent)
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
+        os.replace(name, full)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

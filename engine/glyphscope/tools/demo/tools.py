@@ -1,0 +1,238 @@
+"""The demo tools as a source: which there are, who carries each out, and what the model is told.
+
+Every one is bounded to milliseconds, so a call is not interrupted; it is not begun when it was cancelled before.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from glyphscope import resources
+from glyphscope.errors import ToolError
+from glyphscope.events import ToolContent
+from glyphscope.registry import Tool, default_registry, load_registry
+from glyphscope.tools.arguments import mistakes
+from glyphscope.tools.demo.calculate import calculate
+from glyphscope.tools.demo.corpus import DEFAULT_RESULTS, Document, bundled_corpus
+from glyphscope.tools.demo.outbox import Mail, Outbox
+from glyphscope.tools.demo.scratch import Scratch
+from glyphscope.tools.demo.workspace import Workspace
+from glyphscope.tools.source import Outcome, Progress
+from glyphscope.tools.verbs.tools import VERB_TOOLS, verb_tools
+
+Place: TypeAlias = Literal["scratch", "outbox", "workspace"]
+Arguments: TypeAlias = dict[str, Any]
+
+_READ_ONLY = {"readOnlyHint": True, "openWorldHint": False}
+_CLAIMS: dict[str, dict[str, Any]] = {
+    "write_file": {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": False},
+    "send_email": {"readOnlyHint": False, "destructiveHint": False, "openWorldHint": False},
+    "execute": {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True},
+    "state_patch": {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": False},
+}
+
+
+class DemoTools:
+    """The tools of the default registry, of the workspace and of the verbs; what they did is there to be looked at.
+
+    `changed`, when given, is called with the place that changed, in the thread of the call and after the change; it
+    may look at everything here, and must not wait. One that is set later holds from the next change on.
+    """
+
+    def __init__(
+        self,
+        scratch: Path | None = None,
+        workspace: dict[str, Any] | None = None,
+        changed: Callable[[Place], None] | None = None,
+    ) -> None:
+        """`scratch` is made when a file is written, and stays; without it a temporary folder is, until `close`."""
+        self.changed = changed
+        self._scratch = Scratch(scratch)
+        self._outbox = Outbox()
+        self._workspace = Workspace(workspace)
+        self._tools = {tool.name: tool for tool in demo_tools()}
+        self._carry_out: dict[str, Callable[[Arguments], Outcome]] = {
+            "calculate": self._calculate,
+            "search": self._search,
+            "browse": self._browse,
+            "read_file": self._read_file,
+            "write_file": self._write_file,
+            "send_email": self._send_email,
+            "execute": self._execute,
+            "state_get": self._state_get,
+            "state_patch": self._state_patch,
+        }
+
+    @property
+    def name(self) -> str:
+        return "demo"
+
+    @property
+    def identity(self) -> str:
+        return "demo"
+
+    @property
+    def outbox(self) -> tuple[Mail, ...]:
+        """What send_email put there, the oldest first."""
+        return self._outbox.mails
+
+    @property
+    def scratch(self) -> Scratch:
+        """The files: `scratch.files()` and `scratch.read(path)` for a view of them."""
+        return self._scratch
+
+    @property
+    def workspace(self) -> dict[str, Any]:
+        """A copy of the workspace's document, as plain JSON data."""
+        return self._workspace.data()
+
+    def tools(self) -> tuple[Tool, ...]:
+        return tuple(self._tools.values())
+
+    def claims(self, tool: str) -> dict[str, Any]:
+        if tool not in self._tools:
+            return {}
+        return dict(_CLAIMS.get(tool, _READ_ONLY))
+
+    def call(
+        self,
+        tool: str,
+        arguments: Arguments,
+        *,
+        seconds: float,
+        cancel: threading.Event,
+        progress: Progress | None = None,
+    ) -> Outcome:
+        known = self._tools.get(tool)
+        if known is None:
+            names = ", ".join(self._tools)
+            return Outcome(fault="unknown", message=f"There is no tool {tool[:60]}. The tools are {names}.")
+        if cancel.is_set():
+            return Outcome(fault="cancelled", message="The call was cancelled before it began.")
+        if wrong := mistakes(known, arguments):
+            return Outcome(fault="tool", message=wrong)
+        try:
+            if tool in VERB_TOOLS:
+                text, structured = VERB_TOOLS[tool](**arguments)
+                return _said(text, structured)
+            return self._carry_out[tool](arguments)
+        except ToolError as error:
+            return Outcome(fault="tool", message=str(error))
+
+    def close(self) -> None:
+        self._scratch.close()
+
+    def _tell(self, place: Place) -> None:
+        if (changed := self.changed) is not None:
+            changed(place)
+
+    def _calculate(self, given: Arguments) -> Outcome:
+        precision = given.get("precision")
+        result = calculate(given["expression"], None if precision is None else int(precision))
+        return _said(result.text, {"result": result.value, "exact": result.exact})
+
+    def _search(self, given: Arguments) -> Outcome:
+        most = int(given.get("max_results", DEFAULT_RESULTS))
+        hits = bundled_corpus().search(given["query"], most, given.get("sources", ()))
+        results = [
+            {
+                "title": hit.document.title,
+                "url": hit.document.url,
+                "date": hit.document.date,
+                "source": hit.document.source,
+                "snippet": hit.snippet,
+            }
+            for hit in hits
+        ]
+        lines = [
+            f"{number}. {hit.document.title} ({_about(hit.document)})\n   {hit.document.url}\n   {hit.snippet}"
+            for number, hit in enumerate(hits, 1)
+        ]
+        text = "\n".join(lines) or "No page of the offline corpus fits. Try fewer or more common words."
+        return _said(text, {"results": results})
+
+    def _browse(self, given: Arguments) -> Outcome:
+        page = bundled_corpus().page(given["url"])
+        text = f"{page.title} ({_about(page)})\n\n{page.text}"
+        return _said(text, {"url": page.url, "title": page.title, "date": page.date, "text": page.text})
+
+    def _read_file(self, given: Arguments) -> Outcome:
+        path, encoding = given["path"], given.get("encoding", "utf8")
+        data = self._scratch.read(path)
+        if encoding == "base64":
+            return _said(base64.b64encode(data).decode("ascii"))
+        if encoding == "binary":
+            content = ToolContent(
+                kind="resource", data=data, mime="application/octet-stream", name=path, size=len(data)
+            )
+            return Outcome(content=(ToolContent(text=f"{len(data):,} bytes of {path}."), content))
+        try:
+            return _said(data.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise ToolError(
+                f'"{path}" is no UTF-8 text: byte {error.start} is 0x{data[error.start]:02X}.',
+                hint="Read it with encoding base64.",
+            ) from None
+
+    def _write_file(self, given: Arguments) -> Outcome:
+        path, mode = given["path"], given.get("mode", "overwrite")
+        try:
+            data = given["content"].encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ToolError(
+                f"The content is no valid Unicode text: character {error.start + 1} is half of a pair.",
+                hint="Leave the escape of a lone surrogate out.",
+            ) from None
+        size = self._scratch.write(path, data, mode)
+        self._tell("scratch")
+        verb = "Added to" if mode == "append" else "Wrote"
+        return _said(f"{verb} {path}: it has {size:,} bytes.", {"path": path, "bytes": size})
+
+    def _send_email(self, given: Arguments) -> Outcome:
+        mail = self._outbox.put(given["to"], given["subject"], given["body"], given.get("cc", ()))
+        self._tell("outbox")
+        text = f"Message {mail.number} to {mail.to} lies in the outbox. This is a demo: nothing leaves this machine."
+        return _said(text, {"message": mail.number, "to": mail.to, "cc": list(mail.cc), "sent": False})
+
+    def _execute(self, given: Arguments) -> Outcome:
+        raise ToolError(
+            "Refused by policy: commands are never run here, whatever they are.", hint="Use another tool."
+        )
+
+    def _state_get(self, given: Arguments) -> Outcome:
+        path = given.get("path", "")
+        value, revision = self._workspace.get(given["workspace_id"], path)
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return _said(text, {"path": path, "value": value, "revision": revision})
+
+    def _state_patch(self, given: Arguments) -> Outcome:
+        operations = given["ops"]
+        revision = self._workspace.patch(given["workspace_id"], operations)
+        self._tell("workspace")
+        done = f"{len(operations)} operations are" if len(operations) > 1 else "1 operation is"
+        paths = [operation["path"] for operation in operations]
+        return _said(
+            f"{done} done; the workspace is at revision {revision}.", {"revision": revision, "paths": paths}
+        )
+
+
+@lru_cache(maxsize=1)
+def demo_tools() -> tuple[Tool, ...]:
+    """All tools that come with the program, with their schemas."""
+    workspace = load_registry(resources.read_text("registries/workspace.json"))
+    return (*default_registry(), *workspace, *verb_tools())
+
+
+def _said(text: str, structured: Any = None) -> Outcome:
+    return Outcome(content=(ToolContent(text=text),), structured=structured)
+
+
+def _about(page: Document) -> str:
+    parts = [page.date, page.source, "invented for this demo" if page.invented else ""]
+    return ", ".join(part for part in parts if part)

@@ -1,0 +1,173 @@
+"""The workspace of state_get and state_patch: a JSON document in memory that keeps the types it has.
+
+A patch is a list of operations in the manner of RFC 6902: `set` (an object's key, new or not, or a place of a list),
+`delete`, and `append` to a list. All of them are done, or none. A field keeps its type, so that a wrong one is told
+while it can still be mended; null may become anything.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from glyphscope import resources
+from glyphscope.errors import ToolError
+from glyphscope.tools.demo.pointers import child, follow, index, kind, steps_of, written
+
+MAX_BYTES = 200_000
+"""Of the workspace as JSON text, in UTF-8."""
+
+MAX_OPERATIONS = 100
+MAX_LEVELS = 32
+
+
+class Workspace:
+    """One workspace, known by its `id`; from any thread."""
+
+    def __init__(self, document: dict[str, Any] | None = None) -> None:
+        """`document` has an `id` that is a text; without one it is the bundled workspace."""
+        if document is None:
+            document = json.loads(resources.read_text("workspace.json"))
+        self._document: dict[str, Any] = copy.deepcopy(document)
+        self._id = str(self._document["id"])
+        self._revision = 0
+        self._lock = threading.Lock()
+
+    @property
+    def id(self) -> str:
+        return self._id
+
+    @property
+    def revision(self) -> int:
+        """How many patches were applied."""
+        return self._revision
+
+    def data(self) -> dict[str, Any]:
+        """A copy of the document, as it is now."""
+        with self._lock:
+            return copy.deepcopy(self._document)
+
+    def get(self, workspace_id: str, path: str = "") -> tuple[Any, int]:
+        """A copy of the value at the pointer, and the revision it is of. Raises ToolError."""
+        self._check_id(workspace_id)
+        steps = steps_of(path)
+        with self._lock:
+            return copy.deepcopy(follow(self._document, steps)), self._revision
+
+    def patch(self, workspace_id: str, operations: Sequence[dict[str, Any]]) -> int:
+        """Applies all operations, or none: the new revision. Raises ToolError, with the operation's place."""
+        self._check_id(workspace_id)
+        if not operations:
+            raise ToolError("ops is empty.", hint=f"Write one such as {_EXAMPLE}.")
+        if len(operations) > MAX_OPERATIONS:
+            raise ToolError(
+                f"ops has {len(operations):,} operations; at most {MAX_OPERATIONS} are done at once."
+            )
+        with self._lock:
+            document = copy.deepcopy(self._document)
+            for number, operation in enumerate(operations):
+                try:
+                    _apply(document, operation)
+                except ToolError as error:
+                    nothing = "" if len(operations) == 1 else " Nothing was changed."
+                    raise ToolError(
+                        error.message + nothing, where=f"ops[{number}]", hint=error.hint
+                    ) from None
+            size = len(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
+            if size > MAX_BYTES:
+                raise ToolError(f"The workspace would have {size:,} bytes; it holds at most {MAX_BYTES:,}.")
+            self._document = document
+            self._revision += 1
+            return self._revision
+
+    def _check_id(self, workspace_id: str) -> None:
+        if workspace_id != self._id:
+            shown = workspace_id if len(workspace_id) <= 80 else f"{workspace_id[:77]}…"
+            raise ToolError(f'There is no workspace "{shown}".', hint=f'The workspace is "{self._id}".')
+
+
+_EXAMPLE = '{"op": "set", "path": "/title", "value": "New title"}'
+
+
+def _apply(document: dict[str, Any], operation: dict[str, Any]) -> None:
+    name = operation.get("op")
+    steps = steps_of(operation.get("path", ""))
+    if not steps:
+        raise ToolError(
+            "The whole workspace cannot be replaced.", hint='Write the path of a field, such as "/title".'
+        )
+    if steps == ("id",):
+        raise ToolError("The id of a workspace stays as it is.")
+    if name == "delete":
+        if "value" in operation:
+            raise ToolError("delete takes no value.", hint="Leave value out, or use set.")
+        _delete(document, steps)
+        return
+    if "value" not in operation:
+        raise ToolError(f"{name} needs a value.", hint=f"Write one such as {_EXAMPLE}.")
+    value = operation["value"]
+    _check_levels(value, MAX_LEVELS - len(steps))
+    if name == "append":
+        _append(document, steps, copy.deepcopy(value))
+    else:
+        _set(document, steps, copy.deepcopy(value))
+
+
+def _set(document: dict[str, Any], steps: tuple[str, ...], value: Any) -> None:
+    parent, last = follow(document, steps[:-1]), steps[-1]
+    if isinstance(parent, dict) and last not in parent:
+        parent[last] = value
+        return
+    if isinstance(parent, list) and last in ("-", str(len(parent))):
+        _check_item(parent, steps[:-1], value)
+        parent.append(value)
+        return
+    old = child(parent, last, steps[:-1])
+    if old is not None and kind(old) != kind(value):
+        raise ToolError(
+            f"{written(steps)} is {kind(old)}, and the value is {kind(value)}.",
+            hint=f"Write {kind(old)}, or delete the field first.",
+        )
+    parent[index(parent, last, steps[:-1]) if isinstance(parent, list) else last] = value
+
+
+def _append(document: dict[str, Any], steps: tuple[str, ...], value: Any) -> None:
+    target = follow(document, steps[:-1] if steps[-1] == "-" else steps)
+    if not isinstance(target, list):
+        raise ToolError(f"{written(steps)} is {kind(target)}, no list.", hint="Use set for it.")
+    _check_item(target, steps, value)
+    target.append(value)
+
+
+def _check_item(items: list[Any], steps: tuple[str, ...], value: Any) -> None:
+    """A list whose items are all of one type keeps it."""
+    kinds = {kind(item) for item in items if item is not None}
+    if len(kinds) == 1 and value is not None and kind(value) not in kinds:
+        raise ToolError(f"Each item of {written(steps)} is {kinds.pop()}, and the value is {kind(value)}.")
+
+
+def _delete(document: dict[str, Any], steps: tuple[str, ...]) -> None:
+    parent, last = follow(document, steps[:-1]), steps[-1]
+    child(parent, last, steps[:-1])  # tells what is missing
+    if isinstance(parent, list):
+        del parent[index(parent, last, steps[:-1])]
+    else:
+        del parent[last]
+
+
+def _check_levels(value: Any, left: int) -> None:
+    """Raises ToolError where a value is nested too deep to be walked; it costs no recursion."""
+    level = [value]
+    while level:
+        if left < 0:
+            raise ToolError(f"The value is nested too deep; a workspace has at most {MAX_LEVELS} levels.")
+        level = [
+            inner
+            for item in level
+            if isinstance(item, dict | list)
+            for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+        left -= 1

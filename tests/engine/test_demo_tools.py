@@ -1,0 +1,537 @@
+"""The demo tools: each does what its schema says, stays in its place, and tells mistakes as the tool's own."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glyphscope.errors import ToolError
+from glyphscope.events import ToolResult, encode_event
+from glyphscope.registry import default_registry
+from glyphscope.tools import Outcome, ToolSource
+from glyphscope.tools.demo import DemoTools, Mail, demo_tools
+from glyphscope.tools.demo.corpus import bundled_corpus
+from glyphscope.tools.demo.scratch import MAX_FILE_BYTES, Scratch
+from glyphscope.tools.demo.workspace import Workspace
+
+NEVER = threading.Event()
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[DemoTools]:
+    tools = DemoTools(scratch=tmp_path / "scratch")
+    yield tools
+    tools.close()
+
+
+def call(demo: ToolSource, tool: str, **arguments: Any) -> Outcome:
+    return demo.call(tool, arguments, seconds=5, cancel=NEVER)
+
+
+def said(demo: ToolSource, tool: str, **arguments: Any) -> str:
+    outcome = call(demo, tool, **arguments)
+    assert outcome.ok, outcome.message
+    return outcome.content[0].text
+
+
+def refused(demo: ToolSource, tool: str, **arguments: Any) -> str:
+    outcome = call(demo, tool, **arguments)
+    assert outcome.fault == "tool" and outcome.content == ()
+    assert len(outcome.message) < 700
+    return outcome.message
+
+
+class TestTheSource:
+    def test_a_tool_of_the_default_registry_is_not_there(self, demo: DemoTools) -> None:
+        names = {tool.name for tool in demo.tools()}
+        assert {tool.name for tool in default_registry()} < names
+        assert {"state_get", "state_patch", "conjugate"} < names
+        assert (demo.name, demo.identity) == ("demo", "demo")
+
+    def test_an_example_of_a_schema_fails(self, demo: DemoTools) -> None:
+        for tool in demo.tools():
+            for example in tool.parameters["examples"]:
+                outcome = call(demo, tool.name, **example)
+                if tool.name in ("browse", "execute", "read_file", "write_file"):
+                    assert outcome.fault == "tool"  # the network, a shell and /tmp are not open here
+                else:
+                    assert outcome.ok, (tool.name, outcome.message)
+
+    def test_an_outcome_cannot_be_recorded(self, demo: DemoTools) -> None:
+        call(demo, "write_file", path="a", content="x")
+        for tool, arguments in (
+            ("calculate", {"expression": "9**99"}),
+            ("read_file", {"path": "a", "encoding": "binary"}),
+            ("state_get", {"workspace_id": "trip-1"}),
+            ("search", {"query": "ai"}),
+        ):
+            outcome = call(demo, tool, **arguments)
+            encode_event(
+                ToolResult(
+                    call="1",
+                    tool=tool,
+                    source="demo",
+                    ok=True,
+                    content=outcome.content,
+                    structured=outcome.structured,
+                )
+            )
+
+    def test_an_unknown_tool_or_a_cancelled_call_is_the_tools_fault(self, demo: DemoTools) -> None:
+        assert call(demo, "rm").fault == "unknown"
+        cancelled = threading.Event()
+        cancelled.set()
+        arguments = {"path": "a.txt", "content": "x"}
+        assert demo.call("write_file", arguments, seconds=5, cancel=cancelled).fault == "cancelled"
+        assert demo.scratch.files() == ()
+
+    @pytest.mark.parametrize(
+        ("tool", "arguments", "words"),
+        [
+            ("calculate", {}, "expression is missing, for example"),
+            ("calculate", {"expression": 5}, "expression is 5, and must be a text"),
+            ("calculate", {"expression": "1", "precision": 16}, "at most 15"),
+            ("calculate", {"expression": "1", "precision": -1}, "at least 0"),
+            ("calculate", {"expression": "1", "precision": "2"}, "must be a whole number"),
+            ("calculate", {"expression": "1", "precision": True}, "must be a whole number"),
+            ("calculate", {"expression": "1", "precision": 10**5000}, "too large"),
+            ("search", {"query": ""}, "too short"),
+            ("search", {"query": "x", "limit": 3}, "limit is no argument of search"),
+            ("search", {"query": "x", "sources": "news"}, "must be a list"),
+            ("browse", {"url": "file:///etc/passwd"}, "does not fit"),
+            ("read_file", {"path": "a", "encoding": "latin1"}, "one of utf8, base64, binary"),
+            ("send_email", {"to": "a@b.c"}, "subject is missing"),
+            ("state_patch", {"workspace_id": "trip-1", "ops": []}, "ops"),
+            ("state_patch", {"workspace_id": "trip-1", "ops": [{"op": "set"}]}, "ops.0.path is missing"),
+        ],
+    )
+    def test_wrong_arguments_are_no_fault_of_the_tool(
+        self, demo: DemoTools, tool: str, arguments: dict[str, Any], words: str
+    ) -> None:
+        assert words in refused(demo, tool, **arguments)
+
+    @given(
+        st.sampled_from(
+            [tool.name for tool in demo_tools() if tool.name not in ("write_file", "send_email")]
+        ),
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+            lambda inner: (
+                st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3)
+            ),
+            max_leaves=6,
+        ),
+        st.data(),
+    )
+    def test_arguments_of_any_kind_raise(self, tool: str, value: Any, data: st.DataObject) -> None:
+        demo = DemoTools()
+        known = next(t for t in demo.tools() if t.name == tool)
+        arguments = dict(known.parameters["examples"][0])
+        arguments[data.draw(st.sampled_from([*known.parameters["properties"], "more"]))] = value
+        assert demo.call(tool, arguments, seconds=5, cancel=NEVER).fault in ("", "tool")
+        assert demo.call(tool, value, seconds=5, cancel=NEVER).fault in ("", "tool")
+
+    def test_arguments_nested_without_end_raise(self, demo: DemoTools) -> None:
+        value: list[Any] = []
+        for _ in range(100_000):
+            value = [value]
+        operation = {"op": "set", "path": "/note", "value": value}
+        assert refused(demo, "state_patch", workspace_id="trip-1", ops=[operation])
+        assert refused(demo, "calculate", expression=value)
+
+    def test_a_change_is_told_before_it_can_be_seen_or_not_at_all(self, demo: DemoTools) -> None:
+        seen: list[Any] = []
+        look = {
+            "scratch": lambda: demo.scratch.files()[0].path,
+            "outbox": lambda: demo.outbox[-1].subject,
+            "workspace": lambda: demo.workspace["title"],
+        }
+        demo.changed = lambda place: seen.append((place, look[place]()))
+        call(demo, "write_file", path="a.txt", content="x")
+        call(demo, "send_email", to="ann@example.com", subject="Hi", body="x")
+        ops = [{"op": "set", "path": "/title", "value": "Porto"}]
+        call(demo, "state_patch", workspace_id="trip-1", ops=ops)
+        call(demo, "state_patch", workspace_id="nowhere", ops=ops)
+        call(demo, "read_file", path="a.txt")
+        assert seen == [("scratch", "a.txt"), ("outbox", "Hi"), ("workspace", "Porto")]
+
+    def test_threads_lose_each_others_changes(self, demo: DemoTools) -> None:
+        told: Counter[str] = Counter()
+        lock = threading.Lock()
+
+        def changed(place: str) -> None:
+            with lock:
+                told[place] += 1
+
+        def work(number: int) -> None:
+            for turn in range(10):
+                call(demo, "write_file", path="log", content=f"{number}.{turn}\n", mode="append")
+                call(demo, "send_email", to="ann@example.com", subject=f"{number}.{turn}", body="")
+                ops = [{"op": "append", "path": "/todo", "value": f"{number}.{turn}"}]
+                call(demo, "state_patch", workspace_id="trip-1", ops=ops)
+
+        demo.changed = changed
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert told == {"scratch": 40, "outbox": 40, "workspace": 40}
+        assert len(set(said(demo, "read_file", path="log").split())) == 40
+        assert [mail.number for mail in demo.outbox] == list(range(1, 41))
+        assert len(demo.workspace["todo"]) == 42
+
+
+class TestExecute:
+    def test_a_command_is_run(self, demo: DemoTools, tmp_path: Path) -> None:
+        assert "Refused by policy" in refused(demo, "execute", command=f"touch {tmp_path}/ran")
+        assert not (tmp_path / "ran").exists()
+        assert demo.claims("execute")["destructiveHint"] is True
+
+
+class TestCalculate:
+    def test_the_precision_is_left_out(self, demo: DemoTools) -> None:
+        assert said(demo, "calculate", expression="15 * 230 / 100") == "34.5"
+        assert said(demo, "calculate", expression="15 * 230 / 100", precision=2) == "34.50"
+        assert said(demo, "calculate", expression="2/3", precision=2.0) == "0.67"
+        assert call(demo, "calculate", expression="7/2").structured == {"result": 3.5, "exact": True}
+        assert "divides by zero" in refused(demo, "calculate", expression="1/0")
+
+
+class TestFiles:
+    def test_what_was_written_is_not_read(self, demo: DemoTools, tmp_path: Path) -> None:
+        assert said(demo, "write_file", path="notes/today.txt", content="Grüße\n") == (
+            "Wrote notes/today.txt: it has 8 bytes."
+        )
+        call(demo, "write_file", path="./notes//today.txt", content="more", mode="append")
+        assert said(demo, "read_file", path="notes/today.txt") == "Grüße\nmore"
+        assert base64.b64decode(said(demo, "read_file", path="notes/today.txt", encoding="base64")) == (
+            "Grüße\nmore".encode()
+        )
+        binary = call(demo, "read_file", path="notes/today.txt", encoding="binary").content[1]
+        assert (binary.kind, binary.data, binary.size) == ("resource", "Grüße\nmore".encode(), 12)
+        call(demo, "write_file", path="notes/today.txt", content="new")
+        assert (tmp_path / "scratch/notes/today.txt").read_text() == "new"
+        assert [(file.path, file.bytes) for file in demo.scratch.files()] == [("notes/today.txt", 3)]
+
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "../outside.txt", "a/../../outside.txt", "..", "/etc/passwd", "//etc/passwd", "~/x", "C:\\x", "..\\x",
+            "link/outside.txt", "link", "chain/x",
+        ],
+    )  # fmt: skip
+    def test_a_path_leads_out_of_the_scratch_folder(self, demo: DemoTools, tmp_path: Path, path: str) -> None:
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        (outside / "outside.txt").write_text("secret")
+        (tmp_path / "outside.txt").write_text("secret")
+        (tmp_path / "scratch").mkdir()
+        (tmp_path / "scratch/link").symlink_to(outside)
+        (tmp_path / "scratch/chain").symlink_to("link")
+        assert "outside of the scratch folder" in refused(demo, "read_file", path=path)
+        assert "outside of the scratch folder" in refused(demo, "write_file", path=path, content="x")
+        assert sorted(p.name for p in outside.iterdir()) == ["outside.txt"]
+        assert (tmp_path / "outside.txt").read_text() == (outside / "outside.txt").read_text() == "secret"
+
+    def test_a_link_to_a_file_outside_is_written_through(self, demo: DemoTools, tmp_path: Path) -> None:
+        (tmp_path / "scratch").mkdir()
+        (tmp_path / "secret").write_text("secret")
+        (tmp_path / "scratch/soft").symlink_to(tmp_path / "secret")
+        (tmp_path / "scratch/nowhere").symlink_to(tmp_path / "new")
+        os.link(tmp_path / "secret", tmp_path / "scratch/hard")
+        refused(demo, "write_file", path="soft", content="x")
+        refused(demo, "write_file", path="nowhere", content="x")
+        call(demo, "write_file", path="hard", content="x", mode="append")
+        assert (tmp_path / "secret").read_text() == "secret"
+        assert not (tmp_path / "new").exists()
+
+    @pytest.mark.parametrize(
+        ("path", "words"),
+        [
+            ("", "empty"),
+            ("  ", "empty"),
+            ("a\x00b", "control character"),
+            ("a\nb", "control character"),
+            ("\ud800", "control character"),
+            ("x" * 201, "too long"),
+            ("/".join("a" * 9), "9 parts"),
+            ("x" * 10_000_000, "10,000,000 characters"),
+            (".", "scratch folder"),
+            ("ring", "ring"),
+            ("folder", "is a folder"),
+            ("pipe", ""),
+            ("file/below", ""),
+        ],
+        ids=lambda text: text[:20],
+    )
+    def test_a_path_that_is_none_is_followed(
+        self, demo: DemoTools, tmp_path: Path, path: str, words: str
+    ) -> None:
+        folder = tmp_path / "scratch"
+        (folder / "folder").mkdir(parents=True)
+        (folder / "file").write_text("x")
+        (folder / "ring").symlink_to("ring")
+        os.mkfifo(folder / "pipe")
+        assert words in refused(demo, "read_file", path=path)
+        if path != "pipe":
+            assert words in refused(demo, "write_file", path=path, content="x")
+
+    def test_a_file_that_is_missing_is_told_without_those_that_are_there(self, demo: DemoTools) -> None:
+        assert "empty" in refused(demo, "read_file", path="a.txt")
+        call(demo, "write_file", path="b.txt", content="x")
+        assert (
+            refused(demo, "read_file", path="a.txt")
+            == 'There is no file "a.txt". The scratch folder has b.txt.'
+        )
+
+    def test_too_much_is_read_or_written(self, demo: DemoTools, tmp_path: Path) -> None:
+        large = "x" * MAX_FILE_BYTES
+        assert call(demo, "write_file", path="a", content=large).ok
+        assert "at most 1,000,000" in refused(demo, "write_file", path="a", content="x", mode="append")
+        assert "at most 1,000,000" in refused(demo, "write_file", path="b", content=large + "x")
+        (tmp_path / "scratch/c").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
+        assert "at most 1,000,000" in refused(demo, "read_file", path="c")
+        for number in range(30):
+            last = call(demo, "write_file", path=f"file{number}", content=large)
+        assert "full" in last.message
+        assert sum(file.bytes for file in demo.scratch.files()) <= 20_000_000
+
+    def test_bytes_that_are_no_text_are_read_as_text(self, demo: DemoTools, tmp_path: Path) -> None:
+        (tmp_path / "scratch").mkdir()
+        (tmp_path / "scratch/x").write_bytes(b"a\xff")
+        assert "byte 1 is 0xFF" in refused(demo, "read_file", path="x")
+        assert "no valid Unicode" in refused(demo, "write_file", path="y", content="a\ud800")
+
+    def test_a_folder_of_its_own_stays_and_a_given_one_goes(self, tmp_path: Path) -> None:
+        own, given = Scratch(), Scratch(tmp_path / "given")
+        assert own.folder is None
+        for scratch in (own, given):
+            scratch.write("a", b"x")
+        folder = own.folder
+        assert folder is not None and folder.is_dir()
+        for scratch in (own, given, own, given):
+            scratch.close()
+        assert not folder.exists() and (tmp_path / "given/a").exists()
+
+    @given(st.text(alphabet="ab./\\~: \x00é", max_size=12))
+    def test_some_path_is_written_elsewhere(self, path: str) -> None:
+        scratch = Scratch()
+        try:
+            scratch.write(path, b"x")
+            assert scratch.folder is not None
+            assert [file.bytes for file in scratch.files()] == [1]
+            assert scratch.read(path) == b"x"
+        except ToolError:
+            assert scratch.files() == ()
+        finally:
+            scratch.close()
+
+
+class TestCorpus:
+    def test_the_corpus_has_fewer_or_poorer_pages_than_promised(self) -> None:
+        pages = bundled_corpus().documents
+        assert len(pages) >= 40 and len({page.url for page in pages}) == len(
+            {page.title for page in pages}
+        ) == len(pages)
+        for page in pages:
+            assert page.url.startswith(f"https://example.org/{page.source}/")
+            assert 150 < len(page.text) < 1000
+            assert page.invented == (page.source in ("news", "weather"))
+            assert page.date or page.source not in ("news", "weather", "blogs")
+
+    @pytest.mark.parametrize(
+        ("query", "first"),
+        [
+            ("AI news", "https://example.org/news/ai-news"),
+            ("weather in London", "https://example.org/weather/london"),
+            ("What will the weather be like in Tokyo?", "https://example.org/weather/tokyo"),
+            ("how do plants make sugar", "https://example.org/science/photosynthesis"),
+            ("black holes", "https://example.org/science/black-holes"),
+            ("pancake recipe", "https://example.org/cooking/pancakes"),
+            ("first people on the moon", "https://example.org/history/moon-landing"),
+            ("Gutenberg", "https://example.org/history/printing"),
+            ("SAO JORGE", "https://example.org/travel/lisbon"),
+            ("grammar probability token", "https://example.org/blogs/constrained-decoding"),
+        ],
+    )
+    def test_the_best_page_is_not_first(self, demo: DemoTools, query: str, first: str) -> None:
+        found = call(demo, "search", query=query).structured["results"]
+        assert found[0]["url"].startswith(first)
+        assert len(found) <= 5
+
+    def test_every_page_is_not_found_by_its_own_title(self) -> None:
+        corpus = bundled_corpus()
+        for page in corpus.documents:
+            assert corpus.search(page.title, 1)[0].document == page
+            assert corpus.page(page.url) is page
+
+    def test_more_results_or_other_sources_come_than_were_asked_for(self, demo: DemoTools) -> None:
+        assert len(call(demo, "search", query="weather", max_results=3).structured["results"]) == 3
+        only = call(
+            demo, "search", query="the moon", max_results=100, sources=["History", "nowhere"]
+        ).structured
+        assert {result["source"] for result in only["results"]} == {"history"}
+        assert "It has blogs, cooking" in refused(demo, "search", query="x", sources=["wikipedia"])
+        assert call(demo, "search", query="zzzzzz").structured == {"results": []}
+        assert "at most 1,000" in refused(demo, "search", query="a " * 1_000_000)
+
+    def test_a_page_is_shown_that_is_not_bundled(self, demo: DemoTools) -> None:
+        text = said(demo, "browse", url="http://www.example.org/weather/oslo/?x=1#top")
+        assert text.startswith("Weather in Oslo this week (2026-05-04, weather, invented for this demo)")
+        assert "offline" in refused(demo, "browse", url="https://example.com")
+        near = refused(demo, "browse", url="https://en.wikipedia.org/wiki/Photosynthesis")
+        assert "https://example.org/science/photosynthesis" in near
+        assert "offline" in refused(demo, "browse", url="https://[::1")
+        assert "offline" in refused(demo, "browse", url="https://" + "a" * 10_000_000)
+
+
+class TestOutbox:
+    def test_a_mail_is_lost_or_sent(self, demo: DemoTools) -> None:
+        outcome = call(
+            demo,
+            "send_email",
+            to="ann@example.com",
+            subject="Hi",
+            body="Hello\nthere",
+            cc=["bob@example.com"],
+        )
+        assert "nothing leaves this machine" in outcome.content[0].text
+        assert outcome.structured["sent"] is False
+        (mail,) = demo.outbox
+        assert isinstance(mail, Mail)
+        assert (mail.number, mail.to, mail.cc, mail.body) == (
+            1,
+            "ann@example.com",
+            ("bob@example.com",),
+            "Hello\nthere",
+        )
+        with pytest.raises(AttributeError):
+            mail.to = "x"  # type: ignore[misc]
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            ({"to": "ann"}, "no e-mail address"),
+            ({"to": "ann@example.com, bob@example.com"}, "others in cc"),
+            ({"to": "ann@example.com\nBcc: all@example.com"}, "no e-mail address"),
+            ({"to": "a" * 10_000_000 + "@example.com"}, "no e-mail address"),
+            ({"cc": ["bob"]}, "cc:"),
+            ({"cc": ["a@b.cd"] * 50}, "too many receivers"),
+            ({"subject": "a\r\nBcc: all@example.com"}, "line break"),
+            ({"subject": "a" * 999}, "at most 998"),
+            ({"body": "a" * 200_001}, "at most 200,000"),
+        ],
+        ids=lambda value: str(value)[:20],
+    )
+    def test_a_mail_that_is_none_lies_in_the_outbox(self, demo: DemoTools, change: Any, words: str) -> None:
+        mail = {"to": "ann@example.com", "subject": "Hi", "body": "x"} | change
+        assert words in refused(demo, "send_email", **mail)
+        assert demo.outbox == ()
+
+
+class TestWorkspace:
+    def test_a_value_is_read_otherwise(self, demo: DemoTools) -> None:
+        assert said(demo, "state_get", workspace_id="trip-1", path="/budget/items/0/name") == '"train"'
+        assert json.loads(said(demo, "state_get", workspace_id="trip-1")) == demo.workspace
+        assert call(demo, "state_get", workspace_id="trip-1", path="/todo").structured == {
+            "path": "/todo",
+            "value": ["book the museum", "pack a rain coat"],
+            "revision": 0,
+        }
+
+    def test_operations_are_done_otherwise(self, demo: DemoTools) -> None:
+        ops = [
+            {"op": "set", "path": "/budget/limit", "value": 950.5},
+            {"op": "set", "path": "/budget/items/1/paid", "value": True},
+            {"op": "set", "path": "/a~1b", "value": {"~": 1}},
+            {"op": "set", "path": "/a~1b/~0", "value": 2},
+            {"op": "append", "path": "/todo", "value": "buy stamps"},
+            {"op": "append", "path": "/todo/-", "value": "sleep"},
+            {"op": "set", "path": "/todo/-", "value": "wake"},
+            {"op": "delete", "path": "/todo/0"},
+            {"op": "delete", "path": "/settings/reminders"},
+            {"op": "set", "path": "/note", "value": ["from null to anything"]},
+        ]
+        assert said(demo, "state_patch", workspace_id="trip-1", ops=ops) == (
+            "10 operations are done; the workspace is at revision 1."
+        )
+        now = demo.workspace
+        assert (now["budget"]["limit"], now["budget"]["items"][1]["paid"], now["a/b"]) == (
+            950.5,
+            True,
+            {"~": 2},
+        )
+        assert now["todo"] == ["pack a rain coat", "buy stamps", "sleep", "wake"]
+        assert now["settings"] == {"language": "en"}
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            ({"path": "/title"}, 'workspace_id is missing, for example "trip-1"'),
+            ({"workspace_id": "", "path": "/title"}, "too short"),
+            ({"workspace_id": "trip-2"}, 'no workspace "trip-2". The workspace is "trip-1"'),
+            ({"workspace_id": "trip-1", "path": "title"}, "does not fit"),
+            ({"workspace_id": "trip-1", "path": "/bugdet"}, "The workspace has id, title"),
+            ({"workspace_id": "trip-1", "path": "/budget/limit/x"}, "nothing is below it"),
+            ({"workspace_id": "trip-1", "path": "/todo/2"}, "places are 0 to 1"),
+            ({"workspace_id": "trip-1", "path": "/todo/01"}, "no place in it"),
+            ({"workspace_id": "trip-1", "path": "/todo/-1"}, "counted 0, 1, 2"),
+            ({"workspace_id": "trip-1", "path": "/a~2"}, "~0 for ~"),
+            ({"workspace_id": "trip-1", "path": "/a" * 10_000}, "at most 32"),
+        ],
+    )
+    def test_a_wrong_place_teaches_nothing(self, demo: DemoTools, arguments: Any, words: str) -> None:
+        assert words in refused(demo, "state_get", **arguments)
+
+    @pytest.mark.parametrize(
+        ("operation", "words"),
+        [
+            (
+                {"op": "set", "path": "/budget/limit", "value": "lots"},
+                "/budget/limit is a number, and the value is a text",
+            ),
+            ({"op": "set", "path": "/title", "value": None}, "the value is null"),
+            ({"op": "set", "path": "/settings/reminders", "value": 1}, "true or false"),
+            ({"op": "set", "path": "/title"}, "set needs a value"),
+            ({"op": "set", "path": "/id", "value": "x"}, "stays as it is"),
+            ({"op": "set", "path": "/dates/from/year", "value": 1}, "nothing is below it"),
+            ({"op": "set", "path": "/nowhere/x", "value": 1}, "no /nowhere"),
+            ({"op": "set", "path": "/todo/9", "value": "x"}, "places are 0 to"),
+            ({"op": "append", "path": "/title", "value": "x"}, "no list"),
+            ({"op": "append", "path": "/todo", "value": 5}, "Each item of /todo is a text"),
+            ({"op": "append", "path": "/todo"}, "append needs a value"),
+            ({"op": "delete", "path": "/todo/5"}, "places are 0 to"),
+            ({"op": "delete", "path": "/nothing"}, "no /nothing"),
+            ({"op": "delete", "path": "/title", "value": 1}, "takes no value"),
+            ({"op": "replace", "path": "/title", "value": "x"}, "one of set, delete, append"),
+            ({"op": "set", "path": "/big", "value": "x" * 200_000}, "at most 200,000"),
+        ],
+        ids=lambda value: str(value)[:40],
+    )
+    def test_half_of_a_patch_is_done(self, demo: DemoTools, operation: Any, words: str) -> None:
+        before = demo.workspace
+        first = {"op": "append", "path": "/todo", "value": "first"}
+        message = refused(demo, "state_patch", workspace_id="trip-1", ops=[first, operation])
+        assert words in message
+        assert demo.workspace == before
+        assert call(demo, "state_get", workspace_id="trip-1").structured["revision"] == 0
+
+    def test_what_a_view_gets_changes_the_workspace(self, demo: DemoTools) -> None:
+        demo.workspace["title"] = "changed"
+        call(demo, "state_get", workspace_id="trip-1").structured["value"]["title"] = "changed"
+        mine = {"id": "w", "list": [1]}
+        own = Workspace(mine)
+        own.patch("w", [{"op": "append", "path": "/list", "value": 2}])
+        assert (demo.workspace["title"], mine) == ("A weekend in Lisbon", {"id": "w", "list": [1]})
+        assert own.data() == {"id": "w", "list": [1, 2]}
