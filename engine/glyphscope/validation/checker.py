@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import jsonschema
@@ -101,6 +102,11 @@ class Checker:
         validator = self._root if schema is None else self._root.evolve(schema=schema)
         with _DeepStack():
             return jsonschema.exceptions.best_match(validator.iter_errors(value))
+
+    def errors(self, value: Any, limit: int) -> list[Any]:
+        """jsonschema's errors against the whole schema, the first `limit` of them."""
+        with _DeepStack():
+            return list(islice(self._root.iter_errors(value), limit))
 
 
 class _DeepStack:

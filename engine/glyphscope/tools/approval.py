@@ -1,0 +1,89 @@
+"""What may run without anybody being asked: rules over calls, and consent to commands that came from a file.
+
+Pure: who asks, and where an answer is kept, is decided above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import Approval, ApprovalRule
+from glyphscope.tools.mcp.config import ServerConfig
+
+ACTIONS: tuple[Approval, ...] = ("ask", "allow", "deny")
+ANY = "*"
+
+
+class ApprovalError(GlyphscopeError):
+    """A rule that cannot be read."""
+
+
+def decide(rules: Iterable[ApprovalRule], tool: str, source: str, identity: str) -> Approval:
+    """What becomes of a call: the first rule that fits counts, and a call that none fits is asked about."""
+    for rule in rules:
+        if _fits(rule.tool, tool) and _fits(rule.source, source) and rule.identity in ("", identity):
+            return rule.action
+    return "ask"
+
+
+def _fits(wanted: str, name: str) -> bool:
+    return wanted in (ANY, name)
+
+
+def parse_approvals(texts: Iterable[str]) -> tuple[ApprovalRule, ...]:
+    """The rules of `--approve`, the first that fits counts: `allow` (everything), `TOOL=allow`, `SOURCE/TOOL=deny`,
+    `SOURCE/*=ask`. Raises ApprovalError.
+    """
+    return tuple(_parse(text) for text in texts)
+
+
+def _parse(text: str) -> ApprovalRule:
+    place, equals, action = text.strip().rpartition("=")
+    action = action.strip()
+    if action not in ACTIONS:
+        raise ApprovalError(
+            f"`{text}` does not end in what is done." if equals else f"`{text}` is no rule.",
+            where="--approve",
+            hint="Write allow, deny or ask for every call, TOOL=allow, SOURCE/TOOL=allow or SOURCE/*=allow.",
+        )
+    if not equals:
+        return ApprovalRule(action=action)
+    source, slash, tool = place.strip().partition("/")
+    source, tool = (source, tool) if slash else (ANY, source)
+    if not source or not tool:
+        raise ApprovalError(
+            f"`{text}` names no {'tool' if source else 'source'}.",
+            where="--approve",
+            hint=f"Write `{ANY}` for any.",
+        )
+    return ApprovalRule(tool=tool, source=source, action=action)
+
+
+class ConsentQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person must have seen before a command from a file runs: `command` is the command line exactly.
+
+    `variables` are names only: values may be secrets. `digest` is what an answer is kept under; it changes with any
+    part of the configuration, also with those that are not shown.
+    """
+
+    server: str
+    command: str
+    cwd: str
+    variables: tuple[str, ...]
+    digest: str
+
+
+def consent_question(config: ServerConfig, consented: Collection[str] = ()) -> ConsentQuestion | None:
+    """What to ask before an imported server is started; None where nothing of ours runs, or that was consented to."""
+    if config.transport != "stdio" or config.digest in consented:
+        return None
+    return ConsentQuestion(
+        server=config.name,
+        command=config.identity,
+        cwd=config.cwd,
+        variables=tuple(config.env),
+        digest=config.digest,
+    )

@@ -1,0 +1,23 @@
+"""Servers of tools that speak the Model Context Protocol: their configuration, their processes, their calls.
+
+Nothing here loads the official SDK, which is an extra, before a server is started.
+"""
+
+from glyphscope.tools.mcp.calls import About
+from glyphscope.tools.mcp.config import ServerConfig, ServerFile, command_server, read_servers
+from glyphscope.tools.mcp.listing import ToolProblem
+from glyphscope.tools.mcp.log import Entry, ProtocolLog
+from glyphscope.tools.mcp.server import McpServer, State
+
+__all__ = [
+    "About",
+    "Entry",
+    "McpServer",
+    "ProtocolLog",
+    "ServerConfig",
+    "ServerFile",
+    "State",
+    "ToolProblem",
+    "command_server",
+    "read_servers",
+]

@@ -1,0 +1,56 @@
+"""What goes between the thread of a server and those that call it."""
+
+from __future__ import annotations
+
+import queue
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from anyio import CancelScope
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a server says of itself."""
+
+    name: str = ""
+    version: str = ""
+    protocol: str = ""
+    instructions: str = ""
+
+
+@dataclass(frozen=True)
+class Progressed:
+    done: float
+    total: float | None
+    message: str
+
+
+@dataclass(frozen=True)
+class Answered:
+    result: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The call was answered with an error of the protocol, or with none at all."""
+
+    message: str
+
+
+def before_it_answered(why: str, stderr: str) -> str:
+    """What became of a call whose server is gone."""
+    last = stderr.rstrip().rpartition("\n")[2].strip()
+    return f"{why.rstrip('.')} before it answered." + (f" Its last words: {last[:300]}" if last else "")
+
+
+@dataclass(eq=False)
+class Call:
+    """A call under way; `replies` ends with an Answered or a Refused, unless it is abandoned."""
+
+    tool: str
+    arguments: dict[str, Any]
+    replies: queue.SimpleQueue[Progressed | Answered | Refused] = field(default_factory=queue.SimpleQueue)
+    scope: CancelScope | None = None
+    abandoned: bool = False

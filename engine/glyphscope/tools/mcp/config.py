@@ -1,0 +1,349 @@
+"""Which servers there are: the JSON in which people have them, read into one form.
+
+`{"mcpServers": {…}}` (Claude Desktop and many others), `{"servers": {…}}` (VS Code, also inside `"mcp"` in its
+settings), and one bare server. A mistake costs the server that it is in, not the others, and is told by its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path as FilePath
+from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+import msgspec
+
+from glyphscope.errors import Problem, RegistryError, ServerError
+from glyphscope.registry.document import parse_text, plain
+from glyphscope.registry.pointer import Path, to_pointer
+
+MAX_BYTES = 4 * 1024 * 1024
+"""Larger files are refused: nobody has that many servers."""
+
+Transport: TypeAlias = Literal["stdio", "http"]
+
+_HTTP_TYPES = ("http", "streamable-http", "streamable_http", "streamablehttp")
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_OTHER_VARIABLE = re.compile(r"\$\{[^}]*\}")
+_LAUNCHER = re.compile(r"npx|uvx|uv|node|deno|bun|bunx|python[0-9.]*|sh|bash|env")
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How one server is started or reached. `env` is added to the few variables that every server gets.
+
+    `disabled` is the file's own word: it is listed, and not started.
+    """
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    cwd: str = ""
+    url: str = ""
+    headers: dict[str, str] = {}
+    disabled: bool = False
+
+    @property
+    def transport(self) -> Transport:
+        return "http" if self.url else "stdio"
+
+    @property
+    def identity(self) -> str:
+        """The command line exactly, or the address: what a standing permission is bound to. No `env`, no headers."""
+        return self.url or shlex.join((self.command, *self.args))
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no log may show: the values of variables and headers; shorter ones would blot out plain words."""
+        values = {*self.env.values(), *self.headers.values()}
+        values |= {value.partition(" ")[2] for value in self.headers.values()}  # `Bearer TOKEN`
+        return tuple(sorted((v for v in values if len(v) >= 6), key=len, reverse=True))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of everything that decides what runs, also of what is not shown: what consent is bound to."""
+        parts = [
+            self.command,
+            list(self.args),
+            sorted(self.env.items()),
+            self.cwd,
+            self.url,
+            sorted(self.headers.items()),
+        ]
+        return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+
+
+class ServerFile(msgspec.Struct, frozen=True, kw_only=True):
+    """The servers of a file that can be used, in its order, and what is wrong with the others."""
+
+    servers: tuple[ServerConfig, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    def get(self, name: str) -> ServerConfig | None:
+        return next((server for server in self.servers if server.name == name), None)
+
+
+def read_servers(source: FilePath | str | bytes) -> ServerFile:
+    """The servers of a file (Path) or of a JSON text. Raises ServerError where it is no such file at all."""
+    document, problems, where = _document(source)
+    path, entries = _entries(document, where)
+    found: list[ServerConfig] = []
+    for name, entry in entries.items():
+        reader = _Entry(name, (*path, name) if path or name in document else path)
+        if (server := reader.read(entry)) is not None:
+            found.append(server)
+        problems += reader.problems
+    return ServerFile(servers=tuple(found), problems=tuple(problems))
+
+
+def server_entries(source: FilePath | str | bytes) -> dict[str, Any]:
+    """The servers as they are written, by name, for whoever keeps them: no `${NAME}` is replaced. Raises ServerError."""
+    document, _problems, where = _document(source)
+    return _entries(document, where)[1]
+
+
+def command_server(words: Sequence[str], name: str = "") -> ServerConfig:
+    """The server of a command line, or of an address; named after its program."""
+    if not words:
+        raise ServerError(
+            "There is no command.", hint="Give the command that starts the server, or its address."
+        )
+    entry: dict[str, Any] = {"command": words[0], "args": list(words[1:])}
+    if re.match(r"https?://", words[0], re.IGNORECASE):
+        if len(words) > 1:
+            raise ServerError("An address stands alone.", where=words[0])
+        entry = {"url": words[0]}
+    reader = _Entry(name or _short_name(words), ())
+    server = reader.read(entry)
+    if server is None:
+        raise ServerError(reader.problems[0].message, where=words[0])
+    return server
+
+
+def _short_name(words: Sequence[str]) -> str:
+    """What a server may be called that nobody named: its host, or its program, or what a launcher is told to start."""
+    if "://" in words[0]:
+        return urlsplit(words[0]).hostname or "server"
+    program = FilePath(words[0]).name
+    if _LAUNCHER.fullmatch(program):
+        program = next((FilePath(word).stem for word in words[1:] if not word.startswith("-")), program)
+    return program or "server"
+
+
+def _document(source: FilePath | str | bytes) -> tuple[Any, list[Problem], str]:
+    where = str(source) if isinstance(source, FilePath) else ""
+    text = _read(source) if isinstance(source, FilePath) else source
+    try:
+        document, problems = plain(parse_text(text, where))
+    except RegistryError as error:
+        raise ServerError(error.message, where=where, hint=error.hint) from None
+    if problems:
+        raise ServerError(problems[0].message, where=f"{where}{problems[0].pointer}")
+    return document, problems, where
+
+
+def _read(path: FilePath) -> bytes:
+    where = str(path)
+    try:
+        if path.is_dir():
+            raise ServerError(
+                "This is a folder, not a file.", where=where, hint="Choose the JSON file in it."
+            )
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise ServerError("There is no such file.", where=where, hint="Check the path.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ServerError(f"The file cannot be read: {reason}.", where=where) from None
+    if len(data) > MAX_BYTES:
+        raise ServerError(
+            f"The file has more than {MAX_BYTES >> 20} MB.", where=where, hint="Is it a file of servers?"
+        )
+    return data
+
+
+def _entries(document: Any, where: str) -> tuple[Path, dict[str, Any]]:
+    """Where the servers stand, and they."""
+    if isinstance(document, dict):
+        inner = document.get("mcp")
+        for path, holder in (((), document), (("mcp",), inner)):
+            for key in ("mcpServers", "servers"):
+                if isinstance(holder, dict) and key in holder:
+                    if not isinstance(holder[key], dict):
+                        pointer = to_pointer((*path, key))
+                        raise ServerError("The servers are an object: their names, and how each is started.",
+                                          where=f"{where}{pointer}")  # fmt: skip
+                    return (*path, key), holder[key]
+        if "command" in document or "url" in document:
+            name = document.get("name")
+            named = name if isinstance(name, str) and name else _guess(document)
+            return (), {named: document}
+    raise ServerError(
+        "This is no file of MCP servers.",
+        where=where,
+        hint='It has {"mcpServers": {"NAME": {"command": "…", "args": ["…"]}}}, or "url" in place of "command".',
+    )
+
+
+def _guess(document: dict[str, Any]) -> str:
+    word = document.get("command") or document.get("url")
+    return _short_name([word]) if isinstance(word, str) and word else "server"
+
+
+class _Entry:
+    """Reads one server, and keeps what is wrong with it."""
+
+    def __init__(self, name: str, at: Path) -> None:
+        self._name = name
+        self._at = at
+        self.problems: list[Problem] = []
+
+    def read(self, entry: Any) -> ServerConfig | None:
+        if not isinstance(entry, dict):
+            self._tell((), 'A server is an object with "command" or "url".')
+            return None
+        if not self._name.strip() or _UNSEEN.search(self._name) or "/" in self._name or self._name == "*":
+            self._tell((), "A server's name is not empty, and has neither control characters nor a slash.")
+        url_key = "httpUrl" if "httpUrl" in entry else "url"
+        if "command" not in entry and url_key not in entry:
+            self._tell((), 'A server has "command" or "url".')
+            return None
+        kind = self._kind(entry)
+        disabled = entry.get("disabled", False)
+        enabled = entry.get("enabled", True)
+        for key, flag in (("disabled", disabled), ("enabled", enabled)):
+            if not isinstance(flag, bool):
+                self._tell((key,), f"`{key}` is true or false.")
+        if "envFile" in entry:
+            self._tell(("envFile",), "A file of variables is not read: write them into `env`.")
+        if kind == "stdio":
+            server = ServerConfig(
+                name=self._name,
+                command=self._text(entry, "command", needed=True),
+                args=self._texts(entry, "args"),
+                env=self._table(entry, "env", _env_name),
+                cwd=os.path.expanduser(self._text(entry, "cwd")),
+                disabled=disabled is True or enabled is False,
+            )
+        else:
+            server = ServerConfig(
+                name=self._name,
+                url=self._address(entry, url_key),
+                headers=self._table(entry, "headers", _header_name),
+                disabled=disabled is True or enabled is False,
+            )
+        return None if self.problems else server
+
+    def _kind(self, entry: dict[str, Any]) -> Transport:
+        told = entry.get("type", entry.get("transport"))
+        has_url = "url" in entry or "httpUrl" in entry
+        if told is None:
+            if has_url and "command" in entry:
+                self._tell((), 'A server has "command" or "url", and not both.')
+            return "http" if has_url else "stdio"
+        key = "type" if "type" in entry else "transport"
+        if not isinstance(told, str) or told.lower() not in ("stdio", *_HTTP_TYPES):
+            if told == "sse":
+                self._tell((key,), "Servers of the old SSE kind are not supported, only streamable HTTP.")
+            else:
+                self._tell((key,), 'The type is "stdio" or "http" (streamable HTTP).')
+        elif (told.lower() == "stdio") == has_url:
+            self._tell((key,), 'A "stdio" server has "command", an "http" server has "url".')
+        return "http" if has_url else "stdio"
+
+    def _text(self, entry: dict[str, Any], key: str, *, needed: bool = False) -> str:
+        value = entry.get(key, "")
+        if value is None and not needed:
+            return ""
+        if not isinstance(value, str) or (needed and not value.strip()):
+            self._tell((key,), f"`{key}` is a text{' that is not empty' if needed else ''}.")
+            return ""
+        return self._plain(value, (key,))
+
+    def _texts(self, entry: dict[str, Any], key: str) -> tuple[str, ...]:
+        values = entry.get(key) or []
+        if not isinstance(values, list):
+            self._tell((key,), f"`{key}` is a list of texts.")
+            return ()
+        found = []
+        for index, value in enumerate(values):
+            if isinstance(value, str):
+                found.append(self._plain(value, (key, index)))
+            else:
+                self._tell((key, index), "An argument is a text: put it into double quotes.")
+        return tuple(found)
+
+    def _plain(self, value: str, path: Path) -> str:
+        """A text that is shown before it runs, so it stays as it is written."""
+        if "\0" in value:
+            self._tell(path, "A command line has no NUL characters.")
+        if found := _OTHER_VARIABLE.search(value):
+            self._tell(path, f"{found[0]} is replaced only in `env` and `headers`: write what it stands for.")
+        return value
+
+    def _table(self, entry: dict[str, Any], key: str, name_problem: Callable[[str], str]) -> dict[str, str]:
+        values = entry.get(key) or {}
+        if not isinstance(values, dict):
+            self._tell((key,), f"`{key}` is an object of texts.")
+            return {}
+        found = {}
+        for name, value in values.items():
+            if reason := name_problem(name):
+                self._tell((key, name), reason)
+            elif isinstance(value, bool) or not isinstance(value, str | int | float):
+                self._tell((key, name), "The value is a text.")
+            else:
+                found[name] = self._filled(str(value), (key, name))
+        return found
+
+    def _filled(self, value: str, path: Path) -> str:
+        """The value with `${NAME}`, `${env:NAME}` and `${NAME:-default}` replaced from our own environment."""
+
+        def replacement(found: re.Match[str]) -> str:
+            default: str | None = found[2]
+            text = os.environ.get(found[1], default)
+            if text is None:
+                self._tell(path, f"The environment variable {found[1]} is not set.")
+            return text or ""
+
+        filled = _VARIABLE.sub(replacement, value)
+        if found := next((m for m in _OTHER_VARIABLE.finditer(value) if not _VARIABLE.fullmatch(m[0])), None):
+            self._tell(path, f"{found[0]} cannot be asked for here: write the value, or ${{env:NAME}}.")
+        if "\0" in filled or (path[0] == "headers" and _UNSEEN.search(filled)):
+            self._tell(path, "The value has control characters.")
+        return filled
+
+    def _address(self, entry: dict[str, Any], key: str) -> str:
+        address = self._text(entry, key, needed=True)
+        if not address:
+            return ""
+        try:
+            parts = urlsplit(address)
+            good = parts.scheme.lower() in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            good = False
+        if not good or _UNSEEN.search(address) or " " in address:
+            self._tell((key,), "The address begins with http:// or https://, and names a host.")
+        return address
+
+    def _tell(self, path: Path, message: str) -> None:
+        self.problems.append(Problem(to_pointer((*self._at, *path)), message))
+
+
+def _env_name(name: str) -> str:
+    return (
+        ""
+        if name and "=" not in name and "\0" not in name
+        else "A variable's name is not empty, without `=`."
+    )
+
+
+def _header_name(name: str) -> str:
+    good = re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name)
+    return "" if good else "A header's name has letters, digits and hyphens."

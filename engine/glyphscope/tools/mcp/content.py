@@ -1,0 +1,91 @@
+"""What a server answers to a call, read item by item: one that cannot be read does not lose the others."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Any
+
+from glyphscope.events import ToolContent
+from glyphscope.tools.mcp.schemas import OutputSchema
+from glyphscope.tools.source import Outcome
+
+_SAID = 300
+_WORDLESS = "The tool says that it failed, and not why."
+
+
+def read_result(result: dict[str, Any], schema: OutputSchema | None) -> Outcome:
+    """The outcome of a `tools/call` that was answered: `tool` where the answer says that the tool failed."""
+    items = result.get("content", [])
+    if not isinstance(items, list):
+        return Outcome(fault="protocol", message="The answer's `content` is no list.", structured=None)
+    content = tuple(map(_read, items))
+    structured = result.get("structuredContent")
+    if result.get("isError") is True:
+        words = next((c.text for c in content if c.kind == "text" and c.text.strip()), _WORDLESS).strip()
+        return Outcome(
+            content=content, structured=structured, fault="tool", message=words[:_SAID] + "…" * (len(words) > _SAID)
+        )  # fmt: skip
+    if schema is None:
+        return Outcome(content=content, structured=structured)
+    if "structuredContent" not in result:
+        problems: tuple[str, ...] = ("The tool has an output schema, and its answer no structured content.",)
+    else:
+        problems = schema.problems(structured)
+    return Outcome(content=content, structured=structured, schema_problems=problems)
+
+
+def _read(item: Any) -> ToolContent:
+    kind = item.get("type") if isinstance(item, dict) else None
+    match kind:
+        case "text" if isinstance(item.get("text"), str):
+            return _text(item["text"])
+        case "image" | "audio" if isinstance(item.get("data"), str):
+            return _blob(item["data"], ToolContent(kind=kind, mime=_string(item, "mimeType")))
+        case "resource_link" if isinstance(item.get("uri"), str):
+            return ToolContent(
+                kind="link", uri=item["uri"], mime=_string(item, "mimeType"),
+                name=_string(item, "title") or _string(item, "name"), text=_string(item, "description"),
+                size=_size(item),
+            )  # fmt: skip
+        case "resource" if isinstance(item.get("resource"), dict):
+            resource = item["resource"]
+            known = ToolContent(
+                kind="resource", uri=_string(resource, "uri"), mime=_string(resource, "mimeType")
+            )
+            if isinstance(resource.get("text"), str):
+                return _with_text(resource["text"], known)
+            if isinstance(resource.get("blob"), str):
+                return _blob(resource["blob"], known)
+    return _text(json.dumps(item, ensure_ascii=False))  # of a kind that is not known here: as it came
+
+
+def _text(text: str) -> ToolContent:
+    return ToolContent(text=text, size=_bytes(text))
+
+
+def _with_text(text: str, known: ToolContent) -> ToolContent:
+    return ToolContent(kind=known.kind, uri=known.uri, mime=known.mime, text=text, size=_bytes(text))
+
+
+def _blob(data: str, known: ToolContent) -> ToolContent:
+    try:
+        decoded = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return _with_text("(what should be its data is not base64)", known)
+    return ToolContent(kind=known.kind, uri=known.uri, mime=known.mime, data=decoded, size=len(decoded))
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _string(item: dict[str, Any], key: str) -> str:
+    value = item.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _size(item: dict[str, Any]) -> int:
+    size = item.get("size")
+    return size if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 2**63 else 0

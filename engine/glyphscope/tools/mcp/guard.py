@@ -1,0 +1,171 @@
+"""What of a server's output reaches the SDK: answers that somebody waits for, and few other messages at a time.
+
+The SDK starts a task for every message that is no answer, and reads lines of any length; a server that floods or
+rambles would fill the memory. What is kept back is counted and logged. Where it was the answer to a request, the
+request gets an error of ours in its place, so nobody waits for what cannot come.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+
+import msgspec
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
+
+from glyphscope.tools.mcp.lines import MAX_LINE, Line
+from glyphscope.tools.mcp.log import ProtocolLog
+
+LOCAL_ERROR = -31_999
+"""The code of an error that no server sent: outside of what JSON-RPC and MCP use."""
+
+_HEARD = frozenset({"notifications/progress", "notifications/tools/list_changed", "notifications/cancelled"})
+_RATE, _BURST = 50.0, 200.0
+_ID_FIRST = re.compile(
+    rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]{1,100}"|\d{1,18})\s*,'
+)
+_ID_LAST = re.compile(
+    rb',\s*"id"\s*:\s*("[^"\\]{1,100}"|\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z'
+)
+
+
+class _Envelope(msgspec.Struct):
+    method: str | None = None
+    id: int | str | None = None
+
+
+class Guard:
+    """Judges what comes in; is told what goes out."""
+
+    def __init__(self, log: ProtocolLog) -> None:
+        self._log = log
+        self._waiting: dict[str, int | str] = {}
+        self._room = _BURST
+        self._at = time.monotonic()
+        self.first_rambling = ""
+        """The first line that was no JSON: what a server prints that logs to standard output."""
+
+    def sent(self, message: JSONRPCMessage) -> str:
+        """A message goes out: its JSON."""
+        text = message.model_dump_json(by_alias=True, exclude_unset=True)
+        method, id = getattr(message, "method", ""), getattr(message, "id", None)
+        if method and id is not None:
+            self._waiting[str(id)] = id
+        self._log.add("sent", text, method=method, id="" if id is None else str(id))
+        return text
+
+    def take(self, line: Line) -> list[SessionMessage]:
+        """What a line of output comes to."""
+        if not line.whole:
+            return self._too_long(line)
+        if not line.data.lstrip().startswith(b"{"):
+            return self._no_message(line, "it is no JSON object")
+        try:
+            envelope = msgspec.json.decode(line.data, type=_Envelope)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return self._no_message(line, str(error))
+        if envelope.method is not None:
+            return self._unasked(line, envelope.method, envelope.id)
+        return self._answer(line, envelope.id)
+
+    def admits(self, message: JSONRPCMessage) -> bool:
+        """Whether a message that is already read may pass; logs it in either case."""
+        text = message.model_dump_json(by_alias=True, exclude_unset=True)
+        match message:
+            case JSONRPCRequest() | JSONRPCNotification():
+                return self._pass(text, message.method, getattr(message, "id", None), len(text))
+            case JSONRPCResponse() | JSONRPCError():
+                self._waiting.pop(str(message.id), None)
+                self._log.add("received", text, id="" if message.id is None else str(message.id))
+        return True
+
+    def _unasked(self, line: Line, method: str, id: int | str | None) -> list[SessionMessage]:
+        if not self._pass(line.data, method, id, line.size):
+            return []
+        try:
+            return [SessionMessage(jsonrpc_message_adapter.validate_json(line.data, by_name=False))]
+        except ValidationError as error:
+            self._log.add("dropped", line.data, method=method, note=_reason(error))
+            return []
+
+    def _pass(self, text: str | bytes, method: str, id: int | str | None, size: int) -> bool:
+        shown = "" if id is None else str(id)
+        if id is None and method not in _HEARD:  # logged for people; nobody else listens
+            self._log.add("received", text, method=method, size=size)
+            return False
+        now = time.monotonic()
+        self._room = min(_BURST, self._room + (now - self._at) * _RATE)
+        self._at = now
+        if self._room < 1:
+            self._log.add("dropped", text, method=method, id=shown, size=size, note="too many at a time")
+            return False
+        self._room -= 1
+        self._log.add("received", text, method=method, id=shown, size=size)
+        return True
+
+    def _answer(self, line: Line, id: int | str | None) -> list[SessionMessage]:
+        waiting = self._waiting.pop(str(id), None)
+        if waiting is None:
+            note = "an answer that nobody waits for" if id is not None else "no JSON-RPC message"
+            self._log.add("dropped", line.data, id="" if id is None else str(id), note=note)
+            return []
+        try:
+            line.data.decode()
+            message = jsonrpc_message_adapter.validate_json(line.data, by_name=False)
+        except UnicodeDecodeError as error:
+            where = f"byte 0x{line.data[error.start]:02X} at {error.start}"
+            return [self._refuse(line, waiting, f"The server's answer is not UTF-8: {where}.")]
+        except ValidationError as error:
+            return [self._refuse(line, waiting, f"The server's answer is not JSON-RPC: {_reason(error)}.")]
+        self._log.add("received", line.data, id=str(id))
+        return [SessionMessage(message)]
+
+    def _no_message(self, line: Line, why: str) -> list[SessionMessage]:
+        """It may still be the answer to something, and broken: whoever waits for that is told."""
+        if found := self._find(line.data, line.data[-4096:]):
+            return [self._refuse(line, found, f"The server's answer is not JSON-RPC: {why}.")]
+        self._log.add("dropped", line.data, note="not a JSON-RPC message")
+        if not self.first_rambling:
+            self.first_rambling = self._log.hide(line.data[:200].decode("utf-8", "replace").strip())
+        return []
+
+    def _too_long(self, line: Line) -> list[SessionMessage]:
+        message = (
+            f"The server sent {line.size / 1e6:.0f} MB in one message; at most {MAX_LINE >> 20} MiB are read."
+        )
+        if found := self._find(line.data, line.tail):
+            return [self._refuse(line, found, message)]
+        if not line.data.lstrip().startswith(b"{"):
+            self._log.add("dropped", line.data, size=line.size, note="not a JSON-RPC message, and too long")
+            return []
+        waiting = list(self._waiting.values())  # whose answer it was cannot be told
+        self._waiting.clear()
+        if not waiting:
+            self._log.add("dropped", line.data, size=line.size, note="too long")
+        return [self._refuse(line, each, message) for each in waiting]
+
+    def _find(self, head: bytes, tail: bytes) -> int | str | None:
+        """The request that a text answers which cannot be read, by the beginning or the end of it."""
+        found = _ID_FIRST.match(head) or _ID_LAST.search(tail)
+        return self._waiting.pop(found[1].decode("utf-8", "replace").strip('"'), None) if found else None
+
+    def _refuse(self, line: Line, id: int | str, message: str) -> SessionMessage:
+        self._log.add("dropped", line.data, id=str(id), size=line.size, note=message)
+        return SessionMessage(
+            JSONRPCError(jsonrpc="2.0", id=id, error=ErrorData(code=LOCAL_ERROR, message=message))
+        )
+
+
+def _reason(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return str(first["msg"])[:200]

@@ -1,0 +1,135 @@
+"""A server at an address: the SDK's own transport over HTTP, with bounds for what it reads, and logged."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Self
+
+import httpx2
+from mcp.client._transport import ReadStream, TransportStreams, WriteStream
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+
+from glyphscope.tools.mcp.config import ServerConfig
+from glyphscope.tools.mcp.guard import Guard
+from glyphscope.tools.mcp.lines import MAX_LINE
+from glyphscope.tools.mcp.log import ProtocolLog
+
+_SECONDS = 30.0
+
+
+class Refusals:
+    """The last answer over HTTP that was a refusal: the SDK tells only that there was one."""
+
+    def __init__(self) -> None:
+        self.last = ""
+
+
+@asynccontextmanager
+async def http_streams(
+    config: ServerConfig, guard: Guard, log: ProtocolLog, refusals: Refusals
+) -> AsyncIterator[TransportStreams]:
+    """Every wait for an answer is bounded by who asks; only connecting and sending are bounded here.
+
+    What comes back as one body has at most MAX_LINE bytes; a stream of events has that bound for each event.
+    """
+
+    async def look(response: httpx2.Response) -> None:
+        if response.status_code >= 400 and response.request.method == "POST":
+            refusals.last = f"HTTP {response.status_code} {response.reason_phrase}".strip()
+        events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+        encoded = response.headers.get("content-encoding", "identity").lower() != "identity"
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _Counted(response.stream, log, None if events else MAX_LINE, encoded)
+
+    client = httpx2.AsyncClient(
+        # an encoded answer could be a thousand times its size on the wire
+        headers={"accept-encoding": "identity", **config.headers},
+        timeout=httpx2.Timeout(_SECONDS, read=None),
+        event_hooks={"response": [look]},
+    )
+    async with (
+        client,
+        streamable_http_client(config.url, http_client=client, max_sse_event_size=MAX_LINE) as (read, write),
+    ):
+        yield _Heard(read, guard), _Said(write, guard)
+
+
+class _Counted(httpx2.AsyncByteStream):
+    def __init__(
+        self, inner: httpx2.AsyncByteStream, log: ProtocolLog, limit: int | None, encoded: bool
+    ) -> None:
+        self._inner = inner
+        self._log = log
+        self._limit = limit
+        self._encoded = encoded
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._encoded:
+            raise httpx2.StreamError("the server compresses its answers, though it was asked not to")
+        size = 0
+        async for part in self._inner:
+            size += len(part)
+            self._log.received_bytes += len(part)
+            if self._limit is not None and size > self._limit:
+                raise httpx2.StreamError(f"the answer has more than {self._limit >> 20} MiB")
+            yield part
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Stream:
+    """Closes what it stands before."""
+
+    _inner: Any
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        await self._inner.__aexit__(kind, error, trace)
+        return None
+
+
+class _Heard(_Stream):
+    def __init__(self, inner: ReadStream[SessionMessage | Exception], guard: Guard) -> None:
+        self._inner = inner
+        self._guard = guard
+
+    @property
+    def last_context(self) -> Any:
+        return getattr(self._inner, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        while True:
+            item: SessionMessage | Exception = await self._inner.receive()
+            if isinstance(item, Exception) or self._guard.admits(item.message):
+                return item
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        while True:
+            item: SessionMessage | Exception = await self._inner.__anext__()
+            if isinstance(item, Exception) or self._guard.admits(item.message):
+                return item
+
+
+class _Said(_Stream):
+    def __init__(self, inner: WriteStream[SessionMessage], guard: Guard) -> None:
+        self._inner = inner
+        self._guard = guard
+
+    async def send(self, item: SessionMessage) -> None:
+        self._guard.sent(item.message)
+        await self._inner.send(item)

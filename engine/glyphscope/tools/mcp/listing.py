@@ -1,0 +1,104 @@
+"""A server's tools as it lists them, one by one: a tool that cannot be taken is told, and the others are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from glyphscope.errors import RegistryError
+from glyphscope.registry import Tool, make_tool
+from glyphscope.tools.mcp.schemas import OutputSchema
+
+MAX_TOOLS = 20_000
+MAX_PAGES = 1_000
+MAX_BYTES = 128 * 1024 * 1024
+"""Bounds of a whole list; what is beyond them is left out, and that is told."""
+_TOLD = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolProblem:
+    """What is wrong with one tool. `usable`: it can be called all the same, only its answers are not checked."""
+
+    tool: str
+    message: str
+    usable: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """The tools that can be used, what each says of itself, and what was wrong; `problem` is of the list as a whole."""
+
+    tools: tuple[Tool, ...] = ()
+    claims: dict[str, dict[str, Any]] = field(default_factory=dict)
+    outputs: dict[str, OutputSchema] = field(default_factory=dict)
+    problems: tuple[ToolProblem, ...] = ()
+    problem: str = ""
+
+
+class ListReader:
+    """Reads the entries as the pages come."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, Tool] = {}
+        self._claims: dict[str, dict[str, Any]] = {}
+        self._outputs: dict[str, OutputSchema] = {}
+        self._problems: list[ToolProblem] = []
+        self._count = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self._count >= MAX_TOOLS
+
+    def take(self, entry: Any) -> None:
+        self._count += 1
+        if not isinstance(entry, dict):
+            self._tell(f"tool {self._count}", "It is no object.")
+            return
+        name = entry.get("name")
+        if not isinstance(name, str) or not name:
+            self._tell(f"tool {self._count}", "It has no name.")
+        elif name in self._tools:
+            self._tell(name, "Another tool before it has this name.")
+        else:
+            self._take(name, entry)
+
+    def _take(self, name: str, entry: dict[str, Any]) -> None:
+        description = entry.get("description") or entry.get("title") or ""
+        parameters = entry.get("inputSchema")
+        if not isinstance(parameters, dict):
+            self._tell(name, "Its inputSchema is no JSON Schema of type object.")
+            return
+        try:
+            made = make_tool(name, description if isinstance(description, str) else "", parameters)
+        except RegistryError as error:
+            self._tell(name, _words(error))
+            return
+        except RecursionError:
+            self._tell(name, "Its schema is nested too deep.")
+            return
+        self._tools[name] = made
+        if isinstance(claims := entry.get("annotations"), dict):
+            self._claims[name] = {str(key): value for key, value in claims.items() if value is not None}
+        if (output := entry.get("outputSchema")) is not None:
+            try:
+                self._outputs[name] = OutputSchema(output)
+            except (ValueError, RecursionError) as error:
+                words = f"Answers are not checked against its output schema: {str(error) or 'it is nested too deep.'}"
+                self._tell(name, words, usable=True)
+
+    def _tell(self, tool: str, message: str, *, usable: bool = False) -> None:
+        self._problems.append(ToolProblem(tool=tool, message=message, usable=usable))
+
+    def listing(self, problem: str = "") -> Listing:
+        return Listing(
+            tools=tuple(self._tools.values()), claims=self._claims, outputs=self._outputs,
+            problems=tuple(self._problems), problem=problem,
+        )  # fmt: skip
+
+
+def _words(error: RegistryError) -> str:
+    lines: Iterable[str] = (f"{p.pointer or '/'}: {p.message}" for p in error.problems[:_TOLD])
+    more = len(error.problems) - _TOLD
+    return "; ".join(lines) + (f"; and {more} more" if more > 0 else "")

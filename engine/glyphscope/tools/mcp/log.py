@@ -1,0 +1,146 @@
+"""What went over the wire, for people: the last messages, cut, and without the secrets of the configuration."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+import msgspec
+
+KEPT = 1_000
+TEXT_LIMIT = 8 * 1024
+"""Characters of a message that are kept."""
+_RUN = 20
+"""So many messages of one kind in a row are kept, of those without an id."""
+STDERR_LINES = 200
+STDERR_LINE = 2_000
+HIDDEN = "•••"
+
+Direction: TypeAlias = Literal["sent", "received", "dropped"]
+"""`dropped`: it came, and was not passed on; `note` tells why."""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One message. `time` is seconds since 1970; `size` its bytes; `text` its JSON, at most TEXT_LIMIT characters.
+
+    `method` is empty for answers; `id` is the request's, as text, and empty for notifications. `more` counts those
+    of the same kind that came at once after it and are not kept: a flood does not wash the others away.
+    """
+
+    number: int
+    time: float
+    direction: Direction
+    method: str = ""
+    id: str = ""
+    text: str = ""
+    size: int = 0
+    note: str = ""
+    more: int = 0
+
+
+class ProtocolLog:
+    """The last messages of a server. From any thread."""
+
+    def __init__(self, secrets: tuple[str, ...] = ()) -> None:
+        self._secrets = secrets
+        self._entries: deque[Entry] = deque(maxlen=KEPT)
+        self._lock = threading.Lock()
+        self._count = 0
+        self.received_bytes = 0
+        self.dropped = 0
+        self.added: Callable[[], None] | None = None
+        """Called in the server's thread when there is something new, and not again before `entries` was read."""
+        self._told = False
+        self._kind: tuple[str, str, str] | None = None
+        self._run = 0
+        self._more = 0
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        with self._lock:
+            self._told = False
+            self._settle()
+            return tuple(self._entries)
+
+    def _settle(self) -> None:
+        """What was only counted is told by the last entry."""
+        if self._more:
+            self._entries.append(
+                msgspec.structs.replace(last := self._entries.pop(), more=last.more + self._more)
+            )
+            self._more = 0
+
+    def add(
+        self,
+        direction: Direction,
+        text: str | bytes,
+        *,
+        method: str = "",
+        id: str = "",
+        size: int | None = None,
+        note: str = "",
+    ) -> None:
+        """`size` is given where `text` is only a part of the message."""
+        with self._lock:
+            self._count += 1
+            if direction == "dropped":
+                self.dropped += 1
+            number = self._count
+            kind = None if id else (direction, method, note)
+            self._run = self._run + 1 if kind is not None and kind == self._kind else 0
+            self._kind = kind
+            if self._run >= _RUN:
+                self._more += 1
+                return
+            self._settle()
+        size = len(text) if size is None else size
+        entry = Entry(
+            number=number, time=time.time(), direction=direction, method=method[:200], id=id[:200],
+            text=self.cut(text), size=size, note=note,
+        )  # fmt: skip
+        with self._lock:
+            self._entries.append(entry)
+            told, self._told = self._told, True
+        if self.added is not None and not told:
+            self.added()
+
+    def cut(self, text: str | bytes) -> str:
+        """The text's beginning, with the secrets blotted out before anything is cut off."""
+        reach = TEXT_LIMIT + max(map(len, self._secrets), default=0)
+        if isinstance(text, bytes):
+            text = text[: 4 * reach].decode("utf-8", "replace")
+        text = self.hide(text[:reach])
+        return text if len(text) <= TEXT_LIMIT else text[:TEXT_LIMIT] + "…"
+
+    def hide(self, text: str) -> str:
+        """The text without secrets."""
+        for secret in self._secrets:
+            if secret in text:
+                text = text.replace(secret, HIDDEN)
+        return text
+
+
+class StderrRing:
+    """The last lines that a process printed as errors."""
+
+    def __init__(self, hide: Callable[[str], str]) -> None:
+        self._hide = hide
+        self._lines: deque[str] = deque(maxlen=STDERR_LINES)
+        self._open = b""
+
+    def feed(self, data: bytes) -> None:
+        *lines, rest = (self._open + data).split(b"\n")
+        self._open = rest[: 4 * STDERR_LINE]  # of a line that never ends, the beginning is kept
+        for line in lines[-STDERR_LINES:]:
+            self._lines.append(self._shown(line))
+
+    @property
+    def text(self) -> str:
+        lines = [*self._lines, self._shown(self._open)] if self._open else list(self._lines)
+        return "\n".join(lines)
+
+    def _shown(self, line: bytes) -> str:
+        return self._hide(line[: 4 * STDERR_LINE].decode("utf-8", "replace").rstrip("\r"))[:STDERR_LINE]

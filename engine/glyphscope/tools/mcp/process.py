@@ -1,0 +1,135 @@
+"""A server's process: started with few variables in a group of its own, and ended with all that it started itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+
+from glyphscope.errors import ServerError
+from glyphscope.tools.mcp.config import ServerConfig
+
+INHERITED = (
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+)  # fmt: skip
+"""Variables of ours that a server sees. The others may be secrets that are none of its business: `env` names those."""
+
+_POLL = 0.01
+
+
+class ServerProcess:
+    """Raises ServerError when it cannot be started. Its pipes do not block."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._config = config
+        self._exit_code: int | None = None
+        environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        try:
+            self._process = subprocess.Popen(
+                [config.command, *config.args],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                env=environment | config.env,
+                cwd=config.cwd or None,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise _not_started(config, error) from None
+        assert self._process.stdin and self._process.stdout and self._process.stderr, "all three are pipes"
+        self.stdin = self._process.stdin.fileno()
+        self.stdout = self._process.stdout.fileno()
+        self.stderr = self._process.stderr.fileno()
+        for pipe in (self.stdin, self.stdout, self.stderr):
+            os.set_blocking(pipe, False)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def has_exited(self) -> bool:
+        """Whether it is over. It is not reaped for that: its number, and its group's, stay its own until `reap`."""
+        if self._exit_code is not None:
+            return True
+        if not hasattr(os, "waitid"):  # macOS before Python 3.13
+            return self._process.poll() is not None
+        try:
+            found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return True
+        return found is not None and found.si_pid == self.pid
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in words; empty while it runs."""
+        if not self.has_exited:
+            return ""
+        code = self.reap()
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else ""
+        return f"was ended by {name}" if name else f"ended with exit code {code}"
+
+    def signal(self, number: int) -> None:
+        """To the process and all of its group; as long as it was not reaped, the group can be nobody else's."""
+        if self._exit_code is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+
+    def close_stdin(self) -> None:
+        """Which asks the server to end."""
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+
+    def reap(self) -> int:
+        """The exit code of a process that has exited; what is left of its group is ended."""
+        if self._exit_code is None:
+            self.signal(signal.SIGKILL)
+            self._exit_code = self._process.wait()
+        return self._exit_code
+
+    def kill(self) -> None:
+        """Ends all of it now and waits for it, at most a second. For when nobody could end it in a better way."""
+        self.signal(signal.SIGKILL)
+        deadline = time.monotonic() + 1.0
+        while not self.has_exited and time.monotonic() < deadline:
+            time.sleep(_POLL)
+        if self.has_exited:
+            self.reap()
+
+    def close(self) -> None:
+        """Lets go of the pipes, after nobody reads or writes them any more."""
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            assert pipe is not None
+            with suppress(OSError):
+                pipe.close()
+
+
+def _not_started(config: ServerConfig, error: OSError | ValueError) -> ServerError:
+    reason = getattr(error, "strerror", None) or str(error)
+    hint = "Try the command in a terminal."
+    if isinstance(error, FileNotFoundError):
+        if config.cwd and not os.path.isdir(config.cwd):
+            return ServerError(
+                "The server's folder does not exist.", where=config.cwd, hint="Mend its `cwd`."
+            )
+        reason = "there is no such command"
+        hint = "Install it, or give its whole path: only what is on the PATH is found by its name."
+    elif isinstance(error, NotADirectoryError) and config.cwd:
+        return ServerError("The server's folder is no folder.", where=config.cwd, hint="Mend its `cwd`.")
+    elif isinstance(error, PermissionError):
+        reason, hint = "it may not be executed", "Is it a program? Then make it executable (chmod +x)."
+    return ServerError(f"The server does not start: {reason}.", where=config.identity, hint=hint)

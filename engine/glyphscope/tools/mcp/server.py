@@ -1,0 +1,279 @@
+"""An MCP server as a source of tools: it has a thread of its own, and every method may be called from any other."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import msgspec
+
+from glyphscope.errors import ServerError
+from glyphscope.registry import Tool
+from glyphscope.tools.mcp.calls import About, Answered, Call, Progressed, Refused, before_it_answered
+from glyphscope.tools.mcp.config import ServerConfig
+from glyphscope.tools.mcp.content import read_result
+from glyphscope.tools.mcp.listing import Listing, ToolProblem
+from glyphscope.tools.mcp.log import ProtocolLog, StderrRing
+from glyphscope.tools.source import Outcome, Progress
+
+if TYPE_CHECKING:
+    from glyphscope.tools.mcp.connection import Connection
+
+State: TypeAlias = Literal["stopped", "starting", "ready", "failed", "ended"]
+"""`failed`: it did not get ready; `ended`: it was, and is over by itself. `problem` tells why."""
+
+START_SECONDS = 60.0
+"""A launcher such as npx or uvx may have to fetch the server first."""
+_STOP_SECONDS = 2.5
+_LOOK = 0.02
+"""Seconds after which a call that waits looks whether it is to go on."""
+
+
+class McpServer:
+    """A `ToolSource`. `changed` is called in the server's thread, with the server, for a new state or list of tools."""
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        *,
+        changed: Callable[[McpServer], None] | None = None,
+        start_seconds: float = START_SECONDS,
+    ) -> None:
+        self.config = config
+        self.log = ProtocolLog(config.secrets)
+        self._stderr = StderrRing(self.log.hide)
+        self._changed = changed
+        self._start_seconds = start_seconds
+        self._lock = threading.Lock()
+        self._settled = threading.Event()
+        self._state: State = "stopped"
+        self._problem: ServerError | None = None
+        self._about: About | None = None
+        self._listing = Listing()
+        self._connection: Connection | None = None
+        self._thread: threading.Thread | None = None
+        self._calls: set[Call] = set()
+        self._closed = False
+
+    @property
+    def name(self) -> str:
+        return self.config.name
+
+    @property
+    def identity(self) -> str:
+        return self.config.identity
+
+    @property
+    def state(self) -> State:
+        return self._state
+
+    @property
+    def problem(self) -> ServerError | None:
+        """Why it failed or ended."""
+        return self._problem
+
+    @property
+    def about(self) -> About | None:
+        """What it says of itself, once it is ready."""
+        return self._about
+
+    @property
+    def stderr(self) -> str:
+        """The last lines that it printed as errors."""
+        return self._stderr.text
+
+    @property
+    def tool_problems(self) -> tuple[ToolProblem, ...]:
+        """The tools that cannot be used, and why; and those that can, with something wrong all the same."""
+        return self._listing.problems
+
+    @property
+    def list_problem(self) -> str:
+        """What is wrong with the list of tools as a whole; empty for nothing."""
+        return self._listing.problem
+
+    def start(self) -> None:
+        """Starts it and returns at once; `changed` tells what comes of it. Nothing happens where it runs already."""
+        with self._lock:
+            if self._closed or self._state in ("starting", "ready"):
+                return
+            self._state, self._problem = "starting", None
+            self._settled.clear()
+            self._thread = threading.Thread(target=self._run, name=f"mcp-{self.name}", daemon=True)
+            self._thread.start()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Waits until it is ready or has failed; False where it is neither after that time."""
+        return self._settled.wait(seconds)
+
+    def open(self) -> McpServer:
+        """Starts it and waits until it is ready. Raises ServerError, and leaves nothing running then."""
+        self.start()
+        self.wait()
+        if self._state != "ready":
+            found = self._problem or ServerError("The server was closed.", where=self.identity)
+            raise ServerError(found.message, where=found.where, hint=found.hint, log=found.log)
+        return self
+
+    def tools(self) -> tuple[Tool, ...]:
+        return self._listing.tools
+
+    def claims(self, tool: str) -> dict[str, Any]:
+        return dict(self._listing.claims.get(tool, {}))
+
+    def call(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        *,
+        seconds: float,
+        cancel: threading.Event,
+        progress: Progress | None = None,
+    ) -> Outcome:
+        if cancel.is_set():
+            return _cancelled()
+        listing = self._listing
+        if refusal := self._refusal(listing, tool, arguments):
+            return refusal
+        call = Call(tool, arguments)
+        connection = self._begin(call)
+        if connection is None:
+            return self._not_connected()
+        until = time.monotonic() + seconds
+        try:
+            while not cancel.is_set():
+                left = until - time.monotonic()
+                if left <= 0:
+                    connection.abandon(call)
+                    return Outcome(
+                        fault="timeout", message=f"The tool did not answer within {seconds:g} seconds."
+                    )
+                try:
+                    reply = call.replies.get(timeout=min(_LOOK, left))
+                except queue.Empty:
+                    continue
+                if isinstance(reply, Progressed):
+                    if progress is not None:
+                        progress(reply.done, reply.total, reply.message)
+                elif isinstance(reply, Answered):
+                    return read_result(reply.result, listing.outputs.get(tool))
+                else:
+                    return Outcome(fault="cancelled" if self._closed else "protocol", message=reply.message)
+            connection.abandon(call)
+            return _cancelled()
+        finally:
+            with self._lock:
+                self._calls.discard(call)
+
+    def close(self) -> None:
+        """Ends the process with all that it started, within 2 seconds."""
+        with self._lock:
+            self._closed = True
+            connection, thread = self._connection, self._thread
+        if connection is not None:
+            connection.stop()
+        if thread is None or thread is threading.current_thread():
+            return
+        thread.join(_STOP_SECONDS)
+        if thread.is_alive() and connection is not None:
+            connection.kill()
+            thread.join(_STOP_SECONDS)
+
+    # in the server's thread
+
+    def _run(self) -> None:
+        self._tell()
+        if find_spec("mcp") is None:
+            self._finish(
+                ServerError("The MCP SDK is not installed.", hint='Install it: pip install "glyphscope[mcp]"')
+            )
+            return
+        import anyio
+
+        from glyphscope.tools.mcp.connection import Connection
+
+        connection = Connection(self.config, self.log, self._stderr, self._ready, self._listed)
+        with self._lock:
+            self._connection = connection
+            if self._closed:
+                connection.stop()
+        problem: ServerError | None = None
+        try:
+            anyio.run(connection.run, self._start_seconds)
+        except ServerError as error:
+            problem = error
+        except Exception as error:  # a mistake of ours or the SDK's costs this server, and is told
+            problem = ServerError(
+                f"The connection broke: {type(error).__name__}: {error}.", where=self.identity
+            )
+        finally:
+            connection.kill()
+        self._finish(problem)
+
+    def _ready(self, about: About, listing: Listing) -> None:
+        with self._lock:
+            self._about, self._listing, self._state = about, listing, "ready"
+        self._settled.set()
+        self._tell()
+
+    def _listed(self, listing: Listing) -> None:
+        self._listing = listing
+        self._tell()
+
+    def _finish(self, problem: ServerError | None) -> None:
+        with self._lock:
+            self._problem = problem
+            self._state = "stopped" if problem is None else "ended" if self._state == "ready" else "failed"
+            self._connection = None
+            calls, self._calls = self._calls, set()
+        why = before_it_answered(problem.message, problem.log) if problem else "The server was closed."
+        for call in calls:  # those that the connection's end left without an answer
+            call.replies.put(Refused(why))
+        self._settled.set()
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._changed is not None:
+            self._changed(self)
+
+    # a call
+
+    def _begin(self, call: Call) -> Connection | None:
+        with self._lock:
+            connection = self._connection
+            if connection is None or self._state != "ready" or self._closed:
+                return None
+            self._calls.add(call)
+            try:
+                connection.submit(call)
+            except RuntimeError:  # its loop has just ended
+                self._calls.discard(call)
+                return None
+            return connection
+
+    def _refusal(self, listing: Listing, tool: str, arguments: dict[str, Any]) -> Outcome | None:
+        if self._state != "ready":
+            return self._not_connected()
+        if not any(known.name == tool for known in listing.tools):
+            why = next((p.message for p in listing.problems if p.tool == tool), "")
+            message = f"The server {self.name} has no tool {tool}" + (
+                f" that can be used: {why}" if why else "."
+            )
+            return Outcome(fault="unknown", message=message)
+        try:
+            msgspec.json.encode(arguments)
+        except (UnicodeEncodeError, TypeError, ValueError, RecursionError) as error:
+            return Outcome(fault="protocol", message=f"The arguments cannot be sent as JSON: {error}.")
+        return None
+
+    def _not_connected(self) -> Outcome:
+        why = self._problem.message if self._problem else f"it is {self._state}"
+        return Outcome(fault="protocol", message=f"The server {self.name} is not connected: {why}")
+
+
+def _cancelled() -> Outcome:
+    return Outcome(fault="cancelled", message="The call was stopped.")

@@ -1,0 +1,180 @@
+"""The pipes of a server's process as the streams that the SDK reads and writes; and the end of the process.
+
+In place of the SDK's own transport, which reads lines of any length, reports each line that is no JSON with a stack,
+and takes up to six seconds to end a process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.lowlevel
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client._transport import TransportStreams
+from mcp.shared.message import SessionMessage
+
+from glyphscope.tools.mcp.guard import Guard
+from glyphscope.tools.mcp.lines import Lines
+from glyphscope.tools.mcp.log import ProtocolLog, StderrRing
+from glyphscope.tools.mcp.process import ServerProcess
+
+CHUNK = 256 * 1024
+_LAST_WORDS = 0.5
+"""Seconds after its output ended in which a process may exit and finish its errors."""
+_PATIENCE = (0.6, 0.5, 0.5)
+"""Seconds for a process to end after its input was closed, after SIGTERM, and after SIGKILL: under 2 together."""
+
+
+@asynccontextmanager
+async def stdio_streams(
+    process: ServerProcess, guard: Guard, log: ProtocolLog, stderr: StderrRing, ended: Callable[[], None]
+) -> AsyncIterator[TransportStreams]:
+    """`ended` is called when the server can no longer be heard. Left, the process is over and its pipes are closed."""
+    pipes = _Pipes(process, guard, log, stderr, ended)
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pipes.read_stdout)
+            tasks.start_soon(pipes.read_stderr)
+            tasks.start_soon(pipes.write_stdin)
+            tasks.start_soon(pipes.watch_exit)
+            try:
+                yield pipes.incoming, pipes.outgoing
+            finally:
+                tasks.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _end(process, stderr)
+        pipes.close()
+
+
+class _Pipes:
+    def __init__(
+        self,
+        process: ServerProcess,
+        guard: Guard,
+        log: ProtocolLog,
+        stderr: StderrRing,
+        ended: Callable[[], None],
+    ) -> None:
+        self._process = process
+        self._guard = guard
+        self._log = log
+        self._stderr = stderr
+        self._ended = ended
+        self._stderr_over = anyio.Event()
+        streams = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        self._read_writer: MemoryObjectSendStream[SessionMessage | Exception] = streams[0]
+        self.incoming: MemoryObjectReceiveStream[SessionMessage | Exception] = streams[1]
+        sent = anyio.create_memory_object_stream[SessionMessage](0)
+        self.outgoing: MemoryObjectSendStream[SessionMessage] = sent[0]
+        self._write_reader: MemoryObjectReceiveStream[SessionMessage] = sent[1]
+
+    async def read_stdout(self) -> None:
+        lines = Lines()
+        try:
+            while data := await _read(self._process.stdout):
+                self._log.received_bytes += len(data)
+                for line in lines.feed(data):
+                    for message in self._guard.take(line):
+                        await self._read_writer.send(message)
+                await anyio.lowlevel.checkpoint()  # a flood must not keep the others from their turn
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):  # the session is over
+            return
+        with anyio.move_on_after(_LAST_WORDS):
+            await _exit(self._process)
+            await self._stderr_over.wait()
+        self._over()
+
+    async def watch_exit(self) -> None:
+        """Of a process that is over nothing more is awaited, even where one that it started holds its output open."""
+        await _exit(self._process)
+        await anyio.sleep(2 * _LAST_WORDS)
+        self._over()
+
+    def _over(self) -> None:
+        self._ended()
+        self._read_writer.close()
+
+    async def read_stderr(self) -> None:
+        while data := await _read(self._process.stderr):
+            self._stderr.feed(data)
+            await anyio.lowlevel.checkpoint()
+        self._stderr_over.set()
+
+    async def write_stdin(self) -> None:
+        with self._write_reader:  # closed, it tells who sends that nobody takes it
+            async for message in self._write_reader:
+                text = self._guard.sent(message.message)
+                try:
+                    await _write(self._process.stdin, text.encode() + b"\n")
+                except OSError:
+                    self._log.add("dropped", text, note="the server closed its standard input")
+                    return
+
+    def close(self) -> None:
+        for stream in (self._read_writer, self.incoming, self.outgoing, self._write_reader):
+            stream.close()
+        self._process.close()
+
+
+async def _read(pipe: int) -> bytes:
+    """What there is; empty at its end."""
+    while True:
+        try:
+            return os.read(pipe, CHUNK)
+        except BlockingIOError:
+            await anyio.wait_readable(pipe)
+        except OSError:
+            return b""
+
+
+async def _write(pipe: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(pipe, view) :]
+        except BlockingIOError:
+            await anyio.wait_writable(pipe)
+
+
+async def _exit(process: ServerProcess) -> None:
+    """Waits until the process has exited. It is not reaped."""
+    if not hasattr(os, "pidfd_open"):
+        while not process.has_exited:
+            await anyio.sleep(0.02)
+        return
+    if process.has_exited:
+        return
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        await anyio.wait_readable(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+async def _end(process: ServerProcess, stderr: StderrRing) -> None:
+    """Ends the process, more firmly from step to step, and reads away what it prints, so it cannot hang in that."""
+    process.close_stdin()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_drain, process.stdout, None)
+        tasks.start_soon(_drain, process.stderr, stderr)
+        for seconds, firmer in zip(_PATIENCE, (signal.SIGTERM, signal.SIGKILL, None)):
+            with anyio.move_on_after(seconds):
+                await _exit(process)
+            if process.has_exited or firmer is None:
+                break
+            process.signal(firmer)
+        tasks.cancel_scope.cancel()
+    if process.has_exited:
+        process.reap()
+
+
+async def _drain(pipe: int, into: StderrRing | None) -> None:
+    while data := await _read(pipe):
+        if into is not None:
+            into.feed(data)
+        await anyio.lowlevel.checkpoint()

@@ -1,0 +1,59 @@
+import pytest
+
+from glyphscope.events import ApprovalRule
+from glyphscope.tools.approval import ApprovalError, consent_question, decide, parse_approvals
+from glyphscope.tools.mcp import ServerConfig
+
+
+def test_without_a_rule_a_call_is_asked_about():
+    assert decide((), "read_file", "demo", "demo") == "ask"
+
+
+@pytest.mark.parametrize(
+    ("texts", "tool", "source", "action"),
+    [
+        (["allow"], "anything", "git", "allow"),
+        (["deny"], "anything", "git", "deny"),
+        (["read=allow"], "read", "git", "allow"),
+        (["read=allow"], "write", "git", "ask"),
+        (["git/read=allow"], "read", "git", "allow"),
+        (["git/read=allow"], "read", "time", "ask"),
+        (["git/*=allow"], "write", "git", "allow"),
+        (["git/*=allow"], "write", "time", "ask"),
+        (["*/write=deny", "allow"], "write", "git", "deny"),
+        (["allow", "*/write=deny"], "write", "git", "allow"),
+        (["git/write=ask", "git/*=allow"], "write", "git", "ask"),
+        ([" git / *  = allow "], "write", "git", "ask"),
+        (["a=b=allow"], "a=b", "git", "allow"),
+        (["git/a/b=allow"], "a/b", "git", "allow"),
+    ],
+)
+def test_the_first_rule_that_fits_counts(texts, tool, source, action):
+    assert decide(parse_approvals(texts), tool, source, "x") == action
+
+
+def test_a_permission_is_bound_to_the_command_line_it_was_given_for():
+    rule = ApprovalRule(tool="read", source="git", identity="mcp-server-git -r /a", action="allow")
+    assert decide((rule,), "read", "git", "mcp-server-git -r /a") == "allow"
+    assert decide((rule,), "read", "git", "mcp-server-git -r /b") == "ask"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "yes", "allow all", "read=", "read=yes", "=allow", "git/=allow", "/read=allow"]
+)
+def test_a_rule_that_cannot_be_read_says_what_a_rule_looks_like(text):
+    with pytest.raises(ApprovalError) as raised:
+        parse_approvals([text])
+    assert raised.value.hint and raised.value.where == "--approve"
+
+
+def test_a_command_from_a_file_is_asked_about_until_exactly_it_was_consented_to():
+    config = ServerConfig(
+        name="a", command="rm", args=("-rf", "my files"), env={"TOKEN": "geheimnis"}, cwd="/x"
+    )
+    question = consent_question(config)
+    assert (question.command, question.cwd, question.variables) == ("rm -rf 'my files'", "/x", ("TOKEN",))
+    assert consent_question(config, {question.digest}) is None
+    changed = ServerConfig(name="a", command="rm", args=("-rf", "/"), env={"TOKEN": "geheimnis"}, cwd="/x")
+    assert consent_question(changed, {question.digest}) is not None
+    assert consent_question(ServerConfig(name="b", url="https://x.test")) is None

@@ -1,0 +1,290 @@
+"""Servers that do not do what they should: nothing hangs, nothing is left running, and it is told what happened."""
+
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from glyphscope.errors import ServerError
+from glyphscope.tools.mcp import McpServer, ServerConfig
+from mcp_servers import call, opened, scripted
+
+
+def failure(config, seconds=20.0):
+    server = McpServer(config, start_seconds=seconds)
+    try:
+        with pytest.raises(ServerError) as raised:
+            server.open()
+        assert server.state == "failed" and server.problem is not None
+        return raised.value
+    finally:
+        server.close()
+
+
+def is_gone(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return True
+    return state == "Z"
+
+
+# those that do not start
+
+
+def test_a_command_that_does_not_exist_is_told():
+    error = failure(ServerConfig(name="x", command="no-such-command-anywhere", args=("a b",)))
+    assert "there is no such command" in error.message and error.where == "no-such-command-anywhere 'a b'"
+
+
+def test_a_file_that_is_no_program_is_told(tmp_path):
+    file = tmp_path / "server.txt"
+    file.write_text("hello")
+    assert "may not be executed" in failure(ServerConfig(name="x", command=str(file))).message
+    file.chmod(0o755)
+    assert "does not start" in failure(ServerConfig(name="x", command=str(file))).message
+
+
+@pytest.mark.parametrize("folder", ["none", "file"])
+def test_a_folder_that_is_none_is_told(tmp_path, folder):
+    (tmp_path / "file").write_text("")
+    error = failure(scripted(cwd=str(tmp_path / folder)))
+    assert "folder" in error.message and error.where == str(tmp_path / folder)
+
+
+def test_a_server_that_exits_at_once_is_told_with_its_last_words():
+    error = failure(scripted("exit=2"))
+    assert error.message == "The server ended with exit code 2 before it was ready."
+    assert error.log == "cannot find my configuration"
+
+
+def test_a_server_that_never_answers_is_given_up():
+    start = time.monotonic()
+    error = failure(scripted("deaf"), seconds=0.5)
+    assert error.message == "The server did not answer within 0.5 seconds after it was started."
+    assert time.monotonic() - start < 5
+
+
+def test_a_server_that_logs_to_its_standard_output_and_says_nothing_else_is_found_out():
+    assert "Server version 1 is starting up" in failure(scripted("rambling", "deaf"), seconds=1).hint
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words"),
+    [
+        ("odd-hello", "not MCP"),
+        ("version=1999-01-01", "1999-01-01"),
+        ("no-list", "the list is lost (code -32603)"),
+    ],
+)
+def test_a_server_that_cannot_be_understood_is_told(behaviour, words):
+    assert words in failure(scripted(behaviour)).message
+
+
+def test_a_program_that_is_no_server_is_given_up():
+    assert failure(ServerConfig(name="x", command="cat"), seconds=5).message  # what it hears it says again
+    assert (
+        "did not answer"
+        in failure(ServerConfig(name="x", command="sleep", args=("60",)), seconds=0.3).message
+    )
+
+
+def test_a_server_without_tools_is_ready_and_says_so():
+    with opened("no-tools") as server:
+        assert (server.state, server.tools(), server.list_problem) == (
+            "ready",
+            (),
+            "The server offers no tools.",
+        )
+
+
+# those that end
+
+
+@pytest.mark.parametrize(
+    ("tool", "how", "words"),
+    [
+        ("die", "was ended by SIGSEGV", "I am dying"),
+        ("leave", "ended with exit code 3", "nothing to do here"),
+    ],
+)
+def test_a_server_that_dies_in_mid_call_ends_the_call_with_its_last_words(tool, how, words):
+    with opened() as server:
+        outcome = call(server, tool)
+        assert outcome.fault == "protocol"
+        assert outcome.message == f"The server {how} before it answered. Its last words: {words}"
+        deadline = time.monotonic() + 5
+        while server.state != "ended" and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert (server.state, server.problem.message) == ("ended", f"The server {how}.")
+        assert server.problem.log == words
+        again = call(server, "echo")
+        assert again.fault == "protocol" and how in again.message
+
+
+def test_a_server_that_ended_can_be_started_again():
+    with opened() as server:
+        call(server, "leave")
+        deadline = time.monotonic() + 5
+        while server.state != "ended" and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert call(server.open(), "echo").ok
+
+
+def test_all_calls_of_a_server_that_dies_are_told():
+    with opened() as server:
+        found = []
+        waiting = [threading.Thread(target=lambda: found.append(call(server, "silent"))) for _ in range(3)]
+        for thread in waiting:
+            thread.start()
+        deadline = time.monotonic() + 5
+        while (
+            sum(entry.method == "tools/call" for entry in server.log.entries) < 3
+            and time.monotonic() < deadline
+        ):
+            time.sleep(0.01)
+        os.kill(server._connection._process.pid, signal.SIGKILL)
+        for thread in waiting:
+            thread.join(5)
+        assert [(o.fault, "SIGKILL" in o.message) for o in found] == [("protocol", True)] * 3
+
+
+# those that say too much, or what cannot be read
+
+
+@pytest.mark.slow
+def test_a_million_lines_of_no_meaning_are_dropped_and_counted():
+    with opened() as server:
+        assert call(server, "lines", seconds=60).content[0].text == "after a million lines"
+        assert server.log.dropped == 1_000_000
+        dropped = [entry for entry in server.log.entries if entry.direction == "dropped"]
+        assert len(dropped) < 50 and sum(1 + entry.more for entry in dropped) == 1_000_000
+        assert {entry.method for entry in server.log.entries} >= {"initialize", "tools/list", "tools/call"}
+
+
+def test_a_flood_of_messages_that_mean_something_is_dammed():
+    told = []
+    server = McpServer(scripted(), changed=lambda s: told.append(s.state))
+    try:
+        server.open()
+        assert call(server, "notices", seconds=60).content[0].text == "after a hundred thousand notices"
+        assert server.log.dropped > 40_000 and len(told) < 10
+        assert call(server, "echo").ok
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_an_answer_of_50_mb_is_told_and_not_taken(last):
+    with opened() as server:
+        outcome = call(server, "large", {"last": last})
+        assert outcome.fault == "protocol"
+        assert outcome.message == "The server sent 50 MB in one message; at most 32 MiB are read."
+        assert call(server, "echo").ok
+        assert max(len(entry.text) for entry in server.log.entries) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        ("bytes", "not UTF-8: byte 0xE9 at 7"),
+        ("cut", "not JSON-RPC"),
+        ("no-rpc", "not JSON-RPC"),
+    ],
+)
+def test_an_answer_that_cannot_be_read_is_told_at_once_and_costs_only_its_call(tool, words):
+    with opened() as server:
+        outcome = call(server, tool)
+        assert outcome.fault == "protocol" and words in outcome.message
+        assert call(server, "echo").ok
+
+
+def test_what_is_printed_before_the_first_message_is_passed_over():
+    with opened("rambling") as server:
+        assert call(server, "echo").ok
+        assert server.log.dropped == 1
+
+
+# lists
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words"), [("endless-cursor", "1,000 pages"), ("endless-cursor=same", "never ends")]
+)
+def test_a_list_without_an_end_ends(behaviour, words):
+    with opened(behaviour) as server:
+        assert words in server.list_problem
+        assert {"tool-0", "tool-1", "tool-2"} <= {tool.name for tool in server.tools()}
+
+
+def test_a_tool_that_cannot_be_used_is_told_and_does_not_lose_the_others():
+    with opened("bad-schemas") as server:
+        names = [tool.name for tool in server.tools()]
+        assert names[0] == "echo" and names[-1] == "odd-output" and len(names) == len(set(names))
+        problems = [(problem.tool, problem.usable) for problem in server.tool_problems]
+        assert problems[:5] == [
+            ("remote", False), ("broken", False), ("true", False), ("echo", False), ("line\nend", False),
+        ]  # fmt: skip
+        assert problems[-1] == ("odd-output", True)
+        assert "another document" in server.tool_problems[0].message
+        assert '"sting" is no type' in server.tool_problems[1].message
+        assert "another document" in call(server, "remote").message
+
+
+# those that do not want to end
+
+
+def test_a_server_that_ignores_every_signal_is_ended_within_two_seconds():
+    with opened("ignore-signals") as server:
+        pid = server._connection._process.pid
+        start = time.monotonic()
+        server.close()
+        assert time.monotonic() - start < 2.5
+        assert is_gone(pid)
+
+
+def test_what_a_server_started_itself_ends_with_it():
+    with opened("child") as server:
+        deadline = time.monotonic() + 5
+        while "child" not in server.stderr and time.monotonic() < deadline:
+            time.sleep(0.01)
+        child = int(re.search(r"child (\d+)", server.stderr)[1])
+        assert not is_gone(child)
+    deadline = time.monotonic() + 5
+    while not is_gone(child) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert is_gone(child)
+
+
+def test_a_server_that_dies_is_noticed_though_its_child_holds_the_pipes():
+    with opened("child") as server:
+        assert call(server, "leave").fault == "protocol"
+
+
+def test_a_server_that_floods_is_closed_all_the_same():
+    flood = "import sys\nwhile True: print('x' * 100)"
+    server = McpServer(ServerConfig(name="x", command=sys.executable, args=("-c", flood)))
+    server.start()
+    time.sleep(0.3)
+    start = time.monotonic()
+    server.close()
+    assert time.monotonic() - start < 2.5 and server.state == "stopped"
+
+
+@pytest.mark.slow
+def test_a_line_that_never_ends_does_not_fill_the_memory():
+    endless = "import sys\nwhile True: sys.stdout.write('x' * 1_000_000)"
+    server = McpServer(
+        ServerConfig(name="x", command=sys.executable, args=("-c", endless)), start_seconds=1.0
+    )
+    try:
+        with pytest.raises(ServerError):
+            server.open()
+        assert server.log.received_bytes > 0
+    finally:
+        server.close()

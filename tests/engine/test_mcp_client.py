@@ -1,0 +1,220 @@
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from glyphscope.errors import ServerError
+from glyphscope.tools.mcp import McpServer
+from mcp_servers import call, opened, scripted
+
+
+@pytest.fixture(scope="module")
+def server():
+    with opened() as server:
+        yield server
+
+
+def test_a_server_that_is_ready_has_its_tools_and_says_who_it_is(server):
+    assert (server.state, server.problem) == ("ready", None)
+    assert (server.about.name, server.about.version, server.about.protocol) == ("scripted", "1", "2025-06-18")
+    echo = server.tools()[0]
+    assert (echo.name, echo.description) == ("echo", "Says it again.")
+    assert echo.parameters["properties"]["text"]["maxLength"] == 20
+    assert server.claims("echo") == {"readOnlyHint": True, "title": "Echo"}
+    assert server.claims("rich") == {} == server.claims("no such tool")
+
+
+def test_a_call_comes_back_with_its_text(server):
+    outcome = call(server, "echo", {"text": "grüß\n"})
+    assert outcome.ok and json.loads(outcome.content[0].text) == {"text": "grüß\n"}
+
+
+def test_content_of_every_kind_is_read_and_what_is_odd_does_not_lose_the_others(server):
+    found = [(c.kind, c.text, c.data, c.mime, c.uri, c.size) for c in call(server, "rich").content]
+    assert found == [
+        ("text", "a picture", b"", "", "", 9),
+        ("image", "", b"\x89PNG\r", "image/png", "", 5),
+        ("audio", "", b"RIFF", "audio/wav", "", 4),
+        ("link", "", b"", "text/plain", "file:///a", 3),
+        ("resource", "bb", b"", "text/plain", "file:///b", 2),
+        ("resource", "", b"\x00\x01", "", "file:///c", 2),
+        ("image", "(what should be its data is not base64)", b"", "image/png", "", 39),
+        ("text", '{"type": "hologram", "depth": 3}', b"", "", "", 32),
+    ]
+
+
+def test_an_error_of_the_tool_is_no_error_of_the_protocol(server):
+    failed = call(server, "failing")
+    assert (failed.fault, failed.message) == ("tool", "there is no such city")
+    assert failed.content[0].text == "there is no such city"
+    refused = call(server, "refused")
+    assert (refused.fault, refused.message) == ("protocol", "no city given (code -32602)")
+
+
+def test_a_structured_answer_is_checked_against_the_output_schema(server):
+    good = call(server, "structured")
+    assert (good.ok, good.structured, good.schema_problems) == (True, {"degrees": 9}, ())
+    wrong = call(server, "wrong-structure")
+    assert wrong.ok and wrong.schema_problems == ("/degrees: 99 is greater than the maximum of 60",)
+    assert "no structured content" in call(server, "unstructured").schema_problems[0]
+
+
+def test_progress_is_told_in_the_thread_that_calls(server):
+    seen = []
+    outcome = server.call(
+        "wait", {}, seconds=20, cancel=threading.Event(),
+        progress=lambda *step: seen.append((threading.current_thread(), step)),
+    )  # fmt: skip
+    assert outcome.ok
+    here = threading.current_thread()
+    assert seen == [(here, (n, 3.0, f"step {n}")) for n in (1, 2, 3)]
+
+
+def test_a_tool_that_the_server_does_not_have_is_unknown(server):
+    outcome = call(server, "no such tool")
+    assert outcome.fault == "unknown" and "no such tool" in outcome.message
+
+
+def test_arguments_that_no_json_can_hold_are_told_and_cost_nothing(server):
+    assert call(server, "echo", {"text": "\ud800"}).fault == "protocol"
+    assert call(server, "echo", {"text": "x"}).ok
+
+
+def test_a_server_that_asks_for_a_model_is_refused_and_goes_on():
+    with opened() as server:
+        assert call(server, "ask").content[0].text == "asked, and got -32600"
+
+
+def test_calls_from_several_threads_get_each_its_own_answer(server):
+    found = {}
+
+    def one(number):
+        found[number] = json.loads(call(server, "echo", {"text": str(number)}).content[0].text)["text"]
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {number: str(number) for number in range(20)}
+
+
+def test_a_call_that_is_stopped_returns_at_once_and_the_server_is_told():
+    with opened() as server:
+        cancel = threading.Event()
+        threading.Timer(0.2, cancel.set).start()
+        start = time.monotonic()
+        outcome = server.call("silent", {}, seconds=60, cancel=cancel)
+        assert outcome.fault == "cancelled" and time.monotonic() - start < 5
+        deadline = time.monotonic() + 5
+        while "notifications/cancelled" not in server.stderr and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert "notifications/cancelled" in server.stderr and '"requestId":3' in server.stderr
+
+
+def test_a_call_that_was_stopped_before_it_began_is_not_sent(server):
+    cancel = threading.Event()
+    cancel.set()
+    before = server.log.entries[-1].number
+    assert server.call("echo", {}, seconds=5, cancel=cancel).fault == "cancelled"
+    assert server.log.entries[-1].number == before
+
+
+def test_a_tool_that_never_answers_times_out():
+    with opened() as server:
+        outcome = call(server, "silent", seconds=0.3)
+        assert (outcome.fault, outcome.message) == ("timeout", "The tool did not answer within 0.3 seconds.")
+
+
+def test_a_list_that_changes_is_read_anew_and_told():
+    told = []
+    server = McpServer(scripted("grow"), changed=lambda s: told.append((s.state, len(s.tools()))))
+    try:
+        before = len(server.open().tools())
+        assert call(server, "change").ok
+        deadline = time.monotonic() + 5
+        while len(server.tools()) == before and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert [tool.name for tool in server.tools()][-1] == "grown-0"
+        assert call(server, "echo").ok
+    finally:
+        server.close()
+    assert told == [("starting", 0), ("ready", before), ("ready", before + 1), ("stopped", before + 1)]
+
+
+def test_many_tools_come_in_pages():
+    with opened("tools=5000", "page=100") as server:
+        assert [tool.name for tool in server.tools()] == [f"tool-{n}" for n in range(5000)]
+        assert server.list_problem == ""
+
+
+def test_the_log_tells_what_went_over_the_wire(server):
+    call(server, "echo", {"text": "seen"})
+    sent, received = server.log.entries[-2:]
+    assert (sent.direction, sent.method, received.direction, received.id) == (
+        "sent", "tools/call", "received", sent.id,
+    )  # fmt: skip
+    assert json.loads(sent.text)["params"]["arguments"] == {"text": "seen"}
+
+
+def test_secrets_of_the_configuration_are_in_no_log():
+    with opened("secret", env={"TOKEN": "geheimnis"}) as server:
+        environment = call(server, "environment")
+        assert json.loads(environment.content[0].text)["TOKEN"] == "geheimnis"
+        logged = "".join(entry.text for entry in server.log.entries)
+        assert "•••" in logged and "•••" in server.stderr
+        assert "geheimnis" not in logged + server.stderr + server.identity
+
+
+def test_a_server_does_not_see_the_variables_of_this_program(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "ours")
+    with opened() as server:
+        seen = json.loads(call(server, "environment").content[0].text)
+    assert "OPENAI_API_KEY" not in seen and seen["PATH"] == os.environ["PATH"]
+
+
+def test_closing_twice_is_once_and_a_closed_server_does_not_start_again():
+    with opened() as server:
+        server.close()
+        server.close()
+        assert server.state == "stopped"
+        assert call(server, "echo").fault == "protocol"
+        with pytest.raises(ServerError):
+            server.open()
+
+
+def test_closing_ends_a_call_under_way():
+    with opened() as server:
+        threading.Timer(0.2, server.close).start()
+        outcome = call(server, "silent", seconds=60)
+        assert (outcome.fault, outcome.message) == ("cancelled", "The server was closed.")
+
+
+def test_a_server_may_be_closed_while_it_starts():
+    server = McpServer(scripted("deaf"))
+    server.start()
+    time.sleep(0.1)
+    server.close()
+    assert server.state == "stopped"
+
+
+def test_without_the_sdk_it_is_told_what_to_install(monkeypatch):
+    monkeypatch.setattr("glyphscope.tools.mcp.server.find_spec", lambda name: None)
+    server = McpServer(scripted())
+    with pytest.raises(ServerError) as raised:
+        server.open()
+    server.close()
+    assert raised.value.message == "The MCP SDK is not installed." and "glyphscope[mcp]" in raised.value.hint
+
+
+def test_the_sdk_is_not_loaded_before_a_server_is_started():
+    code = (
+        "import sys, glyphscope.tools.mcp, glyphscope.tools.approval, glyphscope.cli; "
+        "sys.exit(str([n for n in ('mcp', 'mcp_types', 'httpx2', 'anyio') if n in sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == "[]"

@@ -1,0 +1,266 @@
+"""A small MCP server over stdio that does what its arguments say: raw JSON-RPC, so that it can also be a bad one.
+
+`scripted_server.py [BEHAVIOUR]…`; a behaviour may have a value (`tools=5000`). Tools: `echo` gives its arguments back,
+`wait` waits for `seconds` with progress, and the others are named after what they do to who calls them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+WORDS = dict(word.partition("=")[::2] for word in sys.argv[1:])
+OUT = sys.stdout.buffer
+ECHO = {"type": "object", "properties": {"text": {"type": "string", "maxLength": 20}}, "required": ["text"]}
+ANYTHING: dict[str, Any] = {"type": "object", "properties": {}}
+
+
+def send(message: dict[str, Any]) -> None:
+    OUT.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+    OUT.flush()
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def tools() -> list[Any]:
+    found: list[Any] = [
+        {"name": "echo", "description": "Says it again.", "inputSchema": ECHO,
+         "annotations": {"readOnlyHint": True, "title": "Echo"}},
+        *({"name": name, "inputSchema": ANYTHING} for name in sorted(CALLS) if name != "echo"),
+    ]  # fmt: skip
+    for tool in found:
+        if tool["name"] in ("structured", "unstructured", "wrong-structure"):
+            tool["outputSchema"] = {
+                "type": "object",
+                "properties": {"degrees": {"type": "number", "maximum": 60}},
+                "required": ["degrees"],
+            }
+    if "bad-schemas" in WORDS:
+        found += [
+            {
+                "name": "remote",
+                "inputSchema": {"type": "object", "properties": {"a": {"$ref": "https://x.test/s"}}},
+            },
+            {"name": "broken", "inputSchema": {"type": "object", "properties": {"a": {"type": "sting"}}}},
+            {"name": "true", "inputSchema": True},
+            {"name": "echo", "inputSchema": ANYTHING},
+            {"name": "line\nend", "inputSchema": ANYTHING},
+            {"name": "", "inputSchema": ANYTHING},
+            {"name": 3, "inputSchema": ANYTHING},
+            "no tool",
+            {"name": "odd-output", "inputSchema": ANYTHING, "outputSchema": {"$ref": "https://x.test/s"}},
+        ]
+    if "tools" in WORDS:
+        found = [{"name": f"tool-{n}", "inputSchema": ECHO} for n in range(int(WORDS["tools"]))]
+    return found
+
+
+def listed(params: dict[str, Any]) -> dict[str, Any]:
+    cursor = params.get("cursor")
+    if "endless-cursor" in WORDS:
+        page = int(cursor or 0)
+        following = page % 2 + 1 if WORDS["endless-cursor"] == "same" else page + 1
+        return {"tools": [{"name": f"tool-{page}", "inputSchema": ANYTHING}], "nextCursor": str(following)}
+    found = tools()
+    if "grow" in WORDS:
+        found += [{"name": f"grown-{n}", "inputSchema": ANYTHING} for n in range(GROWN[0])]
+    size = int(WORDS.get("page", len(found)))
+    start = int(cursor or 0)
+    more = {"nextCursor": str(start + size)} if start + size < len(found) else {}
+    return {"tools": found[start : start + size], **more}
+
+
+GROWN = [0]
+
+
+def text(words: str, **more: Any) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": words}], **more}
+
+
+def _echo(id: Any, params: dict[str, Any]) -> dict[str, Any]:
+    return text(json.dumps(params.get("arguments", {}), sort_keys=True))
+
+
+def _rich(id: Any, params: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "content": [
+            {"type": "text", "text": "a picture"},
+            {"type": "image", "data": "iVBORw0=", "mimeType": "image/png"},
+            {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"},
+            {"type": "resource_link", "uri": "file:///a", "name": "a", "mimeType": "text/plain", "size": 3},
+            {"type": "resource", "resource": {"uri": "file:///b", "text": "bb", "mimeType": "text/plain"}},
+            {"type": "resource", "resource": {"uri": "file:///c", "blob": "AAE="}},
+            {"type": "image", "data": "not base64!", "mimeType": "image/png"},
+            {"type": "hologram", "depth": 3},
+        ]
+    }
+
+
+def _failing(id: Any, params: dict[str, Any]) -> dict[str, Any]:
+    return text("there is no such city", isError=True)
+
+
+def _refused(id: Any, params: dict[str, Any]) -> None:
+    send({"id": id, "error": {"code": -32602, "message": "no city given"}})
+
+
+def _wait(id: Any, params: dict[str, Any]) -> dict[str, Any]:
+    token = params.get("_meta", {}).get("progressToken")
+    for done in (1, 2, 3):
+        send({
+            "method": "notifications/progress",
+            "params": {"progressToken": token, "progress": done, "total": 3, "message": f"step {done}"},
+        })  # fmt: skip
+    return text("waited")
+
+
+def _silent(id: Any, params: dict[str, Any]) -> None:
+    """Never answers; what it reads next it tells on stderr."""
+    for line in sys.stdin:
+        say("heard " + line.strip())
+
+
+def _die(id: Any, params: dict[str, Any]) -> None:
+    say("I am dying")
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def _leave(id: Any, params: dict[str, Any]) -> None:
+    say("nothing to do here")
+    sys.exit(3)
+
+
+def _lines(id: Any, params: dict[str, Any]) -> dict[str, Any]:
+    for _ in range(1000):
+        OUT.write(b"line of no meaning\n" * 1000)
+    OUT.flush()
+    return text("after a million lines")
+
+
+def _notices(id: Any, params: dict[str, Any]) -> dict[str, Any]:
+    note = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}\n'
+    changed = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n'
+    ping = b'{"jsonrpc":"2.0","id":"p","method":"ping"}\n'
+    for _ in range(50):
+        OUT.write(note * 1000 + changed * 1000)
+    OUT.write(ping * 100)
+    OUT.flush()
+    return text("after a hundred thousand notices")
+
+
+def _large(id: Any, params: dict[str, Any]) -> None:
+    """50 MB, the request's number first or last."""
+    last = params.get("arguments", {}).get("last")
+    head = b'{"jsonrpc":"2.0",' if last else b'{"jsonrpc":"2.0","id":%d,' % id
+    OUT.write(head + b'"result":{"content":[{"type":"text","text":"')
+    for _ in range(50):
+        OUT.write(b"x" * 1_000_000)
+    OUT.write(b'"}]}' + (b',"id":%d' % id if last else b"") + b"}\n")
+    OUT.flush()
+
+
+def _bytes(id: Any, params: dict[str, Any]) -> None:
+    OUT.write(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"caf\xe9"}]}}\n' % id)
+    OUT.flush()
+
+
+def _cut(id: Any, params: dict[str, Any]) -> None:
+    OUT.write(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":\n' % id)
+    OUT.flush()
+
+
+def _no_rpc(id: Any, params: dict[str, Any]) -> None:
+    OUT.write(b'{"id":%d,"outcome":{}}\n' % id)
+    OUT.flush()
+
+
+def _change(id: Any, params: dict[str, Any]) -> dict[str, Any]:
+    GROWN[0] += 1
+    send({"method": "notifications/tools/list_changed"})
+    return text("changed")
+
+
+def _ask(id: Any, params: dict[str, Any]) -> dict[str, Any]:
+    send({"id": "mine", "method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}})
+    return text("asked, and got " + json.dumps(json.loads(sys.stdin.readline()).get("error", {}).get("code")))
+
+
+CALLS = {
+    "echo": _echo,
+    "rich": _rich,
+    "failing": _failing,
+    "refused": _refused,
+    "wait": _wait,
+    "silent": _silent,
+    "die": _die,
+    "leave": _leave,
+    "lines": _lines,
+    "notices": _notices,
+    "large": _large,
+    "bytes": _bytes,
+    "cut": _cut,
+    "no-rpc": _no_rpc,
+    "change": _change,
+    "ask": _ask,
+    "structured": lambda id, params: text("9", structuredContent={"degrees": 9}),
+    "wrong-structure": lambda id, params: text("99", structuredContent={"degrees": 99}),
+    "unstructured": lambda id, params: text("9"),
+    "environment": lambda id, params: text(json.dumps(dict(os.environ))),
+}
+
+
+def main() -> None:
+    if "exit" in WORDS:
+        say("cannot find my configuration")
+        sys.exit(int(WORDS["exit"] or 0))
+    if "ignore-signals" in WORDS:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+    if "child" in WORDS:  # which holds the pipes too, and ignores what would end it
+        loop = (
+            "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up'); time.sleep(600)"
+        )
+        child = subprocess.Popen([sys.executable, "-uc", loop], stderr=subprocess.DEVNULL)
+        say(f"child {child.pid}")
+    if "rambling" in WORDS:
+        print("Server version 1 is starting up …", flush=True)
+    if "secret" in WORDS:
+        say(f"my token is {os.environ['TOKEN']}")
+    for line in sys.stdin:
+        message = json.loads(line)
+        id, method, params = message.get("id"), message.get("method"), message.get("params", {})
+        if method == "initialize":
+            if "deaf" in WORDS:
+                continue
+            if "odd-hello" in WORDS:
+                send({"id": id, "result": {"serverInfo": 3}})
+                continue
+            send({"id": id, "result": {
+                "protocolVersion": WORDS.get("version", "2025-06-18"),
+                "capabilities": {} if "no-tools" in WORDS else {"tools": {"listChanged": True}},
+                "serverInfo": {"name": "scripted", "version": "1"},
+            }})  # fmt: skip
+        elif method == "tools/list":
+            if "no-list" in WORDS:
+                send({"id": id, "error": {"code": -32603, "message": "the list is lost"}})
+            else:
+                send({"id": id, "result": listed(params)})
+        elif method == "tools/call":
+            result = CALLS[params["name"]](id, params)
+            if result is not None:
+                send({"id": id, "result": result})
+        elif method == "ping":
+            send({"id": id, "result": {}})
+    while "ignore-signals" in WORDS:  # and the end of its input
+        time.sleep(60)
+
+
+if __name__ == "__main__":
+    main()
