@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +19,8 @@ NO_TEMPLATE = (
     "The model has no chat template: messages are written as 'System:', 'User:' and 'Assistant:' paragraphs."
 )
 MERGED_SYSTEM = "The model's chat template takes no system message: it was put before the user's first one."
+RESULTS_AS_USER = "The model's chat template takes no messages of tools: they were given as the user's."
+RESULT_WORDS = "Result of the tool call:"
 
 _HINT = "Use another model, or a prompt with a user's message only."
 
@@ -52,22 +54,20 @@ class ChatTemplate:
     def render(self, messages: Sequence[Message]) -> tuple[str, str]:
         """The prompt, open for the assistant's answer, and a note. Raises PromptError.
 
-        A template that refuses a system message, or leaves it out without a word, gets it in the user's first one.
+        A template that refuses a system message, or leaves it out without a word, gets it in the user's first one;
+        one that does so with a tool's message gets that as the user's.
         """
         refusal: PromptError | None = None
-        try:
-            text = self._render(messages)
-        except PromptError as error:
-            refusal, text = error, ""
-        system = next((m.content.strip() for m in messages if m.role == "system"), "")
-        if refusal is None and (not system or system in text):
-            return text, ""
-        merged = merge_system(messages)
-        if merged is None:
-            raise refusal or PromptError(
-                "The model's chat template leaves the system message out.", hint=_HINT
-            )
-        return self._render(merged), MERGED_SYSTEM
+        for given, note in _forms(messages):
+            try:
+                text = self._render(given)
+            except PromptError as error:
+                refusal = refusal or error
+                continue
+            if all(_written(m.content.strip(), text) for m in messages if m.role in _OFTEN_LEFT_OUT):
+                return text, note
+        roles = " and ".join(role for role in _OFTEN_LEFT_OUT if any(m.role == role for m in messages))
+        raise refusal or PromptError(f"The model's chat template leaves the {roles} message out.", hint=_HINT)
 
     def _render(self, messages: Sequence[Message]) -> str:
         given = [{"role": message.role, "content": message.content} for message in messages]
@@ -79,6 +79,40 @@ class ChatTemplate:
                 where="chat template",
                 hint=_HINT,
             ) from error
+
+
+_OFTEN_LEFT_OUT = ("system", "tool")
+
+
+def _written(content: str, text: str) -> bool:
+    """Whether the content is in the text, as it is or as JSON, in which Llama's template writes a tool's."""
+    return content in text or _tojson(content)[1:-1] in text
+
+
+def _forms(messages: Sequence[Message]) -> Iterator[tuple[Sequence[Message], str]]:
+    """The messages as given, then in the forms that templates take which know fewer roles, each with its note."""
+    yield messages, ""
+    merged = merge_system(messages)
+    if merged is not None:
+        yield merged, MERGED_SYSTEM
+    if any(message.role == "tool" for message in messages):
+        plain = results_as_user(messages)
+        yield plain, RESULTS_AS_USER
+        merged = merge_system(plain)
+        if merged is not None:
+            yield merged, f"{MERGED_SYSTEM} {RESULTS_AS_USER}"
+
+
+def results_as_user(messages: Sequence[Message]) -> list[Message]:
+    """The messages with each tool's as the user's; the user's that then follow each other are one."""
+    changed: list[Message] = []
+    for message in messages:
+        if message.role == "tool":
+            message = Message("user", f"{RESULT_WORDS}\n{message.content}")
+        if changed and changed[-1].role == message.role == "user":
+            message = Message("user", f"{changed.pop().content}\n\n{message.content}")
+        changed.append(message)
+    return changed
 
 
 def merge_system(messages: Sequence[Message]) -> list[Message] | None:

