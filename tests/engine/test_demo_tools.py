@@ -1,10 +1,7 @@
-"""The demo tools: each does what its schema says, stays in its place, and tells mistakes as the tool's own."""
+"""The demo tools: each does what its schema says, and tells mistakes as the tool's own."""
 
 from __future__ import annotations
 
-import base64
-import json
-import os
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -15,16 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glyphscope.errors import ToolError
+from demo_calls import NEVER, call, refused, said
 from glyphscope.events import ToolResult, encode_event
 from glyphscope.registry import default_registry
-from glyphscope.tools import Outcome, ToolSource
 from glyphscope.tools.demo import DemoTools, Mail, demo_tools
 from glyphscope.tools.demo.corpus import bundled_corpus
-from glyphscope.tools.demo.scratch import MAX_FILE_BYTES, Scratch
-from glyphscope.tools.demo.workspace import Workspace
-
-NEVER = threading.Event()
 
 
 @pytest.fixture
@@ -32,23 +24,6 @@ def demo(tmp_path: Path) -> Iterator[DemoTools]:
     tools = DemoTools(scratch=tmp_path / "scratch")
     yield tools
     tools.close()
-
-
-def call(demo: ToolSource, tool: str, **arguments: Any) -> Outcome:
-    return demo.call(tool, arguments, seconds=5, cancel=NEVER)
-
-
-def said(demo: ToolSource, tool: str, **arguments: Any) -> str:
-    outcome = call(demo, tool, **arguments)
-    assert outcome.ok, outcome.message
-    return outcome.content[0].text
-
-
-def refused(demo: ToolSource, tool: str, **arguments: Any) -> str:
-    outcome = call(demo, tool, **arguments)
-    assert outcome.fault == "tool" and outcome.content == ()
-    assert len(outcome.message) < 700
-    return outcome.message
 
 
 class TestTheSource:
@@ -208,136 +183,6 @@ class TestCalculate:
         assert "divides by zero" in refused(demo, "calculate", expression="1/0")
 
 
-class TestFiles:
-    def test_what_was_written_is_not_read(self, demo: DemoTools, tmp_path: Path) -> None:
-        assert said(demo, "write_file", path="notes/today.txt", content="Grüße\n") == (
-            "Wrote notes/today.txt: it has 8 bytes."
-        )
-        call(demo, "write_file", path="./notes//today.txt", content="more", mode="append")
-        assert said(demo, "read_file", path="notes/today.txt") == "Grüße\nmore"
-        assert base64.b64decode(said(demo, "read_file", path="notes/today.txt", encoding="base64")) == (
-            "Grüße\nmore".encode()
-        )
-        binary = call(demo, "read_file", path="notes/today.txt", encoding="binary").content[1]
-        assert (binary.kind, binary.data, binary.size) == ("resource", "Grüße\nmore".encode(), 12)
-        call(demo, "write_file", path="notes/today.txt", content="new")
-        assert (tmp_path / "scratch/notes/today.txt").read_text() == "new"
-        assert [(file.path, file.bytes) for file in demo.scratch.files()] == [("notes/today.txt", 3)]
-
-    @pytest.mark.parametrize(
-        "path",
-        [
-            "../outside.txt", "a/../../outside.txt", "..", "/etc/passwd", "//etc/passwd", "~/x", "C:\\x", "..\\x",
-            "link/outside.txt", "link", "chain/x",
-        ],
-    )  # fmt: skip
-    def test_a_path_leads_out_of_the_scratch_folder(self, demo: DemoTools, tmp_path: Path, path: str) -> None:
-        outside = tmp_path / "outside"
-        outside.mkdir()
-        (outside / "outside.txt").write_text("secret")
-        (tmp_path / "outside.txt").write_text("secret")
-        (tmp_path / "scratch").mkdir()
-        (tmp_path / "scratch/link").symlink_to(outside)
-        (tmp_path / "scratch/chain").symlink_to("link")
-        assert "outside of the scratch folder" in refused(demo, "read_file", path=path)
-        assert "outside of the scratch folder" in refused(demo, "write_file", path=path, content="x")
-        assert sorted(p.name for p in outside.iterdir()) == ["outside.txt"]
-        assert (tmp_path / "outside.txt").read_text() == (outside / "outside.txt").read_text() == "secret"
-
-    def test_a_link_to_a_file_outside_is_written_through(self, demo: DemoTools, tmp_path: Path) -> None:
-        (tmp_path / "scratch").mkdir()
-        (tmp_path / "secret").write_text("secret")
-        (tmp_path / "scratch/soft").symlink_to(tmp_path / "secret")
-        (tmp_path / "scratch/nowhere").symlink_to(tmp_path / "new")
-        os.link(tmp_path / "secret", tmp_path / "scratch/hard")
-        refused(demo, "write_file", path="soft", content="x")
-        refused(demo, "write_file", path="nowhere", content="x")
-        call(demo, "write_file", path="hard", content="x", mode="append")
-        assert (tmp_path / "secret").read_text() == "secret"
-        assert not (tmp_path / "new").exists()
-
-    @pytest.mark.parametrize(
-        ("path", "words"),
-        [
-            ("", "empty"),
-            ("  ", "empty"),
-            ("a\x00b", "control character"),
-            ("a\nb", "control character"),
-            ("\ud800", "control character"),
-            ("x" * 201, "too long"),
-            ("/".join("a" * 9), "9 parts"),
-            ("x" * 10_000_000, "10,000,000 characters"),
-            (".", "scratch folder"),
-            ("ring", "ring"),
-            ("folder", "is a folder"),
-            ("pipe", ""),
-            ("file/below", ""),
-        ],
-        ids=lambda text: text[:20],
-    )
-    def test_a_path_that_is_none_is_followed(
-        self, demo: DemoTools, tmp_path: Path, path: str, words: str
-    ) -> None:
-        folder = tmp_path / "scratch"
-        (folder / "folder").mkdir(parents=True)
-        (folder / "file").write_text("x")
-        (folder / "ring").symlink_to("ring")
-        os.mkfifo(folder / "pipe")
-        assert words in refused(demo, "read_file", path=path)
-        if path != "pipe":
-            assert words in refused(demo, "write_file", path=path, content="x")
-
-    def test_a_file_that_is_missing_is_told_without_those_that_are_there(self, demo: DemoTools) -> None:
-        assert "empty" in refused(demo, "read_file", path="a.txt")
-        call(demo, "write_file", path="b.txt", content="x")
-        assert (
-            refused(demo, "read_file", path="a.txt")
-            == 'There is no file "a.txt". The scratch folder has b.txt.'
-        )
-
-    def test_too_much_is_read_or_written(self, demo: DemoTools, tmp_path: Path) -> None:
-        large = "x" * MAX_FILE_BYTES
-        assert call(demo, "write_file", path="a", content=large).ok
-        assert "at most 1,000,000" in refused(demo, "write_file", path="a", content="x", mode="append")
-        assert "at most 1,000,000" in refused(demo, "write_file", path="b", content=large + "x")
-        (tmp_path / "scratch/c").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
-        assert "at most 1,000,000" in refused(demo, "read_file", path="c")
-        for number in range(30):
-            last = call(demo, "write_file", path=f"file{number}", content=large)
-        assert "full" in last.message
-        assert sum(file.bytes for file in demo.scratch.files()) <= 20_000_000
-
-    def test_bytes_that_are_no_text_are_read_as_text(self, demo: DemoTools, tmp_path: Path) -> None:
-        (tmp_path / "scratch").mkdir()
-        (tmp_path / "scratch/x").write_bytes(b"a\xff")
-        assert "byte 1 is 0xFF" in refused(demo, "read_file", path="x")
-        assert "no valid Unicode" in refused(demo, "write_file", path="y", content="a\ud800")
-
-    def test_a_folder_of_its_own_stays_and_a_given_one_goes(self, tmp_path: Path) -> None:
-        own, given = Scratch(), Scratch(tmp_path / "given")
-        assert own.folder is None
-        for scratch in (own, given):
-            scratch.write("a", b"x")
-        folder = own.folder
-        assert folder is not None and folder.is_dir()
-        for scratch in (own, given, own, given):
-            scratch.close()
-        assert not folder.exists() and (tmp_path / "given/a").exists()
-
-    @given(st.text(alphabet="ab./\\~: \x00é", max_size=12))
-    def test_some_path_is_written_elsewhere(self, path: str) -> None:
-        scratch = Scratch()
-        try:
-            scratch.write(path, b"x")
-            assert scratch.folder is not None
-            assert [file.bytes for file in scratch.files()] == [1]
-            assert scratch.read(path) == b"x"
-        except ToolError:
-            assert scratch.files() == ()
-        finally:
-            scratch.close()
-
-
 class TestCorpus:
     def test_the_corpus_has_fewer_or_poorer_pages_than_promised(self) -> None:
         pages = bundled_corpus().documents
@@ -438,100 +283,3 @@ class TestOutbox:
         mail = {"to": "ann@example.com", "subject": "Hi", "body": "x"} | change
         assert words in refused(demo, "send_email", **mail)
         assert demo.outbox == ()
-
-
-class TestWorkspace:
-    def test_a_value_is_read_otherwise(self, demo: DemoTools) -> None:
-        assert said(demo, "state_get", workspace_id="trip-1", path="/budget/items/0/name") == '"train"'
-        assert json.loads(said(demo, "state_get", workspace_id="trip-1")) == demo.workspace
-        assert call(demo, "state_get", workspace_id="trip-1", path="/todo").structured == {
-            "path": "/todo",
-            "value": ["book the museum", "pack a rain coat"],
-            "revision": 0,
-        }
-
-    def test_operations_are_done_otherwise(self, demo: DemoTools) -> None:
-        ops = [
-            {"op": "set", "path": "/budget/limit", "value": 950.5},
-            {"op": "set", "path": "/budget/items/1/paid", "value": True},
-            {"op": "set", "path": "/a~1b", "value": {"~": 1}},
-            {"op": "set", "path": "/a~1b/~0", "value": 2},
-            {"op": "append", "path": "/todo", "value": "buy stamps"},
-            {"op": "append", "path": "/todo/-", "value": "sleep"},
-            {"op": "set", "path": "/todo/-", "value": "wake"},
-            {"op": "delete", "path": "/todo/0"},
-            {"op": "delete", "path": "/settings/reminders"},
-            {"op": "set", "path": "/note", "value": ["from null to anything"]},
-        ]
-        assert said(demo, "state_patch", workspace_id="trip-1", ops=ops) == (
-            "10 operations are done; the workspace is at revision 1."
-        )
-        now = demo.workspace
-        assert (now["budget"]["limit"], now["budget"]["items"][1]["paid"], now["a/b"]) == (
-            950.5,
-            True,
-            {"~": 2},
-        )
-        assert now["todo"] == ["pack a rain coat", "buy stamps", "sleep", "wake"]
-        assert now["settings"] == {"language": "en"}
-
-    @pytest.mark.parametrize(
-        ("arguments", "words"),
-        [
-            ({"path": "/title"}, 'workspace_id is missing, for example "trip-1"'),
-            ({"workspace_id": "", "path": "/title"}, "too short"),
-            ({"workspace_id": "trip-2"}, 'no workspace "trip-2". The workspace is "trip-1"'),
-            ({"workspace_id": "trip-1", "path": "title"}, "does not fit"),
-            ({"workspace_id": "trip-1", "path": "/bugdet"}, "The workspace has id, title"),
-            ({"workspace_id": "trip-1", "path": "/budget/limit/x"}, "nothing is below it"),
-            ({"workspace_id": "trip-1", "path": "/todo/2"}, "places are 0 to 1"),
-            ({"workspace_id": "trip-1", "path": "/todo/01"}, "no place in it"),
-            ({"workspace_id": "trip-1", "path": "/todo/-1"}, "counted 0, 1, 2"),
-            ({"workspace_id": "trip-1", "path": "/a~2"}, "~0 for ~"),
-            ({"workspace_id": "trip-1", "path": "/a" * 10_000}, "at most 32"),
-        ],
-    )
-    def test_a_wrong_place_teaches_nothing(self, demo: DemoTools, arguments: Any, words: str) -> None:
-        assert words in refused(demo, "state_get", **arguments)
-
-    @pytest.mark.parametrize(
-        ("operation", "words"),
-        [
-            (
-                {"op": "set", "path": "/budget/limit", "value": "lots"},
-                "/budget/limit is a number, and the value is a text",
-            ),
-            ({"op": "set", "path": "/title", "value": None}, "the value is null"),
-            ({"op": "set", "path": "/settings/reminders", "value": 1}, "true or false"),
-            ({"op": "set", "path": "/title"}, "set needs a value"),
-            ({"op": "set", "path": "/id", "value": "x"}, "stays as it is"),
-            ({"op": "set", "path": "/dates/from/year", "value": 1}, "nothing is below it"),
-            ({"op": "set", "path": "/nowhere/x", "value": 1}, "no /nowhere"),
-            ({"op": "set", "path": "/todo/9", "value": "x"}, "places are 0 to"),
-            ({"op": "append", "path": "/title", "value": "x"}, "no list"),
-            ({"op": "append", "path": "/todo", "value": 5}, "Each item of /todo is a text"),
-            ({"op": "append", "path": "/todo"}, "append needs a value"),
-            ({"op": "delete", "path": "/todo/5"}, "places are 0 to"),
-            ({"op": "delete", "path": "/nothing"}, "no /nothing"),
-            ({"op": "delete", "path": "/title", "value": 1}, "takes no value"),
-            ({"op": "replace", "path": "/title", "value": "x"}, "one of set, delete, append"),
-            ({"op": "set", "path": "/big", "value": "x" * 200_000}, "at most 200,000"),
-        ],
-        ids=lambda value: str(value)[:40],
-    )
-    def test_half_of_a_patch_is_done(self, demo: DemoTools, operation: Any, words: str) -> None:
-        before = demo.workspace
-        first = {"op": "append", "path": "/todo", "value": "first"}
-        message = refused(demo, "state_patch", workspace_id="trip-1", ops=[first, operation])
-        assert words in message
-        assert demo.workspace == before
-        assert call(demo, "state_get", workspace_id="trip-1").structured["revision"] == 0
-
-    def test_what_a_view_gets_changes_the_workspace(self, demo: DemoTools) -> None:
-        demo.workspace["title"] = "changed"
-        call(demo, "state_get", workspace_id="trip-1").structured["value"]["title"] = "changed"
-        mine = {"id": "w", "list": [1]}
-        own = Workspace(mine)
-        own.patch("w", [{"op": "append", "path": "/list", "value": 2}])
-        assert (demo.workspace["title"], mine) == ("A weekend in Lisbon", {"id": "w", "list": [1]})
-        assert own.data() == {"id": "w", "list": [1, 2]}
