@@ -12,7 +12,7 @@ from rich.prompt import Confirm
 from rich.text import Text
 
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.output import diagnostics
+from glyphscope.cli.output import diagnostics, visible
 from glyphscope.registry import ToolRegistry
 from glyphscope.sessions import places
 from glyphscope.tools import ToolSource
@@ -48,7 +48,7 @@ def open_sources(files: Sequence[Path], registry: ToolRegistry, *, own: bool, ye
     if clash:
         raise InputError(f"Two servers are called {clash}.", where="--mcp", hint="Give one another name.")
     for server in servers:
-        _consent(server, yes)
+        consent(server, yes)
     sources: dict[str, ToolSource] = {DEMO: DemoTools(scratch=places().scratch)}
     found = Sources(registry, sources, {})
     try:
@@ -82,17 +82,17 @@ def _joined(found: Sources, *, own: bool) -> Sources:
     return Sources(replace(found.registry, tools=tuple(tools.values())), found.sources, by_tool)
 
 
-def _consent(server: ServerConfig, yes: bool) -> None:
+def consent(server: ServerConfig, yes: bool) -> None:
     """The command line, shown before it runs. Raises InputError where nobody said that it may."""
     question = consent_question(server)
     if question is None or yes:
         return
     out = diagnostics()
-    out.print(Text(f"{question.server} would start: {question.command}", style="bold yellow"))
+    out.print(Text(f"{question.server} would start: {visible(question.command)}", style="bold yellow"))
     if question.cwd:
-        out.print(Text(f"  in {question.cwd}"))
+        out.print(Text(f"  in {visible(question.cwd)}"))
     if question.variables:
-        out.print(Text(f"  with the variables {', '.join(question.variables)}"))
+        out.print(Text(f"  with the variables {visible(', '.join(question.variables))}"))
     if not (sys.stdin is not None and sys.stdin.isatty()):
         raise InputError(
             "Nobody is there to allow that.",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from glyphscope.cli.mcp.call import call
+from glyphscope.cli.mcp.import_tools import import_tools
+from glyphscope.cli.mcp.list_tools import list_servers
 from glyphscope.cli.serve_verbs import serve_verbs
 
 app = typer.Typer(help="Servers of tools that speak the Model Context Protocol.", no_args_is_help=True)
@@ -14,4 +17,7 @@ def root() -> None:
     """Servers of tools that speak the Model Context Protocol."""
 
 
+app.command("list")(list_servers)
+app.command("call")(call)
+app.command("import")(import_tools)
 app.command("serve-verbs")(serve_verbs)

@@ -1,0 +1,106 @@
+"""`glyphscope mcp import`: the tools of servers into a registry, and what of their schemas is really enforced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from glyphscope.cli.grammar.report import report as print_proofs
+from glyphscope.cli.inputs import STDIN, InputError
+from glyphscope.cli.mcp.list_tools import SecondsOption, WordsArgument
+from glyphscope.cli.mcp.servers import (
+    ServerOption,
+    Wanted,
+    YesOption,
+    print_failure,
+    print_file_problems,
+    print_tool_problems,
+    started,
+)
+from glyphscope.cli.options import JsonOption, NotationOption, ShapeOption
+from glyphscope.cli.output import diagnostics, visible
+from glyphscope.registry import Tool, ToolRegistry, to_json
+from glyphscope.sessions import atomic_write
+from glyphscope.tools.mcp import McpServer
+from glyphscope.tools.mcp.server import START_SECONDS
+
+
+def import_tools(
+    words: WordsArgument,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="REGISTRY.json", help="Where to; - prints it.", show_default=False
+        ),
+    ] = None,
+    report: Annotated[
+        bool,
+        typer.Option(
+            "--report", help="Print for each constraint and engine whether it is enforced, by trying."
+        ),
+    ] = False,
+    notation: NotationOption = "glyph",
+    shape: ShapeOption = "flat",
+    server: ServerOption = None,
+    yes: YesOption = False,
+    seconds: SecondsOption = START_SECONDS,
+    as_json: JsonOption = False,
+) -> None:
+    """Take the tools of servers into a registry in our form. --json is the form of the report.
+
+    Exit code 1 when a server does not get ready; the tools of the others are taken all the same.
+    """
+    if output is None and not report:
+        raise InputError("Nothing is asked for.", hint="Give -o REGISTRY.json, or --report, or both.")
+    if output == STDIN and report:
+        raise InputError("Two answers cannot share standard output.", hint="Give -o a file.")
+    wanted = Wanted(words, server)
+    wanted.allow(yes=yes)
+    with started(wanted.servers, seconds) as servers:
+        print_file_problems(wanted.problems)
+        failed = [each for each in servers if each.state != "ready"]
+        for each in failed:
+            print_failure(each)
+        for each in servers:
+            print_tool_problems(each.tool_problems)
+            if each.list_problem:
+                diagnostics().print(
+                    Text(f"! {visible(each.name)}: {visible(each.list_problem)}", style="yellow")
+                )
+        registry = ToolRegistry(_joined(servers))
+    if not registry.tools:
+        raise InputError("There are no tools to take.", where=" ".join(words))
+    _write(registry, output)
+    if report:
+        print_proofs(registry, notation, shape, as_json=as_json)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _joined(servers: Sequence[McpServer]) -> tuple[Tool, ...]:
+    """Every tool of the first server that has it; names are the registry's keys, so a second one is left out."""
+    tools: dict[str, Tool] = {}
+    owners: dict[str, str] = {}
+    for server in servers:
+        for tool in server.tools():
+            if tool.name in tools:
+                words = f"! {tool.name}: that of {server.name} is left out, {owners[tool.name]} has one of that name"
+                diagnostics().print(Text(visible(words), style="yellow"))
+            else:
+                tools[tool.name], owners[tool.name] = tool, server.name
+    return tuple(tools.values())
+
+
+def _write(registry: ToolRegistry, output: str | None) -> None:
+    if output is None:
+        return
+    text = to_json(registry)
+    if output == STDIN:
+        typer.echo(text)
+        return
+    atomic_write(Path(output), text.rstrip("\n") + "\n")
+    diagnostics().print(Text(f"{len(registry)} tools written to {output}"))

@@ -1,0 +1,115 @@
+"""`glyphscope mcp list`: servers, whether they start, and their tools."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from glyphscope.cli.mcp.servers import (
+    ServerOption,
+    Wanted,
+    YesOption,
+    print_failure,
+    print_file_problems,
+    print_tool_problems,
+    started,
+)
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.output import console, print_json, visible
+from glyphscope.tools.mcp import McpServer, ServerConfig
+from glyphscope.tools.mcp.server import START_SECONDS
+
+WordsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="CONFIG.json|COMMAND…",
+        help="A file with mcpServers, or what starts one server, or its address. Put -- before a command's options.",
+        show_default=False,
+    ),
+]
+SecondsOption = Annotated[float, typer.Option(min=0.1, help="How long a server may take to get ready.")]
+_SHOWN = 100
+
+
+def list_servers(
+    words: WordsArgument,
+    server: ServerOption = None,
+    yes: YesOption = False,
+    seconds: SecondsOption = START_SECONDS,
+    as_json: JsonOption = False,
+) -> None:
+    """Start servers, list their tools, and end them again. Exit code 1 when one of them does not get ready."""
+    wanted = Wanted(words, server)
+    wanted.allow(yes=yes)
+    with started(wanted.servers, seconds) as servers:
+        if as_json:
+            off = [_entry_off(config) for config in wanted.disabled]
+            print_json(
+                {"servers": [*map(_entry, servers), *off], "problems": list(map(_problem, wanted.problems))}
+            )
+        else:
+            print_file_problems(wanted.problems)
+            for each in servers:
+                _print(each)
+            for config in wanted.disabled:
+                console().print(Text(f"– {visible(config.name)}: switched off in the file", style="dim"))
+        ready = all(each.state == "ready" for each in servers)
+    if not ready or not (servers or wanted.disabled):
+        raise typer.Exit(1)
+
+
+def _print(server: McpServer) -> None:
+    if server.state != "ready":
+        print_failure(server)
+        return
+    out = console()
+    about, tools = server.about, server.tools()
+    assert about is not None
+    out.print(Text(f"✓ {visible(server.name)}: {visible(server.identity)}", style="bold"))
+    out.print(
+        Text(f"  {visible(about.name)} {visible(about.version)}, MCP {about.protocol}, {len(tools)} tools")
+    )
+    table = Table.grid(padding=(0, 2))
+    for tool in tools:
+        first = tool.description.strip().partition("\n")[0]
+        words = first if len(first) <= _SHOWN else first[:_SHOWN] + "…"
+        claims = ", ".join(key for key, value in server.claims(tool.name).items() if value is True)
+        table.add_row("", Text(visible(tool.name)), Text(visible(words)), Text(visible(claims), style="dim"))
+    if tools:
+        out.print(table)
+    if server.list_problem:
+        out.print(Text(f"  ! {visible(server.list_problem)}", style="yellow"))
+    print_tool_problems(server.tool_problems, "  ")
+
+
+def _entry(server: McpServer) -> dict[str, Any]:
+    about, error = server.about, server.problem
+    return {
+        "name": server.name,
+        "identity": server.identity,
+        "state": server.state,
+        "about": about,
+        "tools": [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
+                "claims": server.claims(tool.name),
+            }
+            for tool in server.tools()
+        ],
+        "tool_problems": server.tool_problems,
+        "list_problem": server.list_problem,
+        "error": None if error is None else {"message": error.message, "hint": error.hint, "log": error.log},
+    }
+
+
+def _entry_off(config: ServerConfig) -> dict[str, Any]:
+    return {"name": config.name, "identity": config.identity, "state": "disabled"}
+
+
+def _problem(problem: Any) -> dict[str, str]:
+    return {"pointer": problem.pointer, "message": problem.message}

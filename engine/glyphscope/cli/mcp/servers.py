@@ -1,0 +1,105 @@
+"""Which servers a command means: those of a file, after consent to what they run, or one that was typed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+from rich.text import Text
+
+from glyphscope.cli.inputs import InputError
+from glyphscope.cli.output import diagnostics, visible
+from glyphscope.cli.sources import consent
+from glyphscope.errors import Problem
+from glyphscope.tools.mcp import McpServer, ServerConfig, ToolProblem, command_server, read_servers
+
+YesOption: TypeAlias = Annotated[
+    bool, typer.Option("--yes", "-y", help="Start what the file says without asking: you have read it.")
+]
+ServerOption: TypeAlias = Annotated[
+    str | None, typer.Option("--server", metavar="NAME", help="Only this one.", show_default=False)
+]
+_FILES = (".json", ".jsonc")
+
+
+class Wanted:
+    """The servers that are meant, those of a file that are switched off, and what is wrong with the file."""
+
+    def __init__(self, words: Sequence[str], name: str | None) -> None:
+        self.problems: tuple[Problem, ...] = ()
+        self.disabled: tuple[ServerConfig, ...] = ()
+        self.is_file = len(words) == 1 and "://" not in words[0] and _is_file(words[0])
+        if not self.is_file:
+            typed = shlex.split(words[0]) if len(words) == 1 else list(words)
+            self.servers: tuple[ServerConfig, ...] = (command_server(typed, name or ""),)
+            return
+        file = read_servers(Path(words[0]))
+        self.problems = file.problems
+        self.servers = file.servers
+        if name is not None:
+            self.servers = tuple(server for server in file.servers if server.name == name)
+            if not self.servers:
+                known = ", ".join(server.name for server in file.servers) or "none that can be used"
+                raise InputError(f"The file has no server {name}.", where=words[0], hint=f"It has: {known}.")
+        else:
+            self.disabled = tuple(server for server in file.servers if server.disabled)
+            self.servers = tuple(server for server in file.servers if not server.disabled)
+
+    def allow(self, *, yes: bool) -> None:
+        """Shows each command line of a file and asks. Raises InputError where nobody is there to be asked."""
+        if self.is_file:
+            for server in self.servers:
+                consent(server, yes)
+
+
+def _is_file(word: str) -> bool:
+    path = Path(word)
+    try:
+        return path.suffix.lower() in _FILES or (path.is_file() and not path.stat().st_mode & 0o111)
+    except (OSError, ValueError):
+        return False
+
+
+@contextmanager
+def started(configs: Sequence[ServerConfig], seconds: float) -> Iterator[list[McpServer]]:
+    """All of them, side by side, each ready or failed; afterwards nothing of them is left."""
+    servers = [McpServer(config, start_seconds=seconds) for config in configs]
+    try:
+        for server in servers:
+            server.start()
+        for server in servers:
+            while not server.wait(0.2):  # in slices, so that Ctrl-C is heard
+                pass
+        yield servers
+    finally:
+        for server in servers:
+            server.close()
+
+
+def print_file_problems(problems: Sequence[Problem]) -> None:
+    """What is wrong with single servers of a file; the others are used."""
+    for problem in problems:
+        diagnostics().print(Text(f"! {visible(problem.pointer)}: {visible(problem.message)}", style="yellow"))
+
+
+def print_failure(server: McpServer) -> None:
+    """Why it is not ready, what to do, and its own last words."""
+    out = diagnostics()
+    error = server.problem
+    assert error is not None
+    out.print(Text(f"✗ {visible(server.name)}: {visible(error.message)}", style="bold red"))
+    if error.hint:
+        out.print(Text(f"  do: {visible(error.hint)}"))
+    for line in error.log.splitlines()[-10:]:
+        out.print(Text(f"  | {visible(line)}", style="dim"))
+
+
+def print_tool_problems(problems: Sequence[ToolProblem], indent: str = "") -> None:
+    for problem in problems:
+        left_out = "" if problem.usable else "left out: "
+        words = f"{indent}! {visible(problem.tool)}: {left_out}{visible(problem.message)}"
+        diagnostics().print(Text(words, style="yellow"))
