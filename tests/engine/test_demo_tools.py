@@ -37,8 +37,8 @@ class TestTheSource:
         for tool in demo.tools():
             for example in tool.parameters["examples"]:
                 outcome = call(demo, tool.name, **example)
-                if tool.name in ("browse", "execute", "read_file", "write_file"):
-                    assert outcome.fault == "tool"  # the network, a shell and /tmp are not open here
+                if tool.name in ("execute", "read_file", "write_file"):
+                    assert outcome.fault == "tool"  # a shell and /tmp are not open here
                 else:
                     assert outcome.ok, (tool.name, outcome.message)
 
@@ -234,11 +234,21 @@ class TestCorpus:
     def test_a_page_is_shown_that_is_not_bundled(self, demo: DemoTools) -> None:
         text = said(demo, "browse", url="http://www.example.org/weather/oslo/?x=1#top")
         assert text.startswith("Weather in Oslo this week (2026-05-04, weather, invented for this demo)")
-        assert "offline" in refused(demo, "browse", url="https://example.com")
+        assert "offline" in refused(demo, "browse", url="https://example.net")
         near = refused(demo, "browse", url="https://en.wikipedia.org/wiki/Photosynthesis")
         assert "https://example.org/science/photosynthesis" in near
         assert "offline" in refused(demo, "browse", url="https://[::1")
         assert "offline" in refused(demo, "browse", url="https://" + "a" * 10_000_000)
+
+    def test_a_page_cannot_be_reached_from_the_first_one(self, demo: DemoTools) -> None:
+        home = said(demo, "browse", url="https://example.com")
+        assert home == said(demo, "browse", url="http://example.org/")
+        parts = [line for line in home.splitlines() if line.startswith("https://")]
+        listed = "".join(said(demo, "browse", url=url) for url in parts)
+        assert all(page.url in listed for page in bundled_corpus().documents)
+        assert {hit.document.source for hit in bundled_corpus().search("pages offline corpus", 100)} <= set(
+            bundled_corpus().sources
+        )
 
 
 class TestOutbox:

@@ -13,7 +13,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-pytest.importorskip("mcp")
+mcp = pytest.importorskip("mcp")
+anyio = pytest.importorskip("anyio")
+stdio = pytest.importorskip("mcp.client.stdio")
 
 SERVER = [sys.executable, "-m", "glyphscope", "mcp", "serve-verbs"]
 SECONDS = 30
@@ -143,6 +145,21 @@ def test_the_server_stays_when_its_input_ends(fresh: Peer) -> None:
 @pytest.mark.slow
 def test_the_server_waits_for_a_client_that_never_spoke(fresh: Peer) -> None:
     assert fresh.end() == (0, "")
+
+
+@pytest.mark.slow
+def test_the_official_client_of_today_gets_nothing() -> None:
+    """It speaks another version of the protocol than the lines above, without a handshake."""
+
+    async def ask() -> tuple[list[str], Any]:
+        parameters = stdio.StdioServerParameters(command=SERVER[0], args=SERVER[1:])
+        async with mcp.Client(stdio.stdio_client(parameters)) as client:
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            return names, await client.call_tool("lookup_spanish", {"english_form": "ate"})
+
+    names, result = anyio.run(ask)
+    assert len(names) == 4
+    assert (result.is_error, result.content[0].text) == (False, "comí (yo), comió (él, ella)")
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from urllib.parse import urlsplit
 
@@ -23,6 +23,7 @@ K1, B, TITLE_WEIGHT = 1.2, 0.75, 3
 MAX_QUERY = 1000
 DEFAULT_RESULTS = 5
 _SNIPPET = 180
+_SITE = "https://example.org"
 
 _WORD = re.compile(r"[^\W_]+")
 _COMMON = (
@@ -56,7 +57,7 @@ class Corpus:
     def __init__(self, documents: Iterable[Document]) -> None:
         self.documents = tuple(documents)
         self.sources = tuple(dict.fromkeys(document.source for document in self.documents))
-        self._by_page = {_page(document.url): document for document in self.documents}
+        self._by_page = {_page(page.url): page for page in (*self.documents, *self._indexes())}
         self._counts = [
             Counter(_words(document.title) * TITLE_WEIGHT + _words(document.text))
             for document in self.documents
@@ -102,6 +103,18 @@ class Corpus:
                 f'"{shown}" cannot be fetched: this browser is offline and has only bundled pages.', hint=hint
             )
         return found
+
+    def _indexes(self) -> Iterator[Document]:
+        """The site's first page, also where people expect it, and one of each source: what a browser begins with."""
+        home = "The offline corpus has these parts:\n" + "\n".join(
+            f"{_SITE}/{source}" for source in self.sources
+        )
+        for url in (_SITE, "https://example.com"):
+            yield Document(url=url, title="Pages of the offline corpus", source="index", text=home)
+        for source in self.sources:
+            pages = [page for page in self.documents if page.source == source]
+            text = "\n".join(f"{page.title}: {page.url}" for page in pages)
+            yield Document(url=f"{_SITE}/{source}", title=f"All pages of {source}", source="index", text=text)
 
     def _score(self, number: int, words: Sequence[str]) -> float:
         counts, total = self._counts[number], len(self.documents)
