@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, TypeAlias, cast
 import msgspec
 
 from glyphscope.calling.context import Context
+from glyphscope.calling.emitter import Emitter
 from glyphscope.calling.policy import aborted, deciding, stops_at_call
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import (
@@ -73,6 +74,20 @@ class Generated:
     def ended(self) -> bool:
         """Whether nothing more is to be done: somebody stopped the run."""
         return self.reason == "cancelled"
+
+
+def call_of(generated: Generated, emitter: Emitter) -> Iterator[CallReady]:
+    """The event of the call, where the text is a valid one."""
+    if generated.valid:
+        assert generated.tool is not None and generated.arguments is not None, "a valid call has both"
+        yield emitter.stamp(
+            CallReady(
+                tool=generated.tool,
+                arguments=generated.arguments,
+                text=generated.text,
+                call=emitter.call_id(),
+            )
+        )
 
 
 class Decoding:
@@ -142,17 +157,7 @@ class Decoding:
 
     def call(self) -> Iterator[CallReady]:
         """The call, where the text is a valid one; to be asked after `events`."""
-        generated = self.generated
-        if generated.valid:
-            assert generated.tool is not None and generated.arguments is not None, "a valid call has both"
-            yield self._emitter.stamp(
-                CallReady(
-                    tool=generated.tool,
-                    arguments=generated.arguments,
-                    text=generated.text,
-                    call=self._emitter.call_id(),
-                )
-            )
+        yield from call_of(self.generated, self._emitter)
 
     @property
     def generated(self) -> Generated:

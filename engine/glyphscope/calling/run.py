@@ -9,13 +9,14 @@ from glyphscope.calling.direct import direct
 from glyphscope.calling.emitter import Emitter
 from glyphscope.calling.failures import failed
 from glyphscope.calling.host import Host, SilentHost
+from glyphscope.calling.route import route_execute
 from glyphscope.calling.two_stage import two_stage
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, RunFinished, RunRequest
 from glyphscope.models import Model
 from glyphscope.registry import parse_document
 
-_STRATEGIES: dict[str, Strategy] = {"direct": direct, "two-stage": two_stage}
+_STRATEGIES: dict[str, Strategy] = {"direct": direct, "two-stage": two_stage, "route-execute": route_execute}
 
 
 def run(request: RunRequest, model: Model, host: Host | None = None) -> Generator[AnyEvent, None, None]:

@@ -47,6 +47,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     `router` and `executor` name prompt presets; a template of the request's own replaces one. `rules` are sentences
     that the router must keep; `synonyms` are phrases by tool; `names` are known names by kind, which are looked for in
     the prompt before it is routed. `answers` are given beforehand to the questions that the router may ask, in order.
+    `temperature` is the router's own, whatever the executor's: it classifies, and does so the same way each time.
     """
 
     router: str = "router"
@@ -58,15 +59,19 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     names: dict[str, tuple[str, ...]] = {}
     answers: tuple[str, ...] = ()
     max_questions: int = 1
+    temperature: float = 0.0
 
 
 class RepairSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What is done about a text that is no valid call: `extract` takes out of it what can be taken, and says what it
-    changed; then the model is asked again, at most `attempts` times.
+    changed; then the model is asked again, at most `attempts` times. `preset` names the words in which it is, and a
+    `template` of the request's own replaces them.
     """
 
     attempts: int = 0
     extract: bool = True
+    preset: str = "repair"
+    template: str | None = None
 
 
 class LoopSettings(msgspec.Struct, frozen=True, kw_only=True):

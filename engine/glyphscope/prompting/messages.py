@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -54,9 +55,26 @@ def render_messages(request: RunRequest, registry: ToolRegistry) -> RenderedMess
     An empty message is left out. Raises PromptError with the template's line.
     """
     template = preset(request.preset).system_template if request.system is None else request.system
+    return compose(
+        ("system", render(template, template_values(request, registry), rest="system")),
+        ("user", [Part("user", request.prompt)]),
+    )
+
+
+def compose(*messages: tuple[str, Sequence[Part]]) -> RenderedMessages:
+    """Messages of those roles and parts, in order; an empty one is left out."""
+    kept = [(role, [part for part in parts if part.text]) for role, parts in messages]
+    return RenderedMessages(
+        tuple(Message(role, "".join(part.text for part in parts)) for role, parts in kept if parts),
+        tuple(part for _, parts in kept for part in parts),
+    )
+
+
+def template_values(request: RunRequest, registry: ToolRegistry) -> dict[str, Any]:
+    """What a template of a whole registry knows, by name. Raises PromptError where a tool does not fit the shape."""
     written = dict(zip(*_written(request, registry)))
     name_key, args_key = shape_keys(request.shape)
-    values = {
+    return {
         "tools": [_tool_view(tool, written.get(tool.name, "")) for tool in registry.allowed],
         "examples": [PartText("examples", text) for text in written.values()],
         "format": _format(request),
@@ -66,14 +84,6 @@ def render_messages(request: RunRequest, registry: ToolRegistry) -> RenderedMess
         "args_key": args_key,
         "registry": registry,
     }
-    system = render(template, values, rest="system")
-    user = [Part("user", request.prompt)] if request.prompt else []
-    messages = [
-        Message(role, "".join(part.text for part in parts))
-        for role, parts in (("system", system), ("user", user))
-        if parts
-    ]
-    return RenderedMessages(tuple(messages), (*system, *user))
 
 
 def example_calls(registry: ToolRegistry) -> list[tuple[str, dict[str, Any]]]:

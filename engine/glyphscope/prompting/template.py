@@ -96,17 +96,18 @@ def _render(template: str, values: Mapping[str, Any], *, marked: bool) -> str:
                 raise OverflowError("the text is too long")
             pieces.append(piece)
     except jinja2.TemplateSyntaxError as error:
-        raise _error(str(error.message), error.lineno) from None
+        raise _error(str(error.message), error.lineno, values) from None
     except Exception as error:  # whatever the expressions of a user's template raise
-        raise _error(str(error) or type(error).__name__, _line(error)) from error
+        raise _error(str(error) or type(error).__name__, _line(error), values) from error
     return "".join(pieces)
 
 
-def _error(reason: str, line: int) -> PromptError:
+def _error(reason: str, line: int, values: Mapping[str, Any]) -> PromptError:
+    *others, last = values
     return PromptError(
         f"The prompt's template cannot be rendered: {reason}.".replace("..", "."),
         where=f"line {line}" if line else "",
-        hint="It knows tools, examples, format, notation, shape, name_key, args_key and registry.",
+        hint=f"It knows {', '.join(others)} and {last}.",
     )
 
 

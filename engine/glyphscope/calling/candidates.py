@@ -1,0 +1,124 @@
+"""Known names in a prompt, also misspelt: a cheap look before anything is asked of the model.
+
+Every run of words in the prompt is compared with every known name, in lower case and without apostrophes; rapidfuzz
+says how alike they are. The same prompt and names give the same candidates, and what is looked at has limits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import rapidfuzz
+from rapidfuzz import fuzz, process
+
+from glyphscope.events import NameCandidate
+
+LIBRARY = f"rapidfuzz {rapidfuzz.__version__}"
+
+LEAST_SCORE = 84.0
+"""Of 100: one letter in seven or so is wrong, left out or too many."""
+LEAST_FUZZY = 5
+"""Characters: a shorter name is one letter away from too many words, so it has to be written as it is."""
+MOST_CHARACTERS = 4_000
+"""Of the prompt, from its beginning."""
+MOST_WORDS = 6
+"""In a name; of a longer one only the whole is found, never a misspelling."""
+MOST_COMPARISONS = 8_000_000
+"""Half a second or so; beyond it the last names are found only as they are written."""
+MOST_CANDIDATES = 12
+
+_WORD = re.compile(r"[^\W_]+(?:['’‘ʼ\-][^\W_]+)*")
+_APOSTROPHES = str.maketrans("", "", "'’‘ʼ")
+
+
+class _Piece(NamedTuple):
+    """Some words of the prompt, one after the other."""
+
+    key: str
+    start: int
+    end: int
+
+
+class _Known(NamedTuple):
+    """`place` is where it stands in what was given: of equals, the first one counts."""
+
+    key: str
+    name: str
+    kind: str
+    place: int
+
+
+def find_candidates(prompt: str, names: Mapping[str, Sequence[str]]) -> tuple[NameCandidate, ...]:
+    """The known names (by kind) that the prompt seems to mean, the best first.
+
+    A place in the prompt is taken once: by the name most like it, and of equals by the longest. One name known under
+    two kinds is told under both.
+    """
+    known = [
+        _Known(key, name, kind, place)
+        for place, (kind, name) in enumerate((kind, name) for kind in names for name in names[kind])
+        for key in _keys(name)
+    ]
+    longest = max((one.key.count(" ") + 1 for one in known), default=0)
+    pieces = list(_pieces(prompt[:MOST_CHARACTERS], longest))
+    found = sorted(
+        {*_written(pieces, known), *_alike(pieces, known)},
+        key=lambda one: (-one[1], one[0].start - one[0].end, one[0].start, one[2].place),
+    )
+    taken: list[tuple[int, int, float]] = []
+    candidates: list[NameCandidate] = []
+    for piece, score, one in found:
+        mine = (piece.start, piece.end, score)
+        if mine not in taken and any(piece.start < end and start < piece.end for start, end, _ in taken):
+            continue
+        taken.append(mine)
+        text = prompt[piece.start : piece.end]
+        candidates.append(NameCandidate(one.name, one.kind, text, piece.start, piece.end, round(score, 1)))
+    return tuple(candidates[:MOST_CANDIDATES])
+
+
+def _keys(name: str) -> set[str]:
+    """How a name may be written: `The Crucible`, and without the article."""
+    key = _key(_WORD.findall(name))
+    return {key, key.removeprefix("the ")} - {""}
+
+
+def _key(words: Iterable[str]) -> str:
+    return " ".join(word.casefold().translate(_APOSTROPHES) for word in words)
+
+
+def _pieces(text: str, longest: int) -> Iterable[_Piece]:
+    words = list(_WORD.finditer(text))
+    keys = [_key((word[0],)) for word in words]
+    for first in range(len(words)):
+        for size in range(1, min(longest + 1, len(words) - first) + 1):
+            if size > MOST_WORDS + 1 and size != longest:
+                continue
+            last = first + size - 1
+            yield _Piece(" ".join(keys[first : last + 1]), words[first].start(), words[last].end())
+
+
+def _written(pieces: Sequence[_Piece], known: Sequence[_Known]) -> Iterable[tuple[_Piece, float, _Known]]:
+    """The names that stand there as they are."""
+    by_key: dict[str, list[_Known]] = {}
+    for one in known:
+        by_key.setdefault(one.key, []).append(one)
+    for piece in pieces:
+        for one in by_key.get(piece.key, ()):
+            yield piece, 100.0, one
+
+
+def _alike(pieces: Sequence[_Piece], known: Sequence[_Known]) -> Iterable[tuple[_Piece, float, _Known]]:
+    """The names that something there is like. A piece may have a word more than the name: `gjallar horn`."""
+    wanted = [one for one in known if len(one.key) >= LEAST_FUZZY and one.key.count(" ") < MOST_WORDS]
+    asked = [piece for piece in pieces if len(piece.key) >= LEAST_FUZZY - 1]
+    wanted = wanted[: MOST_COMPARISONS // max(1, len(asked))]
+    keys = [one.key for one in wanted]
+    for piece in asked:
+        for _, score, place in process.extract(
+            piece.key, keys, scorer=fuzz.ratio, score_cutoff=LEAST_SCORE, limit=3
+        ):
+            if score < 100:
+                yield piece, score, wanted[place]

@@ -1,0 +1,128 @@
+"""The route-execute strategy: one prompt chooses a tool by its name, another writes the call of that tool alone.
+
+The router sees names, never schemas, and answers in JSON whatever the calls are written in: a tool, a question, or
+none. None is an answer like the others: the run came to what it was to come to. A question goes to the user, and the
+router is asked again with the answer, so often as the settings allow; one that nobody answers ends the run without
+having come to anything. The executor sees one tool with its whole schema, under that tool's grammar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any, Literal
+
+import msgspec
+
+from glyphscope.calling.candidates import LIBRARY, find_candidates
+from glyphscope.calling.choice import ChoiceValidator, choice_schema
+from glyphscope.calling.context import Context, Ending
+from glyphscope.calling.decode import Generated, call_of
+from glyphscope.calling.repair import Asked, asked_for_call, generate
+from glyphscope.calling.request import generate_under
+from glyphscope.errors import GrammarError
+from glyphscope.events import (
+    AnyEvent,
+    CandidatesFound,
+    NameCandidate,
+    QuestionAnswered,
+    QuestionAsked,
+    Routed,
+)
+from glyphscope.grammar import GrammarOptions, build_value_grammar
+from glyphscope.prompting import Exchange, render_executor, render_router
+from glyphscope.registry import ToolRegistry
+
+ROUTER: Literal["router"] = "router"
+EXECUTOR: Literal["executor"] = "executor"
+
+
+def route_execute(context: Context) -> Generator[AnyEvent, None, Ending]:
+    """The router, as often as it asks; then, where it chose a tool, the executor."""
+    request = context.request
+    if request.grammar is not None and request.constraint != "off":
+        raise GrammarError(
+            "A grammar of one's own is one of whole calls, and this strategy asks for a call in parts.",
+            hint="Use the strategy direct, or leave the grammar out.",
+        )
+    candidates = find_candidates(request.prompt, request.router.names)
+    exchanges: list[Exchange] = []
+    while True:
+        routed, generated = yield from _route(context, candidates, exchanges)
+        if routed is None:
+            return Ending(generated.reason, False)
+        if routed.choice == "none":
+            return Ending("no-tool", True)
+        if routed.choice == "call_tool":
+            return (yield from _execute(context, routed.tool, candidates, exchanges))
+        answer = yield from _asked_user(context, routed.question, len(exchanges))
+        if context.host.cancelled.is_set():
+            return Ending("cancelled", False)
+        if answer is None:
+            return Ending("unanswered", False)
+        exchanges.append(Exchange(generated.text, routed.question, answer))
+
+
+def _route(
+    context: Context, candidates: tuple[NameCandidate, ...], exchanges: list[Exchange]
+) -> Generator[AnyEvent, None, tuple[Routed | None, Generated]]:
+    """What the router chose, and its text; None where it wrote no valid choice."""
+    settings = context.request.router
+    yield context.emitter.enter(ROUTER, "Router", ROUTER)
+    if settings.names and not exchanges:
+        yield context.emitter.stamp(CandidatesFound(candidates=candidates, library=LIBRARY))
+    generated = yield from generate(context, _asked_to_route(context, candidates, exchanges))
+    if not generated.valid:
+        return None, generated
+    chosen: dict[str, Any] = generated.arguments or {}
+    routed = Routed(choice=chosen["choice"], tool=chosen["tool"] or "", question=chosen["question"] or "")
+    yield context.emitter.stamp(routed)
+    return routed, generated
+
+
+def _asked_to_route(
+    context: Context, candidates: tuple[NameCandidate, ...], exchanges: list[Exchange]
+) -> Asked:
+    registry, settings = context.registry, context.request.router
+    sampling = msgspec.structs.replace(context.request.sampling, temperature=settings.temperature)
+    request = msgspec.structs.replace(context.request, sampling=sampling)
+    may_ask = len(exchanges) < settings.max_questions
+
+    return Asked(
+        messages=render_router(request, registry, candidates, exchanges, may_ask=may_ask),
+        generation=lambda prompt: generate_under(
+            request, prompt, lambda: build_value_grammar(choice_schema(registry, may_ask=may_ask), "json")
+        ),
+        validator=lambda: ChoiceValidator(registry, may_ask=may_ask),
+        notation="json",
+        key="choice",
+        certain=settings.temperature == 0,
+    )
+
+
+def _asked_user(context: Context, question: str, asked: int) -> Generator[AnyEvent, None, str | None]:
+    """The user's answer, or the one that was given beforehand; a blank one is none."""
+    yield context.emitter.stamp(QuestionAsked(question=question))
+    given = context.request.router.answers
+    answer = given[asked] if asked < len(given) else context.host.answer(question)
+    answer = answer if answer is not None and answer.strip() else None
+    yield context.emitter.stamp(QuestionAnswered(answer=answer))
+    return answer
+
+
+def _execute(
+    context: Context, name: str, candidates: tuple[NameCandidate, ...], exchanges: list[Exchange]
+) -> Generator[AnyEvent, None, Ending]:
+    """The call of that tool, which is the only one there is for this stage."""
+    yield context.emitter.enter(EXECUTOR, f"Executor of {name}", EXECUTOR)
+    alone = only(context.registry, name)
+    messages = render_executor(context.request, alone, candidates, exchanges)
+    options = GrammarOptions(tool=name, free_text=context.request.free_text)
+    generated = yield from generate(context, asked_for_call(context.request, alone, messages, options))
+    yield from call_of(generated, context.emitter)
+    return Ending(generated.reason, generated.valid)
+
+
+def only(registry: ToolRegistry, name: str) -> ToolRegistry:
+    """The registry with that tool and no other."""
+    return replace(registry, tools=tuple(tool for tool in registry.allowed if tool.name == name))

@@ -1,0 +1,166 @@
+"""The prompts of strategies that ask in stages: who chooses a tool, who writes its call, who is asked once more.
+
+Their presets are a list of their own, as none of them is a prompt of the direct strategy. Each is the system message,
+but for the repair's, which is the user's next turn.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from glyphscope import resources
+from glyphscope.errors import PromptError
+from glyphscope.events import Message, NameCandidate, Notation, RunRequest
+from glyphscope.prompting.messages import RenderedMessages, compose, template_values
+from glyphscope.prompting.presets import PromptPreset
+from glyphscope.prompting.template import Part, PartText, render
+from glyphscope.registry import ToolRegistry
+
+_FOLDER, _SUFFIX = "prompts/strategies", ".jinja"
+
+ATTEMPT, REPAIR = "attempt", "repair"
+"""The parts of a repair's prompt: what was written before, and what is said to it."""
+
+MOST_SHOWN = 4000
+"""Characters of a failed attempt that the model is shown again: a long one fails early, and would fill its context."""
+
+
+class Exchange(NamedTuple):
+    """A question of the router: its whole answer as it wrote it, the question in it, and what the user said to that."""
+
+    written: str
+    question: str
+    answer: str
+
+
+@lru_cache(maxsize=1)
+def strategy_presets() -> tuple[PromptPreset, ...]:
+    """All of them, by name: `executor`, `repair`, `router`."""
+    names = [name.removesuffix(_SUFFIX) for name in resources.names(_FOLDER, _SUFFIX)]
+    return tuple(PromptPreset(name, resources.read_text(f"{_FOLDER}/{name}{_SUFFIX}")) for name in names)
+
+
+def strategy_preset(name: str) -> PromptPreset:
+    """Raises PromptError when there is none of that name."""
+    for item in strategy_presets():
+        if item.name == name:
+            return item
+    raise PromptError(
+        f'There is no prompt preset "{name}" for a stage.',
+        hint=f"There are {', '.join(item.name for item in strategy_presets())}.",
+    )
+
+
+def render_router(
+    request: RunRequest,
+    registry: ToolRegistry,
+    candidates: Sequence[NameCandidate] = (),
+    exchanges: Sequence[Exchange] = (),
+    *,
+    may_ask: bool = True,
+) -> RenderedMessages:
+    """What the router sees: the names of the allowed tools, and nothing else of them. Raises PromptError."""
+    settings = request.router
+    names = [tool.name for tool in registry.allowed]
+    values = {
+        "tools": [{"name": PartText("tools", name)} for name in names],
+        "rules": list(settings.rules),
+        "synonyms": [
+            {"tool": PartText("tools", name), "phrases": PartText("tools", _quoted(settings.synonyms[name]))}
+            for name in names
+            if settings.synonyms.get(name)
+        ],
+        "candidates": _named(candidates),
+        "may_ask": may_ask,
+    }
+    turns = [
+        turn
+        for each in exchanges
+        for turn in (("assistant", [Part("asked", each.written)]), ("user", [Part("user", each.answer)]))
+    ]
+    return compose(
+        ("system", render(_template(settings.router, settings.router_system), values, rest="system")),
+        ("user", [Part("user", request.prompt)]),
+        *turns,
+    )
+
+
+def render_executor(
+    request: RunRequest,
+    registry: ToolRegistry,
+    candidates: Sequence[NameCandidate] = (),
+    exchanges: Sequence[Exchange] = (),
+) -> RenderedMessages:
+    """What the executor sees: the only tool of `registry` with its whole JSON Schema. Raises PromptError."""
+    (tool,) = registry.allowed
+    settings = request.router
+    values = template_values(request, registry)
+    values = {
+        "tool": values["tools"][0],
+        "schema": PartText("tools", json.dumps(tool.parameters, ensure_ascii=False)),
+        "candidates": _named(candidates),
+        **values,
+    }
+    turns = [
+        turn
+        for each in exchanges
+        for turn in (("assistant", [Part("asked", each.question)]), ("user", [Part("user", each.answer)]))
+    ]
+    return compose(
+        ("system", render(_template(settings.executor, settings.executor_system), values, rest="system")),
+        ("user", [Part("user", request.prompt)]),
+        *turns,
+    )
+
+
+def render_repair(
+    request: RunRequest, asked: RenderedMessages, notation: Notation, text: str, error: str
+) -> RenderedMessages:
+    """`asked` once more: after it the text that failed, as the assistant's turn, and the words of the repair.
+
+    Where nothing was written, and where the last turn is not the user's, the words are part of the last turn, as chat
+    templates want the roles to take turns. Raises PromptError.
+    """
+    settings = request.repair
+    values: Mapping[str, Any] = {
+        "notation": notation,
+        "error": PartText(REPAIR, error.rstrip(".")),
+        "attempt": PartText(ATTEMPT, text),
+    }
+    words = render(_template(settings.preset, settings.template), values, rest=REPAIR)
+    if text:
+        shown = text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…"
+        more = compose(("assistant", [Part(ATTEMPT, shown)]), ("user", words))
+        return RenderedMessages((*asked.messages, *more.messages), (*asked.parts, *more.parts))
+    more = compose(("user", words))
+    if not asked.messages or not more.messages:
+        return RenderedMessages((*asked.messages, *more.messages), (*asked.parts, *more.parts))
+    *before, last = asked.messages
+    both = Message(last.role, f"{last.content}\n\n{more.messages[0].content}")
+    return RenderedMessages((*before, both), (*asked.parts, Part(REPAIR, "\n\n"), *more.parts))
+
+
+def _template(name: str, own: str | None) -> str:
+    return strategy_preset(name).system_template if own is None else own
+
+
+def _quoted(phrases: Sequence[str]) -> str:
+    return ", ".join(json.dumps(phrase, ensure_ascii=False) for phrase in phrases)
+
+
+def _named(candidates: Sequence[NameCandidate]) -> list[dict[str, Any]]:
+    """The candidates as templates see them; a name that was found twice is named once."""
+    found = {(one.name, one.kind): one for one in candidates}
+    return [
+        {
+            **msgspec.structs.asdict(one),
+            "name": PartText("candidates", one.name),
+            "kind": PartText("candidates", one.kind),
+        }
+        for one in found.values()
+    ]

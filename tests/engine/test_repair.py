@@ -1,0 +1,220 @@
+"""What is done about a text that is no call: taken out of what was written, or asked for again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from glyphscope.calling import fold_events, run
+from glyphscope.events import (
+    Aborted,
+    AnyEvent,
+    CallReady,
+    Extracted,
+    LimitReached,
+    PromptRendered,
+    RepairSettings,
+    RepairTried,
+    RunFailed,
+    RunFinished,
+    RunRequest,
+    Sampling,
+    StageStarted,
+)
+from glyphscope.models import RecordedModel, ScriptedModel
+from glyphscope.registry import default_registry
+from glyphscope.sessions import first_difference
+from turns import Turns
+
+REGISTRY = default_registry().to_document()
+GOOD = '{"action":"search","query":"AI news","max_results":10}'
+TOO_MANY = '{"action":"search","query":"AI news","max_results":500}'
+WRONG = '{"action":"search","query":7}'
+
+
+def request(**changes: Any) -> RunRequest:
+    settings = {"prompt": "Search for AI news", "registry": REGISTRY, "notation": "json", "constraint": "off"}
+    return RunRequest(**{**settings, **changes})
+
+
+def of(kind: type[Any], events: list[AnyEvent]) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def repairing(attempts: int = 2, **changes: Any) -> RunRequest:
+    return request(repair=RepairSettings(attempts=attempts), **changes)
+
+
+def test_the_model_is_told_in_the_words_of_the_seed_what_was_wrong() -> None:
+    model = Turns(TOO_MANY, GOOD)
+    events = list(run(repairing(), model))
+    first, again = model.asked
+    assert again[: len(first)] == first
+    attempt, words = again[len(first) :]
+    assert (attempt.role, words.role) == ("assistant", "user")
+    assert TOO_MANY.startswith(attempt.content)
+    assert words.content.startswith(
+        "output only JSON matching the schema. no prose. your last output failed because: CONSTRAINT_MAX at "
+        "/max_results, character "
+    )
+    assert words.content.endswith("fix it.")
+    assert "1 to 100" in words.content
+    assert (of(CallReady, events)[0].text, of(RunFinished, events)[0].valid) == (GOOD, True)
+
+
+def test_glyph_is_asked_for_as_glyph() -> None:
+    model = Turns('{action="serch"}', '{action="search" query="AI news"}')
+    events = list(run(repairing(notation="glyph"), model))
+    assert model.asked[1][-1].content.startswith("output only GLYPH matching the schema.")
+    assert of(RunFinished, events)[0].valid
+
+
+def test_an_attempt_tells_both_texts_its_cost_and_whether_the_error_moved() -> None:
+    model = Turns(WRONG, TOO_MANY, GOOD)
+    events = list(run(repairing(stop_on="never"), model))
+    first, second = of(RepairTried, events)
+    assert (first.attempt, first.attempts, first.code) == (1, 2, "TYPE_MISMATCH")
+    assert (first.before, first.after) == (WRONG, TOO_MANY)
+    assert first.now is not None and first.now > first.char
+    assert (first.now_code, second.now, second.now_code) == ("CONSTRAINT_MAX", None, None)
+    assert second.char == first.now
+    stages = fold_events(events).stages
+    assert [stage.kind for stage in stages] == ["call", "repair", "repair"]
+    assert [stage.name for stage in stages] == ["call", "repair", "repair-2"]
+    assert [tried.tokens for tried in (first, second)] == [len(stage.tokens) for stage in stages[1:]]
+    assert of(RunFinished, events)[0].tokens == sum(len(stage.tokens) for stage in stages)
+
+
+def test_a_bad_turn_is_not_seen_by_the_attempt_after_the_next() -> None:
+    model = Turns(WRONG, TOO_MANY, GOOD)
+    list(run(repairing(stop_on="never"), model))
+    last = "".join(message.content for message in model.asked[2])
+    assert WRONG not in last
+    assert TOO_MANY in last
+    assert len(model.asked[2]) == len(model.asked[1])
+
+
+def test_an_aborted_run_is_asked_again_with_what_stopped_it() -> None:
+    model = Turns(TOO_MANY + " and more", GOOD)
+    events = list(run(repairing(), model))
+    (aborted,) = of(Aborted, events)
+    (tried,) = of(RepairTried, events)
+    assert (tried.code, tried.char, tried.now) == (aborted.code, aborted.char, None)
+    assert "and more" not in tried.before
+    assert (of(RunFinished, events)[0].reason, of(RunFinished, events)[0].valid) == ("complete", True)
+
+
+def test_no_more_is_asked_than_the_settings_allow() -> None:
+    model = Turns(WRONG, TOO_MANY, '{"action":"fly"}', GOOD)
+    events = list(run(repairing(2), model))
+    assert model.said == 3
+    assert not of(CallReady, events)
+    assert (of(RunFinished, events)[0].reason, of(RunFinished, events)[0].valid) == ("aborted", False)
+
+
+def test_without_chance_the_same_words_are_not_put_twice() -> None:
+    model = Turns(WRONG, WRONG, WRONG, GOOD)
+    events = list(run(repairing(3), model))
+    assert model.said == 2
+    (limit,) = of(LimitReached, events)
+    assert (limit.limit, limit.allowed, limit.used) == ("attempts", 3, 1)
+    drawn = repairing(3, sampling=Sampling(temperature=0.7))
+    events = list(run(drawn, Turns(WRONG, WRONG, WRONG, GOOD)))
+    assert of(RunFinished, events)[0].valid
+
+
+@pytest.mark.parametrize("text", [GOOD, WRONG, "Sure!"])
+def test_without_attempts_and_extraction_nothing_is_done(text: str) -> None:
+    off = request(repair=RepairSettings(extract=False))
+    model = Turns(text)
+    events = list(run(off, model))
+    assert model.said == 1
+    assert not of(Extracted, events) + of(RepairTried, events)
+
+
+def test_nothing_is_told_about_a_valid_call() -> None:
+    events = list(run(repairing(3), ScriptedModel(GOOD)))
+    assert [event.stage for event in of(StageStarted, events)] == ["call"]
+    assert not of(Extracted, events) + of(RepairTried, events)
+
+
+def test_a_call_in_a_fence_is_taken_out_and_counts() -> None:
+    text = f"Here you are:\n```json\n{GOOD[:-1]},}}\n```"
+    events = list(run(request(stop_on="never"), ScriptedModel(text)))
+    (extracted,) = of(Extracted, events)
+    assert (extracted.before, extracted.after, extracted.valid) == (text, GOOD, True)
+    assert [text[change.char] for change in extracted.changes] == ["H", ",", "\n"]
+    (ready,) = of(CallReady, events)
+    assert (ready.text, ready.arguments["max_results"]) == (GOOD, 10)
+    assert (of(RunFinished, events)[0].reason, of(RunFinished, events)[0].valid) == ("complete", True)
+
+
+def test_what_was_taken_out_and_is_wrong_still_is_asked_again_for_its_own_fault() -> None:
+    model = Turns(f"Sure: {TOO_MANY}", f"Now: {GOOD}")
+    events = list(run(repairing(stop_on="never"), model))
+    first, second = of(Extracted, events)
+    assert (first.valid, second.valid) == (False, True)
+    (tried,) = of(RepairTried, events)
+    assert (tried.code, tried.before, tried.after, tried.now) == ("CONSTRAINT_MAX", TOO_MANY, GOOD, None)
+    assert of(CallReady, events)[0].text == GOOD
+
+
+def test_with_extraction_off_the_whole_text_is_what_failed() -> None:
+    model = Turns(f"Sure: {GOOD}", GOOD)
+    settings = RepairSettings(attempts=1, extract=False)
+    events = list(run(request(repair=settings, stop_on="never"), model))
+    (tried,) = of(RepairTried, events)
+    assert (tried.code, tried.char, tried.before) == ("LEADING_TEXT", 0, f"Sure: {GOOD}")
+
+
+def test_a_text_cut_off_by_the_limit_is_not_closed() -> None:
+    text = '{"action":"search","query":"AI news"'
+    assert of(Extracted, list(run(request(), ScriptedModel(text))))
+    tokens = len(ScriptedModel(text)._tokens)
+    cut = list(run(request(max_tokens=tokens), ScriptedModel(text)))
+    assert not of(Extracted, cut)
+    assert of(RunFinished, cut)[0].reason == "length"
+
+
+def test_an_empty_answer_is_asked_again_without_an_empty_turn() -> None:
+    model = Turns("", GOOD)
+    events = list(run(repairing(), model))
+    first, again = model.asked
+    assert [message.role for message in again] == [message.role for message in first]
+    assert again[-1].content.startswith(first[-1].content + "\n\noutput only JSON")
+    assert of(RunFinished, events)[0].valid
+
+
+def test_a_cancelled_run_is_not_asked_again() -> None:
+    model = Turns(WRONG, GOOD)
+    events = []
+    for event in run(repairing(stop_on="never"), model):
+        events.append(event)
+        if len(of(PromptRendered, events)) == 1:
+            model._turns[0].cancel()
+    assert of(RunFinished, events)[0].reason == "cancelled"
+    assert model.said == 1
+
+
+def test_a_long_attempt_is_shown_by_its_beginning_only() -> None:
+    model = Turns('{"action":"search","query":"' + "x" * 50_000, GOOD)
+    list(run(repairing(1, max_tokens=100_000), model))
+    assert 3_000 < sum(len(message.content) for message in model.asked[1][2:]) < 6_000
+
+
+def test_the_words_can_be_the_users_own() -> None:
+    own = RepairSettings(attempts=1, template="Wrong ({{ error }}). Again, in {{ notation }}:")
+    model = Turns(WRONG, GOOD)
+    list(run(request(repair=own), model))
+    assert model.asked[1][-1].content.startswith("Wrong (TYPE_MISMATCH at /query")
+    broken = RepairSettings(attempts=1, template="{{ eror }}")
+    (failed,) = of(RunFailed, list(run(request(repair=broken), Turns(WRONG, GOOD))))
+    assert (failed.code, "It knows notation, error and attempt." in failed.hint) == ("PROMPT_FAILED", True)
+
+
+@pytest.mark.parametrize("texts", [(WRONG, TOO_MANY, GOOD), (WRONG, WRONG), (f"Sure: {TOO_MANY}", GOOD)])
+def test_a_record_of_repairs_replays_to_the_same_events(texts: tuple[str, ...]) -> None:
+    asked = repairing(stop_on="never")
+    events = list(run(asked, Turns(*texts)))
+    assert first_difference(events[1:], list(run(asked, RecordedModel(events)))[1:]) == ""

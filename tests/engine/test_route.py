@@ -1,0 +1,407 @@
+"""Route-execute: what each stage sees, what becomes of each answer, and how a question is carried to the user."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from glyphscope.calling import SilentHost, fold_events, run
+from glyphscope.calling.choice import ChoiceValidator, choice_schema
+from glyphscope.events import (
+    Aborted,
+    AnyEvent,
+    CallReady,
+    CandidatesFound,
+    Extracted,
+    QuestionAnswered,
+    QuestionAsked,
+    RepairSettings,
+    RepairTried,
+    Routed,
+    RouterSettings,
+    RunFailed,
+    RunFinished,
+    RunRequest,
+    Sampling,
+    StageStarted,
+    Violation,
+)
+from glyphscope.grammar import build_value_grammar
+from glyphscope.grammar.match import match_text
+from glyphscope.models import RecordedModel, ScriptedModel
+from glyphscope.registry import ToolRegistry, default_registry, make_tool
+from glyphscope.sessions import first_difference
+from turns import Turns
+
+REGISTRY = default_registry()
+CALL = '{action="search" query="AI news"}'
+
+
+def chosen(tool: str) -> str:
+    return json.dumps({"choice": "call_tool", "tool": tool, "question": None})
+
+
+def question(text: str) -> str:
+    return json.dumps({"choice": "clarify", "tool": None, "question": text})
+
+
+NONE = json.dumps({"choice": "none", "tool": None, "question": None})
+
+
+def request(**changes: Any) -> RunRequest:
+    settings: dict[str, Any] = {
+        "prompt": "Search for AI news",
+        "registry": REGISTRY.to_document(),
+        "constraint": "off",
+        "strategy": "route-execute",
+    }
+    return RunRequest(**{**settings, **changes})
+
+
+def of(kind: type[Any], events: list[AnyEvent]) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+class Answering(SilentHost):
+    """A host with a person who knows all the answers."""
+
+    def __init__(self, *answers: str | None) -> None:
+        super().__init__()
+        object.__setattr__(self, "left", list(answers))
+        object.__setattr__(self, "questions", [])
+
+    def answer(self, question: str) -> str | None:
+        self.questions.append(question)
+        return self.left.pop(0)
+
+
+def test_a_chosen_tool_is_executed_by_a_stage_of_its_own() -> None:
+    events = list(run(request(), Turns(chosen("search"), CALL)))
+    assert [(stage.stage, stage.kind) for stage in of(StageStarted, events)] == [
+        ("router", "router"),
+        ("executor", "executor"),
+    ]
+    assert [(one.choice, one.tool, one.question) for one in of(Routed, events)] == [
+        ("call_tool", "search", "")
+    ]
+    (ready,) = of(CallReady, events)
+    assert (ready.tool, ready.arguments, ready.stage) == ("search", {"query": "AI news"}, "executor")
+    finished = of(RunFinished, events)[0]
+    assert (finished.reason, finished.valid) == ("complete", True)
+    assert finished.tokens == sum(len(stage.tokens) for stage in fold_events(events).stages)
+
+
+def test_the_router_sees_names_and_nothing_else_of_the_tools() -> None:
+    model = Turns(NONE)
+    list(run(request(), model))
+    system = model.asked[0][0].content
+    for tool in REGISTRY.allowed:
+        assert tool.name in system
+        assert tool.description not in system
+        assert not [name for name in tool.parameters["properties"] if f'"{name}"' in system]
+
+
+def test_the_executor_sees_one_tool_with_its_whole_schema_and_the_query() -> None:
+    model = Turns(chosen("search"), CALL)
+    list(run(request(), model))
+    system, user = model.asked[1]
+    assert json.dumps(REGISTRY.get("search").parameters, ensure_ascii=False) in system.content
+    assert not [tool.name for tool in REGISTRY if tool.name != "search" and tool.name in system.content]
+    assert user.content == "Search for AI news"
+
+
+@pytest.mark.parametrize(("notation", "shape"), [("json", "tool-args"), ("glyph", "name-arguments")])
+def test_the_call_is_in_the_requests_notation_and_shape_and_the_route_is_json(
+    notation: str, shape: str
+) -> None:
+    call = {
+        "json": '{"tool":"search","args":{"query":"x"}}',
+        "glyph": '{name="search" arguments={query="x"}}',
+    }[notation]
+    events = list(run(request(notation=notation, shape=shape), Turns(chosen("search"), call)))
+    assert of(CallReady, events)[0].arguments == {"query": "x"}
+
+
+def test_none_is_a_right_answer() -> None:
+    events = list(run(request(prompt="How do I get better at chess?"), Turns(NONE)))
+    finished = of(RunFinished, events)[0]
+    assert (finished.reason, finished.valid) == ("no-tool", True)
+    assert not of(CallReady, events)
+
+
+def test_an_invented_tool_is_a_failure_that_names_it() -> None:
+    events = list(run(request(), Turns(chosen("searsh_web"), CALL)))
+    (violation,) = of(Violation, events)
+    assert (violation.code, violation.path) == ("UNKNOWN_TOOL", "/tool")
+    assert violation.message == "no allowed tool is named 'sears' or begins so"
+    assert violation.viable == '"search"'
+    assert of(Aborted, events)[0].code == "UNKNOWN_TOOL"
+    finished = of(RunFinished, events)[0]
+    assert (finished.reason, finished.valid) == ("aborted", False)
+
+
+def test_a_tool_that_is_not_allowed_is_none_of_the_tools() -> None:
+    document = REGISTRY.to_document()
+    document["tools"][0]["enabled"] = False
+    model = Turns(chosen("search"))
+    events = list(run(request(registry=document), model))
+    assert of(Violation, events)[0].code == "UNKNOWN_TOOL"
+    assert "search\n" not in model.asked[0][0].content
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"choice": "call_tool", "tool": null, "question": null}',
+        '{"choice": "none", "tool": "search", "question": null}',
+        '{"choice": "clarify", "tool": null, "question": null}',
+        '{"choice": "clarify", "tool": null, "question": ""}',
+        '{"choice": "call_tool", "tool": "search", "question": "which?"}',
+        '{"choice": "call_tool", "tool": "search"}',
+        '{"choice": "both", "tool": "search", "question": null}',
+        "search",
+        "",
+    ],
+)
+def test_choice_tool_and_question_hang_together(answer: str) -> None:
+    events = list(run(request(), Turns(answer)))
+    assert not of(Routed, events)
+    assert not of(RunFinished, events)[0].valid
+
+
+def test_the_grammar_of_the_choice_holds_what_the_validator_does() -> None:
+    grammar = build_value_grammar(choice_schema(REGISTRY, may_ask=True), "json")
+    compact = [
+        text.replace(": ", ":").replace(", ", ",") for text in (chosen("search"), question("Which?"), NONE)
+    ]
+    for text in compact:
+        assert match_text(grammar, text).accepted
+        validator = ChoiceValidator(REGISTRY, may_ask=True)
+        validator.feed(text)
+        assert validator.valid
+    assert not match_text(grammar, compact[0].replace("search", "serch")).prefix_ok
+    assert not match_text(
+        build_value_grammar(choice_schema(REGISTRY, may_ask=False), "json"), compact[1]
+    ).prefix_ok
+
+
+def test_without_an_allowed_tool_none_can_be_called() -> None:
+    document = ToolRegistry((make_tool("search", "", {"type": "object"}, enabled=False),)).to_document()
+    model = Turns(NONE)
+    events = list(run(request(registry=document), model))
+    assert of(RunFinished, events)[0].reason == "no-tool"
+    assert "call_tool" not in model.asked[0][0].content
+
+
+# questions
+
+
+def test_a_question_reaches_the_user_and_the_answer_the_next_stages() -> None:
+    host = Answering("about rockets")
+    model = Turns(question("What about?"), chosen("search"), CALL)
+    events = list(run(request(), model, host))
+    assert host.questions == ["What about?"]
+    assert [type(event) for event in events if isinstance(event, QuestionAsked | QuestionAnswered)] == [
+        QuestionAsked,
+        QuestionAnswered,
+    ]
+    assert [stage.stage for stage in of(StageStarted, events)] == ["router", "router-2", "executor"]
+    assert [message.content for message in model.asked[1][1:]] == [
+        "Search for AI news",
+        question("What about?"),
+        "about rockets",
+    ]
+    assert [(message.role, message.content) for message in model.asked[2][1:]] == [
+        ("user", "Search for AI news"),
+        ("assistant", "What about?"),
+        ("user", "about rockets"),
+    ]
+    assert of(RunFinished, events)[0].valid
+
+
+def test_answers_given_beforehand_are_used_in_order_and_then_the_user_is_asked() -> None:
+    host = Answering("three")
+    settings = RouterSettings(answers=("one", "two"), max_questions=3)
+    turns = Turns(question("1?"), question("2?"), question("3?"), NONE)
+    events = list(run(request(router=settings), turns, host))
+    assert [event.answer for event in of(QuestionAnswered, events)] == ["one", "two", "three"]
+    assert host.questions == ["3?"]
+
+
+@pytest.mark.parametrize("answer", [None, "", "  \n"])
+def test_a_question_that_nobody_answers_ends_the_run(answer: str | None) -> None:
+    events = list(run(request(), Turns(question("What about?")), Answering(answer)))
+    assert of(QuestionAnswered, events)[0].answer is None
+    finished = of(RunFinished, events)[0]
+    assert (finished.reason, finished.valid) == ("unanswered", False)
+
+
+def test_without_a_host_nobody_answers() -> None:
+    assert of(RunFinished, list(run(request(), Turns(question("What?")))))[0].reason == "unanswered"
+
+
+def test_no_more_is_asked_than_the_settings_allow() -> None:
+    host = Answering("rockets")
+    model = Turns(question("What about?"), question("And more?"))
+    events = list(run(request(), model, host))
+    assert len(host.questions) == 1
+    assert "clarify" in model.asked[0][0].content
+    assert "clarify" not in model.asked[1][0].content
+    assert of(Violation, events)[0].path == "/choice"
+    assert not of(RunFinished, events)[0].valid
+    model = Turns(question("What?"))
+    events = list(run(request(router=RouterSettings(max_questions=0)), model, host))
+    assert not of(QuestionAsked, events)
+
+
+def test_a_run_that_is_stopped_while_it_waits_is_cancelled() -> None:
+    class Stopping(Answering):
+        def answer(self, question: str) -> str | None:
+            self.cancelled.set()
+            return None
+
+    events = list(run(request(), Turns(question("What?")), Stopping()))
+    assert of(RunFinished, events)[0].reason == "cancelled"
+
+
+# settings
+
+
+def test_the_router_is_greedy_whatever_the_executor_is() -> None:
+    model = Turns(chosen("search"), CALL)
+    list(run(request(sampling=Sampling(temperature=0.8, seed=7)), model))
+    assert [asked.sampling.temperature for asked in model.requests] == [0.0, 0.8]
+    model = Turns(NONE)
+    list(run(request(router=RouterSettings(temperature=0.3)), model))
+    assert model.requests[0].sampling.temperature == 0.3
+
+
+def test_under_a_constraint_each_stage_has_a_grammar_of_its_own() -> None:
+    model = Turns(chosen("search"), CALL)
+    list(run(request(constraint="mask"), model))
+    router, executor = (asked.grammar for asked in model.requests)
+    assert "call_tool" in router and "send_email" in router
+    assert "send_email" not in executor and "max_results" in executor
+    model = Turns(chosen("search"), CALL)
+    list(run(request(constraint="gbnf"), model))
+    assert all("root ::=" in asked.grammar for asked in model.requests)
+
+
+def test_rules_and_synonyms_are_in_the_routers_prompt() -> None:
+    settings = RouterSettings(
+        rules=("Questions about chess: always none.",),
+        synonyms={"search": ("look up", 'find "it"'), "unknown_tool": ("zzz",)},
+    )
+    model = Turns(NONE)
+    list(run(request(router=settings), model))
+    system = model.asked[0][0].content
+    assert "- Questions about chess: always none." in system
+    assert '"look up", "find \\"it\\"" -> search' in system
+    assert "zzz" not in system
+
+
+def test_known_names_are_told_first_and_given_to_the_router() -> None:
+    settings = RouterSettings(names={"item": ("Gjallarhorn", "Ace of Spades"), "perk": ("Outlaw",)})
+    model = Turns(NONE)
+    events = list(run(request(prompt="Find gjalahorn with outlaw", router=settings), model))
+    (found,) = of(CandidatesFound, events)
+    assert [(one.name, one.kind, one.start, one.end) for one in found.candidates] == [
+        ("Outlaw", "perk", 20, 26),
+        ("Gjallarhorn", "item", 5, 14),
+    ]
+    assert found.library.startswith("rapidfuzz ")
+    assert "Gjallarhorn (item)" in model.asked[0][0].content
+    assert events.index(found) < next(
+        i for i, event in enumerate(events) if event.stage == "router" and i > 2
+    )
+
+
+def test_without_known_names_none_are_looked_for() -> None:
+    assert not of(CandidatesFound, list(run(request(), Turns(NONE))))
+
+
+def test_both_prompts_can_be_the_users_own() -> None:
+    settings = RouterSettings(
+        router_system="Names: {% for tool in tools %}{{ tool.name }} {% endfor %}",
+        executor_system="Only {{ tool.name }}: {{ schema }}",
+    )
+    model = Turns(chosen("search"), CALL)
+    list(run(request(router=settings), model))
+    assert model.asked[0][0].content.startswith("Names: search calculate")
+    assert model.asked[1][0].content.startswith("Only search: {")
+
+
+@pytest.mark.parametrize(
+    "settings", [RouterSettings(router="nothing"), RouterSettings(router_system="{{ x }}")]
+)
+def test_a_prompt_that_cannot_be_made_is_told(settings: RouterSettings) -> None:
+    (failed,) = of(RunFailed, list(run(request(router=settings), Turns(NONE))))
+    assert failed.code == "PROMPT_FAILED"
+    assert "router" in failed.hint or "rules" in failed.hint
+
+
+def test_a_grammar_of_ones_own_is_refused_before_anything_is_asked() -> None:
+    model = Turns(NONE)
+    (failed,) = of(RunFailed, list(run(request(constraint="mask", grammar='root ::= "a"'), model)))
+    assert (failed.code, model.said) == ("CONSTRAINT_FAILED", 0)
+
+
+# what goes wrong in a stage
+
+
+def test_a_route_in_a_fence_is_taken_out() -> None:
+    model = Turns(f"```json\n{NONE}\n```")
+    events = list(run(request(stop_on="never"), model))
+    assert of(Extracted, events)[0].after == NONE
+    assert of(RunFinished, events)[0].reason == "no-tool"
+
+
+def test_a_route_that_is_none_is_asked_for_again() -> None:
+    model = Turns(chosen("fly"), chosen("search"), CALL)
+    events = list(run(request(repair=RepairSettings(attempts=1)), model))
+    assert [stage.stage for stage in of(StageStarted, events)] == ["router", "repair", "executor"]
+    assert of(RepairTried, events)[0].code == "UNKNOWN_TOOL"
+    assert model.asked[1][-1].content.startswith("output only JSON matching the schema.")
+    assert of(RunFinished, events)[0].valid
+
+
+def test_the_executors_repair_is_about_the_one_tool_and_sees_no_route() -> None:
+    model = Turns(chosen("search"), '{action="calculate"}', CALL)
+    events = list(run(request(repair=RepairSettings(attempts=1)), model))
+    assert of(RepairTried, events)[0].code == "UNKNOWN_TOOL"
+    assert not [message for message in model.asked[2] if "choice" in message.content]
+    assert of(CallReady, events)[0].tool == "search"
+
+
+def test_a_cancelled_router_ends_the_run() -> None:
+    model = ScriptedModel(NONE)
+    events: list[AnyEvent] = []
+    for event in run(request(), model):
+        events.append(event)
+        if type(event).__name__ == "Token":
+            model.cancel()
+    assert of(RunFinished, events)[0].reason == "cancelled"
+
+
+@pytest.mark.parametrize(
+    "texts", [(NONE,), (chosen("search"), CALL), (chosen("fly"), chosen("search"), "{action=x", CALL)]
+)
+def test_a_record_replays_to_the_same_events(texts: tuple[str, ...]) -> None:
+    asked = request(repair=RepairSettings(attempts=1), router=RouterSettings(names={"topic": ("AI news",)}))
+    events = list(run(asked, Turns(*texts)))
+    assert first_difference(events[1:], list(run(asked, RecordedModel(events)))[1:]) == ""
+
+
+def test_thousands_of_tools_and_names_are_routed() -> None:
+    tools = tuple(make_tool(f"tool_{i}", "", {"type": "object"}) for i in range(3000))
+    names = {"thing": tuple(f"Thing Number {i}" for i in range(5000))}
+    asked = request(
+        prompt="use thing number 77 " * 300,
+        registry=ToolRegistry(tools).to_document(),
+        router=RouterSettings(names=names),
+    )
+    events = list(run(asked, Turns(chosen("tool_2999"), '{action="tool_2999"}')))
+    assert of(RunFinished, events)[0].valid
+    assert of(CandidatesFound, events)[0].candidates[0].name == "Thing Number 77"
