@@ -66,13 +66,17 @@ def _broken(error: ValidationError) -> str:
     if keyword == "maxLength":
         return f"{where} is {shown}: too long, it has at most {limit} characters."
     if keyword == "pattern":
-        return f"{where} is {shown}, and does not fit {limit}."
+        return f"{where} is {shown}, and does not fit {limit}{_example(error.schema)}."
     return f"{where or 'The call'}: {_cut(error.message, 200)}."
 
 
 def _missing(name: str, schema: Any) -> str:
+    return f"{name} is missing{_example(schema)}."
+
+
+def _example(schema: Any) -> str:
     examples = schema.get("examples") if isinstance(schema, dict) else None
-    return f"{name} is missing" + (f", for example {_shown(examples[0])}." if examples else ".")
+    return f", for example {_shown(examples[0])}" if examples else ""
 
 
 def _shown(value: Any) -> str:
