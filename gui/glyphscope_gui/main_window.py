@@ -84,6 +84,7 @@ class MainWindow(QMainWindow):
         self._shut = True
         self.parts.settings.update(geometry=_text(self.saveGeometry()), state=_text(self.pages.first_state()))
         self.wiring.close()
+        self.strategies.close()
         self.rules.close()
         self.grammar.close()
         self.runs.close()

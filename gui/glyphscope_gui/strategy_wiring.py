@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit
 
 from glyphscope.calling.fold import StageState
 from glyphscope_gui.controllers.run_controller import Applied
 from glyphscope_gui.controllers.stage_choice import StageChoice
+from glyphscope_gui.models.run_registry import registry_of
 from glyphscope_gui.models.timeline_rows import TimelineRow
+from glyphscope_gui.workers.jobs import Asked
 
 if TYPE_CHECKING:
     from glyphscope_gui.main_window import MainWindow
@@ -24,6 +27,10 @@ class StrategyWiring(QObject):
         self._page = window.page
         self.choice = StageChoice(self)
         self._connect_stages()
+        self._connect_questions()
+
+    def close(self) -> None:
+        self._page.approval.shut_down()
 
     # -- stages ------------------------------------------------------------------------------------------------
 
@@ -56,3 +63,34 @@ class StrategyWiring(QObject):
 
     def _show_pinned(self, _stage: StageState | None = None) -> None:
         self._page.timeline.show_pinned(self.choice.pinned)
+
+    # -- what the run asks -------------------------------------------------------------------------------------
+
+    def _connect_questions(self) -> None:
+        runs, page = self._window.runs, self._page
+        runs.asked.connect(self._asked)
+        page.approval.decided.connect(runs.reply)
+        page.question.answered.connect(runs.reply)
+
+    def _asked(self, asked: Asked | None) -> None:
+        page = self._page
+        page.approval.dismiss()
+        page.question.dismiss()
+        if asked is None:
+            page.show_asking(False)
+            return
+        if isinstance(asked.about, str):
+            page.question.ask(asked.about)
+            first = page.question.edit
+        else:
+            started = self._window.runs.state.started
+            registry = registry_of(started.request) if started is not None else None
+            tool = registry.get(asked.about.tool) if registry is not None else None
+            closed = registry is None or registry.unknown_arguments == "refuse"
+            page.approval.ask(asked.about, tool, closed=closed)
+            first = page.approval
+        page.show_asking(True)
+        self._window.status.set_state("busy", "Waits for you")
+        if not isinstance(QApplication.focusWidget(), QLineEdit | QPlainTextEdit):
+            first.setFocus()  # who types goes on typing
+        QApplication.alert(self._window)

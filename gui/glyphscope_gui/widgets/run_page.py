@@ -19,11 +19,13 @@ from glyphscope_gui.models.timeline_rows import TimelineRow
 from glyphscope_gui.models.token_table_model import TokenTableModel
 from glyphscope_gui.theme.sizes import GAP
 from glyphscope_gui.widgets.abort_banner import AbortBanner
+from glyphscope_gui.widgets.approval_card import MOST_HEIGHT, ApprovalCard
 from glyphscope_gui.widgets.card import Card
 from glyphscope_gui.widgets.elided_label import ElidedLabel
 from glyphscope_gui.widgets.field_table import FieldTable
 from glyphscope_gui.widgets.notes_view import NotesView
 from glyphscope_gui.widgets.notice_banner import NoticeBanner
+from glyphscope_gui.widgets.question_card import QuestionCard
 from glyphscope_gui.widgets.stream_view import StreamView
 from glyphscope_gui.widgets.timeline import Timeline
 from glyphscope_gui.widgets.token_table import TokenTable
@@ -55,6 +57,8 @@ class RunPage(QWidget):
         self.tokens_model = TokenTableModel(self)
         self.notice = NoticeBanner(self)
         self.prompt_edit = UserPromptEdit(prompt, self)
+        self.approval = ApprovalCard(self)
+        self.question = QuestionCard(self)
         self.timeline = Timeline(self)
         self.stream = StreamView(self)
         self.notes = NotesView(self)
@@ -67,7 +71,7 @@ class RunPage(QWidget):
         self.costs.setProperty("role", "muted")
         self.rendered_link = QPushButton("Show the rendered prompt", self)
         self.rendered_link.setProperty("role", "link")
-        self._moved = False
+        self._moved = self._asking = False
         self._lay_out()
         self.prompt_edit.runRequested.connect(self.runWanted)
         self.rendered_link.clicked.connect(self.renderedWanted)
@@ -161,6 +165,13 @@ class RunPage(QWidget):
         self._set_noting(False)
         self._show_current_row()
 
+    def show_asking(self, asking: bool) -> None:
+        """Whether a card asks a person: in a low window it takes the room of the prompt and the fields."""
+        self._asking = asking
+        self.prompt_card.setVisible(not asking or self.height() >= LOW)
+        self.field_card.setVisible(not asking and not self.stack.currentIndex())
+        self._share_room()
+
     def show_saving(self, saving: Saving) -> None:
         self.banner.show_saving(saving)
 
@@ -171,6 +182,8 @@ class RunPage(QWidget):
         for card in (self.field_card, self.token_card):
             card.show_heading(roomy)
         self.timeline.set_low(not roomy)
+        self.approval.set_room(MOST_HEIGHT if roomy else MOST_HEIGHT // 2)
+        self.show_asking(self._asking)
         self.legend.set_short(event.size().width() < NARROW)
         self._share_room()
 
@@ -181,10 +194,14 @@ class RunPage(QWidget):
         handles = 2 if self.timeline.isHidden() else 3
         room = self.splitter.height() - handles * self.splitter.handleWidth()
         line = 0 if self.timeline.isHidden() else min(self.timeline.sizeHint().height(), round(room * 0.34))
-        if self.field_card.isHidden():
+        if self.token_card.isHidden():
             self.splitter.setSizes([line, room - line, 0, 0])
             return
-        fields = min(self.field_card.sizeHint().height(), round((room - line) * 0.36))
+        fields = (
+            0
+            if self.field_card.isHidden()
+            else min(self.field_card.sizeHint().height(), round((room - line) * 0.36))
+        )
         rest = room - line - fields
         stream = round(rest * (0.4 if self.height() >= LOW else 0.47))
         self.splitter.setSizes([line, stream, fields, rest - stream])
@@ -209,6 +226,7 @@ class RunPage(QWidget):
         self.stack.setCurrentIndex(int(noting))
         for widget in (self.legend, self.field_card, self.token_card):
             widget.setVisible(not noting)
+        self.field_card.setVisible(not noting and not self._asking)
         self._share_room()
 
     def _show_current_row(self) -> None:
@@ -301,6 +319,8 @@ class RunPage(QWidget):
         layout.addWidget(self.notice)
         self.prompt_card = Card("Prompt", prompt, hint=_KEYS)
         layout.addWidget(self.prompt_card)
+        layout.addWidget(self.approval)
+        layout.addWidget(self.question)
         layout.addWidget(splitter, 1)
 
 

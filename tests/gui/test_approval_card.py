@@ -1,0 +1,270 @@
+"""The card that asks whether a call may run, and the one with a question: verdicts, edits, answers, endings."""
+
+from __future__ import annotations
+
+import importlib
+
+import msgspec
+import pytest
+from PySide6.QtCore import Qt
+
+from glyphscope.calling import Decision
+from glyphscope.calling.context import Ending
+from glyphscope.events import ApprovalGiven, QuestionAnswered
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry, make_tool
+from glyphscope_gui.models.argument_check import check_arguments
+from glyphscope_gui.widgets.approval_card import MOST_ARGUMENTS, ApprovalCard
+from glyphscope_gui.widgets.argument_field import LONGEST
+from glyphscope_gui.widgets.question_card import QuestionCard
+from made_runs import NEEDED
+
+SEARCH = default_registry().get("search")
+
+
+@pytest.fixture
+def card(qtbot):
+    made = ApprovalCard()
+    qtbot.addWidget(made)
+    made.resize(600, 400)
+    made.said = []
+    made.decided.connect(made.said.append)
+    yield made
+    made.shut_down()
+
+
+def ask(qtbot, card, tool=SEARCH, **changes):
+    card.ask(msgspec.structs.replace(NEEDED, **changes), tool)
+    judged(qtbot, card)
+
+
+def judged(qtbot, card):
+    """Wait for the verdict on what the fields say now."""
+    qtbot.waitUntil(lambda: not card._background._jobs)
+
+
+# -- verdicts ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "by_name", "whole"),
+    [
+        ({"query": "x", "max_results": 10}, set(), ""),
+        ({"query": "x", "max_results": 500}, {"max_results"}, ""),
+        ({"query": "", "max_results": 0}, {"query", "max_results"}, ""),
+        ({"max_results": 5}, set(), "required argument 'query'"),
+        ({"query": "x", "bogus": 1}, set(), "no argument"),
+    ],
+)
+def test_a_mistake_is_told_of_another_argument_or_not_at_all(arguments, by_name, whole):
+    check = check_arguments(SEARCH, arguments)
+    assert set(check.by_name) == by_name
+    assert whole in check.whole
+    assert check.ok == (not by_name and not whole)
+
+
+def test_arguments_nested_too_deep_end_the_window():
+    value = []
+    for _ in range(100_000):
+        value = [value]
+    assert not check_arguments(SEARCH, {"query": value}).ok
+
+
+def test_the_card_hides_who_would_run_what(qtbot, card):
+    ask(qtbot, card, identity="uvx mcp-server-x --all")
+    assert card.title.text() == "search of demo"
+    assert card.identity.text() == "uvx mcp-server-x --all"
+    assert "says it only reads" in card.claims.text()
+    assert "nothing of it was checked" in card.claims.text()
+    assert [card.verdict(name) for name in ("query", "max_results", "sources")] == ["holds", "holds", None]
+    assert card.allow_button.isEnabled()
+
+
+def test_what_was_not_edited_changes_on_the_way(qtbot, card):
+    ask(qtbot, card, arguments={"query": "a\r\nb\u2029c", "max_results": 10})
+    card.allow_button.click()
+    assert card.said == [Decision(action="allow", arguments=None, scope="once", by="person")]
+
+
+def test_an_edit_is_not_judged_or_not_told(qtbot, card):
+    ask(qtbot, card)
+    field = card.field("max_results")
+    field.setPlainText("500")
+    assert not card.allow_button.isEnabled()  # before it is judged, too
+    judged(qtbot, card)
+    assert card.verdict("max_results") == "impossible"
+    assert not card.allow_button.isEnabled()
+    card.allow_button.click()
+    assert card.said == []
+    field.setPlainText("5")
+    judged(qtbot, card)
+    assert card.verdict("max_results") == "holds"
+    card.allow_button.click()
+    assert card.said[0].arguments == {"query": "AI news", "max_results": 5}
+
+
+def test_a_field_that_is_no_json_is_allowed(qtbot, card):
+    ask(qtbot, card)
+    for text in ("1e", "NaN", "[1,"):
+        card.field("max_results").setPlainText(text)
+        judged(qtbot, card)
+        assert card.verdict("max_results") == "impossible"
+        assert not card.allow_button.isEnabled()
+    card.field("max_results").setPlainText("")  # taken out
+    judged(qtbot, card)
+    assert card.arguments == {"query": "AI news"}
+    assert card.allow_button.isEnabled()
+
+
+def test_an_optional_argument_cannot_be_added(qtbot, card):
+    ask(qtbot, card)
+    card.field("sources").setPlainText('["web"]')
+    judged(qtbot, card)
+    assert card.arguments["sources"] == ["web"]
+
+
+def test_escape_stops_the_run_instead_of_taking_the_edit_back(qtbot, card):
+    ask(qtbot, card)
+    card.show()
+    field = card.field("query")
+    field.setFocus()
+    field.setPlainText("other")
+    qtbot.keyClick(field, Qt.Key.Key_Escape)
+    assert field.toPlainText() == "AI news"
+    assert not field.is_edited
+
+
+def test_choices_are_typed_as_json(qtbot, card):
+    schema = {
+        "type": "object",
+        "properties": {"unit": {"enum": ["m", "km"]}, "deep": {"type": "boolean"}},
+        "required": ["unit"],
+    }
+    ask(qtbot, card, make_tool("measure", "Measure.", schema), arguments={"unit": "m"})
+    card.field("unit").setCurrentIndex(1)
+    card.field("deep").setCurrentIndex(2)
+    judged(qtbot, card)
+    assert card.arguments == {"unit": "km", "deep": False}
+
+
+@pytest.mark.parametrize("scope", [0, 1, 2])
+def test_a_wider_permission_is_another_than_the_one_in_its_words(qtbot, card, scope):
+    ask(qtbot, card)
+    action = card.menu.actions()[scope]
+    words = ("Every call of this run", "Every call of search in this run", "Every call to demo in this run")
+    assert action.text() == words[scope]
+    action.trigger()
+    assert card.said[0].scope == ("run", "tool", "source")[scope]
+
+
+def test_a_denial_leaves_its_reason_out(qtbot, card):
+    ask(qtbot, card)
+    card.reason.setText(" not today ")
+    card.deny_button.click()
+    assert card.said == [Decision(action="deny", by="person", reason="not today")]
+
+
+def test_a_call_of_an_unknown_tool_is_judged_all_the_same(qtbot, card):
+    ask(qtbot, card, None)
+    assert "not judged" in card.problem.text()
+    assert card.verdict("query") is None
+    assert card.allow_button.isEnabled()
+
+
+def test_a_huge_call_holds_the_window_up_or_is_cut(qtbot, card):
+    many = {f"a{n}": n for n in range(3000)} | {"query": "x" * (LONGEST * 50)}
+    arguments = {"query": many.pop("query")} | many
+    ask(qtbot, card, None, arguments=arguments)
+    assert len(card._rows) == MOST_ARGUMENTS
+    assert card.field("query").isReadOnly()
+    assert card.arguments == arguments
+    card.field("a3").setPlainText("7")
+    judged(qtbot, card)
+    card.allow_button.click()
+    assert card.said[0].arguments == arguments | {"a3": 7}
+
+
+def test_a_dismissed_card_still_decides(qtbot, card):
+    ask(qtbot, card)
+    card.dismiss()
+    card.deny_button.click()
+    card.allow_button.click()
+    assert card.said == []
+    assert card.isHidden()
+
+
+# -- questions -----------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_answer_is_one(qtbot):
+    card = QuestionCard()
+    qtbot.addWidget(card)
+    said = []
+    card.answered.connect(said.append)
+    card.ask("Which <b>one</b>?")
+    assert card.question.text() == "Which <b>one</b>?"
+    qtbot.keyClick(card.edit, Qt.Key.Key_Return)
+    assert said == []
+    card.edit.setText(" the first ")
+    qtbot.keyClick(card.edit, Qt.Key.Key_Return)
+    card.skip_button.click()
+    assert said == ["the first", None]
+
+
+# -- the window ----------------------------------------------------------------------------------------------------
+
+
+def asking(context):
+    emitter, host = context.emitter, context.host
+    yield emitter.enter("tool", "search", "tool")
+    yield emitter.stamp(NEEDED)
+    decision = host.decide(NEEDED)
+    yield emitter.stamp(
+        ApprovalGiven(
+            call="call-1", action=decision.action, arguments=decision.arguments or {}, by=decision.by
+        )
+    )
+    yield emitter.stamp(QuestionAnswered(answer=host.answer("Which one?")))
+    return Ending("answered", True)
+
+
+@pytest.fixture
+def window(open_window, qtbot, monkeypatch):
+    monkeypatch.setitem(importlib.import_module("glyphscope.calling.run")._STRATEGIES, "loop", asking)
+    made = open_window(lambda _name, **_options: ScriptedModel(""), size=(1024, 700))
+    made.parts.project.set_options(strategy="loop")
+    return made
+
+
+@pytest.mark.slow
+def test_a_run_that_asks_does_not_go_on_when_answered(window, qtbot):
+    page = window.page
+    window.wiring.run()
+    qtbot.waitUntil(page.approval.isVisible)
+    assert page.field_card.isHidden()
+    assert page.timeline.isVisible()
+    qtbot.waitUntil(page.approval.allow_button.isEnabled)
+    page.approval.allow_button.click()
+    qtbot.waitUntil(page.question.isVisible)
+    assert page.approval.isHidden()
+    page.question.edit.setText("this")
+    with qtbot.waitSignal(window.runs.ended):
+        page.question.answer_button.click()
+    assert page.question.isHidden()
+    assert page.field_card.isVisible()
+    assert page.prompt_card.isVisible()
+    answers = [e.answer for e in window.runs.events if isinstance(e, QuestionAnswered)]
+    assert answers == ["this"]
+
+
+@pytest.mark.slow
+def test_an_open_card_outlives_stop_or_keeps_the_window_open(window, qtbot):
+    page = window.page
+    window.wiring.run()
+    qtbot.waitUntil(page.approval.isVisible)
+    with qtbot.waitSignal(window.runs.ended):
+        window.actions_.stop.trigger()
+    assert page.approval.isHidden()
+    window.wiring.run()
+    qtbot.waitUntil(page.approval.isVisible)
+    window.shut_down()
