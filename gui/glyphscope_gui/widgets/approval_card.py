@@ -105,8 +105,9 @@ class ApprovalCard(Card):
         self._closed = True
         self._rows: list[_Row] = []
         self._unshown: dict[str, Any] = {}
-        self.title = ElidedLabel(body, Qt.TextElideMode.ElideRight)
+        self.title = QLabel(body)
         self.title.setProperty("role", "title")
+        self.title.setTextFormat(Qt.TextFormat.PlainText)
         self.identity = ElidedLabel(body)
         self.identity.setProperty("role", "hint")
         self.claims = QLabel(body)
@@ -125,7 +126,7 @@ class ApprovalCard(Card):
     def ask(self, needed: ApprovalNeeded, tool: Tool | None, *, closed: bool = True) -> None:
         """Show a call. `tool` is None where its schema is not known: it is then not judged, which is told."""
         self._needed, self._tool, self._closed = needed, tool, closed
-        self.title.setText(f"{needed.tool} of {needed.source}")
+        self.title.setText(f"{needed.tool[:40]} of {needed.source[:24]}")
         self.identity.setText(needed.identity if needed.identity != needed.source else "")
         self.identity.setVisible(bool(self.identity.text()))
         words = claim_words(needed.claims)
@@ -203,8 +204,8 @@ class ApprovalCard(Card):
         self._most = MOST_HEIGHT
         head = QHBoxLayout()
         head.setSpacing(10)
-        head.addWidget(self.title, 1)
-        head.addWidget(self.identity, 2)
+        head.addWidget(self.title)
+        head.addWidget(self.identity, 1)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
         buttons.addWidget(self.reason, 1)
@@ -262,12 +263,8 @@ class ApprovalCard(Card):
         problem.setWordWrap(True)
         problem.setTextFormat(Qt.TextFormat.PlainText)
         label.setMinimumHeight(field.sizeHint().height())
-        names = QVBoxLayout()
-        names.setSpacing(0)
-        names.addWidget(label)
-        names.addWidget(edited)
-        names.addStretch(1)
-        grid.addLayout(names, line, 0)
+        grid.addWidget(label, line, 0, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(edited, line + 1, 0, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(field, line, 1, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(pill, line, 2, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
         grid.addWidget(problem, line + 1, 1, 1, 2)

@@ -166,11 +166,9 @@ class RunPage(QWidget):
         self._show_current_row()
 
     def show_asking(self, asking: bool) -> None:
-        """Whether a card asks a person: in a low window it takes the room of the prompt and the fields."""
+        """Whether a card asks a person: it has the room of the fields, in a low window of the prompt and tokens too."""
         self._asking = asking
-        self.prompt_card.setVisible(not asking or self.height() >= LOW)
-        self.field_card.setVisible(not asking and not self.stack.currentIndex())
-        self._share_room()
+        self._show_cards()
 
     def show_saving(self, saving: Saving) -> None:
         self.banner.show_saving(saving)
@@ -182,7 +180,7 @@ class RunPage(QWidget):
         for card in (self.field_card, self.token_card):
             card.show_heading(roomy)
         self.timeline.set_low(not roomy)
-        self.approval.set_room(MOST_HEIGHT if roomy else MOST_HEIGHT // 2)
+        self.approval.set_room(MOST_HEIGHT if roomy else round(MOST_HEIGHT * 0.7))
         self.show_asking(self._asking)
         self.legend.set_short(event.size().width() < NARROW)
         self._share_room()
@@ -224,9 +222,14 @@ class RunPage(QWidget):
         if noting == bool(self.stack.currentIndex()):
             return
         self.stack.setCurrentIndex(int(noting))
-        for widget in (self.legend, self.field_card, self.token_card):
-            widget.setVisible(not noting)
-        self.field_card.setVisible(not noting and not self._asking)
+        self.legend.setVisible(not noting)
+        self._show_cards()
+
+    def _show_cards(self) -> None:
+        noting, crowded = bool(self.stack.currentIndex()), self._asking and self.height() < LOW
+        self.prompt_card.setVisible(not crowded)
+        self.field_card.setVisible(not (noting or self._asking))
+        self.token_card.setVisible(not (noting or crowded))
         self._share_room()
 
     def _show_current_row(self) -> None:
