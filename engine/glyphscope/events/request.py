@@ -82,7 +82,9 @@ class LoopSettings(msgspec.Struct, frozen=True, kw_only=True):
     `max_total_tokens` counts what the model writes in all turns. `max_tool_seconds` is one call's time; the sizes, it,
     `allow` and `deny` hold for every strategy that carries out calls. `max_identical_calls` is how often the same call
     may be carried out in one run. `allow` None allows every tool of the registry; both hold for what is sent and for
-    what may run. `transforms` are applied in order.
+    what may run. `transforms` are applied in order. `max_invalid_turns` is how many turns in a row may come to nothing
+    before the run gives up; what is wrong with one is told to the model. `prompt` names the preset of the system
+    message, which the request's own replaces.
     """
 
     presets: tuple[str, ...] = ()
@@ -97,11 +99,13 @@ class LoopSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_seconds: float = 600.0
     max_tool_seconds: float = 60.0
     max_identical_calls: int = 3
+    max_invalid_turns: int = 3
     fix_empty_final: bool = True
     fix_empty_final_disable_tools: bool = True
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
     transforms: tuple[str, ...] = ()
+    prompt: str = "loop"
 
 
 class ApprovalRule(msgspec.Struct, frozen=True, kw_only=True):

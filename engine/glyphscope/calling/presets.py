@@ -1,0 +1,66 @@
+"""Named settings of the loop, composed by whoever asks for them: nothing is chosen by a model's name.
+
+A preset says only what it changes. What comes out are plain settings, which are shown, recorded and edited as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from glyphscope import resources
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import LoopSettings
+
+_FOLDER, _SUFFIX = "loop_presets", ".json"
+
+
+class LoopPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`settings` are fields of `LoopSettings`; `about` says in a sentence whom they are for."""
+
+    about: str
+    settings: dict[str, Any]
+    name: str = ""
+
+
+@lru_cache(maxsize=1)
+def loop_presets() -> tuple[LoopPreset, ...]:
+    """All presets, the default first."""
+    names = [name.removesuffix(_SUFFIX) for name in resources.names(_FOLDER, _SUFFIX)]
+    names.sort(key=lambda name: (name != "default", name))
+    return tuple(
+        msgspec.structs.replace(
+            msgspec.json.decode(resources.read_bytes(f"{_FOLDER}/{name}{_SUFFIX}"), type=LoopPreset),
+            name=name,
+        )
+        for name in names
+    )
+
+
+def loop_preset(name: str) -> LoopPreset:
+    """Raises GlyphscopeError when there is none of that name."""
+    for preset in loop_presets():
+        if preset.name == name:
+            return preset
+    raise GlyphscopeError(
+        f'There is no preset "{name}" of the loop.',
+        where="presets",
+        hint=f"There are {', '.join(preset.name for preset in loop_presets())}.",
+    )
+
+
+def compose(names: Sequence[str]) -> LoopSettings:
+    """The settings of those presets; a later one wins, but transforms and denied tools add up, in order.
+
+    Raises GlyphscopeError for an unknown name.
+    """
+    settings: dict[str, Any] = {}
+    for name in names:
+        for field, value in loop_preset(name).settings.items():
+            if field in ("transforms", "deny"):
+                value = list(dict.fromkeys((*settings.get(field, ()), *value)))
+            settings[field] = value
+    return msgspec.convert({**settings, "presets": list(names)}, LoopSettings)

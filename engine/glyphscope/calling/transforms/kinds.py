@@ -1,0 +1,41 @@
+"""What a transform is: a name, the surface it acts on, words about it, and a function without side effects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from glyphscope.events import Message, Notation, Shape
+from glyphscope.registry import ToolRegistry
+
+Surface: TypeAlias = Literal["message", "response", "tool", "call", "result"]
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a call of this run is written, and for which tools."""
+
+    notation: Notation
+    shape: Shape
+    registry: ToolRegistry
+
+
+Messages: TypeAlias = tuple[Message, ...]
+Changed: TypeAlias = tuple[Any, str]
+"""What it became, and in words what was changed; without words nothing was."""
+
+
+@dataclass(frozen=True)
+class Transform:
+    """`act` gets what the surface carries, and a Form where that matters:
+
+    `message`: the messages of a prompt. `response`: the text of a turn. `call`: the text too, of which it changes
+    calls only. `tool`: the registry as the model is shown it; tools keep their places. `result`: what is told of a
+    result, which is the envelope's JSON or what an earlier transform made of it.
+    """
+
+    name: str
+    surface: Surface
+    about: str
+    act: Callable[[Any, Form], Changed]

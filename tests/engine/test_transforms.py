@@ -1,0 +1,225 @@
+"""Transforms: each one changes what it is for, leaves everything else alone, and says what it did."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glyphscope.calling.transforms import TRANSFORMS, Chain, Form, chain_of, transforms
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import LoopSettings, Message, RunRequest
+from glyphscope.registry import default_registry, make_tool
+from glyphscope.registry.tool import ToolRegistry
+
+REGISTRY = default_registry()
+GLYPH = Form("glyph", "flat", REGISTRY)
+JSON = Form("json", "name-arguments", REGISTRY)
+OWN = '{action="search" query="x"}'
+PLAIN = '{"name":"search","arguments":{"query":"x"}}'
+TEXT = r'{"name":"search","arguments":"{\"query\":\"x\"}"}'
+
+
+def response(text, *names, form=GLYPH):
+    changed, acted = Chain(transforms(names), form).response(text)
+    assert (changed == text) == (not acted)
+    return changed, [event.name for event in acted]
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        (f"<tool_call>{PLAIN}</tool_call>", OWN),
+        (f"Well.\n<tool_call>\n{PLAIN}\n</tool_call>\n", f"Well.\n{OWN}\n"),
+        (f"<tool_call>{PLAIN}", OWN),
+        (f"<tool_call>\n```json\n{PLAIN}\n```\n</tool_call>", OWN),
+        (f"<function_call>{PLAIN}</function_call><tool_call>{PLAIN}</tool_call>", OWN + OWN),
+        (f"<tool_call>[{PLAIN},{PLAIN}]</tool_call>", f"{OWN}\n{OWN}"),
+        (f"<tool_call>{OWN}</tool_call>", OWN),
+        ('<tool_call>{"tool": "search", "args": {"query": "x"}}</tool_call>', OWN),
+        ("<tool_call>nothing</tool_call>", None),
+        ("<tool_call>{not a call}</tool_call>", None),
+        ('<tool_call>{"a": 1}</tool_call>', None),
+        ("the tag <tool_call> is used", None),
+        (OWN, None),
+        (PLAIN, None),
+    ],
+)
+def test_calls_in_tags(text, changed):
+    assert response(text, "content-tags") == (changed or text, ["content-tags"] if changed else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        (f"```json\n{PLAIN}\n```", OWN),
+        (f"Here:\n```\n{OWN}\n```", f"Here:\n{OWN}"),
+        (f"```tool_call\n{PLAIN}", OWN),
+        ("```python\nprint({})\n```", None),
+        ('```json\n{"a": 1}\n```', None),
+    ],
+)
+def test_calls_in_fences(text, changed):
+    assert response(text, "fenced-calls") == (changed or text, ["fenced-calls"] if changed else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "changed"),
+    [
+        ("function-call", f'{{"function_call": {PLAIN}}}', PLAIN),
+        ("function-call", f'{{"content": null, "function_call": {PLAIN}}} done', f"{PLAIN} done"),
+        ("function-call", '{"function_call": "search"}', None),
+        ("function-call", PLAIN, None),
+        ("tool-calls", f'{{"tool_calls": [{{"id": "1", "type": "function", "function": {PLAIN}}}]}}', PLAIN),
+        ("tool-calls", f'{{"tool_calls": {{"function": {PLAIN}}}}}', PLAIN),
+        ("tool-calls", f'{{"tool_calls": {PLAIN}}}', PLAIN),
+        ("tool-calls", f'{{"type": "function", "function": {PLAIN}}}', PLAIN),
+        ("tool-calls", f"[{PLAIN}, {PLAIN}]", f"{PLAIN}\n{PLAIN}"),
+        ("tool-calls", '{"tool_calls": []}', None),
+        ("tool-calls", '{"tool_calls": [1]}', None),
+        ("tool-calls", '[{"a": 1}]', None),
+        ("tool-calls", "[1, 2]", None),
+        ("tool-calls", PLAIN, None),
+        ("arguments-from-text", TEXT, PLAIN),
+        ("arguments-from-text", '{"name":"search","arguments":"[1]"}', None),
+        ("arguments-from-text", '{"name":"search","arguments":"query"}', None),
+        ("arguments-from-text", '{"arguments":"{}"}', None),
+        ("arguments-from-text", PLAIN, None),
+        ("blank-arguments", '{"name":"search","arguments":""}', '{"name":"search","arguments":{}}'),
+        ("blank-arguments", '{"name":"search","arguments":" \\n"}', '{"name":"search","arguments":{}}'),
+        ("blank-arguments", '{"name":"search","arguments":null}', '{"name":"search","arguments":{}}'),
+        ("blank-arguments", '{"name":"search"}', '{"name":"search","arguments":{}}'),
+        ("blank-arguments", '{"name":"search","query":"x"}', None),
+        ("blank-arguments", PLAIN, None),
+        (
+            "blank-values",
+            '{"name":"send_email","arguments":{"to":"","subject":" ","cc":""}}',
+            '{"name":"send_email","arguments":{"to":"","subject":" "}}',
+        ),
+        ("blank-values", PLAIN, None),
+    ],
+)
+def test_the_wrappers_of_apis_and_what_drifts_in_them(name, text, changed):
+    assert response(text, name, form=JSON) == (changed or text, [name] if changed else [])
+
+
+def test_they_act_in_the_order_of_the_request_and_each_is_told():
+    text = f'```json\n{{"tool_calls": {{"function": {TEXT}}}}}\n```'
+    names = ["fenced-calls", "function-call", "tool-calls", "arguments-from-text"]
+    assert response(text, *names) == (OWN, ["fenced-calls", "tool-calls", "arguments-from-text"])
+
+
+@pytest.mark.parametrize("name", [t.name for t in TRANSFORMS.values() if t.surface in ("response", "call")])
+@given(text=st.text('{}[]":,<tool_cal>/`a\n\\', max_size=60))
+def test_no_text_breaks_a_transform(name, text):
+    response(text, name)
+
+
+@pytest.mark.parametrize("name", [t.name for t in TRANSFORMS.values() if t.surface in ("response", "call")])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{" * 200_000,
+        '{"name":' * 50_000,
+        "[" * 200_000,
+        '["[",' * 40_000,
+        "<tool_call>" * 20_000,
+        "```\n" * 50_000,
+        '{"a":1}' * 30_000,
+    ],
+)
+def test_hostile_texts_take_no_time(name, text):
+    response(text, name)
+
+
+def test_a_call_that_the_form_cannot_write_stays_as_it_was_written():
+    text = '<tool_call>{"name":"search","arguments":{"query":"\\ud800"}}</tool_call>'
+    changed, acted = response(text, "content-tags")
+    assert acted == ["content-tags"] and "ud800" in changed
+
+
+# what the model is given
+
+TALK = (
+    Message("user", "a"),
+    Message("tool", "b"),
+    Message("tool", "c"),
+    Message("assistant", "{d}"),
+    Message("user", "e"),
+)
+
+
+def messages(name, talk=TALK):
+    changed, acted = Chain(transforms([name]), GLYPH).messages(talk)
+    return [(message.role, message.content) for message in changed], bool(acted)
+
+
+def test_tools_messages_as_the_users():
+    changed, acted = messages("tool-results-as-user")
+    assert acted and [role for role, _ in changed] == ["user", "assistant", "user"]
+    assert messages("tool-results-as-user", TALK[:1]) == ([("user", "a")], False)
+
+
+def test_roles_take_turns():
+    changed, acted = messages("alternate-roles")
+    assert acted and changed[1] == ("tool", "b\n\nc") and len(changed) == 4
+    assert messages("alternate-roles", TALK[:2])[1] is False
+
+
+def test_the_assistants_calls_in_tags():
+    changed, acted = messages("calls-in-tags")
+    assert acted and changed[3] == ("assistant", "<tool_call>\n{d}\n</tool_call>")
+    assert messages("calls-in-tags", (Message("assistant", "words"),))[1] is False
+
+
+def shown(registry, *names):
+    request = RunRequest(prompt="", registry={}, loop=LoopSettings(transforms=names))
+    return chain_of(request, registry)[1]
+
+
+def test_tools_names_in_snake_case_lead_back_to_the_tools_own():
+    names = ["getHTTPPage", "files.read", "ok_name", "fine.Name", "fine_name"]
+    registry = ToolRegistry(tuple(make_tool(name, "", {}) for name in names))
+    found = shown(registry, "snake-case-names")
+    assert [tool.name for tool in found.registry] == [
+        "get_http_page",
+        "files_read",
+        "ok_name",
+        "fine.Name",
+        "fine_name",
+    ]
+    assert found.own_names["get_http_page"] == "getHTTPPage" and found.own_names["ok_name"] == "ok_name"
+    assert [event.surface for event in found.acted] == ["tool"]
+    assert not shown(registry).acted and shown(registry).registry is registry
+
+
+def test_short_descriptions():
+    registry = ToolRegistry((make_tool("a", "One. Two.", {}), make_tool("b", "No end", {})))
+    found = shown(registry, "short-descriptions")
+    assert [tool.description for tool in found.registry] == ["One.", "No end"]
+    assert not shown(found.registry, "short-descriptions").acted
+
+
+@pytest.mark.parametrize(
+    ("told", "plain"),
+    [
+        ({"ok": True, "result": "a"}, "a"),
+        ({"ok": True, "result": {"a": 1}}, '{"a":1}'),
+        ({"ok": False, "error": {"code": "TOOL_ERROR", "message": "no"}}, "Error TOOL_ERROR: no"),
+        ({"ok": True, "result": 1, "edited": {"q": "y"}}, '1\nThe arguments were changed to {"q":"y"}.'),
+    ],
+)
+def test_plain_results(told, plain):
+    chain = Chain(transforms(["plain-results"]), GLYPH)
+    assert chain.result(json.dumps(told))[0] == plain
+    assert chain.result("no json") == ("no json", ()) and chain.result("[1]") == ("[1]", ())
+
+
+def test_every_transform_is_described_and_named_once():
+    for name, transform in TRANSFORMS.items():
+        assert transform.name == name and transform.about.endswith(".")
+
+
+def test_an_unknown_transform_is_told_with_those_that_there_are():
+    with pytest.raises(GlyphscopeError, match=r'no transform "nonsense".*content-tags'):
+        transforms(["content-tags", "nonsense"])
