@@ -55,6 +55,7 @@ def tools() -> list[Any]:
             {"name": "", "inputSchema": ANYTHING},
             {"name": 3, "inputSchema": ANYTHING},
             "no tool",
+            {"name": "task", "inputSchema": ANYTHING, "execution": {"taskSupport": "required"}},
             {"name": "odd-output", "inputSchema": ANYTHING, "outputSchema": {"$ref": "https://x.test/s"}},
         ]
     if "tools" in WORDS:

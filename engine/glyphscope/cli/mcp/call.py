@@ -111,8 +111,8 @@ def _print(outcome: Outcome) -> None:
     for problem in outcome.schema_problems:
         said.print(Text(f"! the answer breaks its schema: {visible(problem)}", style="yellow"))
     if not outcome.ok:
-        whose = "the tool failed" if outcome.fault == "tool" else outcome.fault
-        said.print(Text(f"✗ {whose}: {visible(outcome.message)}", style="bold red"))
+        words = "the tool failed" if outcome.fault == "tool" else f"{outcome.fault}: {visible(outcome.message)}"
+        said.print(Text(f"✗ {words}", style="bold red"))
 
 
 def _shown(content: ToolContent) -> Text:

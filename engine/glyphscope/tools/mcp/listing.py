@@ -70,6 +70,10 @@ class ListReader:
         if not isinstance(parameters, dict):
             self._tell(name, "Its inputSchema is no JSON Schema of type object.")
             return
+        execution = entry.get("execution")
+        if isinstance(execution, dict) and execution.get("taskSupport") == "required":
+            self._tell(name, "It can be called only as a task of MCP, and those are not supported.")
+            return
         try:
             made = make_tool(name, description if isinstance(description, str) else "", parameters)
         except RegistryError as error:
