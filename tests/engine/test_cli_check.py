@@ -215,3 +215,8 @@ def test_a_place_hundreds_of_levels_deep_fills_the_screen(tmp_path):
     assert "/a" * 200 in answer("--registry", str(registry), "-", text=text)["errors"][0]["path"], (
         "JSON has it whole"
     )
+
+
+def test_a_registry_that_ships_is_not_found_by_its_name():
+    call = '{action="lookup_irregular_verb" verb="go"}'
+    assert answer("--registry", "verbs", text=call)["tool_allowed"]

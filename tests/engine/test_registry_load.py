@@ -10,6 +10,8 @@ import pytest
 from glyphscope.errors import RegistryError
 from glyphscope.registry import (
     Tool,
+    bundled_registries,
+    bundled_registry,
     check_tool,
     default_registry,
     load_registry,
@@ -292,3 +294,11 @@ def test_an_editor_gets_every_mistake_of_one_tool():
     with pytest.raises(RegistryError):
         make_tool("a", "", {"type": "string"})
     assert make_tool("a", "", {"properties": {}}).parameters == {"type": "object", "properties": {}}
+
+
+def test_a_registry_that_ships_cannot_be_loaded_or_asked_for_by_name():
+    assert "default" in bundled_registries()
+    for name in bundled_registries():
+        assert bundled_registry(name).allowed, name
+    with pytest.raises(RegistryError, match="comes with the program"):
+        bundled_registry("../runs/x")

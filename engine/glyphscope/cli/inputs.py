@@ -10,7 +10,13 @@ from typing import Any
 import msgspec
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.registry import ToolRegistry, default_registry, load_registry
+from glyphscope.registry import (
+    ToolRegistry,
+    bundled_registries,
+    bundled_registry,
+    default_registry,
+    load_registry,
+)
 
 STDIN = "-"
 BYTE_ORDER_MARK = "\ufeff"
@@ -87,5 +93,9 @@ def read_json_lines(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def read_registry(path: Path | None) -> ToolRegistry:
-    """The registry of that file, or the bundled one."""
-    return default_registry() if path is None else load_registry(path)
+    """The registry of that file, or the bundled one of that name, where there is no such file."""
+    if path is None:
+        return default_registry()
+    if str(path) in bundled_registries() and not path.exists():
+        return bundled_registry(str(path))
+    return load_registry(path)

@@ -14,8 +14,8 @@ RegistryOption: TypeAlias = Annotated[
     typer.Option(
         "--registry",
         "-r",
-        metavar="FILE",
-        help="Tools that may be called (JSON). Default: the bundled seven.",
+        metavar="FILE|NAME",
+        help="Tools that may be called (JSON), or default, verbs, workspace, destiny. Default: the bundled seven.",
     ),
 ]
 NotationOption: TypeAlias = Annotated[Notation, typer.Option(help="How a call is written.")]

@@ -2,13 +2,25 @@
 
 from glyphscope.registry.example import example_arguments
 from glyphscope.registry.export import to_json, to_openai
-from glyphscope.registry.load import check_tool, default_registry, load_registry, make_tool, parse_document
+from glyphscope.registry.load import (
+    bundled_registries,
+    bundled_registry,
+    check_tool,
+    default_registry,
+    load_registry,
+    make_tool,
+    parse_document,
+)
 from glyphscope.registry.normalise import normalise
 from glyphscope.registry.tool import Tool, ToolRegistry
 
 __all__ = [
     "Tool",
     "ToolRegistry",
+    "bundled_registries",
+    "bundled_registry",
+    "bundled_registries",
+    "bundled_registry",
     "check_tool",
     "default_registry",
     "example_arguments",

@@ -76,7 +76,22 @@ def make_tool(name: str, description: str, parameters: dict[str, Any], *, enable
 @lru_cache(maxsize=1)
 def default_registry() -> ToolRegistry:
     """The seven tools that come with the program: search, calculate, browse, execute, files and mail."""
-    return load_registry(resources.read_text("registries/default.json"))
+    return bundled_registry("default")
+
+
+def bundled_registries() -> list[str]:
+    """The names of the registries that come with the program."""
+    return [name.removesuffix(".json") for name in resources.names("registries", ".json")]
+
+
+def bundled_registry(name: str) -> ToolRegistry:
+    """Raises RegistryError when there is none of that name."""
+    if name not in bundled_registries():
+        raise RegistryError(
+            f'No registry of the name "{name}" comes with the program.',
+            hint=f"There are {', '.join(bundled_registries())}.",
+        )
+    return load_registry(resources.read_text(f"registries/{name}.json"))
 
 
 def _in_parameters(path: Path) -> Path:
