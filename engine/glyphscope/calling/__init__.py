@@ -12,6 +12,7 @@ from glyphscope.calling.fold import (
     fold_events,
 )
 from glyphscope.calling.host import Decision, Host, SilentHost
+from glyphscope.calling.routers import read_router, router_preset, router_presets
 from glyphscope.calling.run import run
 
 __all__ = [
@@ -27,5 +28,8 @@ __all__ = [
     "events_to_text",
     "fold",
     "fold_events",
+    "read_router",
+    "router_preset",
+    "router_presets",
     "run",
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -123,8 +124,8 @@ def render_repair(
 ) -> RenderedMessages:
     """`asked` once more: after it the text that failed, as the assistant's turn, and the words of the repair.
 
-    Where nothing was written, and where the last turn is not the user's, the words are part of the last turn, as chat
-    templates want the roles to take turns. Raises PromptError.
+    Where nothing was written the words are part of the last turn, as chat templates want the roles to take turns.
+    Raises PromptError.
     """
     settings = request.repair
     values: Mapping[str, Any] = {
@@ -133,16 +134,14 @@ def render_repair(
         "attempt": PartText(ATTEMPT, text),
     }
     words = render(_template(settings.preset, settings.template), values, rest=REPAIR)
-    if text:
+    if text or not asked.messages:
         shown = text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…"
         more = compose(("assistant", [Part(ATTEMPT, shown)]), ("user", words))
-        return RenderedMessages((*asked.messages, *more.messages), (*asked.parts, *more.parts))
-    more = compose(("user", words))
-    if not asked.messages or not more.messages:
-        return RenderedMessages((*asked.messages, *more.messages), (*asked.parts, *more.parts))
+        return replace(asked, messages=(*asked.messages, *more.messages), parts=(*asked.parts, *more.parts))
     *before, last = asked.messages
-    both = Message(last.role, f"{last.content}\n\n{more.messages[0].content}")
-    return RenderedMessages((*before, both), (*asked.parts, Part(REPAIR, "\n\n"), *more.parts))
+    told = [Part(REPAIR, "\n\n"), *words] if words else []
+    both = Message(last.role, last.content + "".join(part.text for part in told))
+    return replace(asked, messages=(*before, both), parts=(*asked.parts, *told))
 
 
 def _template(name: str, own: str | None) -> str:

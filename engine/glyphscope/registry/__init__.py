@@ -19,8 +19,6 @@ __all__ = [
     "ToolRegistry",
     "bundled_registries",
     "bundled_registry",
-    "bundled_registries",
-    "bundled_registry",
     "check_tool",
     "default_registry",
     "example_arguments",
