@@ -1,0 +1,182 @@
+import json
+import shlex
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.cli.app import app
+from glyphscope.registry import load_registry
+from mcp_servers import SCRIPT
+
+PLAIN = shlex.join((sys.executable, str(SCRIPT)))
+
+
+def command(*arguments: str, text: str | None = None):
+    return CliRunner().invoke(app, ["mcp", *arguments], input=text)
+
+
+@pytest.fixture
+def config(tmp_path):
+    """A file of servers: each behaves as its words say."""
+
+    def write(**servers):
+        path = tmp_path / "servers.json"
+        entries = {
+            name: entry
+            if isinstance(entry, dict)
+            else {"command": sys.executable, "args": [str(SCRIPT), *entry.split()]}
+            for name, entry in servers.items()
+        }
+        path.write_text(json.dumps({"mcpServers": entries}))
+        return str(path)
+
+    return write
+
+
+def test_a_file_of_servers_is_started_only_after_consent_that_shows_the_command_line(config):
+    file = config(one="")
+    for refused in (command("list", file), command("call", file, "echo"), command("import", file, "-o", "-")):
+        assert refused.exit_code == 2
+        assert f"one would start: {PLAIN}" in refused.stderr and "--yes" in refused.stderr
+    assert command("list", file, "--yes").exit_code == 0
+
+
+def test_a_command_line_that_hides_something_is_shown_with_signs(config):
+    file = config(one={"command": "echo", "args": ["\x1b[2K\rharmless"]})
+    assert "'␛[2K␍harmless'" in command("list", file).stderr
+
+
+def test_servers_are_listed_with_their_tools_and_problems(config):
+    result = command("list", config(good="bad-schemas", off={"command": "x", "disabled": True}), "--yes")
+    assert result.exit_code == 0
+    assert (
+        "✓ good: " in result.stdout and "Says it again." in result.stdout and "readOnlyHint" in result.stdout
+    )
+    assert "– off: switched off" in result.stdout
+    assert "! remote: left out: " in result.stderr
+
+
+def test_the_list_as_json_has_every_server(config):
+    file = config(good="", bad="exit=4", sse={"type": "sse", "url": "https://x.test"})
+    result = command("list", file, "--yes", "--json")
+    assert result.exit_code == 1
+    document = json.loads(result.stdout)
+    good, bad = document["servers"]
+    assert (good["state"], good["identity"], good["about"]["name"]) == ("ready", PLAIN, "scripted")
+    assert good["tools"][0]["name"] == "echo" and good["tools"][0]["claims"]["readOnlyHint"] is True
+    assert (bad["state"], bad["tools"]) == ("failed", [])
+    assert "exit code 4" in bad["error"]["message"] and bad["error"]["log"] == "cannot find my configuration"
+    assert document["problems"][0]["pointer"] == "/mcpServers/sse/type"
+
+
+def test_a_server_may_be_given_as_a_command():
+    result = command("list", "--json", "--", sys.executable, str(SCRIPT), "tools=3")
+    (server,) = json.loads(result.stdout)["servers"]
+    assert (server["name"], len(server["tools"])) == ("scripted_server", 3)
+
+
+def test_a_call_by_hand_prints_what_comes_back():
+    result = command("call", PLAIN, "echo", "-a", '{"text": "hi"}')
+    assert (result.exit_code, result.stdout) == (0, '{"text": "hi"}\n')
+    assert command("call", PLAIN, "echo", "-a", "-", text='{"text": "in"}').stdout == '{"text": "in"}\n'
+
+
+def test_a_call_by_hand_shows_content_of_every_kind_and_progress():
+    shown = command("call", PLAIN, "rich").stdout
+    for line in (
+        "a picture",
+        "[image: image/png, 5 bytes]",
+        "[link: a, file:///a, text/plain, 3 bytes]",
+        "bb",
+    ):
+        assert line in shown.splitlines()
+    assert "… 2 of 3 step 2" in command("call", PLAIN, "wait").stderr
+
+
+def test_a_call_as_json_is_the_outcome():
+    result = command("call", PLAIN, "wrong-structure", "--json")
+    outcome = json.loads(result.stdout)
+    assert (outcome["ok"], outcome["structured"], outcome["content"][0]["text"]) == (
+        True,
+        {"degrees": 99},
+        "99",
+    )
+    assert outcome["schema_problems"] == ["/degrees: 99 is greater than the maximum of 60"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "code", "words"),
+    [
+        ("failing", 1, "the tool failed"),
+        ("refused", 1, "no city given"),
+        ("leave", 1, "exit code 3"),
+        ("no-such-tool", 2, "has no tool"),
+    ],
+)
+def test_a_call_that_comes_to_nothing_says_why(tool, code, words):
+    result = command("call", PLAIN, tool)
+    assert result.exit_code == code and words in result.stderr
+
+
+def test_arguments_that_break_the_schema_are_told_and_sent():
+    result = command("call", PLAIN, "echo", "-a", json.dumps({"text": "x" * 30}))
+    assert result.exit_code == 0 and "! /text: " in result.stderr and "x" * 30 in result.stdout
+
+
+@pytest.mark.parametrize("arguments", ["", "{", "[]", "3", "[" * 100_000])
+def test_arguments_that_are_no_object_are_bad_input(arguments):
+    assert command("call", PLAIN, "echo", "-a", arguments).exit_code == 2
+
+
+def test_which_of_several_servers_is_called_has_to_be_said(config):
+    file = config(one="", two="tools=1")
+    several = command("call", file, "tool-0", "--yes")
+    assert several.exit_code == 2 and "one, two" in several.stderr
+    assert (
+        command("call", file, "tool-0", "--yes", "--server", "two").exit_code == 1
+    )  # which lists it, and dies of it
+    assert command("call", file, "echo", "--yes", "--server", "three").exit_code == 2
+
+
+def test_tools_are_imported_into_a_registry_that_loads(config, tmp_path):
+    file, registry = config(one="bad-schemas", two="", three="exit=1"), tmp_path / "tools.json"
+    result = command("import", file, "--yes", "-o", str(registry))
+    assert result.exit_code == 1
+    names = [tool.name for tool in load_registry(registry)]
+    assert (
+        names[0] == "echo"
+        and "odd-output" in names
+        and "remote" not in names
+        and len(names) == len(set(names))
+    )
+    for words in (
+        "remote: left out",
+        "that of two is left out, one has one",
+        "three: The server ended",
+        "written to",
+    ):
+        assert words in result.stderr
+
+
+def test_an_import_with_report_says_what_is_enforced(config):
+    result = command("import", config(one="tools=1"), "--yes", "--report")
+    assert result.exit_code == 0
+    (line,) = (line for line in result.stdout.splitlines() if "maxLength" in line)
+    assert line.split() == ["/properties/text/maxLength", "✓", "enforced", "✓", "enforced"]
+
+
+def test_an_import_prints_the_registry_where_it_is_told_to(config):
+    result = command("import", config(one="tools=2"), "--yes", "-o", "-")
+    assert [tool.name for tool in load_registry(result.stdout)] == ["tool-0", "tool-1"]
+
+
+@pytest.mark.parametrize("more", [[], ["-o", "-", "--report"]])
+def test_an_import_without_an_aim_is_bad_usage(config, more):
+    assert command("import", config(one=""), "--yes", *more).exit_code == 2
+
+
+@pytest.mark.parametrize("words", [["none.json"], ["no-such-command-anywhere"], ["https://"], [""]])
+def test_what_is_no_server_is_told(words):
+    result = command("list", *words)
+    assert result.exit_code in (1, 2) and result.stderr
