@@ -19,6 +19,7 @@ from glyphscope.events import ConstraintKind, RunRequest
 from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, emit_gbnf, to_lark
 from glyphscope.grammar.following import followed_by
 from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.surface import WhiteSpace
 from glyphscope.registry import ToolRegistry
 
 MOST_TEXTS = 64
@@ -95,13 +96,18 @@ def call_constraint(
             )
         own = request.grammar
         return _TEXTS.built(("own", kind, own), lambda: _own_text(own, kind))
-    asked = options or GrammarOptions(free_text=request.free_text)
+    asked = options or GrammarOptions(free_text=request.free_text, white_space=white_space(request))
 
     def build() -> str:
         grammar = build_call_grammar(registry, request.notation, request.shape, asked)
         return emitted(followed_by(grammar, after) if after else grammar, kind)
 
     return _TEXTS.built((kind, request.notation, *_source(request, registry, asked), asked, after), build)
+
+
+def white_space(request: RunRequest) -> WhiteSpace:
+    """A model's own calls were trained with a space after colons and commas: it may write it."""
+    return "single" if request.native else "none"
 
 
 def emitted(grammar: Grammar, kind: ConstraintKind) -> str:

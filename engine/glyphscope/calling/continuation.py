@@ -12,6 +12,7 @@ from glyphscope.calling.emitter import Emitter
 from glyphscope.calling.failures import failed
 from glyphscope.calling.fold import CONTINUATION, fold_events
 from glyphscope.calling.host import SilentHost
+from glyphscope.calling.native import settled
 from glyphscope.calling.request import generate_request
 from glyphscope.calling.run import finished
 from glyphscope.errors import GlyphscopeError, ModelError, PromptError
@@ -34,7 +35,7 @@ def continue_aborted(
     on more than the text (the sampler's random state, the grammar's), so it is made again from the beginning with its
     seed, and it is an error if that does not give the same tokens. Never raises a GlyphscopeError, as `run`.
     """
-    request = msgspec.structs.replace(request, stop_on="never")
+    request = msgspec.structs.replace(settled(request, model), stop_on="never")
     emitter = Emitter()
     yield emitter.started(request, model.info)
     try:

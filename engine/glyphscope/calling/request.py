@@ -8,7 +8,7 @@ from glyphscope.calling.constraints import BuiltGrammar, call_constraint, emitte
 from glyphscope.events import BEGUN, PromptPart, PromptRendered, RunRequest
 from glyphscope.grammar import Grammar, GrammarOptions
 from glyphscope.models import GenerateRequest, Model
-from glyphscope.prompting import RenderedMessages, render_messages
+from glyphscope.prompting import Part, RenderedMessages, render_messages
 from glyphscope.registry import ToolRegistry
 
 TEMPLATE = "template"
@@ -28,11 +28,15 @@ def render_prompt(
 def priced_prompt(messages: RenderedMessages, model: Model, begun: str = "") -> PromptRendered:
     """Those messages in the model's chat template, each part with its price.
 
-    `begun` is what the assistant's answer begins with already. Raises PromptError and ModelError.
+    `begun` is what the assistant's answer begins with already, in place of what the messages say of it.
+    Raises PromptError and ModelError.
     """
-    prompt = model.render_chat(messages.messages)
+    given = (messages.messages, messages.tools) if messages.tools else (messages.messages,)
+    prompt = model.render_chat(*given)
     text, tokens = prompt.text, prompt.tokens
-    parts = prompt_parts(text, tokens, messages.parts, model.count_tokens)
+    pieces = _with_tools(text, messages.parts, prompt.added)
+    parts = prompt_parts(text, tokens, pieces, model.count_tokens)
+    begun = begun or messages.begun
     if begun:
         # by the whole, as a token may reach over the border
         more = model.count_tokens(text + begun) - model.count_tokens(text)
@@ -97,6 +101,20 @@ def prompt_parts(
     if prices:
         prices[0] += tokens - sum(prices)
     return tuple(PromptPart(name, start, end, price) for (name, start, end), price in zip(spans, prices))
+
+
+def _with_tools(text: str, pieces: Sequence[Part], added: str) -> Sequence[Part]:
+    """The pieces, and among them what the template wrote for the tools, in the order of the text."""
+    if not added:
+        return pieces
+    start = text.find(added)
+    before = 0
+    for piece in pieces:
+        place = text.find(piece.text)
+        if place < 0 or place > start:
+            break
+        before += 1
+    return (*pieces[:before], Part("tools", added), *pieces[before:])
 
 
 def _spans(text: str, pieces: Sequence[tuple[str, str]]) -> Iterator[tuple[str, int, int]]:

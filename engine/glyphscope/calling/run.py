@@ -9,6 +9,7 @@ from glyphscope.calling.direct import direct
 from glyphscope.calling.emitter import Emitter
 from glyphscope.calling.failures import failed
 from glyphscope.calling.host import Host, SilentHost
+from glyphscope.calling.native import check_native, settled
 from glyphscope.calling.route import route_execute
 from glyphscope.calling.two_stage import two_stage
 from glyphscope.errors import GlyphscopeError
@@ -26,9 +27,11 @@ def run(request: RunRequest, model: Model, host: Host | None = None) -> Generato
     is decoded that was not asked for; `model.cancel()`, from any thread, ends the run with the reason `cancelled`,
     and so does `host.cancelled` while a tool or a person is waited for. Without a host nobody answers or approves.
     """
+    request = settled(request, model)
     emitter = Emitter()
     yield emitter.started(request, model.info)
     try:
+        check_native(request, model)
         registry = parse_document(request.registry)
         context = Context(request, registry, model, emitter, host or SilentHost())
         ending = yield from _STRATEGIES[request.strategy](context)

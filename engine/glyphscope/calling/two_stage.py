@@ -16,12 +16,14 @@ from typing import Literal
 
 import msgspec
 
+from glyphscope.calling.constraints import white_space
 from glyphscope.calling.context import Context, Ending
 from glyphscope.calling.decode import Decoding, Generated
 from glyphscope.calling.request import generate_request, render_prompt
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import AnyEvent, CallReady, Violation
+from glyphscope.events import AnyEvent, CallReady, RunRequest, Violation
 from glyphscope.grammar import GrammarOptions
+from glyphscope.notation.native import native_format
 from glyphscope.validation import CallValidator
 from glyphscope.validation.parts import (
     ArgumentsValidator,
@@ -59,7 +61,7 @@ def _name(context: Context) -> Generator[AnyEvent, None, Generated]:
     request, registry = context.request, context.registry
     yield context.emitter.enter(NAME, "Name of the tool", NAME)
     validator = NameValidator(registry, request.notation, request.shape)
-    begun = before_name(request.notation, request.shape)
+    begun = _marker(request) + before_name(request.notation, request.shape)
     prompt = render_prompt(request, registry, context.model, begun)
     after = after_name(request.notation, request.shape)
     generation = generate_request(request, registry, prompt.text, GrammarOptions(part="name"), after=after)
@@ -71,9 +73,9 @@ def _arguments(context: Context, tool: str, left: int) -> Generator[AnyEvent, No
     request, registry = context.request, context.registry
     yield context.emitter.enter(ARGUMENTS, f"Arguments of {tool}", ARGUMENTS)
     validator = ArgumentsValidator(registry, request.notation, request.shape, tool)
-    begun = before_arguments(request.notation, request.shape, tool)
+    begun = _marker(request) + before_arguments(request.notation, request.shape, tool)
     prompt = render_prompt(request, registry, context.model, begun)
-    options = GrammarOptions(part="arguments", tool=tool)
+    options = GrammarOptions(part="arguments", tool=tool, white_space=white_space(request))
     generation = generate_request(request, registry, prompt.text, options, after=AFTER_ARGUMENTS)
     generation = msgspec.structs.replace(generation, max_tokens=left)
     decoding = Decoding(context, generation, prompt, validator)
@@ -82,6 +84,12 @@ def _arguments(context: Context, tool: str, left: int) -> Generator[AnyEvent, No
         return Ending(generated.reason, False)
     valid = yield from _whole(context, tool, validator.text)
     return Ending(generated.reason, valid)
+
+
+def _marker(request: RunRequest) -> str:
+    """What the model's own notation writes before a call."""
+    native = native_format(request.native)
+    return "" if native is None else native.begun
 
 
 def _whole(context: Context, tool: str, arguments: str) -> Generator[AnyEvent, None, bool]:

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 from rich.live import Live
@@ -17,7 +17,7 @@ from glyphscope.calling import run as run_direct
 from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.live import RunView
 from glyphscope.cli.opening import opened
-from glyphscope.cli.options import JsonOption, ModelOption, NotationOption, RegistryOption, ShapeOption
+from glyphscope.cli.options import JsonOption, ModelOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import console, print_line
 from glyphscope.errors import StorageError
 from glyphscope.events import (
@@ -40,6 +40,8 @@ BAD_REQUEST = frozenset({"BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CO
 
 INTERRUPTED = 130
 
+RunNotation: TypeAlias = Literal["glyph", "json", "native"]
+
 _DEFAULT = Sampling()
 
 
@@ -49,7 +51,10 @@ def run(
     ],
     model: ModelOption = EMBEDDED,
     registry: RegistryOption = None,
-    notation: NotationOption = "glyph",
+    notation: Annotated[
+        RunNotation,
+        typer.Option(help="How a call is written; native is the form of the model's own template."),
+    ] = "glyph",
     shape: ShapeOption = "flat",
     constraint: Annotated[
         ConstraintKind, typer.Option(help="What holds the model to the registry.")
@@ -114,7 +119,8 @@ def run(
         registry=read_registry(registry).to_document(),
         model=model,
         system=read_text(str(system)) if system else None,
-        notation=notation,
+        notation="json" if notation == "native" else notation,
+        native="auto" if notation == "native" else "",
         shape=shape,
         constraint=constraint,
         grammar=own,

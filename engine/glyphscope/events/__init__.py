@@ -9,7 +9,7 @@ same text. Times are seconds. `path` is a JSON Pointer into the call as it was w
 shape, `/args/max_results` in the tool-args shape); `rule` is a JSON Pointer into the `parameters` of the tool.
 """
 
-from glyphscope.events.base import Code, ModelInfo, RunEvent, Status
+from glyphscope.events.base import Code, ModelInfo, RunEvent, Status, TemplateForm
 from glyphscope.events.evidence import BEGUN, Alternative, PromptPart, TokenStep
 from glyphscope.events.request import (
     NOTATIONS,
@@ -22,6 +22,7 @@ from glyphscope.events.request import (
     FailurePolicy,
     LoopSettings,
     Message,
+    NativeForm,
     Notation,
     RepairSettings,
     RouterSettings,
@@ -112,6 +113,7 @@ __all__ = [
     "Message",
     "ModelInfo",
     "NameCandidate",
+    "NativeForm",
     "Notation",
     "PromptEvaluated",
     "PromptPart",
@@ -135,6 +137,7 @@ __all__ = [
     "Status",
     "StopOn",
     "Strategy",
+    "TemplateForm",
     "Token",
     "TokenStep",
     "ToolContent",

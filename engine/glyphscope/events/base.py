@@ -17,6 +17,10 @@ Code: TypeAlias = Literal[
 ]  # fmt: skip
 
 
+TemplateForm: TypeAlias = Literal["", "hermes", "llama", "mistral", "other"]
+"""How a model's chat template writes tool calls; empty where it has no place for tools."""
+
+
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the model that ran: for records, and for every figure that is shown."""
 
@@ -31,6 +35,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     context: int = 0
     bytes: int = 0
     has_chat_template: bool = True
+    tool_calls: TemplateForm = ""
 
 
 class RunEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):

@@ -7,7 +7,9 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 Notation: TypeAlias = Literal["glyph", "json"]
-Shape: TypeAlias = Literal["flat", "tool-args", "name-arguments"]
+Shape: TypeAlias = Literal["flat", "tool-args", "name-arguments", "name-parameters"]
+"""The last one is that of Llama 3's own calls; `SHAPES` are the ones to choose from."""
+NativeForm: TypeAlias = Literal["hermes", "llama", "mistral"]
 ConstraintKind: TypeAlias = Literal["off", "mask", "gbnf"]
 EvidenceKind: TypeAlias = Literal["all", "chosen", "none"]
 """Of which tokens the model's own figures are told: `chosen` leaves the forced ones out, which costs least of all."""
@@ -127,6 +129,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     `registry` is the registry's document in our form. `messages`, when given, replaces the rendered preset.
     `model` is a file path, or the name of a scripted or recorded model. `grammar` is GBNF that holds in place of the
     registry's own, under either constraint. With `free_text`, any text may stand before the call.
+    With `native`, the model's own chat template asks for the call and its tools, in the form that it was trained on:
+    `auto` is the template's, another name is meant in any case. Notation and shape are then that form's.
     With `dispatch`, the call of a strategy other than the loop is carried out too. `sources` names by tool who carries
     it out: "demo", the default, or an MCP server; `approvals` are the rules for what may be.
     """
@@ -138,6 +142,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     system: str | None = None
     notation: Notation = "glyph"
     shape: Shape = "flat"
+    native: NativeForm | Literal["", "auto"] = ""
     constraint: ConstraintKind = "mask"
     grammar: str | None = None
     free_text: bool = False

@@ -51,16 +51,17 @@ class ChatTemplate:
                 hint=_HINT,
             ) from error
 
-    def render(self, messages: Sequence[Message]) -> tuple[str, str]:
+    def render(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = ()) -> tuple[str, str]:
         """The prompt, open for the assistant's answer, and a note. Raises PromptError.
 
+        `tools`, in OpenAI's form, are the template's to write.
         A template that refuses a system message, or leaves it out without a word, gets it in the user's first one;
         one that does so with a tool's message gets that as the user's.
         """
         refusal: PromptError | None = None
         for given, note in _forms(messages):
             try:
-                text = self._render(given)
+                text = self._render(given, tools)
             except PromptError as error:
                 refusal = refusal or error
                 continue
@@ -69,10 +70,11 @@ class ChatTemplate:
         roles = " and ".join(role for role in _OFTEN_LEFT_OUT if any(m.role == role for m in messages))
         raise refusal or PromptError(f"The model's chat template leaves the {roles} message out.", hint=_HINT)
 
-    def _render(self, messages: Sequence[Message]) -> str:
+    def _render(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> str:
         given = [{"role": message.role, "content": message.content} for message in messages]
+        more: dict[str, Any] = {**self._given, "tools": list(tools)} if tools else dict(self._given)
         try:
-            return self._template.render(messages=given, add_generation_prompt=True, **self._given)
+            return self._template.render(messages=given, add_generation_prompt=True, **more)
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
             raise PromptError(
                 f"The model's chat template cannot take these messages: {error}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Sequence
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -29,11 +29,15 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RenderedPrompt(msgspec.Struct, frozen=True):
-    """Messages in the model's chat template; `note` tells in words where it could not take them as given."""
+    """Messages in the model's chat template; `note` tells in words where it could not take them as given.
+
+    `added` is what the template wrote for the tools that it was given.
+    """
 
     text: str
     tokens: int
     note: str = ""
+    added: str = ""
 
 
 class Vocabulary(msgspec.Struct, frozen=True):
@@ -124,8 +128,13 @@ class Model(Protocol):
     def vocabulary(self) -> Vocabulary:
         """Every token's bytes; empty where they are not known. The same object each time. Raises ModelError."""
 
-    def render_chat(self, messages: Sequence[Message]) -> RenderedPrompt:
-        """The messages in the model's chat template, open for the assistant's answer. Raises PromptError."""
+    def render_chat(
+        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = ()
+    ) -> RenderedPrompt:
+        """The messages in the model's chat template, open for the assistant's answer. Raises PromptError.
+
+        `tools`, in OpenAI's form, are the template's own to write; one that has no place for them is a PromptError.
+        """
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         """Progress, then `PromptReady`, then the tokens of each step; the next is decoded when it is asked for.

@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -97,8 +97,10 @@ class LlamaModel:
             self._vocabulary = reply.vocabulary
         return self._vocabulary
 
-    def render_chat(self, messages: Sequence[Message]) -> RenderedPrompt:
-        reply = self._ask(wire.Render(list(messages)))
+    def render_chat(
+        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = ()
+    ) -> RenderedPrompt:
+        reply = self._ask(wire.Render(list(messages), list(tools)))
         assert isinstance(reply, wire.Rendered), reply
         return reply.prompt
 

@@ -91,7 +91,15 @@ class LlamaEngine:
     @property
     def chat_template(self) -> str | None:
         """The source of the model's own chat template."""
-        template = llama.llama_model_chat_template(self._model, None)
+        return self._template(None)
+
+    @property
+    def tool_template(self) -> str | None:
+        """The source of the template for prompts with tools: some files have one beside the other."""
+        return self._template(b"tool_use") or self.chat_template
+
+    def _template(self, name: bytes | None) -> str | None:
+        template = llama.llama_model_chat_template(self._model, name)
         return template.decode("utf-8", errors="replace") if template else None
 
     @property

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Iterable, Sequence
+from typing import Any
+
+from msgspec.structs import replace
 
 from glyphscope.events import (
     BEGUN,
@@ -60,6 +63,7 @@ class RecordedModel:
             context=recorded.context,
             bytes=recorded.bytes,
             has_chat_template=recorded.has_chat_template,
+            tool_calls=recorded.tool_calls,
         )
         self._rendered = self._generated = 0
         self._cancelled = threading.Event()
@@ -80,7 +84,9 @@ class RecordedModel:
         """None: the record does not hold it."""
         return Vocabulary()
 
-    def render_chat(self, messages: Sequence[Message]) -> RenderedPrompt:
+    def render_chat(
+        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = ()
+    ) -> RenderedPrompt:
         """The recorded prompt of the next stage, which may differ from what `messages` would give today.
 
         Without what its answer was begun with: who begins it adds that.
@@ -91,7 +97,9 @@ class RecordedModel:
         prompt = self._stages[self._rendered % len(self._stages)][0]
         self._rendered += 1
         assert isinstance(prompt, PromptRendered), "a stage begins with its prompt"
-        return _before_begun(prompt)
+        rendered = _before_begun(prompt)
+        added = next((part for part in prompt.parts if part.name == "tools"), None) if tools else None
+        return rendered if added is None else replace(rendered, added=prompt.text[added.start : added.end])
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         """The recorded steps of the next stage, at most `max_tokens`. Forced tokens come in one batch, as they did."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Generator, Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from glyphscope.decoding.text import TextAssembler
 from glyphscope.events import Message, ModelInfo, TokenStep
-from glyphscope.models.chat import render_plain
+from glyphscope.models.chat import ChatTemplate, render_plain
+from glyphscope.models.chat_tools import render_with_tools
 from glyphscope.models.interface import (
     Cancelled,
     GenerateRequest,
@@ -18,6 +19,7 @@ from glyphscope.models.interface import (
     RenderedPrompt,
     Vocabulary,
 )
+from glyphscope.notation.native import template_form
 
 _TURNS = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _PIECES = re.compile(r"\s?\w{1,8}|\s?[^\w\s]{1,2}|\s", re.DOTALL)
@@ -44,6 +46,7 @@ class ScriptedModel:
 
     With `turns`, answers of a conversation, the n-th generation says the n-th; after the last comes the first again.
     No probability is made up: the evidence that a real model would give is None, and a constraint is not applied.
+    `template` is a chat template, where it is to have one.
     """
 
     def __init__(
@@ -53,12 +56,21 @@ class ScriptedModel:
         turns: Sequence[Script] = (),
         name: str = "scripted",
         context: int = 1 << 20,
+        template: str | None = None,
     ) -> None:
+        """Raises PromptError for a template that is not Jinja."""
         self._turns = [_pieces(turn) for turn in turns or (script,)]
         self._tokens = self._turns[0]
         self._turn = 0
         self._cancelled = threading.Event()
-        self.info = ModelInfo(name=name, kind="scripted", context=context, has_chat_template=False)
+        self._template = None if template is None else ChatTemplate(template)
+        self.info = ModelInfo(
+            name=name,
+            kind="scripted",
+            context=context,
+            has_chat_template=template is not None,
+            tool_calls=template_form(template or ""),
+        )
 
     def count_tokens(self, text: str) -> int:
         """The number of pieces the text is cut into."""
@@ -72,10 +84,18 @@ class ScriptedModel:
         """It has none: its pieces are the script's own."""
         return Vocabulary()
 
-    def render_chat(self, messages: Sequence[Message]) -> RenderedPrompt:
-        """The plain form, as for a model without a template."""
-        text = render_plain(messages)
-        return RenderedPrompt(text, self.count_tokens(text))
+    def render_chat(
+        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = ()
+    ) -> RenderedPrompt:
+        """By its template; in the plain form without one."""
+        note = added = ""
+        if tools:
+            text, note, added = render_with_tools(self._template, messages, tools)
+        elif self._template is not None:
+            text, note = self._template.render(messages)
+        else:
+            text = render_plain(messages)
+        return RenderedPrompt(text, self.count_tokens(text), note, added)
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         """The next turn's tokens, then an `end` token, at most `max_tokens` in all."""

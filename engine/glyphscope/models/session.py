@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from typing import Any
 
 import llama_cpp as llama
 import msgspec
@@ -13,8 +14,10 @@ from glyphscope.decoding import MaskTokenizer, mask_tokenizer
 from glyphscope.events import Message
 from glyphscope.models import wire
 from glyphscope.models.chat import NO_TEMPLATE, ChatTemplate, render_plain
+from glyphscope.models.chat_tools import render_with_tools
 from glyphscope.models.interface import RenderedPrompt, Vocabulary
 from glyphscope.models.native import LlamaEngine
+from glyphscope.notation.native import template_form
 
 _SPECIAL = b"\xff"
 
@@ -33,6 +36,7 @@ class Session:
             vocabulary=self.engine.vocabulary,
             parameters=self.engine.parameters,
             has_chat_template=self.engine.chat_template is not None,
+            tool_calls=template_form(self.engine.tool_template or ""),
         )
 
     @cached_property
@@ -65,18 +69,27 @@ class Session:
 
     @cached_property
     def _template(self) -> ChatTemplate | None:
-        source = self.engine.chat_template
+        return self._of(self.engine.chat_template)
+
+    @cached_property
+    def _tool_template(self) -> ChatTemplate | None:
+        return self._of(self.engine.tool_template)
+
+    def _of(self, source: str | None) -> ChatTemplate | None:
         if source is None:
             return None
         return ChatTemplate(source, bos=self.engine.special("bos"), eos=self.engine.special("eos"))
 
-    def render(self, messages: Sequence[Message]) -> RenderedPrompt:
+    def render(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = ()) -> RenderedPrompt:
         """Raises PromptError."""
-        if self._template is None:
+        added = ""
+        if tools:
+            text, note, added = render_with_tools(self._tool_template, messages, tools)
+        elif self._template is None:
             text, note = render_plain(messages), NO_TEMPLATE
         else:
             text, note = self._template.render(messages)
-        return RenderedPrompt(text, len(self.engine.tokenize(text, begin=True)), note)
+        return RenderedPrompt(text, len(self.engine.tokenize(text, begin=True)), note, added)
 
     def _is_special(self, token: int, piece: bytes) -> bool:
         """A control token, or one defined by the model's maker that looks like one: no grammar's text matches it."""

@@ -6,7 +6,7 @@ import os
 import struct
 import sys
 import threading
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -51,6 +51,7 @@ class Render(_Frame, frozen=True):
     """Answered by `Rendered`, also while a generation runs."""
 
     messages: list[Message]
+    tools: list[dict[str, Any]] = []
 
 
 class Generate(_Frame, frozen=True):

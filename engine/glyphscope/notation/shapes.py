@@ -1,4 +1,4 @@
-"""The three shapes of a call: under which key the tool's name stands, and where its arguments are."""
+"""The shapes of a call: under which key the tool's name stands, and where its arguments are."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ _KEYS: dict[Shape, ShapeKeys] = {
     "flat": ShapeKeys("action", None),
     "tool-args": ShapeKeys("tool", "args"),
     "name-arguments": ShapeKeys("name", "arguments"),
+    "name-parameters": ShapeKeys("name", "parameters"),
 }
 
 

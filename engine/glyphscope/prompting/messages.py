@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from glyphscope.errors import NotationError, PromptError
 from glyphscope.events import Message, Notation, RunRequest
 from glyphscope.notation import Style, shape_keys, write_call
+from glyphscope.notation.native import native_format
 from glyphscope.prompting.presets import preset
 from glyphscope.prompting.signature import argument_types, signature
 from glyphscope.prompting.template import Part, PartText, render
-from glyphscope.registry import Tool, ToolRegistry, example_arguments
+from glyphscope.registry import Tool, ToolRegistry, example_arguments, to_openai
 
 _STYLES: dict[Notation, Style] = {"glyph": "glyph", "json": "json"}
 """How calls are shown to the model: GLYPH quoted, JSON compact, so that neither is made to look larger."""
@@ -22,10 +23,15 @@ _STYLES: dict[Notation, Style] = {"glyph": "glyph", "json": "json"}
 
 @dataclass(frozen=True)
 class RenderedMessages:
-    """`parts` are the pieces of all messages in order: together they are the messages' contents."""
+    """`parts` are the pieces of all messages in order: together they are the messages' contents.
+
+    `tools`, in OpenAI's form, are left to the chat template to write. `begun` is what the answer begins with already.
+    """
 
     messages: tuple[Message, ...]
     parts: tuple[Part, ...]
+    tools: tuple[dict[str, Any], ...] = ()
+    begun: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,11 +60,32 @@ def render_messages(request: RunRequest, registry: ToolRegistry) -> RenderedMess
 
     An empty message is left out. Raises PromptError with the template's line.
     """
+    if request.native:
+        return _native(request, registry)
     template = preset(request.preset).system_template if request.system is None else request.system
     return compose(
         ("system", render(template, template_values(request, registry), rest="system")),
         ("user", [Part("user", request.prompt)]),
     )
+
+
+def _native(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:
+    """What the model's own template is given: the tools, the user's prompt, and a system message of the request's own.
+
+    Under a constraint the answer is begun with what the form writes before a call. Raises PromptError.
+    """
+    native = native_format(request.native)
+    if request.free_text and request.constraint != "off":
+        raise PromptError(
+            "Free text before a call of the model's own notation is not to be had under a constraint: "
+            "the answer is begun with what comes before the call.",
+            hint="Turn free text off, or the constraint.",
+        )
+    own = request.system
+    system = [] if own is None else render(own, template_values(request, registry), rest="system")
+    made = compose(("system", system), ("user", [Part("user", request.prompt)]))
+    begun = native.begun if native is not None and request.constraint != "off" else ""
+    return replace(made, tools=tuple(to_openai(registry)), begun=begun)
 
 
 def compose(*messages: tuple[str, Sequence[Part]]) -> RenderedMessages:

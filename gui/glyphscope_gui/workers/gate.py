@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Sequence
+from typing import Any
 
 from glyphscope.events import Message, ModelInfo
 from glyphscope.models import GenerateRequest, Model, Output, RenderedPrompt, Vocabulary
@@ -59,8 +60,10 @@ class GatedModel:
     def vocabulary(self) -> Vocabulary:
         return self._model.vocabulary()
 
-    def render_chat(self, messages: Sequence[Message]) -> RenderedPrompt:
-        return self._model.render_chat(messages)
+    def render_chat(
+        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = ()
+    ) -> RenderedPrompt:
+        return self._model.render_chat(messages, tools)
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         output = self._model.generate(request)

@@ -1,0 +1,65 @@
+"""How models write tool calls that were trained to: the forms of their own chat templates, told by the template's text.
+
+Three forms are known, all JSON with a name and arguments in it; a template that writes another is told apart from one
+that has no place for tools.
+
+| form    | written                                                       | by                        |
+|---------|---------------------------------------------------------------|---------------------------|
+| hermes  | `<tool_call>⏎{"name": …, "arguments": …}⏎</tool_call>`        | Hermes 2/3, Qwen 2.5 and 3 |
+| llama   | `{"name": …, "parameters": …}`                                | Llama 3.1, 3.2, 3.3       |
+| mistral | `[TOOL_CALLS] [{"name": …, "arguments": …}]`                  | Mistral 7B v0.3, Nemo, Small |
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from glyphscope.events import NativeForm, Shape, TemplateForm
+
+
+class NativeFormat(NamedTuple):
+    """What stands around the JSON of a call, and in which shape that is.
+
+    `begun` is written before it. After free text a call begins with `marker`, or, where there is none, with its own
+    first letters; `opener` may stand between marker and call. `closing` may follow the call.
+    """
+
+    shape: Shape
+    begun: str
+    marker: str
+    opener: str
+    closing: str
+
+
+NATIVE: dict[NativeForm, NativeFormat] = {
+    "hermes": NativeFormat("name-arguments", "<tool_call>\n", "<tool_call>", "", "</tool_call>"),
+    "llama": NativeFormat("name-parameters", "", "", "", ""),
+    "mistral": NativeFormat("name-arguments", "[TOOL_CALLS] [", "[TOOL_CALLS]", "[", "]"),
+}
+
+
+def native_format(native: str) -> NativeFormat | None:
+    """The form of that name; None for "auto" that nobody has looked up, and for none."""
+    return next((known for name, known in NATIVE.items() if name == native), None)
+
+
+_TOOLS = re.compile(r"\btools\b")
+_XML_CALLS = ("<function=", "<arg_key>", "<parameter=")
+"""Of templates that write `<tool_call>` around something that is no JSON (Qwen3-Coder, GLM)."""
+_MISTRAL = re.compile(r"\[TOOL_CALLS\]\s?\[(?!ARGS\])")
+_LLAMA = re.compile(r"""["']name\\?["']\s*:.{0,200}?["']parameters\\?["']\s*:""", re.DOTALL)
+
+
+def template_form(template: str) -> TemplateForm:
+    """The form in which a chat template writes calls, "other" for one that is not known, "" where it knows no tools."""
+    if not _TOOLS.search(template):
+        return ""
+    if "<tool_call>" in template:
+        json_calls = '"arguments"' in template and not any(mark in template for mark in _XML_CALLS)
+        return "hermes" if json_calls else "other"
+    if "[TOOL_CALLS]" in template:
+        return "mistral" if _MISTRAL.search(template) else "other"
+    if "<|start_header_id|>" in template and _LLAMA.search(template):
+        return "llama"
+    return "other"
