@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from gbnf_mutants import mutant, sources
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.gbnf import (
+    CheckCancelled,
     Diagnostic,
     check_gbnf,
     check_gbnf_bytes,
@@ -317,3 +318,32 @@ def test_llama_cpp_agrees_on_mutated_grammars(probe: GrammarProbe) -> None:
         if check_gbnf(text).ok != probe.check(text).ok:
             wrong.append((number, text))
     assert len(wrong) <= 2, wrong
+
+
+LARGE = {
+    "rules": "".join(f'r{i} ::= "a" [a-z]+ (r{i + 1} | "b")?\n' for i in range(1_500))
+    + "root ::= r1500 | r0",
+    "items": "root ::= " + '"ab" [a-z] x ' * 5_000 + '\nx ::= "y"',
+    "alternatives": "root ::= " + " | ".join(f'"{i}"' for i in range(8_000)),
+    "groups": "root ::= " + "(" * 4_000 + '"a"' + ")?" * 4_000,
+    "class": "root ::= [" + "".join(map(chr, range(0x4E00, 0x9E00))) + "]",
+    "quote": 'root ::= "' + r"a\n" * 20_000 + '"',
+    "undefined": "root ::= " + " ".join(f"x{i}" for i in range(8_000)),
+}
+
+
+@pytest.mark.parametrize("text", LARGE.values(), ids=LARGE.keys())
+def test_a_check_of_a_large_text_that_is_told_to_stop_goes_on(text: str) -> None:
+    asked = []
+
+    def stop_after(count: int) -> Callable[[], bool]:
+        asked.clear()
+        return lambda: asked.append(True) or len(asked) > count  # type: ignore[func-returns-value]
+
+    for count in (0, 5):
+        with pytest.raises(CheckCancelled):
+            check_gbnf(text, cancel=stop_after(count))
+        assert len(asked) == count + 1
+    whole = check_gbnf(text, cancel=stop_after(10**6))
+    assert whole.diagnostics == check_gbnf(text).diagnostics  # nothing half-done is remembered
+    assert whole.ok == (whole.grammar is not None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 from hypothesis import given
@@ -12,9 +13,11 @@ from PySide6.QtGui import QImage
 from PySide6.QtSvg import QSvgRenderer
 
 from glyphscope.grammar import Origin
-from glyphscope.grammar.gbnf import read_gbnf
+from glyphscope.grammar.gbnf import CheckCancelled, read_gbnf
 from glyphscope.registry import default_registry
 from glyphscope.sessions import GrammarExample, GrammarWork
+from glyphscope_gui.controllers import grammar_work
+from glyphscope_gui.controllers.grammar_bench import GrammarBench
 from glyphscope_gui.controllers.grammar_jobs import LatestJobs
 from glyphscope_gui.models.char_words import class_words, text_words
 from glyphscope_gui.models.grammar_document import GrammarDocument
@@ -32,6 +35,7 @@ from glyphscope_gui.models.grammar_words import (
 )
 from glyphscope_gui.models.railroad_drawing import draw_rule
 from glyphscope_gui.models.railroad_items import MOST_ITEMS, RailroadItems
+from glyphscope_gui.models.registry_document import RegistryDocument
 from glyphscope_gui.theme import load_theme
 from glyphscope_gui.widgets.railroad_view import RailroadView
 
@@ -272,6 +276,61 @@ def test_an_older_texts_answer_is_told_or_jobs_pile_up(qapp, qtbot):
     assert ran == [0, 4]
     assert told == [4]
     jobs.close()
+
+
+@pytest.fixture
+def bench(qapp, monkeypatch):
+    """A page's engine room with a text of one's own, and no work for the tools' grammar."""
+    monkeypatch.setattr(grammar_work, "generate", lambda *_options: grammar_work.Generated(""))
+    monkeypatch.setattr(grammar_work, "prove", lambda *_options: None)
+    owner, document = QObject(), GrammarDocument()
+    document.open_text('root ::= "a"\n', "")
+    bench = GrammarBench(document, RegistryDocument(default_registry()), owner)
+    yield bench, document
+    bench.close()
+
+
+def test_a_check_that_nobody_waits_for_goes_on(bench, qtbot, monkeypatch):
+    bench, document = bench
+    begun, ended = [], []
+    real = grammar_work.check
+
+    def slow(text, cancel):
+        begun.append(text)
+        if len(begun) in (1, 3):  # as if it took for ever
+            begins = time.monotonic()
+            while not cancel() and time.monotonic() < begins + 20:
+                time.sleep(0.001)
+            ended.append(cancel())
+            raise CheckCancelled("stopped")
+        return real(text, cancel)
+
+    monkeypatch.setattr(grammar_work, "check", slow)
+    crashes = []
+    bench.crashed.connect(crashes.append)
+    bench.activate()
+    qtbot.waitUntil(lambda: len(begun) == 1)
+    document.open_text('root ::= "b"\n', "")
+    qtbot.waitUntil(lambda: bench.last is not None)
+    assert ended == [True] and bench.last.text == document.text
+    document.open_text('root ::= "c"\n', "")
+    qtbot.waitUntil(lambda: len(begun) == 3)
+    bench.close()
+    assert ended == [True, True] and not crashes
+
+
+def test_a_large_text_is_checked_to_its_end_though_nobody_waits():
+    text = "root ::= " + '"ab" [a-z] x ' * 20_000 + '\nx ::= "y"'
+    asked = []
+
+    def cancel():
+        asked.append(True)
+        return len(asked) == 20
+
+    with pytest.raises(CheckCancelled):
+        grammar_work.check(text, cancel)
+    assert len(asked) == 20
+    assert grammar_work.check(text, lambda: False).grammar is not None
 
 
 def test_a_dropped_jobs_answer_is_told(qapp, qtbot):

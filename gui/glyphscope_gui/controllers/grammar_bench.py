@@ -29,7 +29,7 @@ DEBOUNCE_MS = 120
 """After the last key; a pause that short is not felt."""
 SAMPLES = 8
 MOST_CHARACTERS = 300_000
-"""Of a grammar that is compared and sampled after each edit."""
+"""Of a grammar that is compared, sampled and tried on the tools' constraints after each edit."""
 _TOO_LARGE = "Not worked out for a grammar as large as this one."
 _MISTAKES = "Shown once the mistakes are corrected."
 PROOF_DELAY_MS = 600
@@ -68,6 +68,7 @@ class GrammarBench(QObject):
         self._jobs = LatestJobs(self)
         self._active = False
         self._closed = False
+        self._checks = 0
         self._options = RunRequest(prompt="", registry={})
         self._last: Checked | None = None
         self._origins: dict[str, Origin] = {}
@@ -211,8 +212,14 @@ class GrammarBench(QObject):
         if self._closed:
             return
         text = self._document.text
+        self._checks += 1
+        mine = self._checks
+
+        def superseded() -> bool:
+            return self._closed or self._checks != mine
+
         self.checking.emit()
-        self._start("check", lambda: work.check(text), self._checked)
+        self._start("check", lambda: work.check(text, superseded), self._checked)
 
     def _checked(self, found: Checked) -> None:
         if found.text != self._document.text:
@@ -319,7 +326,12 @@ class GrammarBench(QObject):
 
     def _try_own(self) -> None:
         found, registry, options = self._last, self._registry.registry, self._options
-        if found is None or found.grammar is None or self._document.is_generated:
+        if (
+            found is None
+            or found.grammar is None
+            or self._document.is_generated
+            or len(found.text) > MOST_CHARACTERS
+        ):
             self._jobs.drop("own")
             self.tried.emit(())
             return

@@ -87,11 +87,11 @@ def generate(registry: ToolRegistry, notation: Notation, shape: Shape) -> Genera
     return Generated(emitted.text, emitted.origins)
 
 
-def check(text: str) -> Checked:
-    """Every mistake of a text, and its grammar if it has none that matters."""
+def check(text: str, cancel: Callable[[], bool]) -> Checked:
+    """Every mistake of a text, and its grammar if it has none that matters. Raises CheckCancelled."""
     begun = time.perf_counter()
     with _collector_resting(len(text) > LARGE):
-        found = check_gbnf(text)
+        found = check_gbnf(text, cancel=cancel)
         grammar = found.grammar
     seconds = time.perf_counter() - begun
     counts: dict[str, int] = {}
@@ -193,7 +193,7 @@ COMPARE_BOUND = Bound(seconds=3.0)
 
 def compare(before: str, grammar: Grammar, cancel: Callable[[], bool]) -> Comparison:
     """What an edit changed. Raises GrammarError where the version before has mistakes itself."""
-    base = check_gbnf(before).grammar
+    base = check_gbnf(before, cancel=cancel).grammar
     if base is None:
         raise GrammarError("The version before has mistakes, so there is nothing to compare with.")
     found = shortest_differences(base, grammar, bound=COMPARE_BOUND, cancelled=cancel)

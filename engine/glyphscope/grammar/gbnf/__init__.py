@@ -9,9 +9,11 @@ from glyphscope.grammar.gbnf.lines import Lines
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.grammar.gbnf.printer import print_gbnf
 from glyphscope.grammar.gbnf.reader import read_gbnf
+from glyphscope.grammar.gbnf.stopping import CheckCancelled
 from glyphscope.grammar.gbnf.syntax import Comment, GbnfDocument, GbnfRule, Reference
 
 __all__ = [
+    "CheckCancelled",
     "Comment",
     "Diagnostic",
     "Fix",

@@ -7,7 +7,12 @@ any other, `\d` and `\w` of regular expressions first of all.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
+
+from glyphscope.grammar import chars
+from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.gbnf.stopping import worked
 
 LAST = 0x10FFFF
 IMPOSSIBLE = "\ud800"
@@ -16,6 +21,7 @@ IMPOSSIBLE = "\ud800"
 _PIECE = re.compile(
     r'\\x([0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\([tnr\\"\[\]-])|\\(.?)|([^\\])', re.DOTALL
 )
+_TOGETHER = 50_000  # ranges
 _KNOWN = {"t": 9, "n": 10, "r": 13}
 CLASSES = {"d": "0-9", "w": "a-zA-Z0-9_", "s": r" \t\r\n"}
 """What the escapes of regular expressions mean, as the inside of a class."""
@@ -52,6 +58,7 @@ def characters(raw: str) -> list[Character]:
         else:
             code = ord(match[kind] or "\\")
         found.append(Character(code, match.start(), match.end(), kind != 5))
+        worked()
     return found
 
 
@@ -67,6 +74,7 @@ def ranges_of(raw: str, found: list[Character]) -> list[Range]:
     """
     items, at = [], 0
     while at < len(found):
+        worked()
         low = found[at]
         if at + 2 < len(found) and raw[found[at + 1].start : found[at + 1].end] == "-":
             high = found[at + 2]
@@ -76,6 +84,16 @@ def ranges_of(raw: str, found: list[Character]) -> list[Range]:
             items.append(Range(low.code, low.code, low.start, low.end))
             at += 1
     return items
+
+
+def united(ranges: Sequence[tuple[int, int]]) -> Ranges:
+    """The characters of a class's ranges, but for what no text has; a part at a time, as there may be millions."""
+    whole: Ranges = ()
+    for at in range(0, len(ranges), _TOGETHER):
+        part = set(ranges[at : at + _TOGETHER])
+        worked(len(part))
+        whole = chars.union(whole, ((low, min(high, LAST)) for low, high in part if low <= min(high, LAST)))
+    return whole
 
 
 def mend_in_class(escape: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 from glyphscope.grammar.gbnf import codes
@@ -10,6 +11,7 @@ from glyphscope.grammar.gbnf.convert import tree_of
 from glyphscope.grammar.gbnf.diagnose import diagnose
 from glyphscope.grammar.gbnf.diagnostic import Diagnostic, Edit, Fix
 from glyphscope.grammar.gbnf.reader import read_gbnf
+from glyphscope.grammar.gbnf.stopping import stoppable
 from glyphscope.grammar.gbnf.syntax import GbnfDocument
 from glyphscope.grammar.tree import Grammar
 
@@ -17,9 +19,15 @@ from glyphscope.grammar.tree import Grammar
 class GbnfCheck:
     """What `check_gbnf` found."""
 
-    def __init__(self, document: GbnfDocument, diagnostics: tuple[Diagnostic, ...]) -> None:
+    def __init__(
+        self,
+        document: GbnfDocument,
+        diagnostics: tuple[Diagnostic, ...],
+        cancel: Callable[[], bool] | None = None,
+    ) -> None:
         self.document = document
         self.diagnostics = diagnostics
+        self._cancel = cancel
 
     @property
     def ok(self) -> bool:
@@ -28,14 +36,20 @@ class GbnfCheck:
 
     @cached_property
     def grammar(self) -> Grammar | None:
-        """The rule tree; None unless `ok`."""
-        return tree_of(self.document) if self.ok else None
+        """The rule tree; None unless `ok`. Raises CheckCancelled, where the check could be cancelled."""
+        with stoppable(self._cancel):
+            return tree_of(self.document) if self.ok else None
 
 
-def check_gbnf(text: str) -> GbnfCheck:
-    """Reads and checks any text. Never raises."""
-    document = read_gbnf(text)
-    return GbnfCheck(document, diagnose(document))
+def check_gbnf(text: str, *, cancel: Callable[[], bool] | None = None) -> GbnfCheck:
+    """Reads and checks any text, in seconds for each megabyte.
+
+    Raises nothing but CheckCancelled, where `cancel`, which is asked every few milliseconds, says so; `grammar` does
+    the same when it is first asked for.
+    """
+    with stoppable(cancel):
+        document = read_gbnf(text)
+        return GbnfCheck(document, diagnose(document), cancel)
 
 
 def check_gbnf_bytes(data: bytes) -> GbnfCheck:

@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 from glyphscope.grammar import chars
 from glyphscope.grammar.gbnf import codes
-from glyphscope.grammar.gbnf.characters import IMPOSSIBLE, LAST, characters, ranges_of
+from glyphscope.grammar.gbnf.characters import IMPOSSIBLE, LAST, characters, ranges_of, united
 from glyphscope.grammar.gbnf.codes import report
 from glyphscope.grammar.gbnf.diagnostic import Diagnostic, Fix, fix
 from glyphscope.grammar.gbnf.facts import MAX_REPETITIONS
 from glyphscope.grammar.gbnf.per_rule import PerRule
 from glyphscope.grammar.gbnf.spelling import spell_class
 from glyphscope.grammar.gbnf.split_characters import example, refused_as_well
+from glyphscope.grammar.gbnf.stopping import worked
 from glyphscope.grammar.gbnf.survey import Survey
 from glyphscope.grammar.gbnf.syntax import (
     Alternatives,
@@ -97,6 +98,7 @@ class _Notes:
         self.tokens: list[tuple[int, int, str]] = []
         waiting: list[Alternatives | Sequence | Item] = [rule.body]
         while waiting:
+            worked()
             node = waiting.pop()
             if isinstance(node, Alternatives):
                 waiting += node.options[::-1]
@@ -181,6 +183,7 @@ class _Notes:
             return
         base = node.start + 1
         for item in ranges_of(raw, characters(raw)[node.negated :]):
+            worked()
             start, end = base + item.start, base + item.end
             if item.low > item.high:
                 low, _, high = raw[item.start : item.end].partition("-")
@@ -195,14 +198,15 @@ class _Notes:
 
     def negated(self, node: Class) -> None:
         """A class that excludes characters of several bytes."""
-        refused = refused_as_well(node.ranges)
+        excluded = united(node.ranges)
+        refused = refused_as_well(excluded)
         if not refused:
             return
         message = (
             f"Where a token ends inside a character, llama.cpp refuses {example(refused)} here as well, and whatever "
             "else begins with the same byte as what is excluded. Write the characters that may come."
         )
-        allowed = chars.complement(chars.union(r for r in node.ranges if r[0] <= r[1]))
+        allowed = chars.complement(excluded)
         mend = None
         if len(allowed) <= _MOST:
             mend = fix("Write what may come", (node.start, node.end, spell_class(allowed)))
@@ -240,6 +244,7 @@ class _Notes:
         ranges = [r for item in classes if isinstance(item, Class) and not item.negated for r in item.ranges]
         before: Sequence | None = None
         for option in node.options:
+            worked()
             if len(self.found) >= _MOST:
                 return
             text = self.text[option.start : option.end].strip()

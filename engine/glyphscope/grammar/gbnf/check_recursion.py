@@ -9,6 +9,7 @@ from glyphscope.grammar.gbnf.check_rules import names
 from glyphscope.grammar.gbnf.codes import report
 from glyphscope.grammar.gbnf.diagnostic import Diagnostic, Fix, fix
 from glyphscope.grammar.gbnf.solving import Beginnings, cycles, sums, way_around
+from glyphscope.grammar.gbnf.stopping import worked
 from glyphscope.grammar.gbnf.survey import ROOT, Survey
 from glyphscope.grammar.gbnf.syntax import GbnfRule, Reference
 
@@ -190,6 +191,7 @@ def _deepest(edges: dict[str, tuple[str, ...]]) -> tuple[str, int] | None:
     for root in edges:
         waiting = [root]
         while waiting:
+            worked()
             name = waiting[-1]
             if name in depth:
                 waiting.pop()

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from glyphscope.grammar.gbnf import codes
 from glyphscope.grammar.gbnf.codes import report
 from glyphscope.grammar.gbnf.diagnostic import Diagnostic, Fix, fix
+from glyphscope.grammar.gbnf.stopping import worked
 from glyphscope.grammar.gbnf.survey import ROOT, Survey
 from glyphscope.grammar.gbnf.syntax import GbnfDocument, GbnfRule
 
@@ -45,6 +46,7 @@ def _undefined(survey: Survey) -> Iterator[Diagnostic]:
     guesses: dict[str, str] = {}
     place: tuple[int, str] | None = None
     for rule, facts in survey.all_facts:
+        worked(len(facts.names))
         missing = {name for name in facts.names if name not in survey.rules}
         if not missing:
             continue

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
-from glyphscope.grammar.gbnf.characters import IMPOSSIBLE, LAST
+from glyphscope.grammar.gbnf.characters import IMPOSSIBLE, united
 from glyphscope.grammar.gbnf.diagnose import diagnose
 from glyphscope.grammar.gbnf.facts import MAX_REPETITIONS
+from glyphscope.grammar.gbnf.stopping import worked
 from glyphscope.grammar.gbnf.survey import ROOT
 from glyphscope.grammar.gbnf.syntax import (
     Alternatives,
@@ -61,6 +62,7 @@ def _node(body: Alternatives) -> Node:
     done: list[Node] = []
     waiting: list[tuple[Alternatives | Item, bool]] = [(body, False)]
     while waiting:
+        worked()
         node, entered = waiting.pop()
         if isinstance(node, Group):
             waiting.append((node.body, False))
@@ -109,5 +111,4 @@ def _leaf(node: Item) -> Node:
     assert isinstance(node, Class), "groups and repetitions have been taken apart"
     if not node.ranges:
         return EMPTY
-    ranges = chars.union((low, min(high, LAST)) for low, high in node.ranges if low <= min(high, LAST))
-    return CharClass(chars.intersection(ranges, chars.ALL), node.negated)
+    return CharClass(chars.intersection(united(node.ranges), chars.ALL), node.negated)

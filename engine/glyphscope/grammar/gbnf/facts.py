@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from glyphscope.grammar.gbnf.per_rule import PerRule
+from glyphscope.grammar.gbnf.stopping import worked
 from glyphscope.grammar.gbnf.syntax import (
     Alternatives,
     Class,
@@ -107,6 +108,7 @@ class _Lowering:
         weights: list[_Weight] = []  # of the items in `done`
         waiting: list[tuple[Alternatives | Item, tuple[int, int] | None]] = [(self.rule.body, None)]
         while waiting:
+            worked()
             node, entered = waiting.pop()
             if isinstance(node, Alternatives) and entered is None:
                 waiting.append((node, (0, 0)))
@@ -218,6 +220,7 @@ def _reduced(inner: list[Inner], *, of_terminal: bool) -> list[_Form]:
         left: list[Option] = []
         holds = False
         for option in options:
+            worked(1 + len(option))
             needs: dict[Element, None] = {}
             for element in option:
                 form: _Form = of_terminal
@@ -246,6 +249,7 @@ def _closed(forms: list[_Form]) -> tuple[Inner, ...] | bool:
     needed: dict[int, None] = {}
     waiting = [len(forms) - 1]
     while waiting:
+        worked()
         at = waiting.pop()
         if at not in needed:
             needed[at] = None

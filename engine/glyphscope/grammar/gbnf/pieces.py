@@ -21,6 +21,7 @@ from glyphscope.grammar.gbnf.characters import (
 )
 from glyphscope.grammar.gbnf.codes import report
 from glyphscope.grammar.gbnf.diagnostic import Diagnostic, Fix, fix
+from glyphscope.grammar.gbnf.stopping import worked
 from glyphscope.grammar.gbnf.syntax import Class, Quoted
 
 _REPEATED = re.compile(r"(?:[ \t\r\n]++|#[^\r\n]*+)*+[*+?{]")
@@ -58,8 +59,11 @@ def _read_text(raw: str) -> tuple[str, tuple[Character, ...]]:
 def _read_ranges(raw: str) -> tuple[tuple[tuple[int, int], ...], bool, tuple[Character, ...]]:
     negated = raw.startswith("^")
     found = characters(raw)
-    ranges = tuple((item.low, item.high) for item in ranges_of(raw, found[negated:]))
-    return ranges, negated, tuple(c for c in found if not c.known)
+    ranges: list[tuple[int, int]] = []
+    for item in ranges_of(raw, found[negated:]):
+        worked()
+        ranges.append((item.low, item.high))
+    return tuple(ranges), negated, tuple(c for c in found if not c.known)
 
 
 _quoted = lru_cache(_CACHED)(_read_text)

@@ -38,6 +38,7 @@ from glyphscope.grammar.gbnf.lexer import (
 from glyphscope.grammar.gbnf.names import bad_names
 from glyphscope.grammar.gbnf.pieces import read_class, read_quoted
 from glyphscope.grammar.gbnf.recovery import HEAD_ALIKE, NEXT_HEAD, SPACES, SPLIT_HEAD, misplaced
+from glyphscope.grammar.gbnf.stopping import worked
 from glyphscope.grammar.gbnf.syntax import AnyCharacter, Comment, GbnfDocument, GbnfRule, Reference, Token
 
 NESTING = 17_000
@@ -94,6 +95,7 @@ class _Reader:
     def read(self) -> None:
         text, ends, match, position = self.text, self.ends, LEXER.match, 0
         while True:
+            worked()
             found = match(text, position, ends)
             assert found is not None and found.lastindex  # the last two alternatives match anything
             kind = found.lastindex

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from glyphscope.grammar.gbnf.facts import AGAIN, TERMINAL, Facts, Inner
+from glyphscope.grammar.gbnf.stopping import worked
 
 MANY = 10**12
 """More is not counted."""
@@ -23,6 +24,7 @@ def holding(forms: Mapping[str, tuple[Inner, ...] | bool]) -> set[str]:
         for place, options in enumerate(form):
             node: str | tuple[str, int] = name if place == len(form) - 1 else (name, place)
             for option in options:
+                worked(1 + len(option))
                 # how many are missing, and what holds then
                 counter: list[object] = [len(option), node]
                 for element in option:
@@ -30,6 +32,7 @@ def holding(forms: Mapping[str, tuple[Inner, ...] | bool]) -> set[str]:
                     waiting_for.setdefault(key, []).append(counter)
     while ready:
         for counter in waiting_for.pop(ready.pop(), ()):
+            worked()
             missing = counter[0]
             assert isinstance(missing, int)
             counter[0] = missing - 1
@@ -68,6 +71,7 @@ def beginnings(facts: Facts, empty: set[str], *, seen_by_llama: bool) -> Beginni
         if not times:
             continue
         for option in inner[place]:
+            worked()
             for at, element in enumerate(option):
                 more = follows[place] or at < len(option) - 1
                 if element is TERMINAL:
@@ -91,6 +95,7 @@ def _passing(inner: tuple[Inner, ...], empty: set[str], *, directly: bool) -> li
         return [() in options for options in inner]
     found: list[bool] = []
     for options in inner:
+        worked(len(options))
         found.append(
             any(
                 all(e == AGAIN or (found[e] if isinstance(e, int) else e in empty) for e in option)
@@ -120,6 +125,7 @@ def cycles(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
         while work:
             name, rest = work[-1]
             for other in rest:
+                worked()
                 if other not in edges:
                     continue
                 if other not in order:
@@ -157,6 +163,7 @@ def way_around(
     for name in waiting:
         if name == first:
             break
+        worked()
         for other in edges[name]:
             if other in inside and other not in came_from:
                 came_from[other] = name
@@ -174,6 +181,7 @@ def sums(calls: Mapping[str, Iterable[tuple[str, int]]], own: Mapping[str, int])
     for root in calls:
         waiting = [root]
         while waiting:
+            worked()
             name = waiting[-1]
             if name in done:
                 waiting.pop()

@@ -7,8 +7,6 @@ are read as they are meant.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 
@@ -18,17 +16,16 @@ _BLOCKS = ((0x80, 0x7FF, 1 << 6), (0x800, 0xFFFF, 1 << 12), (0x10000, 0x10FFFF, 
 _TRIED = 300  # characters among which a printable one is looked for, as an example
 
 
-def refused_as_well(excluded: Iterable[tuple[int, int]]) -> Ranges:
+def refused_as_well(excluded: Ranges) -> Ranges:
     """The characters that are not excluded, and begin with the first byte of one that is."""
-    without = chars.union((low, high) for low, high in excluded if low <= high)
     reached: list[tuple[int, int]] = []
-    for low, high in without:
+    for low, high in excluded:
         for first, last, size in _BLOCKS:
             if low <= last and high >= first:
                 begin = max(low, first) // size * size
                 end = min(high, last) // size * size + size - 1
                 reached.append((max(begin, first), min(end, last)))
-    return chars.intersection(chars.subtract(chars.union(reached), without), chars.ALL)
+    return chars.intersection(chars.subtract(chars.union(reached), excluded), chars.ALL)
 
 
 def example(characters: Ranges) -> str:

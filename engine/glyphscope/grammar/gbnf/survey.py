@@ -6,6 +6,7 @@ from functools import cached_property
 
 from glyphscope.grammar.gbnf.facts import Facts, facts_of
 from glyphscope.grammar.gbnf.solving import Beginnings, beginnings, holding
+from glyphscope.grammar.gbnf.stopping import worked
 from glyphscope.grammar.gbnf.syntax import GbnfDocument, GbnfRule
 
 ROOT = "root"
@@ -31,6 +32,7 @@ class Survey:
         found, waiting = {ROOT}, [ROOT]
         while waiting:
             for name in self.facts[waiting.pop()].names:
+                worked()
                 if name not in found and name in self.facts:
                     found.add(name)
                     waiting.append(name)
