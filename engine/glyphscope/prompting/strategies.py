@@ -7,6 +7,7 @@ but for the repair's, which is the user's next turn.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -69,7 +70,7 @@ def render_router(
     settings = request.router
     names = [tool.name for tool in registry.allowed]
     values = {
-        "tools": [{"name": PartText("tools", name)} for name in names],
+        "tools": [_tool(name) for name in names],
         "rules": list(settings.rules),
         "synonyms": [
             {"tool": PartText("tools", name), "phrases": PartText("tools", _quoted(settings.synonyms[name]))}
@@ -142,6 +143,13 @@ def render_repair(
     told = [Part(REPAIR, "\n\n"), *words] if words else []
     both = Message(last.role, last.content + "".join(part.text for part in told))
     return replace(asked, messages=(*before, both), parts=(*asked.parts, *told))
+
+
+def _tool(name: str) -> dict[str, PartText]:
+    """A tool as the router's template sees it: its name, as words, and as JSON writes it."""
+    words = re.sub(r"[\W_]+", " ", name).strip()
+    forms = {"name": name, "words": words or name, "json": json.dumps(name, ensure_ascii=False)}
+    return {form: PartText("tools", text) for form, text in forms.items()}
 
 
 def _template(name: str, own: str | None) -> str:
