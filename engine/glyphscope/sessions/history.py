@@ -34,7 +34,7 @@ _SEARCHED = "(title || ' ' || model || ' ' || tool || ' ' || outcome || ' ' || n
 
 
 class HistoryRow(NamedTuple):
-    """A run in the list. `outcome`: valid, invalid, aborted CODE, cancelled, length, failed CODE or unfinished."""
+    """A run in the list. `outcome`: valid, invalid, aborted CODE, failed CODE, unfinished, or why it ended."""
 
     id: str
     time: str
@@ -231,7 +231,9 @@ def _row_of(events: Sequence[AnyEvent]) -> HistoryRow:
             outcome = f"failed {event.code}"
         elif isinstance(event, RunFinished):
             tokens = event.tokens
-            if event.reason != "aborted":
+            if event.reason in ("answered", "no-tool"):  # well, and no call
+                outcome = event.reason
+            elif event.reason != "aborted":
                 outcome = "valid" if event.valid else {"complete": "invalid"}.get(event.reason, event.reason)
     return HistoryRow(
         id=started.run or secrets.token_hex(8),

@@ -58,9 +58,10 @@ class HistoryModel(QAbstractListModel):
 
 def outcome_status(outcome: str) -> str:
     """The verdict that an outcome is shown as: holds, impossible or open."""
-    if outcome == "valid":
+    if outcome in ("valid", "answered"):
         return "holds"
-    return "impossible" if outcome.split()[0] in ("invalid", "aborted", "failed") else "open"
+    bad = ("invalid", "aborted", "failed", "limit", "refused")
+    return "impossible" if outcome.split()[0] in bad else "open"
 
 
 def outcome_words(outcome: str) -> str:
@@ -75,6 +76,11 @@ def outcome_words(outcome: str) -> str:
         "length": "cut off at the length limit",
         "end-of-text": "ended without a call",
         "unfinished": "not finished",
+        "answered": "answered",
+        "no-tool": "no tool was called",
+        "unanswered": "ended with a question",
+        "limit": "ended by a limit",
+        "refused": "not what it was held to",
     }
     return f"{words.get(kind, kind)}: {code}" if code else words.get(kind, kind)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Protocol
 
-from PySide6.QtCore import QEvent, QSizeF, Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QComboBox, QWidget
 
@@ -63,7 +63,7 @@ class TextArgument(GrowingEdit):
         self._value = value
         self._as_text = as_text
         self.setFont(mono_font(-0.5))
-        self.document().documentLayout().documentSizeChanged.connect(self._fit_bar)
+        self.bar_when_full()
         self.setPlaceholderText(NOT_GIVEN if value is MISSING else "" if as_text else "JSON")
         text = "" if value is MISSING else value if as_text else json.dumps(value, ensure_ascii=False)
         if len(text) > LONGEST:
@@ -92,12 +92,6 @@ class TextArgument(GrowingEdit):
 
     def take_back(self) -> None:
         self.setPlainText(self._shown)
-
-    def _fit_bar(self, size: QSizeF) -> None:
-        """Qt's own guess shows a bar beside a single line."""
-        more = size.height() > MAX_LINES
-        policy = Qt.ScrollBarPolicy.ScrollBarAlwaysOn if more else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
-        self.setVerticalScrollBarPolicy(policy)
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ShortcutOverride and _is_escape(event) and self.is_edited:

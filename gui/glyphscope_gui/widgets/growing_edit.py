@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtCore import QEvent, QSize, QSizeF, Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 
@@ -19,6 +19,15 @@ class GrowingEdit(QPlainTextEdit):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.document().documentLayout().documentSizeChanged.connect(self._fit)
         self._fit()
+
+    def bar_when_full(self) -> None:
+        """A scroll bar from the line on that has no room any more; Qt's own guess shows one beside a single line."""
+        self.document().documentLayout().documentSizeChanged.connect(self._fit_bar)
+
+    def _fit_bar(self, size: QSizeF) -> None:
+        more = size.height() > self._max_lines
+        policy = Qt.ScrollBarPolicy.ScrollBarAlwaysOn if more else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        self.setVerticalScrollBarPolicy(policy)
 
     def sizeHint(self) -> QSize:
         return QSize(super().sizeHint().width(), self._wanted_height())

@@ -20,6 +20,7 @@ from glyphscope.events import RunRequest
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 from glyphscope_gui.widgets.segmented import Segmented
+from glyphscope_gui.widgets.strategy_settings import STRATEGY_WORDS, StrategySettings
 
 _SHAPES = (
     ("flat", "flat", '{"action": name, …arguments}'),
@@ -46,6 +47,7 @@ class Header(QFrame):
         self._make_pickers()
         self._make_spins()
         self._fit_fields()
+        self.settings_button.setFixedSize(34, self.notation.sizeHint().height())
         self.step_button = self._button("stepButton", step, "step", "text")
         self.stop_button = self._button("stopButton", stop, "stop", "text")
         self.run_button = self._button("runButton", run, "run", "on-accent")
@@ -59,6 +61,10 @@ class Header(QFrame):
         self.notation.set_value(options.notation)
         self.constraint.set_value(options.constraint)
         self.shape.setCurrentIndex(self.shape.findData(options.shape))
+        self.strategy.setCurrentIndex(self.strategy.findData(options.strategy))
+        about = self.strategy.currentData(Qt.ItemDataRole.ToolTipRole) or ""
+        self.strategy.setToolTip(f"How the model is asked. {about}")
+        self.settings.show_options(options)
         for spin, value in (
             (self.seed, options.sampling.seed),
             (self.temperature, options.sampling.temperature),
@@ -74,6 +80,7 @@ class Header(QFrame):
             self.constraint,
             self.shape,
             self.strategy,
+            self.settings_button,
             self.seed,
             self.temperature,
         ):
@@ -88,6 +95,7 @@ class Header(QFrame):
             (self.step_button, "step", "text"),
             (self.stop_button, "stop", "text"),
             (self.run_button, "run", "on-accent"),
+            (self.settings_button, "settings", "text-muted"),
         ):
             button.setIcon(theme().icon(icon, role))
             button.setIconSize(QSize(size, size))
@@ -140,8 +148,20 @@ class Header(QFrame):
         self.strategy = QComboBox(self)
         self.strategy.setObjectName("strategyPicker")
         self.strategy.setAccessibleName("Strategy")
-        self.strategy.addItem("Direct", "direct")
-        self.strategy.setToolTip("How the model is asked. Direct: one prompt, one generation, one call")
+        for value, words, about in STRATEGY_WORDS:
+            self.strategy.addItem(words, value)
+            self.strategy.setItemData(self.strategy.count() - 1, about, Qt.ItemDataRole.ToolTipRole)
+        self.strategy.view().setMinimumWidth(self.fontMetrics().horizontalAdvance("Route → execute") + 40)
+        self.strategy.activated.connect(
+            lambda place: self.optionsChosen.emit({"strategy": self.strategy.itemData(place)})
+        )
+        self.settings = StrategySettings(self)
+        self.settings.optionsChosen.connect(self.optionsChosen)
+        self.settings_button = QPushButton(self)
+        self.settings_button.setObjectName("strategySettingsButton")
+        self.settings_button.setAccessibleName("Strategy settings")
+        self.settings_button.setToolTip("Strategy settings: repairs, limits, what may run")
+        self.settings_button.clicked.connect(lambda: self.settings.show_below(self.settings_button))
 
     def _make_spins(self) -> None:
         self.seed = QSpinBox(self)
@@ -169,7 +189,7 @@ class Header(QFrame):
         metrics = self.fontMetrics()
         for field, widest, around in (
             (self.shape, "name/args", 42),
-            (self.strategy, "Direct", 50),
+            (self.strategy, "Route → execute", 42),
             (self.seed, "Seed 0000", 20),
             (self.temperature, "Temp 0.0", 20),
         ):
@@ -198,7 +218,14 @@ class Header(QFrame):
         row.addWidget(self.logo)
         row.addWidget(self.brand)
         row.addSpacing(6)
-        for widget in (self.picker, self.notation, self.shape, self.constraint, self.strategy):
+        for widget in (
+            self.picker,
+            self.notation,
+            self.shape,
+            self.constraint,
+            self.strategy,
+            self.settings_button,
+        ):
             row.addWidget(widget)
         row.addWidget(self.seed)
         row.addWidget(self.temperature)
@@ -216,5 +243,10 @@ class Header(QFrame):
         ):
             spin.setPrefix("" if short else prefix)
             spin.setFixedWidth(self.fontMetrics().horizontalAdvance(widest[5:] if short else widest) + 20)
+        self.layout().setSpacing(6 if short else 8)
+        self.layout().setContentsMargins(*((10, 8, 10, 8) if short else (PAD, 8, PAD, 8)))
+        widest = "Two-stage" if short else "Route → execute"
+        self.strategy.setFixedWidth(self.fontMetrics().horizontalAdvance(widest) + 42)
         for button in (self.step_button, self.stop_button):
             button.setText("" if short else button.accessibleName())
+            button.setMaximumWidth(40 if short else 16_777_215)

@@ -383,7 +383,9 @@ class StreamView(QTextEdit):
         nothing = _NOTHING if self._state.finished is not None else _EMPTY
         words = "Waiting for the first token…" if self._running else nothing
         painter.drawText(
-            QRectF(self.viewport().rect()).adjusted(10, 12, -8, -8), Qt.AlignmentFlag.AlignLeft, words
+            QRectF(self.viewport().rect()).adjusted(10, 12, -8, -8),
+            Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextWordWrap,
+            words,
         )
 
 

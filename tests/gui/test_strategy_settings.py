@@ -1,0 +1,210 @@
+"""The picker of strategies and the settings of each: what is chosen is what runs, and is shown as it was chosen."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+
+from glyphscope.calling import RunState
+from glyphscope.calling.presets import compose
+from glyphscope.calling.routers import router_preset
+from glyphscope.events import (
+    STRATEGIES,
+    ApprovalRule,
+    LimitReached,
+    LoopSettings,
+    RouterSettings,
+    RunFinished,
+    RunRequest,
+)
+from glyphscope.models import ScriptedModel
+from glyphscope_gui.models.history_model import outcome_status, outcome_words
+from glyphscope_gui.models.strategy_texts import approval_rules, approvals_text, lines_of, named_lists
+from glyphscope_gui.run_words import outcome_words as run_outcome_words
+from glyphscope_gui.widgets.strategy_settings import STRATEGY_WORDS, StrategySettings
+
+
+@pytest.fixture
+def panel(qtbot):
+    made = StrategySettings()
+    qtbot.addWidget(made)
+    made.said = []
+    made.optionsChosen.connect(made.said.append)
+    return made
+
+
+def options(**changes):
+    return RunRequest(**{"prompt": "", "registry": {}, **changes})
+
+
+def told(field, value):
+    """As if the user had chosen it."""
+    field.told.emit(value)
+
+
+def test_a_strategy_is_missing_from_the_picker():
+    assert tuple(name for name, _, _ in STRATEGY_WORDS) == STRATEGIES
+    assert all(about.endswith(".") and about.count(".") == 1 for _, _, about in STRATEGY_WORDS)
+
+
+def test_a_setting_of_the_loop_is_missing_from_the_panel(panel):
+    shown = set(panel.loop._fields) | {"transforms", "presets"}
+    assert shown == set(LoopSettings.__struct_fields__) - {"prompt"}
+
+
+def test_showing_options_tells_them_back(panel):
+    settings = LoopSettings(
+        max_turns=3, tool_use="enforced", allow=("search",), transforms=("fenced-calls",), max_seconds=12.4
+    )
+    panel.show_options(
+        options(strategy="loop", loop=settings, approvals=(ApprovalRule(tool="search", action="allow"),))
+    )
+    panel.show_options(options(strategy="route-execute", router=router_preset("destiny"), dispatch=True))
+    assert panel.said == []
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_settings_of_another_strategy_are_in_sight(panel, strategy):
+    panel.show_options(options(strategy=strategy))
+    assert panel.loop_box.isHidden() == (strategy != "loop")
+    assert panel.router_box.isHidden() == (strategy != "route-execute")
+    assert panel.dispatch.isHidden() == (strategy == "loop")
+
+
+def test_an_edit_changes_more_than_its_field(panel):
+    settings = LoopSettings(max_seconds=12.5)
+    panel.show_options(options(strategy="loop", loop=settings))
+    panel.loop.field("max_turns").setValue(4)
+    assert panel.said == [{"loop": LoopSettings(max_seconds=12.5, max_turns=4)}]
+    told(panel.loop.field("max_tool_calls_per_turn"), 0)
+    assert panel.said[-1]["loop"].max_tool_calls_per_turn is None
+    told(panel.loop.field("max_seconds"), 30)
+    assert panel.said[-1]["loop"].max_seconds == 30.0
+    panel.attempts.setValue(2)
+    panel.extract.click()
+    assert panel.said[-1]["repair"].attempts == 2
+    assert not panel.said[-1]["repair"].extract
+
+
+def test_presets_hide_what_they_set(panel):
+    panel.show_options(options(strategy="loop"))
+    assert panel.loop.presets_note.text() == "Chosen one by one"
+    actions = {a.data(): a for a in panel.loop.presets_button.menu().actions()}
+    actions["small-context"].trigger()
+    assert panel.said[-1] == {"loop": compose(["small-context"])}
+    assert panel.loop.presets_note.text() == "small-context"
+    assert panel.loop.field("max_turns").value() == compose(["small-context"]).max_turns
+    panel.loop.field("max_turns").setValue(9)
+    assert panel.loop.presets_note.text() == "small-context, then changed by hand"
+
+
+def test_transforms_lose_their_order(panel):
+    panel.show_options(
+        options(strategy="loop", loop=LoopSettings(transforms=("blank-values", "content-tags")))
+    )
+    actions = {a.data(): a for a in panel.loop.transforms_button.menu().actions()}
+    actions["fenced-calls"].trigger()
+    assert panel.said[-1]["loop"].transforms == ("blank-values", "content-tags", "fenced-calls")
+    actions["blank-values"].trigger()
+    assert panel.said[-1]["loop"].transforms == ("content-tags", "fenced-calls")
+
+
+def test_tools_are_named_otherwise_than_they_were_written(panel, qtbot):
+    panel.show_options(options(strategy="loop"))
+    field = panel.loop.field("allow")
+    field.setText("search,  browse, search")
+    field.editingFinished.emit()
+    assert panel.said[-1]["loop"].allow == ("search", "browse")
+    field.setText("")
+    field.editingFinished.emit()
+    assert panel.said[-1]["loop"].allow is None
+
+
+def test_a_line_without_a_name_is_taken_for_names(panel):
+    panel.show_options(options(strategy="route-execute"))
+    field = panel.router.field("synonyms")
+    field.setPlainText("search: look up, find\n\nbrowse: open")
+    wanted = {"search": ("look up", "find"), "browse": ("open",)}
+    assert panel.said[-1]["router"] == RouterSettings(synonyms=wanted)
+    said = len(panel.said)
+    field.setPlainText("search: look up\nno name here")
+    assert len(panel.said) == said
+    assert field.property("refused")
+    assert "Line 2" in field.toolTip()
+    assert named_lists(lines_of(wanted)) == wanted
+
+
+def test_a_prompt_of_ones_own_stays_when_it_is_taken_out(panel):
+    panel.show_options(options(strategy="route-execute"))
+    field = panel.router.field("router_system")
+    field.setPlainText("Choose: {{ tools }}")
+    assert panel.said[-1]["router"].router_system == "Choose: {{ tools }}"
+    field.setPlainText(" ")
+    assert panel.said[-1]["router"].router_system is None
+
+
+def test_an_edit_of_the_rules_widens_one_that_is_bound(panel):
+    bound = ApprovalRule(tool="*", source="files", identity="npx files /home", action="allow")
+    panel.show_options(options(strategy="loop", approvals=(bound,)))
+    assert panel.approvals.text() == "files/*=allow"
+    panel.approvals.setText("files/*=allow, search=deny")
+    panel.approvals.editingFinished.emit()
+    assert panel.said[-1]["approvals"] == (bound, ApprovalRule(tool="search", action="deny"))
+
+
+def test_a_rule_that_cannot_be_read_is_taken(panel):
+    panel.show_options(options(strategy="loop"))
+    panel.approvals.setText("search=perhaps")
+    panel.approvals.editingFinished.emit()
+    assert panel.said == []
+    assert panel.approvals.property("refused")
+    assert "allow, deny or ask" in panel.approvals.toolTip() or panel.approvals.toolTip()
+
+
+@pytest.mark.parametrize("text", ["allow", "search=allow", "demo/search=deny", "demo/*=ask, search=allow"])
+def test_rules_change_by_being_shown(text):
+    assert approvals_text(approval_rules(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("reason", "valid", "told"),
+    [
+        ("answered", True, "Answered"),
+        ("no-tool", True, "No tool was called"),
+        ("unanswered", False, "nobody answered"),
+        ("limit", False, "Ended by a limit: max_turns"),
+        ("refused", False, "held to"),
+    ],
+)
+def test_an_ending_without_a_call_is_told_as_one_without_success(reason, valid, told):
+    state = RunState()
+    state.stages[0].outline.append(LimitReached(limit="max_turns", allowed=3, used=3, message=""))
+    state.finished = RunFinished(
+        reason=reason, valid=valid, tokens=1, forced=0, prompt_ms=0, first_token_ms=0, total_ms=0
+    )
+    assert told in run_outcome_words(state)
+    assert outcome_words(reason) != reason or reason == "answered"
+    assert (outcome_status(reason) == "holds") == (reason == "answered")
+
+
+@pytest.mark.slow
+@pytest.mark.qt_log_ignore(
+    "does not support (raise|grabbing)", extend=True
+)  # of the screen that is none: popups
+def test_the_panel_and_the_project_disagree(open_window, qtbot):
+    window = open_window(lambda _name, **_options: ScriptedModel(""), size=(1024, 700))
+    header, project = window.header, window.parts.project
+    place = header.strategy.findData("loop")
+    header.strategy.setCurrentIndex(place)
+    header.strategy.activated.emit(place)
+    assert project.options.strategy == "loop"
+    qtbot.mouseClick(header.settings_button, Qt.MouseButton.LeftButton)
+    assert header.settings.isVisible()
+    header.settings.loop.field("max_turns").setValue(5)
+    assert project.request.loop.max_turns == 5
+    header.settings.hide()
+    project.set_options(strategy="two-stage", loop=LoopSettings(max_turns=2))
+    assert header.strategy.currentData() == "two-stage"
+    assert header.settings.loop.field("max_turns").value() == 2
+    for button in header.constraint.findChildren(type(header.run_button)):
+        assert button.width() >= button.sizeHint().width() - 1  # nothing is cut off in a small window
