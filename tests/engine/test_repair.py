@@ -27,6 +27,9 @@ from glyphscope.registry import default_registry
 from glyphscope.sessions import first_difference
 from turns import Turns
 
+HERMES = "{% for t in tools %}{{ t.function.name }} {% endfor %}<tool_call>" + (
+    '{% for m in messages %}{{ m.content }}{% endfor %}"arguments"'
+)
 REGISTRY = default_registry().to_document()
 GOOD = '{"action":"search","query":"AI news","max_results":10}'
 TOO_MANY = '{"action":"search","query":"AI news","max_results":500}'
@@ -218,3 +221,47 @@ def test_a_record_of_repairs_replays_to_the_same_events(texts: tuple[str, ...]) 
     asked = repairing(stop_on="never")
     events = list(run(asked, Turns(*texts)))
     assert first_difference(events[1:], list(run(asked, RecordedModel(events)))[1:]) == ""
+
+
+# the other strategies
+
+
+@pytest.mark.parametrize(
+    ("shape", "name", "good"),
+    [
+        ("flat", '"action":', GOOD),
+        ("tool-args", '"tool":', '{"tool":"search","args":{"query":"AI news","max_results":10}}'),
+    ],
+)
+def test_a_part_of_a_call_that_fails_is_asked_for_again_as_a_whole_call(
+    shape: str, name: str, good: str
+) -> None:
+    asked = repairing(strategy="two-stage", shape=shape)
+    model = Turns('"search"', '{"query":"AI news","max_results":500}', good)
+    events = list(run(asked, model))
+    (tried,) = of(RepairTried, events)
+    assert (tried.code, tried.after, tried.now) == ("CONSTRAINT_MAX", good, None)
+    assert tried.before.startswith("{" + name + '"search",')
+    assert tried.before[: tried.char + 1].endswith("500")
+    assert of(CallReady, events)[0].arguments == {"query": "AI news", "max_results": 10}
+    assert [stage.kind for stage in fold_events(events).stages] == ["name", "arguments", "repair"]
+    assert first_difference(events[1:], list(run(asked, RecordedModel(events)))[1:]) == ""
+
+
+def test_a_name_that_is_none_is_asked_for_again_with_its_call() -> None:
+    model = Turns('"serch"', GOOD)
+    events = list(run(repairing(strategy="two-stage"), model))
+    (tried,) = of(RepairTried, events)
+    assert (tried.code, tried.before) == ("UNKNOWN_TOOL", '{"action":"serch"'[: len(tried.before)])
+    assert tried.before[tried.char] == "r"  # `se` may still become `search` or `send_email`
+    assert of(RunFinished, events)[0].valid
+
+
+def test_a_call_in_a_models_own_notation_is_judged_bare_once_it_was_taken_out() -> None:
+    call = '{"name":"search","arguments":{"query":"AI news"}}'
+    text = f"```json\n{call}\n```"
+    asked = request(native="hermes", stop_on="never")
+    events = list(run(asked, ScriptedModel(text, template=HERMES)))
+    (extracted,) = of(Extracted, events)
+    assert (extracted.after, extracted.valid) == (call, True)
+    assert of(CallReady, events)[0].arguments == {"query": "AI news"}

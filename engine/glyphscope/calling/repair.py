@@ -27,7 +27,7 @@ from glyphscope.models import GenerateRequest
 from glyphscope.notation import shape_keys
 from glyphscope.prompting import RenderedMessages, render_repair
 from glyphscope.registry import ToolRegistry
-from glyphscope.validation import validator_of
+from glyphscope.validation import CallValidator, validator_of
 
 STAGE = "repair"
 
@@ -37,12 +37,14 @@ class Asked:
     """What the model was asked for, so that it can be asked again.
 
     `generation` makes the request for a prompt's text, under the constraint of what is asked for. `key` tells an object
-    that is meant from others in a text: that of a call's name. `certain`: the same prompt gives the same text.
+    that is meant from others in a text: that of a call's name. What was taken out of a text is bare: nothing that may
+    stand around it is any more, so it has a validator of its own. `certain`: the same prompt gives the same text.
     """
 
     messages: RenderedMessages
     generation: Callable[[str], GenerateRequest]
     validator: Callable[[], Validator]
+    bare_validator: Callable[[], Validator]
     notation: Notation
     key: str
     certain: bool
@@ -59,6 +61,7 @@ def asked_for_call(
         messages=messages,
         generation=lambda prompt: generate_request(request, registry, prompt, options),
         validator=lambda: validator_of(request, registry),
+        bare_validator=lambda: CallValidator(registry, request.notation, request.shape),
         notation=request.notation,
         key=shape_keys(request.shape).name_key,
         certain=request.sampling.temperature == 0,
@@ -73,13 +76,16 @@ def generate(context: Context, asked: Asked) -> Generator[AnyEvent, None, Genera
     return (yield from repaired(context, asked, generated))
 
 
-def repaired(context: Context, asked: Asked, generated: Generated) -> Generator[AnyEvent, None, Generated]:
+def repaired(
+    context: Context, asked: Asked, generated: Generated, *, extracting: bool = True
+) -> Generator[AnyEvent, None, Generated]:
     """What came of it in the end: `generated` itself, what was taken out of it, or what a later attempt wrote.
 
-    To be read right after the generation, in its stage. Every attempt is a stage of its own.
+    To be read right after the generation, in its stage. Every attempt is a stage of its own. Without `extracting`
+    nothing is taken out of what was generated, which is then only the beginning of what is asked for.
     """
     settings = context.request.repair
-    current = yield from _extracted(context, asked, generated)
+    current = (yield from _extracted(context, asked, generated)) if extracting else generated
     said: RenderedMessages | None = None
     for attempt in range(1, settings.attempts + 1):
         if current.valid or current.ended or not current.violations:
@@ -111,7 +117,7 @@ def _extracted(context: Context, asked: Asked, generated: Generated) -> Generato
     found = extract(generated.text, asked.notation, asked.key, ended=generated.reason == "end-of-text")
     if not found.changes:
         return generated
-    validator = asked.validator()
+    validator = asked.bare_validator()
     events = [*validator.feed(found.after), *validator.finish()]
     yield context.emitter.stamp(
         Extracted(before=generated.text, after=found.after, changes=found.changes, valid=validator.valid)

@@ -94,6 +94,7 @@ def _asked_to_route(
             request, prompt, lambda: build_value_grammar(choice_schema(registry, may_ask=may_ask), "json")
         ),
         validator=lambda: ChoiceValidator(registry, may_ask=may_ask),
+        bare_validator=lambda: ChoiceValidator(registry, may_ask=may_ask),
         notation="json",
         key="choice",
         certain=settings.temperature == 0,

@@ -11,19 +11,23 @@ In the flat shape, where arguments have no key of their own, they are asked for 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from typing import Literal
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Literal, cast
 
 import msgspec
 
 from glyphscope.calling.constraints import white_space
 from glyphscope.calling.context import Context, Ending
-from glyphscope.calling.decode import Decoding, Generated
+from glyphscope.calling.decode import Decoding, Generated, call_of
+from glyphscope.calling.repair import asked_for_call, repaired
 from glyphscope.calling.request import generate_request, render_prompt
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, CallReady, RunRequest, Violation
 from glyphscope.grammar import GrammarOptions
+from glyphscope.notation import shape_keys
 from glyphscope.notation.native import native_format
+from glyphscope.prompting import render_messages
 from glyphscope.validation import CallValidator
 from glyphscope.validation.parts import (
     ArgumentsValidator,
@@ -50,7 +54,8 @@ def two_stage(context: Context) -> Generator[AnyEvent, None, Ending]:
         )
     named = yield from _name(context)
     if not named.valid or named.tool is None:
-        return Ending(named.reason, False)
+        before = before_name(request.notation, request.shape)
+        return (yield from _once_more(context, named, before + named.text, len(before)))
     left = request.max_tokens - named.tokens
     if left < 1:
         return Ending("length", False)
@@ -80,10 +85,31 @@ def _arguments(context: Context, tool: str, left: int) -> Generator[AnyEvent, No
     generation = msgspec.structs.replace(generation, max_tokens=left)
     decoding = Decoding(context, generation, prompt, validator)
     generated = yield from decoding.events()
-    if not generated.valid:
-        return Ending(generated.reason, False)
-    valid = yield from _whole(context, tool, validator.text)
-    return Ending(generated.reason, valid)
+    if generated.valid:
+        against = yield from _whole(context, tool, validator.text)
+        if not against:
+            return Ending(generated.reason, True)
+        generated = replace(generated, valid=False, violations=against)
+    text, start = whole_call(request.notation, request.shape, tool, generated.text)
+    if shape_keys(request.shape).args_key is not None:
+        text = text.removesuffix(AFTER_ARGUMENTS)  # nobody wrote it
+    return (yield from _once_more(context, generated, text, start))
+
+
+def _once_more(
+    context: Context, generated: Generated, text: str, start: int
+) -> Generator[AnyEvent, None, Ending]:
+    """A part that failed: where the request allows another attempt, the whole call is asked for in one go.
+
+    `text` is the call as far as it came, in which the part begins at character `start`.
+    """
+    request, registry = context.request, context.registry
+    violations = tuple(cast(Violation, moved(violation, start)) for violation in generated.violations)
+    whole = replace(generated, text=text, violations=violations)
+    asked = asked_for_call(request, registry, render_messages(request, registry))
+    made = yield from repaired(context, asked, whole, extracting=False)
+    yield from call_of(made, context.emitter)
+    return Ending(made.reason, made.valid)
 
 
 def _marker(request: RunRequest) -> str:
@@ -92,7 +118,7 @@ def _marker(request: RunRequest) -> str:
     return "" if native is None else native.begun
 
 
-def _whole(context: Context, tool: str, arguments: str) -> Generator[AnyEvent, None, bool]:
+def _whole(context: Context, tool: str, arguments: str) -> Generator[AnyEvent, None, tuple[Violation, ...]]:
     """The call that both stages make, if the validator of calls takes it; else what it has against it."""
     request, registry = context.request, context.registry
     text, start = whole_call(request.notation, request.shape, tool, arguments)
@@ -102,13 +128,8 @@ def _whole(context: Context, tool: str, arguments: str) -> Generator[AnyEvent, N
     if judge.valid and judge.arguments is not None:
         call = context.emitter.call_id()
         yield context.emitter.stamp(CallReady(tool=tool, arguments=judge.arguments, text=text, call=call))
-        return True
-    yield from _against(context, judge.violations, start)
-    return False
-
-
-def _against(context: Context, violations: list[Violation], start: int) -> Iterator[AnyEvent]:
-    for violation in violations:
-        event = moved(violation, -start)
-        assert isinstance(event, Violation)
-        yield context.emitter.stamp(event)
+        return ()
+    against = tuple(cast(Violation, moved(violation, -start)) for violation in judge.violations)
+    for violation in against:
+        yield context.emitter.stamp(violation)
+    return against

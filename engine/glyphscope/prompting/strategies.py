@@ -136,7 +136,7 @@ def render_repair(
     }
     words = render(_template(settings.preset, settings.template), values, rest=REPAIR)
     if text or not asked.messages:
-        shown = text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…"
+        shown = asked.begun + (text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…")
         more = compose(("assistant", [Part(ATTEMPT, shown)]), ("user", words))
         return replace(asked, messages=(*asked.messages, *more.messages), parts=(*asked.parts, *more.parts))
     *before, last = asked.messages
