@@ -103,6 +103,14 @@ def test_calls_from_several_threads_get_each_its_own_answer(server):
     assert found == {number: str(number) for number in range(20)}
 
 
+def heard(server, words):
+    """The server tells on stderr what it reads while it is silent."""
+    deadline = time.monotonic() + 5
+    while words not in server.stderr and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert words in server.stderr
+
+
 def test_a_call_that_is_stopped_returns_at_once_and_the_server_is_told():
     with opened() as server:
         cancel = threading.Event()
@@ -110,10 +118,8 @@ def test_a_call_that_is_stopped_returns_at_once_and_the_server_is_told():
         start = time.monotonic()
         outcome = server.call("silent", {}, seconds=60, cancel=cancel)
         assert outcome.fault == "cancelled" and time.monotonic() - start < 5
-        deadline = time.monotonic() + 5
-        while "notifications/cancelled" not in server.stderr and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert "notifications/cancelled" in server.stderr and '"requestId":3' in server.stderr
+        heard(server, "notifications/cancelled")
+        assert '"requestId":3' in server.stderr
 
 
 def test_a_call_that_was_stopped_before_it_began_is_not_sent(server):
@@ -128,6 +134,7 @@ def test_a_tool_that_never_answers_times_out():
     with opened() as server:
         outcome = call(server, "silent", seconds=0.3)
         assert (outcome.fault, outcome.message) == ("timeout", "The tool did not answer within 0.3 seconds.")
+        heard(server, "notifications/cancelled")
 
 
 def test_a_list_that_changes_is_read_anew_and_told():
