@@ -100,9 +100,16 @@ def test_several_calls_need_one_way_to_begin():
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
-@given(text=st.text('{"action :=\n', max_size=24))
+@given(
+    text=st.lists(st.sampled_from(["{", '"', "action", "act", " ", "\n", ":", "=", "x"]), max_size=12).map(
+        "".join
+    )
+)
 def test_words_are_what_no_call_begins_in_for_grammar_and_validator_alike(notation, text):
-    begins = re.search(r'\{\s*"action"\s*:' if notation == "json" else r"\{\s*action\s*=", text) is not None
+    begins = (
+        re.search(r'\{\s*"action"\s*:' if notation == "json" else r'\{\s*("?)action\1\s*[:=]', text)
+        is not None
+    )
     mask, *_ = engines_of_words(notation)
     assert mask(text) is not begins
     judge = validator(notation, constrained=True)
@@ -196,7 +203,7 @@ def test_a_call_that_breaks_off_is_truncated():
 
 
 def test_the_text_is_complete_after_as_many_calls_as_may_come():
-    judge = validator(stop_after=2)
+    judge = validator(most_calls=2, ends=True)
     judge.feed(call_text("glyph"))
     assert not judge.complete
     judge.feed(call_text("glyph"))
@@ -213,3 +220,12 @@ def test_a_flood_of_calls_is_bounded():
     judge = validator()
     read(judge, "{action=x}" * 3000)
     assert len(judge.calls) == 100
+
+
+def test_calls_beyond_those_that_may_be_are_counted_and_not_judged():
+    one, bad = call_text("glyph"), call_text("glyph", query="x", max_results=500)
+    judge = validator(most_calls=1)
+    events = read(judge, one, bad, "{action=")
+    assert len(judge.calls) == 3 and judge.valid and not judge.complete
+    assert [event for event in events if isinstance(event, Violation)] == []
+    assert len([event for event in events if isinstance(event, ToolKnown)]) == 1

@@ -10,6 +10,7 @@ from glyphscope.calling.emitter import Emitter
 from glyphscope.calling.failures import failed
 from glyphscope.calling.host import Host, SilentHost
 from glyphscope.calling.native import check_native, settled
+from glyphscope.calling.loop import loop
 from glyphscope.calling.route import route_execute
 from glyphscope.calling.two_stage import two_stage
 from glyphscope.errors import GlyphscopeError
@@ -17,7 +18,12 @@ from glyphscope.events import AnyEvent, RunFinished, RunRequest
 from glyphscope.models import Model
 from glyphscope.registry import parse_document
 
-_STRATEGIES: dict[str, Strategy] = {"direct": direct, "two-stage": two_stage, "route-execute": route_execute}
+_STRATEGIES: dict[str, Strategy] = {
+    "direct": direct,
+    "two-stage": two_stage,
+    "route-execute": route_execute,
+    "loop": loop,
+}
 
 
 def run(request: RunRequest, model: Model, host: Host | None = None) -> Generator[AnyEvent, None, None]:

@@ -12,6 +12,7 @@ import typer
 from rich.text import Text
 
 from glyphscope.calling import CONTINUATION, run
+from glyphscope.calling.recorded import RecordedHost
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import diagnostics, print_json
@@ -55,7 +56,7 @@ def rerun(events: Iterable[AnyEvent]) -> list[AnyEvent]:
             "This is the continuation of a run, which does not stand by itself.",
             hint="Verify the run itself.",
         )
-    return list(run(started.request, RecordedModel(events)))
+    return list(run(started.request, RecordedModel(events), RecordedHost(events)))
 
 
 def _verify(record: Record, file: Path, as_json: bool) -> int:

@@ -17,6 +17,7 @@ from glyphscope.events import (
     PromptEvaluated,
     PromptRendered,
     RunStarted,
+    StageFinished,
     Token,
     TokenStep,
 )
@@ -50,6 +51,9 @@ class RecordedModel:
                 self._stages.append([event])
             elif isinstance(event, (Token, PromptEvaluated, ConstraintReady)) and self._stages:
                 self._stages[-1].append(event)
+            elif isinstance(event, StageFinished) and self._stages:
+                if event.stage == self._stages[-1][0].stage:  # a tool's stage is no generation
+                    self._stages[-1].append(event)
         recorded = started.model if started else ModelInfo(name="recorded")
         self.info = ModelInfo(
             name=recorded.name,
@@ -113,6 +117,8 @@ class RecordedModel:
                 yield Cancelled()
                 return
             yield batch
+        if any(isinstance(event, StageFinished) and event.reason == "cancelled" for event in stage):
+            yield Cancelled()
 
     def cancel(self) -> None:
         """Ends the running generation before its next batch."""

@@ -6,6 +6,7 @@ from glyphscope.validation.judge import Limits
 from glyphscope.validation.report import CheckError, CheckField, CheckReport
 from glyphscope.validation.turn import TurnCall, TurnValidator
 from glyphscope.validation.value import ValueValidator
+from glyphscope.validation.words import WordsValidator
 
 __all__ = [
     "CallValidator",
@@ -17,5 +18,6 @@ __all__ = [
     "TurnCall",
     "TurnValidator",
     "ValueValidator",
+    "WordsValidator",
     "validator_of",
 ]

@@ -3,7 +3,7 @@
 A call begins where the key of the tool's name (or of the arguments) follows a brace. Each one is judged as any call,
 its characters counted in the whole text, and after its last brace the next one is looked for. Under a constraint
 exactly what `grammar.builder.turn` takes for a beginning is one. Without one every spelling is, in quotes or not, with
-`:` or with `=`: a call that a model writes in the other notation is a mistake, and no answer for the user.
+`:` or with `=`: a call that a model writes in the other notation may be a mistake, but is no answer for the user.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from glyphscope.events import Notation, RunEvent, Shape, Violation
 from glyphscope.grammar.builder.free_text import call_opening
-from glyphscope.grammar.builder.turn import WHITE_SPACE, Sign, opening_signs
+from glyphscope.grammar.builder.turn import WHITE_SPACE, Sign, Signs, call_spellings, spellings
 from glyphscope.notation import shape_keys
 from glyphscope.registry import ToolRegistry
 from glyphscope.validation.call import CallValidator
@@ -45,8 +45,8 @@ class TurnCall:
 class TurnValidator:
     """Feed it a turn's text in any chunking. `words`: a text without a call is valid, if it says anything.
 
-    `constrained` goes by the grammar of turns; `spaced` False by that of free text before a call. With `stop_after`
-    the text is complete after that many calls.
+    `constrained` goes by the grammar of turns; `spaced` False by that of free text before a call. Calls after the first
+    `most_calls` are counted and not judged, and with `ends` the text is complete after so many.
     """
 
     def __init__(
@@ -58,14 +58,16 @@ class TurnValidator:
         words: bool,
         constrained: bool,
         spaced: bool = True,
-        stop_after: int | None = None,
+        most_calls: int | None = None,
+        ends: bool = False,
         limits: Limits | None = None,
     ) -> None:
         """Raises NotationError when the registry has a tool that the shape cannot write."""
         self._of = (registry, notation, shape, limits)
         self._new()
         self._words = words
-        self._stop_after = stop_after
+        self._most_calls = most_calls
+        self._ends = ends
         self._openings = _Openings(_spellings(notation, shape, constrained, spaced))
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._call: CallValidator | None = None
@@ -78,7 +80,12 @@ class TurnValidator:
 
     @property
     def complete(self) -> bool:
-        return self._stop_after is not None and len(self.calls) >= self._stop_after
+        return self._ends and self._surplus
+
+    @property
+    def _surplus(self) -> bool:
+        """Whether what comes now is more than there may be."""
+        return self._most_calls is not None and len(self.calls) >= self._most_calls
 
     @property
     def valid(self) -> bool:
@@ -132,7 +139,8 @@ class TurnValidator:
                 text, start = self._seek(text, start)
                 continue
             for piece in _AFTER_BRACES.split(text):
-                out += self._call.feed(piece, self._token)
+                judged = self._call.feed(piece, self._token)
+                out += [] if self._surplus else judged
                 start += len(piece)
                 text = text[len(piece) :]
                 if self._call.complete:
@@ -159,24 +167,21 @@ class TurnValidator:
     def _ended(self, end: int) -> list[RunEvent]:
         call = self._call
         assert call is not None
-        out = call.finish()
+        out = [] if self._surplus else call.finish()
         self._call = None
         found = tuple(call.violations)
-        self.violations += found
+        self.violations += () if self._surplus else found
         self.calls.append(TurnCall(call.tool, call.arguments, self._call_start, end, call.complete, found))
         return out
-
-
-_Signs = tuple[Sign, ...]
 
 
 class _Openings:
     """Finds the first place where one of the spellings is written, and holds back what may become one."""
 
-    def __init__(self, spellings: tuple[_Signs, ...]) -> None:
+    def __init__(self, spellings: tuple[Signs, ...]) -> None:
         self._spellings = spellings
         self._alive: list[
-            tuple[_Signs, int]
+            tuple[Signs, int]
         ] = []  # those that still fit, and how many of their signs were read
         self._brace = 0
         self._held = ""
@@ -211,11 +216,10 @@ class _Openings:
         return text[self._brace - start :] if self._brace >= start else self._held + text
 
 
-def _spellings(notation: Notation, shape: Shape, constrained: bool, spaced: bool) -> tuple[_Signs, ...]:
+def _spellings(notation: Notation, shape: Shape, constrained: bool, spaced: bool) -> tuple[Signs, ...]:
     """How a call may begin."""
+    if not spaced:
+        return (tuple(Sign(char, False) for char in call_opening(notation, shape)[1:]),)
     if constrained:
-        signs = opening_signs(call_opening(notation, shape))
-        return (signs if spaced else tuple(Sign(sign.char, False) for sign in signs),)
-    keys = [key for key in shape_keys(shape) if key]
-    openings = [f"{{{mark}{key}{mark}{end}" for key in keys for mark in ("", '"') for end in ":="]
-    return tuple(opening_signs(opening) for opening in openings)
+        return call_spellings(notation, shape)
+    return tuple(signs for key in shape_keys(shape) if key for signs in spellings(key))

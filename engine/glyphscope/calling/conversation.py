@@ -1,0 +1,64 @@
+"""What later turns see of earlier ones: decided here and nowhere else.
+
+A turn is kept as far as its calls were carried out, each with its result. A turn that came to nothing is not kept: the
+next one is told what was wrong, in our words, and once that one is a good turn the words are gone as well.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from glyphscope.calling.transforms import Chain
+from glyphscope.events import Message, RunRequest, TransformActed, Violation
+from glyphscope.prompting import Part, RenderedMessages, render_messages, strategy_preset
+from glyphscope.registry import ToolRegistry
+
+SAID, RESULT, NOTE = "said", "result", "note"
+"""The parts of a prompt: what the assistant said before, what tools answered, what is noted for the next turn."""
+
+EMPTY_NOTE = "Your last message was empty. Answer the user now, in plain words."
+
+
+class Conversation:
+    """The messages of one run, beginning with the user's prompt."""
+
+    def __init__(self, request: RunRequest, chain: Chain) -> None:
+        """Raises PromptError for a preset that there is not."""
+        template = request.system
+        if template is None:
+            template = strategy_preset(request.loop.prompt).system_template
+        self._request = msgspec.structs.replace(request, system=template)
+        self._chain = chain
+        self._turns: list[tuple[Message, str]] = []
+        self._note = ""
+
+    def messages(self, registry: ToolRegistry) -> tuple[RenderedMessages, tuple[TransformActed, ...]]:
+        """All that the next turn sees, with the tools of `registry`; and what acted on it. Raises PromptError."""
+        opening = render_messages(self._request, registry)
+        turns = list(self._turns)
+        if self._note:
+            turns.append((Message("user", self._note), NOTE))
+        messages = (*opening.messages, *(message for message, _ in turns))
+        changed, acted = self._chain.messages(messages)
+        parts = (*opening.parts, *(Part(name, message.content) for message, name in turns))
+        return RenderedMessages(changed, parts), acted
+
+    def said(self, text: str) -> None:
+        """A turn that is kept: its text up to the last call that is carried out."""
+        self._turns.append((Message("assistant", text.strip()), SAID))
+        self._note = ""
+
+    def answered(self, told: str) -> None:
+        """What a tool answered, as the model is told it."""
+        self._turns.append((Message("tool", told), RESULT))
+
+    def note(self, text: str) -> None:
+        """For the next turn only, in the place of any note before."""
+        self._note = text
+
+
+def fault_note(violation: Violation, *, may_answer: bool) -> str:
+    """What the next turn is told of one that came to nothing. Nothing of its text is said again."""
+    viable = f" Possible was: {violation.viable}." if violation.viable else ""
+    wanted = "Write one call in the format above" + (", or answer in plain words." if may_answer else ".")
+    return f"Your last message was no valid call: {violation.message}.{viable} {wanted}"

@@ -1,0 +1,61 @@
+"""Conversations for tests: a scripted model that remembers what it was asked, and the run of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glyphscope.calling import run
+from glyphscope.calling.host import Host, SilentHost
+from glyphscope.events import AnyEvent, ApprovalRule, LoopSettings, RunRequest, decode_event, encode_event
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry
+from toolbox import Box
+
+SEARCH = '{action="search" query="x"}'
+BROWSE = '{action="browse" url="https://a.b"}'
+BAD = '{action="search" query="x" max_results=500}'
+EVERYTHING = (ApprovalRule(action="allow"),)
+
+
+class Talker(ScriptedModel):
+    """Says its turns one after the other; remembers every request and its prompt."""
+
+    def __init__(self, *turns: Any, **changes: Any) -> None:
+        super().__init__(turns=turns, **changes)
+        self.requests: list[Any] = []
+
+    def generate(self, request):
+        self.requests.append(request)
+        return super().generate(request)
+
+    @property
+    def prompts(self) -> list[str]:
+        return [request.prompt for request in self.requests]
+
+
+def box(**functions) -> Box:
+    return Box(**{"search": lambda **_: "found", "browse": lambda **_: "a page", **functions})
+
+
+def request_of(registry: Any = None, **settings) -> RunRequest:
+    """A loop's request without a constraint; settings of the loop and of the request by their names."""
+    loop = {name: settings.pop(name) for name in list(settings) if name in LoopSettings.__struct_fields__}
+    return RunRequest(
+        **{
+            "prompt": "Find x.",
+            "registry": (registry or default_registry()).to_document(),
+            "strategy": "loop",
+            "constraint": "off",
+            "approvals": EVERYTHING,
+            "loop": LoopSettings(**loop),
+            **settings,
+        }
+    )
+
+
+def talk(*turns: Any, host: Host | None = None, model: Talker | None = None, **settings) -> list[AnyEvent]:
+    """The events of a conversation in which the model says `turns`; each of them survives being recorded."""
+    model = model or Talker(*turns)
+    events = list(run(request_of(**settings), model, host or SilentHost({"demo": box()})))
+    assert [type(decode_event(encode_event(event))) for event in events] == [type(event) for event in events]
+    return events
