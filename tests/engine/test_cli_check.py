@@ -219,4 +219,4 @@ def test_a_place_hundreds_of_levels_deep_fills_the_screen(tmp_path):
 
 def test_a_registry_that_ships_is_not_found_by_its_name():
     call = '{action="lookup_irregular_verb" verb="go"}'
-    assert answer("--registry", "verbs", text=call)["tool_allowed"]
+    assert answer("--registry", "verbs", "-", text=call)["tool_allowed"]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import closing
 
 from glyphscope.calling.context import Context, Ending, Strategy
 from glyphscope.calling.direct import direct
+from glyphscope.calling.dispatch import carry_out
 from glyphscope.calling.emitter import Emitter
 from glyphscope.calling.failures import failed
 from glyphscope.calling.host import Host, SilentHost
-from glyphscope.calling.native import check_native, settled
 from glyphscope.calling.loop import loop
+from glyphscope.calling.native import check_native, settled
 from glyphscope.calling.route import route_execute
 from glyphscope.calling.two_stage import two_stage
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import AnyEvent, RunFinished, RunRequest
+from glyphscope.events import AnyEvent, CallReady, RunFinished, RunRequest
 from glyphscope.models import Model
 from glyphscope.registry import parse_document
 
@@ -40,10 +42,38 @@ def run(request: RunRequest, model: Model, host: Host | None = None) -> Generato
         check_native(request, model)
         registry = parse_document(request.registry)
         context = Context(request, registry, model, emitter, host or SilentHost())
-        ending = yield from _STRATEGIES[request.strategy](context)
+        ending = yield from _carried_through(context, _STRATEGIES[request.strategy])
         yield finished(context, ending)
     except GlyphscopeError as error:
         yield emitter.stamp(failed(error))
+
+
+def _carried_through(context: Context, strategy: Strategy) -> Generator[AnyEvent, None, Ending]:
+    """The strategy, and its call carried out where the request asks for that: then the run is as good as the result.
+
+    The loop carries its calls out itself.
+    """
+    calls: list[CallReady] = []
+    ending = yield from _noting(strategy(context), calls)
+    if not context.request.dispatch or context.request.strategy == "loop" or not (ending.valid and calls):
+        return ending
+    result = yield from carry_out(context, calls[-1])
+    return Ending("cancelled", False) if result.fault == "cancelled" else Ending(ending.reason, result.ok)
+
+
+def _noting(
+    events: Generator[AnyEvent, None, Ending], calls: list[CallReady]
+) -> Generator[AnyEvent, None, Ending]:
+    with closing(events):
+        while True:
+            try:
+                event = next(events)
+            except StopIteration as end:
+                ending: Ending = end.value
+                return ending
+            if isinstance(event, CallReady):
+                calls.append(event)
+            yield event
 
 
 def finished(context: Context, ending: Ending) -> RunFinished:

@@ -9,31 +9,50 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated, Literal, TypeAlias
 
+import msgspec
 import typer
 from rich.live import Live
 
 from glyphscope.calling import RunState, fold, fold_events
-from glyphscope.calling import run as run_direct
+from glyphscope.calling import run as run_request
+from glyphscope.cli.host import TerminalHost
 from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.live import RunView
 from glyphscope.cli.opening import opened
 from glyphscope.cli.options import JsonOption, ModelOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import console, print_line
+from glyphscope.cli.sources import open_sources
+from glyphscope.cli.strategy_options import (
+    AnswersOption,
+    ApproveOption,
+    DispatchOption,
+    ExtractOption,
+    PresetsOption,
+    RepairOption,
+    RouterOption,
+    ServersOption,
+    SettingsOption,
+    StrategyOption,
+    YesOption,
+    loop_settings,
+    router_settings,
+)
 from glyphscope.errors import StorageError
 from glyphscope.events import (
     AnyEvent,
     ConstraintKind,
     EvidenceKind,
+    RepairSettings,
     RunRequest,
     RunStarted,
     Sampling,
     StopOn,
-    Strategy,
     encode_event,
 )
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.models import EMBEDDED, Model
 from glyphscope.sessions import RecordWriter
+from glyphscope.tools.approval import parse_approvals
 
 BAD_REQUEST = frozenset({"BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED"})
 """What fails by what was asked for, not by the model: bad input, exit code 2."""
@@ -68,7 +87,17 @@ def run(
     free_text: Annotated[
         bool, typer.Option("--free-text", help="Let any text stand before the call.")
     ] = False,
-    strategy: Annotated[Strategy, typer.Option(help="How the prompt becomes a call.")] = "direct",
+    strategy: StrategyOption = "direct",
+    repair: RepairOption = 0,
+    extract: ExtractOption = True,
+    dispatch: DispatchOption = False,
+    approve: ApproveOption = None,
+    mcp: ServersOption = None,
+    yes: YesOption = False,
+    answer: AnswersOption = None,
+    router: RouterOption = None,
+    preset: PresetsOption = None,
+    loop: SettingsOption = None,
     stop_on: Annotated[StopOn, typer.Option(help="What stops the run before its end.")] = "error",
     system: Annotated[
         Path | None,
@@ -111,12 +140,14 @@ def run(
 ) -> None:
     """Ask a model for a call and watch it come. Exit code 0 for a valid call, 1 for none.
 
-    With --json each event is a line; the last is run_finished or run_failed.
+    With --json each event is a line; the last is run_finished or run_failed. Under --strategy loop the calls are
+    carried out, and the exit code is 0 where the conversation came to what it was held to.
     """
     own = _own_grammar(grammar, constraint)
+    own_tools = read_registry(registry)
     request = RunRequest(
         prompt=read_text("-") if prompt == "-" else prompt,
-        registry=read_registry(registry).to_document(),
+        registry=own_tools.to_document(),
         model=model,
         system=read_text(str(system)) if system else None,
         notation="json" if notation == "native" else notation,
@@ -126,6 +157,11 @@ def run(
         grammar=own,
         free_text=free_text,
         strategy=strategy,
+        router=router_settings(router, answer or ()),
+        repair=RepairSettings(attempts=repair, extract=extract),
+        loop=loop_settings(preset or (), loop or ()),
+        dispatch=dispatch,
+        approvals=parse_approvals(approve or ()),
         stop_on=stop_on,
         sampling=Sampling(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, seed=seed),
         max_tokens=max_tokens,
@@ -133,10 +169,17 @@ def run(
     )
     with ExitStack() as stack:
         writer = stack.enter_context(RecordWriter(record)) if record else None
+        tools = stack.enter_context(
+            closing(open_sources(mcp or (), own_tools, own=registry is not None, yes=yes))
+        )
+        request = msgspec.structs.replace(
+            request, registry=tools.registry.to_document(), sources=tools.by_tool
+        )
         source = stack.enter_context(opened(model, context=context, quiet=as_json))
+        host = TerminalHost(tools.sources)
         # closed here, and not whenever the collector comes: the model stops, and Ctrl-C is what it was before
-        generation = stack.enter_context(closing(run_direct(request, source)))
-        events = stack.enter_context(closing(_cancellable(generation, source)))
+        generation = stack.enter_context(closing(run_request(request, source, host)))
+        events = stack.enter_context(closing(_cancellable(generation, source, host)))
         state = show(_recorded(events, writer), as_json=as_json)
     raise typer.Exit(exit_code(state))
 
@@ -193,14 +236,17 @@ def _recorded(events: Iterable[AnyEvent], writer: RecordWriter | None) -> Iterat
         yield event
 
 
-def _cancellable(events: Iterable[AnyEvent], model: Model) -> Generator[AnyEvent, None, None]:
-    """The first Ctrl-C cancels the generation, so that the run ends by its own last event; the second interrupts."""
+def _cancellable(
+    events: Iterable[AnyEvent], model: Model, host: TerminalHost
+) -> Generator[AnyEvent, None, None]:
+    """The first Ctrl-C cancels what goes on, so that the run ends by its own last event; the second interrupts."""
     cancelled = False
 
     def cancel(number: int, frame: FrameType | None) -> None:
         nonlocal cancelled
         cancelled = True
         signal.signal(signal.SIGINT, before)
+        host.cancelled.set()
         model.cancel()
 
     before = signal.signal(signal.SIGINT, cancel)

@@ -1,0 +1,118 @@
+"""The options of `run` that belong to strategies, and the settings that are made of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+import typer
+
+from glyphscope.calling.presets import compose
+from glyphscope.calling.routers import read_router, router_preset, router_presets
+from glyphscope.cli.inputs import InputError, read_text
+from glyphscope.events import LoopSettings, RouterSettings, Strategy
+
+StrategyOption: TypeAlias = Annotated[Strategy, typer.Option(help="How the prompt becomes a call.")]
+RepairOption: TypeAlias = Annotated[
+    int, typer.Option("--repair", metavar="N", min=0, help="Ask again with the error, at most N times.")
+]
+ExtractOption: TypeAlias = Annotated[
+    bool, typer.Option("--extract/--no-extract", help="Take a call out of a text that is not one, visibly.")
+]
+DispatchOption: TypeAlias = Annotated[
+    bool, typer.Option("--dispatch", help="Carry the call out too; the loop always does.")
+]
+ApproveOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--approve",
+        metavar="RULE",
+        help="What may run unasked: allow, TOOL=allow, SOURCE/*=deny … The first that fits counts; without one, "
+        "nothing runs that nobody allows.",
+        show_default=False,
+    ),
+]
+ServersOption: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--mcp", metavar="FILE", help="MCP servers to use (the common mcpServers JSON).", show_default=False
+    ),
+]
+YesOption: TypeAlias = Annotated[
+    bool, typer.Option("--yes", help="Start the servers' commands without asking: you have read them.")
+]
+AnswersOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--answer",
+        metavar="TEXT",
+        help="To what the model asks, in order of the questions.",
+        show_default=False,
+    ),
+]
+RouterOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--router",
+        metavar="NAME|FILE",
+        help="Rules, synonyms and known names of the router.",
+        show_default=False,
+    ),
+]
+PresetsOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--preset", metavar="NAME", help="Of the loop's settings; later ones win.", show_default=False
+    ),
+]
+SettingsOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="One setting of the loop, such as max_turns=4.",
+        show_default=False,
+    ),
+]
+
+
+def router_settings(name: str | None, answers: Sequence[str]) -> RouterSettings:
+    """The bundled settings of that name, or those of a file; and the answers. Raises PromptError and InputError."""
+    found = RouterSettings()
+    if name is not None:
+        known = name in router_presets() and not Path(name).exists()
+        found = router_preset(name) if known else read_router(read_text(name), name)
+    return msgspec.structs.replace(found, answers=tuple(answers) or found.answers)
+
+
+def loop_settings(presets: Sequence[str], settings: Iterable[str]) -> LoopSettings:
+    """The presets composed in order, then each `NAME=VALUE`, whose value is JSON or plain text. Raises InputError."""
+    loop = compose(presets)
+    for text in settings:
+        loop = _with(loop, text)
+    return loop
+
+
+def _with(loop: LoopSettings, text: str) -> LoopSettings:
+    name, equals, value = text.partition("=")
+    if not equals or name not in loop.__struct_fields__:
+        raise InputError(
+            f"`{text}` sets nothing of the loop.",
+            where="--set",
+            hint=f"Write NAME=VALUE with one of: {', '.join(loop.__struct_fields__)}.",
+        )
+    fields = {**msgspec.structs.asdict(loop), name: _value(value)}
+    try:
+        return msgspec.convert(fields, LoopSettings)
+    except msgspec.ValidationError as error:
+        raise InputError(f"`{text}`: {error}.", where="--set", hint="Give a value of that kind.") from None
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

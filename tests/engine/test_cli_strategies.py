@@ -1,0 +1,144 @@
+"""`glyphscope run --strategy`: every strategy, its settings, its tools and its record, from the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.cli.app import app
+
+SEARCH = '{action="search" query="AI news"}'
+CALCULATE = '{action="calculate" expression="6*7"}'
+
+
+def command(*arguments: str):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def run(script: str, *arguments: str, strategy: str = "loop"):
+    model = ["--model", f"scripted:{script}", "--constraint", "off"]
+    return command("run", "--strategy", strategy, *model, *arguments, "--json", "Go on")
+
+
+def told(result, kind):
+    events = map(json.loads, result.stdout.splitlines())
+    return [event for event in events if event["type"] == kind]
+
+
+def turns(*texts):
+    return "\n---\n".join(texts)
+
+
+def test_a_conversation_does_not_come_to_its_answer():
+    result = run(turns(CALCULATE, "It is 42."), "--approve", "allow")
+    assert (result.exit_code, told(result, "run_finished")[0]["reason"]) == (0, "answered")
+    assert '"result":42' in told(result, "tool_result")[0]["told"]
+    assert told(result, "final_answer")[0]["text"] == "It is 42."
+
+
+def test_something_runs_that_nobody_allowed():
+    result = run(turns(CALCULATE, "I may not."))
+    assert told(result, "approval_given")[0]["by"] == "nobody"
+    assert told(result, "tool_result")[0]["fault"] == "denied"
+    assert not told(result, "tool_started")
+
+
+@pytest.mark.parametrize(
+    ("rules", "starts"),
+    [
+        (["calculate=allow"], True),
+        (["demo/*=allow"], True),
+        (["calculate=deny", "allow"], False),
+        (["other/*=allow"], False),
+    ],
+)
+def test_a_rule_of_approval_does_not_hold(rules, starts):
+    options = [word for rule in rules for word in ("--approve", rule)]
+    assert bool(told(run(turns(CALCULATE, "Done."), *options), "tool_started")) is starts
+
+
+def test_the_call_of_another_strategy_is_not_carried_out_or_its_failure_is_a_success():
+    result = run(CALCULATE, "--dispatch", "--approve", "allow", strategy="direct")
+    assert (result.exit_code, told(result, "tool_result")[0]["ok"]) == (0, True)
+    denied = run(CALCULATE, "--dispatch", strategy="direct")
+    assert (denied.exit_code, told(denied, "tool_result")[0]["fault"]) == (1, "denied")
+    assert not told(run(CALCULATE, strategy="direct"), "tool_result")
+
+
+def test_settings_of_the_loop_are_not_taken_from_presets_and_options_in_this_order():
+    result = run("Hi.", "--preset", "strict", "--set", "max_turns=3", "--set", 'deny=["search"]')
+    loop = told(result, "run_started")[0]["request"]["loop"]
+    assert (loop["tool_use"], loop["max_turns"], loop["deny"]) == ("enforced", 3, ["search"])
+    assert "strict" in loop["presets"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--set", "max_turn=3"], "max_turns"),
+        (["--set", "max_turns"], "NAME=VALUE"),
+        (["--set", "max_turns=many"], "max_turns=many"),
+        (["--set", "tool_use=always"], "tool_use=always"),
+        (["--preset", "nothing"], "nothing"),
+        (["--approve", "perhaps"], "perhaps"),
+        (["--router", "nothing.json"], "nothing.json"),
+        (["--mcp", "nothing.json"], "nothing.json"),
+    ],
+)
+def test_a_setting_that_is_none_is_a_traceback_or_runs_all_the_same(options, words):
+    result = run("Hi.", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr and "do: " in result.stderr
+
+
+def test_a_router_cannot_be_given_or_its_question_not_answered():
+    ask = json.dumps({"choice": "clarify", "tool": None, "question": "Which item?"})
+    call = json.dumps({"choice": "call_tool", "tool": "item_lookup", "question": None})
+    script = turns(ask, call, '{action="item_lookup" name="Fatebringer"}')
+    options = ["--registry", "destiny", "--router", "destiny", "--answer", "Fatebringer"]
+    result = run(script, *options, strategy="route-execute")
+    assert told(result, "question_answered")[0]["answer"] == "Fatebringer"
+    assert [event["choice"] for event in told(result, "routed")] == ["clarify", "call_tool"]
+
+
+def test_a_bad_text_is_not_repaired_or_not_told():
+    script = turns('{action="search" query="x" max_results=500}', SEARCH)
+    result = run(script, "--repair", "1", strategy="direct")
+    assert (result.exit_code, told(result, "repair_tried")[0]["code"]) == (0, "CONSTRAINT_MAX")
+    assert run(script, strategy="direct").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("strategy", "script"),
+    [
+        ("loop", turns(CALCULATE, "It is 42.")),
+        ("direct", SEARCH),
+        ("two-stage", turns('"search" ', '{query="AI news"}}')),
+    ],
+)
+def test_a_record_of_a_strategy_does_not_replay_without_model_and_tools(tmp_path, strategy, script):
+    path = tmp_path / "run.jsonl"
+    run(script, "--dispatch", "--approve", "allow", "--record", str(path), strategy=strategy)
+    verified = command("replay", str(path), "--verify", "--json")
+    assert json.loads(verified.stdout)["equal"], verified.stdout
+    assert command("replay", str(path)).exit_code == 0
+
+
+@pytest.mark.slow
+def test_a_server_of_a_file_does_not_take_part_in_a_run_or_starts_without_consent(tmp_path):
+    servers = {"verbs": {"command": sys.executable, "args": ["-m", "glyphscope", "mcp", "serve-verbs"]}}
+    path = tmp_path / "servers.json"
+    path.write_text(json.dumps({"mcpServers": servers}))
+    call = '{action="lookup_irregular_verb" verb="go"}'
+    result = run(turns(call, "Went."), "--mcp", str(path), "--yes", "--approve", "verbs/*=allow")
+    assert (
+        told(result, "tool_result")[0]["source"] == "verbs"
+        and "went" in told(result, "tool_result")[0]["told"]
+    )
+    assert told(result, "run_started")[0]["request"]["sources"]["lookup_irregular_verb"] == "verbs"
+    refused = run(call, "--mcp", str(path))
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "serve-verbs" in refused.stderr and "--yes" in refused.stderr
