@@ -248,6 +248,18 @@ def test_a_server_that_ignores_every_signal_is_ended_within_two_seconds():
         assert is_gone(pid)
 
 
+def test_a_server_that_reads_no_more_keeps_nobody_waiting():
+    with opened("ignore-signals") as server:
+        assert call(server, "deaf", seconds=0.1).fault == "timeout"
+        large = {"text": "x" * 1_000_000}  # more than a pipe holds
+        start = time.monotonic()
+        assert [call(server, "echo", large, seconds=0.2).fault for _ in range(3)] == ["timeout"] * 3
+        assert time.monotonic() - start < 5
+        start = time.monotonic()
+        server.close()
+        assert time.monotonic() - start < 2.5 and server.state == "stopped"
+
+
 def test_what_a_server_started_itself_ends_with_it():
     with opened("child") as server:
         deadline = time.monotonic() + 5

@@ -128,6 +128,11 @@ def _silent(id: Any, params: dict[str, Any]) -> None:
         say("heard " + line.strip())
 
 
+def _deaf(id: Any, params: dict[str, Any]) -> None:
+    """Reads no more."""
+    time.sleep(600)
+
+
 def _die(id: Any, params: dict[str, Any]) -> None:
     say("I am dying")
     os.kill(os.getpid(), signal.SIGSEGV)
@@ -200,6 +205,7 @@ CALLS = {
     "refused": _refused,
     "wait": _wait,
     "silent": _silent,
+    "deaf": _deaf,
     "die": _die,
     "leave": _leave,
     "lines": _lines,

@@ -102,7 +102,7 @@ def read_servers(source: FilePath | str | bytes) -> ServerFile:
 
 
 def server_entries(source: FilePath | str | bytes) -> dict[str, Any]:
-    """The servers as they are written, by name, for whoever keeps them: no `${NAME}` is replaced. Raises ServerError."""
+    """The servers as they are written, by name, to be kept: no `${NAME}` is replaced. Raises ServerError."""
     document, _problems, where = _document(source)
     return _entries(document, where)[1]
 

@@ -37,7 +37,7 @@ from glyphscope.tools.mcp.http import Refusals, http_streams
 from glyphscope.tools.mcp.listing import MAX_BYTES, MAX_PAGES, MAX_TOOLS, Listing, ListReader
 from glyphscope.tools.mcp.log import ProtocolLog, StderrRing
 from glyphscope.tools.mcp.process import ServerProcess
-from glyphscope.tools.mcp.stdio import stdio_streams
+from glyphscope.tools.mcp.stdio import Pipes
 
 LIST_SECONDS = 30.0
 """For all pages of a list of tools."""
@@ -75,6 +75,7 @@ class Connection:
         self._guard = Guard(log)
         self._refusals = Refusals()
         self._process: ServerProcess | None = None
+        self._pipes: Pipes | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._jobs: asyncio.Queue[Call | None] = asyncio.Queue()
         self._life: anyio.CancelScope | None = None
@@ -112,9 +113,11 @@ class Connection:
 
     def _stop(self) -> None:
         assert self._life is not None
+        if self._pipes is not None:
+            self._pipes.hang_up()
         if not self._is_ready:
             self._life.cancel()
-        self._life.deadline = anyio.current_time() + _GOODBYE
+        self._life.deadline = anyio.current_time() + (_GOODBYE if self._pipes is None else 0.0)
         self._jobs.put_nowait(None)
 
     async def run(self, seconds: float) -> None:
@@ -143,7 +146,8 @@ class Connection:
                 yield streams
             return
         self._process = ServerProcess(self._config)
-        async with stdio_streams(self._process, self._guard, self._log, self._stderr, self._ended) as streams:
+        self._pipes = Pipes(self._process, self._guard, self._log, self._stderr, self._ended)
+        async with self._pipes.streams() as streams:
             yield streams
 
     def _ended(self) -> None:

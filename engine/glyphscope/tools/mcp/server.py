@@ -102,6 +102,7 @@ class McpServer:
             if self._closed or self._state in ("starting", "ready"):
                 return
             self._state, self._problem = "starting", None
+            self._stderr = StderrRing(self.log.hide)
             self._settled.clear()
             self._thread = threading.Thread(target=self._run, name=f"mcp-{self.name}", daemon=True)
             self._thread.start()

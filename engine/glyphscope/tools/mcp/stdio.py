@@ -29,29 +29,9 @@ _PATIENCE = (0.6, 0.5, 0.5)
 """Seconds for a process to end after its input was closed, after SIGTERM, and after SIGKILL: under 2 together."""
 
 
-@asynccontextmanager
-async def stdio_streams(
-    process: ServerProcess, guard: Guard, log: ProtocolLog, stderr: StderrRing, ended: Callable[[], None]
-) -> AsyncIterator[TransportStreams]:
-    """`ended` is called when the server can no longer be heard. Left, the process is over and its pipes are closed."""
-    pipes = _Pipes(process, guard, log, stderr, ended)
-    try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(pipes.read_stdout)
-            tasks.start_soon(pipes.read_stderr)
-            tasks.start_soon(pipes.write_stdin)
-            tasks.start_soon(pipes.watch_exit)
-            try:
-                yield pipes.incoming, pipes.outgoing
-            finally:
-                tasks.cancel_scope.cancel()
-    finally:
-        with anyio.CancelScope(shield=True):
-            await _end(process, stderr)
-        pipes.close()
+class Pipes:
+    """`ended` is called when the server can no longer be heard."""
 
-
-class _Pipes:
     def __init__(
         self,
         process: ServerProcess,
@@ -66,14 +46,35 @@ class _Pipes:
         self._stderr = stderr
         self._ended = ended
         self._stderr_over = anyio.Event()
+        self._writing = anyio.CancelScope()
         streams = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         self._read_writer: MemoryObjectSendStream[SessionMessage | Exception] = streams[0]
-        self.incoming: MemoryObjectReceiveStream[SessionMessage | Exception] = streams[1]
+        self._incoming: MemoryObjectReceiveStream[SessionMessage | Exception] = streams[1]
         sent = anyio.create_memory_object_stream[SessionMessage](0)
-        self.outgoing: MemoryObjectSendStream[SessionMessage] = sent[0]
+        self._outgoing: MemoryObjectSendStream[SessionMessage] = sent[0]
         self._write_reader: MemoryObjectReceiveStream[SessionMessage] = sent[1]
 
-    async def read_stdout(self) -> None:
+    @asynccontextmanager
+    async def streams(self) -> AsyncIterator[TransportStreams]:
+        """What the SDK reads and writes. Left, the process is over and its pipes are closed."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                for work in (self._read_stdout, self._read_stderr, self._write_stdin, self._watch_exit):
+                    tasks.start_soon(work)
+                try:
+                    yield self._incoming, self._outgoing
+                finally:
+                    tasks.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _end(self._process, self._stderr)
+            self._close()
+
+    def hang_up(self) -> None:
+        """Nothing more is said: who still wants to is told so, and does not wait for a server that does not listen."""
+        self._writing.cancel()
+
+    async def _read_stdout(self) -> None:
         lines = Lines()
         try:
             while data := await _read(self._process.stdout):
@@ -89,7 +90,7 @@ class _Pipes:
             await self._stderr_over.wait()
         self._over()
 
-    async def watch_exit(self) -> None:
+    async def _watch_exit(self) -> None:
         """Of a process that is over nothing more is awaited, even where one that it started holds its output open."""
         await _exit(self._process)
         await anyio.sleep(2 * _LAST_WORDS)
@@ -99,14 +100,14 @@ class _Pipes:
         self._ended()
         self._read_writer.close()
 
-    async def read_stderr(self) -> None:
+    async def _read_stderr(self) -> None:
         while data := await _read(self._process.stderr):
             self._stderr.feed(data)
             await anyio.lowlevel.checkpoint()
         self._stderr_over.set()
 
-    async def write_stdin(self) -> None:
-        with self._write_reader:  # closed, it tells who sends that nobody takes it
+    async def _write_stdin(self) -> None:
+        with self._writing, self._write_reader:  # closed, it tells who sends that nobody takes it
             async for message in self._write_reader:
                 text = self._guard.sent(message.message)
                 try:
@@ -115,8 +116,8 @@ class _Pipes:
                     self._log.add("dropped", text, note="the server closed its standard input")
                     return
 
-    def close(self) -> None:
-        for stream in (self._read_writer, self.incoming, self.outgoing, self._write_reader):
+    def _close(self) -> None:
+        for stream in (self._read_writer, self._incoming, self._outgoing, self._write_reader):
             stream.close()
         self._process.close()
 
