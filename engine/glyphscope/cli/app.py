@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from glyphscope.cli import bench, check, doctor, grammar, gui, mcp, models, replay, run, sizes
+from glyphscope.cli import bench, check, doctor, grammar, gui, lab, mcp, models, replay, run, sizes
 from glyphscope.cli.output import print_error
 from glyphscope.errors import GlyphscopeError
 from glyphscope.sessions.files import storage_error
@@ -86,6 +86,7 @@ for command in (
     app.command()(command)
 app.add_typer(grammar.grammar, name="grammar")
 app.add_typer(mcp.app, name="mcp")
+app.add_typer(lab.app, name="lab")
 
 
 def main() -> None:
