@@ -59,3 +59,18 @@ def talk(*turns: Any, host: Host | None = None, model: Talker | None = None, **s
     events = list(run(request_of(**settings), model, host or SilentHost({"demo": box()})))
     assert [type(decode_event(encode_event(event))) for event in events] == [type(event) for event in events]
     return events
+
+
+def numbered(count: int) -> list[str]:
+    """As many calls, each of them another one."""
+    return [f'{{action="search" query="{number}"}}' for number in range(count)]
+
+
+class Clock:
+    """Stands in for the run's clock: every look at it takes `step` seconds."""
+
+    seconds = step = 0.0
+
+    def __call__(self) -> float:
+        self.seconds += self.step
+        return self.seconds

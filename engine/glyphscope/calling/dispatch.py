@@ -19,10 +19,8 @@ from glyphscope.calling.masking import refused
 from glyphscope.calling.working import Work
 from glyphscope.events import (
     AnyEvent,
-    Approval,
     ApprovalGiven,
     ApprovalNeeded,
-    ApprovalRule,
     CallReady,
     Code,
     LimitReached,
@@ -33,6 +31,7 @@ from glyphscope.events import (
     TransformActed,
 )
 from glyphscope.tools import Outcome, ToolSource
+from glyphscope.tools.approval import decide
 from glyphscope.validation.reasons import Reason, in_words, pointer_step
 from glyphscope.validation.tools import tools_of
 
@@ -96,14 +95,6 @@ def source_name(context: Context, tool: str) -> str:
     return context.request.sources.get(tool, DEFAULT_SOURCE)
 
 
-def decided_by_rule(rules: Sequence[ApprovalRule], tool: str, source: str, identity: str) -> Approval:
-    """What the request's rules say: the first that fits counts, and a call that none fits is asked about."""
-    for rule in rules:
-        if rule.tool in ("*", tool) and rule.source in ("*", source) and rule.identity in ("", identity):
-            return rule.action
-    return "ask"
-
-
 def _carried(context: Context, call: CallReady) -> Generator[AnyEvent, None, Carried]:
     if why := refused(context.request.loop, context.registry, call.tool):
         return Carried(fault="guard", code="UNKNOWN_TOOL", message=f"This tool may not be called: {why}.")
@@ -161,7 +152,7 @@ def _approval(
     """Who allows or denies it: a rule of the request, a decision that still holds, or whoever the host asks."""
     request, identity = context.request, source.identity
     name = source_name(context, call.tool)
-    action = decided_by_rule(request.approvals, call.tool, name, identity)
+    action = decide(request.approvals, call.tool, name, identity)
     if action != "ask":
         reason = "a rule of this run denies it" if action == "deny" else ""
         given = ApprovalGiven(

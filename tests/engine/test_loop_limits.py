@@ -1,0 +1,309 @@
+"""What ends a conversation, or changes its course: limits, repeated calls, stops, transforms; and bad input."""
+
+import threading
+
+import msgspec
+import pytest
+
+from glyphscope.calling import Decision, run
+from glyphscope.errors import ContextOverflow
+from glyphscope.events import (
+    Aborted,
+    ApprovalNeeded,
+    CallReady,
+    FinalAnswer,
+    LimitReached,
+    RunFailed,
+    RunFinished,
+    StageFinished,
+    StageStarted,
+    Token,
+    ToolResult,
+    TransformActed,
+)
+from glyphscope.registry import make_tool
+from glyphscope.registry.tool import ToolRegistry
+from glyphscope.tools import Outcome
+from talks import BROWSE, SEARCH, Clock, Talker, box, numbered, request_of, talk
+from toolbox import ALLOW, Box, Person, of
+
+
+def ended(events):
+    (finished,) = of(RunFinished, events)
+    return finished.reason, finished.valid
+
+
+def limits(events):
+    return [(event.limit, event.allowed, event.used) for event in of(LimitReached, events)]
+
+
+# limits
+
+
+def test_a_model_that_loops_for_ever_ends_at_the_limit_of_turns():
+    events = talk(*numbered(20), max_turns=5)
+    assert ended(events) == ("limit", False) and limits(events) == [("max_turns", 5, 5)]
+    assert len(of(ToolResult, events)) == 5
+
+
+def test_the_same_call_again_and_again_is_broken_off():
+    tools = box()
+    events = talk(SEARCH, host=Person(tools), max_identical_calls=2)
+    assert ended(events) == ("limit", False) and limits(events) == [("max_identical_calls", 2, 3)]
+    assert len(tools.calls) == 2 and "'search'" in of(LimitReached, events)[0].message
+
+
+def test_the_breaker_looks_at_the_arguments_whatever_their_order():
+    one = '{action="search" query="x" max_results=5}'
+    two = '{action="search" max_results=5 query="x"}'
+    assert limits(talk(one, two, max_identical_calls=1)) == [("max_identical_calls", 1, 2)]
+    assert limits(talk(*numbered(3), "Done.", max_identical_calls=1)) == []
+
+
+def test_the_tokens_of_all_turns_are_limited_and_the_last_turn_gets_what_is_left():
+    model = Talker(*numbered(20))
+    events = talk(model=model, max_total_tokens=25, max_tokens=100)
+    assert ended(events) == ("limit", False)
+    (limit,) = of(LimitReached, events)
+    assert (limit.limit, limit.allowed) == ("max_total_tokens", 25) and limit.used == 25
+    assert [r.max_tokens for r in model.requests] == [
+        25 - sum(len(model._turns[i]) + 1 for i in range(n)) for n in range(len(model.requests))
+    ]
+
+
+def test_words_that_the_limit_of_all_tokens_cuts_are_no_answer():
+    events = talk("word " * 50, max_total_tokens=10)
+    assert ended(events) == ("limit", False) and not of(FinalAnswer, events)
+
+
+def test_an_answer_as_long_as_a_turn_may_be_is_told_to_be_cut():
+    events = talk("word " * 50, max_tokens=10)
+    assert ended(events) == ("answered", True) and limits(events) == [("max_tokens", 10, 10)]
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr("glyphscope.calling.emitter.time.perf_counter", made)
+    return made
+
+
+def test_the_time_is_limited_between_turns(clock):
+    def slow(query):
+        clock.seconds += 40
+
+    events = talk(*numbered(9), host=Person(box(search=slow)), max_seconds=100)
+    assert ended(events) == ("limit", False) and limits(events) == [("max_seconds", 100, 120)]
+    assert len(of(ToolResult, events)) == 3
+
+
+def test_the_time_is_limited_while_the_model_writes(clock):
+    clock.step = 1.0
+    events = talk("word " * 5000, max_tokens=9999, max_seconds=100)
+    assert ended(events) == ("limit", False) and of(LimitReached, events)[0].limit == "max_seconds"
+    assert len(of(Token, events)) < 200 and of(StageFinished, events)[0].reason == "cancelled"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["max_turns", "max_total_tokens", "max_identical_calls", "max_invalid_turns", "max_tool_calls_per_turn"],
+)
+def test_a_limit_that_allows_nothing_is_told(name):
+    (failed,) = of(RunFailed, talk("x", **{name: 0}))
+    assert failed.code == "BAD_REQUEST" and name in failed.message
+
+
+# stops
+
+
+def test_a_stop_while_a_tool_runs_ends_the_run():
+    tools = Box()
+    host = Person(tools)
+    started = threading.Event()
+
+    def waits(query):
+        started.set()
+        assert tools.cancel.wait(5)
+        return Outcome(fault="cancelled", message="stopped")
+
+    tools.functions["search"] = waits
+    stopper = threading.Thread(target=lambda: (started.wait(5), host.cancelled.set()))
+    stopper.start()
+    events = talk(SEARCH, "Done.", host=host)
+    stopper.join()
+    assert ended(events) == ("cancelled", False) and of(ToolResult, events)[0].fault == "cancelled"
+
+
+def test_an_approval_that_is_left_open_when_the_run_is_stopped_runs_nothing():
+    class Leaving(Person):
+        def decide(self, needed):
+            self.cancelled.set()
+            return Decision(action="deny", by="nobody")
+
+    tools = box()
+    events = talk(SEARCH, "Done.", host=Leaving(tools), approvals=())
+    assert ended(events) == ("cancelled", False) and not tools.calls
+
+
+def test_a_stop_between_turns_is_seen():
+    host = Person(box(search=lambda query: host.cancelled.set()))
+    events = talk(SEARCH, "Done.", host=host)
+    assert ended(events) == ("cancelled", False) and len(of(StageStarted, events)) == 2
+
+
+def test_a_stop_while_the_model_writes_ends_the_run():
+    model = Talker("word " * 50)
+    events = []
+    for event in run(request_of(), model, Person(box())):
+        events.append(event)
+        if isinstance(event, Token):
+            model.cancel()
+    assert ended(events) == ("cancelled", False)
+
+
+def test_closing_the_run_in_any_place_leaves_nothing_behind():
+    whole = talk(SEARCH, "Done.")
+    for count in range(len(whole)):
+        steps = run(request_of(), Talker(SEARCH, "Done."), Person(box()))
+        for _ in range(count):
+            next(steps)
+        steps.close()
+
+
+# approval in a conversation
+
+
+def test_a_decision_for_the_run_is_asked_for_once():
+    host = Person(box(), Decision(action="allow", scope="run"))
+    events = talk(*numbered(3), BROWSE, "Done.", host=host, approvals=(), max_turns=9)
+    assert len(of(ApprovalNeeded, events)) == 1 and len(of(ToolResult, events)) == 4
+
+
+def test_the_model_is_told_what_a_person_changed():
+    model = Talker(SEARCH, "Done.")
+    host = Person(box(), Decision(action="allow", arguments={"query": "y"}))
+    talk(model=model, host=host, approvals=())
+    assert '"edited":{"query":"y"}' in model.prompts[1]
+
+
+# transforms in a conversation
+
+
+def acted(events):
+    return [(event.name, event.surface, event.stage) for event in of(TransformActed, events)]
+
+
+def test_a_call_in_tags_is_one_where_that_was_asked_for():
+    text = 'I will.\n<tool_call>{"name": "search", "arguments": {"query": "x"}}</tool_call>'
+    model = Talker(text, "Done.")
+    events = talk(model=model, transforms=("content-tags",))
+    assert acted(events) == [("content-tags", "response", "turn")] and ended(events) == ("answered", True)
+    assert of(CallReady, events)[0].text == SEARCH and f"I will.\n{SEARCH}" in model.prompts[1]
+    assert not of(ToolResult, talk(text, "Done.")), "without the transform these are words"
+
+
+def test_a_text_that_a_transform_is_to_read_is_not_broken_off():
+    text = '{"tool_calls": {"function": {"name": "search", "arguments": "{\\"query\\": \\"x\\"}"}}}'
+    names = ("tool-calls", "arguments-from-text")
+    events = talk(text, "Done.", transforms=names, tool_use="enforced")
+    assert [name for name, *_ in acted(events)] == list(names) and not of(Aborted, events)
+    assert ended(events) == ("answered", True)
+
+
+def test_a_call_that_is_wrong_after_its_transform_comes_to_nothing():
+    text = '<tool_call>{"name": "search", "arguments": {"query": 5}}</tool_call>'
+    model = Talker(text, "Done.")
+    events = talk(model=model, transforms=("content-tags",))
+    assert not of(CallReady, events) and "no valid call" in model.prompts[1]
+
+
+def test_a_transform_that_changed_nothing_is_not_told():
+    events = talk(
+        SEARCH, "Done.", transforms=("content-tags", "alternate-roles", "blank-values", "snake-case-names")
+    )
+    assert acted(events) == []
+
+
+def test_results_without_envelope_and_roles_that_templates_know():
+    model = Talker(SEARCH, "Done.")
+    events = talk(model=model, transforms=("plain-results", "tool-results-as-user"))
+    assert acted(events) == [
+        ("plain-results", "result", "tool"),
+        ("tool-results-as-user", "message", "turn-2"),
+    ]
+    assert of(ToolResult, events)[0].told == "found"
+    assert "User: Result of the tool call:\nfound" in model.prompts[1]
+
+
+def test_a_tool_under_another_name_is_called_by_its_own():
+    registry = ToolRegistry((make_tool("files.readAll", "Reads.", {"type": "object", "properties": {}}),))
+    tools = Box(**{"files.readAll": lambda: "all"})
+    model = Talker('{action="files_read_all"}', "Done.")
+    events = talk(model=model, registry=registry, host=Person(tools), transforms=("snake-case-names",))
+    assert of(CallReady, events)[0].tool == "files.readAll" and tools.calls == [("files.readAll", {})]
+    assert "files_read_all(" in model.prompts[0] and acted(events)[0][:2] == ("snake-case-names", "tool")
+    assert '{action="files_read_all"}' in model.prompts[1]
+
+
+def test_an_unknown_transform_is_told():
+    (failed,) = of(RunFailed, talk("x", transforms=("nonsense",)))
+    assert failed.code == "BAD_REQUEST" and "nonsense" in failed.message
+
+
+# what the turns are held to
+
+
+def grammars(constraint, **settings):
+    model = Talker(SEARCH, "", "Done.")
+    events = talk(model=model, constraint=constraint, **settings)
+    return [(r.constraint, r.grammar) for r in model.requests], [
+        e.title for e in of(StageStarted, events) if e.kind != "tool"
+    ]
+
+
+@pytest.mark.parametrize("constraint", ["mask", "gbnf"])
+def test_each_turn_is_under_the_grammar_of_what_it_may_be(constraint):
+    held, titles = grammars(constraint, tool_use="enforced")
+    assert [kind for kind, _ in held] == [constraint, constraint, "off"]
+    assert held[0][1] != held[1][1] and held[2][1] is None
+    assert titles[0] == "Turn 1: a call" and titles[1] == "Turn 2: a call or an answer"
+
+
+def test_a_grammar_of_ones_own_holds_where_a_call_must_come_and_elsewhere_its_absence_is_told():
+    own = 'root ::= "{action=\\"search\\" query=\\"x\\"}"'
+    held, titles = grammars("mask", tool_use="enforced", grammar=own)
+    assert held[0][0] == "mask" and held[1][0] == "off"
+    assert titles[1] == "Turn 2: a call or an answer, without the constraint"
+
+
+def test_under_a_constraint_nothing_is_decoded_after_the_last_call_that_may_come():
+    model = Talker([SEARCH, "more", "more"], "Done.")
+    events = talk(model=model, constraint="mask")
+    assert len([token for token in of(Token, events) if token.stage == "turn"]) == 1
+
+
+# errors
+
+
+def test_a_prompt_that_outgrows_the_context_is_told():
+    class Small(Talker):
+        def generate(self, request):
+            if len(self.requests) == 1:
+                raise ContextOverflow(5000, 4096)
+            return super().generate(request)
+
+    (failed,) = of(RunFailed, talk(model=Small(SEARCH, "Done.")))
+    assert failed.code == "CONTEXT_OVERFLOW"
+
+
+def test_a_mistake_of_ours_in_a_tool_is_no_event():
+    def fails(query):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        talk(SEARCH, host=Person(box(search=fails), ALLOW))
+
+
+def test_settings_are_part_of_the_request_and_so_of_every_record():
+    request = request_of(max_turns=3, transforms=("content-tags",))
+    assert msgspec.json.decode(msgspec.json.encode(request), type=type(request)) == request

@@ -1,0 +1,136 @@
+"""A record of a conversation replays without model, tools and people, event for event."""
+
+import pytest
+
+from glyphscope.calling import Decision, SilentHost, run
+from glyphscope.calling.recorded import RecordedHost
+from glyphscope.cli.replay import _comparable, rerun
+from glyphscope.events import ApprovalGiven, ApprovalRule, RunFinished, Token, ToolContent
+from glyphscope.sessions import first_difference
+from glyphscope.sessions.records import encode_record, parse_record
+from glyphscope.tools import Outcome
+from talks import BAD, BROWSE, SEARCH, Clock, Talker, box, numbered, request_of, talk
+from toolbox import DENY, Box, Person, of
+
+
+def replays(events):
+    record = parse_record(encode_record(events)).events
+    assert first_difference(_comparable(record), _comparable(rerun(record))) == ""
+
+
+IMAGE = Outcome(content=(ToolContent(kind="image", data=b"123", mime="image/png"),), message="a picture")
+
+
+@pytest.mark.parametrize(
+    ("turns", "settings"),
+    [
+        ([SEARCH, "Done."], {}),
+        ([BAD, SEARCH, "", "Done."], {}),
+        ([SEARCH], {}),
+        (["Hello."], {"tool_use": "enforced"}),
+        (["Hello."], {"tool_use": "disabled"}),
+        ([SEARCH + BROWSE + BAD, "Done."], {"parallel_tool_calls": True}),
+        ([SEARCH, "Done."], {"max_tool_args_bytes": 5}),
+        ([SEARCH, "Done."], {"max_tool_output_bytes": 2, "tool_use": "enforced"}),
+        ([SEARCH, BROWSE, "Done."], {"deny": ("search",)}),
+        ([SEARCH, "Done."], {"sources": {"search": "files"}}),
+        (["word " * 99], {"max_tokens": 7}),
+        (numbered(9), {"max_total_tokens": 30}),
+        (
+            ['<tool_call>{"name": "search", "arguments": ""}</tool_call>', "Done."],
+            {"transforms": ("content-tags", "blank-arguments", "plain-results", "short-descriptions")},
+        ),
+    ],
+)
+@pytest.mark.parametrize("constraint", ["off", "mask"])
+def test_whatever_happened_happens_again(turns, settings, constraint):
+    replays(talk(*turns, constraint=constraint, **settings))
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        IMAGE,
+        Outcome(fault="tool", content=(ToolContent(text="no"),)),
+        Outcome(fault="protocol", message="gone"),
+        Outcome(fault="timeout", message="late"),
+        Outcome(fault="unknown", message="none"),
+        Outcome(structured={"a": float("nan")}),
+        Outcome(structured=[1], schema_problems=("/0: is no string",)),
+        Outcome(content=(ToolContent(text="x" * 300_000),)),
+    ],
+)
+def test_every_outcome_of_a_tool_comes_out_of_the_record(outcome):
+    replays(talk(SEARCH, "Done.", host=SilentHost({"demo": box(search=lambda query: outcome)})))
+
+
+@pytest.mark.parametrize(
+    "decisions",
+    [
+        [DENY],
+        [Decision(action="allow", scope="tool")],
+        [Decision(action="allow", arguments={"query": "y"}), DENY],
+        [Decision(action="allow", arguments={"query": ""}), Decision(action="allow")],
+        [],
+    ],
+)
+def test_decisions_of_people_come_out_of_the_record(decisions):
+    events = talk(*numbered(2), "Done.", host=Person(box(), *decisions), approvals=())
+    assert len(of(ApprovalGiven, events)) == 2
+    replays(events)
+
+
+def test_rules_that_are_bound_to_a_command_line_decide_as_they_did():
+    source = Box("files", "uvx files --all", search=lambda query: "found")
+    rules = (
+        ApprovalRule(source="files", identity="another", action="deny"),
+        ApprovalRule(source="files", identity="uvx files --all", action="allow"),
+    )
+    events = talk(SEARCH, "Done.", host=Person(source), approvals=rules, sources={"search": "files"})
+    assert of(ApprovalGiven, events)[0].by == "rule" and of(ApprovalGiven, events)[0].action == "allow"
+    replays(events)
+
+
+def test_a_stop_comes_where_it_came():
+    host = Person(box(search=lambda query: host.cancelled.set()))
+    between = talk(SEARCH, "Done.", host=host)
+
+    class Leaving(Person):
+        def decide(self, needed):
+            self.cancelled.set()
+            return DENY
+
+    while_asked = talk(SEARCH, "Done.", host=Leaving(box()), approvals=())
+    at_work = talk(
+        SEARCH, host=Person(box(search=lambda query: Outcome(fault="cancelled", message="stopped")))
+    )
+    model, writing = Talker(SEARCH, "word " * 50), []
+    for event in run(request_of(), model, Person(box())):
+        writing.append(event)
+        if isinstance(event, Token) and event.stage == "turn-2":
+            model.cancel()
+    for events in (between, while_asked, at_work, writing):
+        assert of(RunFinished, events)[0].reason == "cancelled"
+        replays(events)
+
+
+def test_a_limit_of_time_fires_where_it_fired(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("glyphscope.calling.emitter.time.perf_counter", clock)
+
+    def slow(query):
+        clock.seconds += 40
+
+    between = talk(*numbered(9), host=Person(box(search=slow)), max_seconds=100)
+    clock.step = 1.0
+    inside = talk(SEARCH, "word " * 500, max_seconds=clock.seconds + 300, max_tokens=9999)
+    monkeypatch.undo()
+    for events in (between, inside):
+        assert of(RunFinished, events)[0].reason == "limit"
+        replays(events)
+
+
+def test_a_record_says_nothing_of_what_was_not_there():
+    host = RecordedHost([])
+    assert host.source("demo") is None and host.answer("?") is None and host.elapsed(3) == 0.0
+    assert host.next_outcome().fault == "unknown"
