@@ -140,6 +140,26 @@ def test_a_real_server_is_listed_imported_with_report_and_called_by_hand(name: s
         assert outcome["schema_problems"] == []
 
 
+@pytest.mark.parametrize("name", [*PYTHON, *NODE])
+def test_a_run_calls_a_real_server_and_replays_without_it(name: str, repository: Path) -> None:
+    file, record = repository.parent / "servers.json", repository.parent / "run.jsonl"
+    file.write_text(json.dumps({"mcpServers": {name: config_of(name, repository)}}))
+    tool, arguments, _, words = CALLS[name][0]
+    written = json.dumps({"action": tool, **arguments}).replace("REPOSITORY", str(repository))
+    run = [
+        *("run", "Call it.", "--notation", "json", "--model", f"scripted:{written}", "--json", "--dispatch"),
+        *("--mcp", str(file), "--yes", "--approve", f"{name}/{tool}=allow", "--record", str(record)),
+    ]
+    done = CliRunner().invoke(app, run)
+    assert done.exit_code == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    (result,) = (event for event in events if event["type"] == "tool_result")
+    assert (result["ok"], result["source"]) == (True, name) and words in result["told"]
+    file.unlink()
+    replayed = CliRunner().invoke(app, ["replay", str(record), "--verify"])
+    assert replayed.exit_code == 0 and "the same" in replayed.stdout
+
+
 def command(*words: str) -> Any:
     return CliRunner().invoke(app, ["mcp", *words])
 
