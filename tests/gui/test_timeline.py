@@ -22,6 +22,7 @@ from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope_gui.controllers.run_controller import Applied
 from glyphscope_gui.controllers.stage_choice import StageChoice, events_of
+from glyphscope_gui.models.field_table_model import FieldTableModel
 from glyphscope_gui.models.timeline_budgets import budgets
 from glyphscope_gui.models.timeline_model import TimelineModel
 from glyphscope_gui.models.timeline_notes import LONGEST, claim_words, notes_of
@@ -327,3 +328,24 @@ def test_a_limit_is_told_by_colour_alone(qapp):
     told = model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
     assert told == "Limit, not well, max_turns: 3 of 3"
     assert isinstance(model.row(row).events[0], LimitReached)
+
+
+def test_arguments_in_a_stage_of_their_own_have_no_constraints(qtbot):
+    request = RunRequest(
+        prompt="x",
+        registry=default_registry().to_document(),
+        constraint="off",
+        strategy="two-stage",
+        shape="tool-args",
+    )
+    model = ScriptedModel(turns=['"search"', '{query="x" max_results=10}'])
+    state = state_of(run(request, model))
+    name, arguments = state.stages
+    table = FieldTableModel()
+    table.begin(default_registry(), "tool-args", "search")
+    table.apply(arguments, events_of(arguments))
+    table.add_missing(arguments)
+    found = {table.row(n).path: table.row(n).constraint for n in range(table.rowCount())}
+    assert name.tool.name == "search"
+    assert found["/args/max_results"].startswith("integer 1")
+    assert "/args/sources" in found

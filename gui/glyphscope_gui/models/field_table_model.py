@@ -63,9 +63,10 @@ class FieldTableModel(TableModel):
         self._decided: dict[str, int] = {}
         self._registry: ToolRegistry | None = None
         self._name_path, self._args_path = "/action", ""
+        self._known = ""
 
-    def begin(self, registry: ToolRegistry | None, shape: Any) -> None:
-        """An empty table for a run with these tools."""
+    def begin(self, registry: ToolRegistry | None, shape: Any, tool: str = "") -> None:
+        """An empty table for a text with these tools; `tool` where an earlier one named it."""
         name_key, args_key = shape_keys(shape)
         self.beginResetModel()
         self._registry = registry
@@ -76,6 +77,9 @@ class FieldTableModel(TableModel):
             self._constraints[self._name_path] = (
                 f"allow list of {count}" if count != 1 else "one tool allowed"
             )
+        self._known = ""
+        if tool:
+            self._tool_known(tool)
         self.endResetModel()
 
     def apply(self, state: StageState, events: Iterable[AnyEvent]) -> None:
@@ -84,7 +88,7 @@ class FieldTableModel(TableModel):
             if isinstance(event, (FieldOpened, FieldChanged, FieldClosed)):
                 touched[event.path] = None
             elif isinstance(event, ToolKnown):
-                self._tool_known(event)
+                self._tool_known(event.name)
                 touched.update(dict.fromkeys(self._places))
             elif isinstance(event, Violation):
                 self._decided.setdefault(event.path, event.char)
@@ -93,14 +97,14 @@ class FieldTableModel(TableModel):
             self._update(state, [path for path in touched if path in state.fields])
 
     def add_missing(self, state: StageState) -> None:
-        """After the run: the arguments of the tool that were not given."""
+        """After the text: the arguments of the tool that were not given."""
         prefix = f"{self._args_path}/"
         missing = [
             path
             for path in self._constraints
             if path.startswith(prefix) and path != self._name_path and path not in self._places
         ]
-        if missing and state.tool is not None and state.tool.allowed:
+        if missing and self._known and (state.tool is None or state.tool.allowed):
             self._append([Row(path, None, "not given", self._constraints[path]) for path in missing])
 
     def row(self, place: int) -> Row:
@@ -144,10 +148,11 @@ class FieldTableModel(TableModel):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _tool_known(self, event: ToolKnown) -> None:
-        tool = self._registry.get(event.name) if self._registry else None
+    def _tool_known(self, name: str) -> None:
+        tool = self._registry.get(name) if self._registry else None
         if tool is None:
             return
+        self._known = name
         required = tool.parameters.get("required", ())
         for name, words in argument_types(tool).items():
             key = name.replace("~", "~0").replace("/", "~1")

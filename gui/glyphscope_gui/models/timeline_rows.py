@@ -92,7 +92,7 @@ class StageRows:
         self._request = request
         self._looped = request is not None and request.strategy == "loop"
         self.rows = [TimelineRow(place, "")]
-        self._seen = self._tokens_seen = self._bytes = 0
+        self._seen = self._tokens_seen = self._bytes = self._forced = 0
         self._waiting: TimelineRow | None = None
         self._calls: dict[str, TimelineRow] = {}
 
@@ -110,10 +110,12 @@ class StageRows:
 
     def _fill_stage(self, stage: StageState, now: float, over: bool) -> None:
         row = self.rows[0]
-        self._bytes += sum(len(token.step.data) for token in stage.tokens[self._tokens_seen :])
+        for token in stage.tokens[self._tokens_seen :]:
+            self._bytes += len(token.step.data)
+            self._forced += token.step.forced
         self._tokens_seen = len(stage.tokens)
         row.title = stage_title(stage)
-        row.words, row.tip = stage_words(stage, over), count_words(stage)
+        row.words, row.tip = stage_words(stage, over), count_words(stage, self._forced)
         row.mark = self._mark(stage, over)
         if stage.kind != "tool":
             most = self._request.max_tokens if self._request is not None else None

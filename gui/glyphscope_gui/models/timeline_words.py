@@ -68,7 +68,7 @@ def stage_words(stage: StageState, over: bool) -> str:
     return words
 
 
-def count_words(stage: StageState) -> str:
+def count_words(stage: StageState, forced: int) -> str:
     """The prompt's and the mask's price, where they are known: `184 prompt tokens, 170 from the cache`."""
     parts = []
     done, prompt = stage.finished, stage.prompt
@@ -82,7 +82,6 @@ def count_words(stage: StageState) -> str:
     if ready is not None:
         made = f"built in {ready.build_ms + ready.compile_ms:.1f} ms"
         parts.append("mask from the cache" if ready.hit else f"mask {made}")
-    forced = stage.forced
     if forced:
         parts.append(f"{forced:,} tokens forced")
     return " · ".join(parts)

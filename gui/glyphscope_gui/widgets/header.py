@@ -189,7 +189,7 @@ class Header(QFrame):
         metrics = self.fontMetrics()
         for field, widest, around in (
             (self.shape, "name/args", 42),
-            (self.strategy, "Route → execute", 42),
+            (self.strategy, "Route → execute", 56),
             (self.seed, "Seed 0000", 20),
             (self.temperature, "Temp 0.0", 20),
         ):
@@ -243,10 +243,10 @@ class Header(QFrame):
         ):
             spin.setPrefix("" if short else prefix)
             spin.setFixedWidth(self.fontMetrics().horizontalAdvance(widest[5:] if short else widest) + 20)
-        self.layout().setSpacing(6 if short else 8)
+        self.layout().setSpacing(5 if short else 8)
         self.layout().setContentsMargins(*((10, 8, 10, 8) if short else (PAD, 8, PAD, 8)))
         widest = "Two-stage" if short else "Route → execute"
-        self.strategy.setFixedWidth(self.fontMetrics().horizontalAdvance(widest) + 42)
+        self.strategy.setFixedWidth(self.fontMetrics().horizontalAdvance(widest) + (49 if short else 56))
         for button in (self.step_button, self.stop_button):
             button.setText("" if short else button.accessibleName())
             button.setMaximumWidth(40 if short else 16_777_215)

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QStackedWidge
 
 from glyphscope.calling import RunState
 from glyphscope.calling.fold import StageState
-from glyphscope.events import Aborted, AnyEvent, PromptRendered, RunFailed, RunStarted, Token
+from glyphscope.events import Aborted, AnyEvent, PromptRendered, RunFailed, RunStarted, StageFinished, Token
 from glyphscope_gui.controllers.run_controller import Applied, Saving
 from glyphscope_gui.controllers.stage_choice import events_of
 from glyphscope_gui.models.field_table_model import FieldTableModel
@@ -82,6 +82,7 @@ class RunPage(QWidget):
         self._state = RunState()
         self.stage = self._state.present
         self._row: TimelineRow | None = None
+        self._ended = False
 
     # -- the run -----------------------------------------------------------------------------------------------
 
@@ -114,18 +115,22 @@ class RunPage(QWidget):
             return
         self.timeline.finish(applied)
         self._show_notes()
-        self._stage_ended()
+        if not self._ended:
+            self._stage_ended()
 
     # -- one stage of it ---------------------------------------------------------------------------------------
 
     def show_stage(self, stage: StageState) -> None:
         """That stage from its beginning, as it is by now."""
         self.stage = stage
+        self._ended = False
         self.banner.hide()
         self.tokens_model.clear()
         started = self._state.started
         self.fields_model.begin(
-            registry_of(started.request) if started else None, started.request.shape if started else "flat"
+            registry_of(started.request) if started else None,
+            started.request.shape if started else "flat",
+            self._named_before(stage),
         )
         self.stream.begin(stage)
         self.token_card.heading.hint.setText("")
@@ -146,6 +151,8 @@ class RunPage(QWidget):
         self.fields_model.apply(stage, events)
         self.stream.apply(stage, events)
         self.tokens.follow()
+        if any(isinstance(event, StageFinished) for event in events):
+            self._stage_ended()
 
     def show_row(self, row: TimelineRow) -> None:
         """What a row of the timeline tells: its stage's text, or what was told there."""
@@ -235,9 +242,17 @@ class RunPage(QWidget):
     def _show_current_row(self) -> None:
         self.timeline.table.show_row(self.timeline.model.row_of_stage(self._place()))
 
+    def _named_before(self, stage: StageState) -> str:
+        """The tool whose arguments alone the stage writes: an earlier one named it."""
+        if stage.kind != "arguments":
+            return ""
+        stages = self._state.stages
+        before = stages[: next((n for n, other in enumerate(stages) if other is stage), 0)]
+        return next((other.tool.name for other in reversed(before) if other.tool is not None), "")
+
     def _stage_ended(self) -> None:
         """The shown stage goes on no more."""
-        stage = self.stage
+        stage, self._ended = self.stage, True
         self.stream.finish()
         self.fields_model.add_missing(stage)
         forced, total = stage.forced, len(stage.tokens)

@@ -104,6 +104,7 @@ class TimelineTable(PlainTable):
         self._timeline = model
         self._told = True
         self._telling = False
+        self.following = True
         self.setObjectName("timelineTable")
         self.setAccessibleName("Timeline of the run")
         self.setAccessibleDescription("Up and down choose a stage, which is then shown below.")
@@ -133,6 +134,8 @@ class TimelineTable(PlainTable):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         width = self.width()
+        if self.following:
+            self.scrollToBottom()
         self.setColumnHidden(BYTES, width < NARROW)
         self.setColumnHidden(TIME, width < NARROWEST)
         letters = 14 if width < NARROWEST else 18 if width < NARROW else 24
@@ -210,7 +213,7 @@ class Timeline(Card):
     def _show(self, state: RunState, now: float, *, over: bool) -> None:
         before = self.model.rowCount()
         bar = self.table.verticalScrollBar()
-        at_end = bar.value() >= bar.maximum() - 4
+        self.table.following = bar.value() >= bar.maximum() - 4
         if over:
             self.model.finish(state, now)
         else:
@@ -222,7 +225,7 @@ class Timeline(Card):
             self.setVisible(wanted)
             self.table.updateGeometry()
             self.appeared.emit()
-        if grown and at_end:
+        if grown and self.table.following:
             self.table.scrollToBottom()
 
 
