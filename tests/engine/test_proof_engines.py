@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from glyphscope.errors import GrammarError
+from glyphscope.errors import GrammarError, ModelDied
 from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.models.grammar_probe import GrammarMatch
 from glyphscope.proof import Proof, Report, call_schema, iterate_proofs, prove
+from glyphscope.proof.engines import Probed
 from glyphscope.proof.spelling import spellings
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
 
@@ -189,3 +191,63 @@ def test_a_leak_that_an_alternative_beside_it_makes_and_nobody_names(notation: A
     assert proofs["/$defs/steps/anyOf", "mask"].status == "checked"
     assert "alternative 1" in proofs["/$defs/steps/anyOf", "mask"].why
     assert [proof for proof in report.proofs if proof.status == "checked" and not proof.why] == []
+
+
+class Tired(MaskReader):
+    """An engine that gives up over long texts."""
+
+    def accepts(self, text: str) -> bool:
+        if len(text) > 60:
+            raise GrammarError("too many expressions constructed")
+        return super().accepts(text)
+
+
+def test_what_an_engine_gave_up_over_is_called_enforced_or_hides_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("glyphscope.proof.engines.MaskReader", Tired)
+    tools = registry(long={"type": "string", "maxLength": 40}, n={"type": "integer", "maximum": 3})
+    proofs = by_place(prove(tools, "json", "flat", ("mask",)))
+    assert proofs["/properties/n/maximum", "mask"].status == "enforced"
+    long = proofs["/properties/long/maxLength", "mask"]
+    assert (long.status, long.unproved) == ("unsupported", True)
+    assert long.why.startswith("unproved: the engine gave up. too many expressions")
+    assert proofs["/properties/long/type", "mask"].status == "enforced"
+
+
+class Dying:
+    """A probe that does not come to an end over some texts."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.asked: list[int] = []
+
+    def match_all(self, _gbnf: str, texts: list[str]) -> list[GrammarMatch]:
+        self.asked.append(len(texts))
+        if any(len(text) > self.most for text in texts):
+            raise ModelDied("It did not come to an end.", signal="timeout")
+        return [GrammarMatch("1" in text, len(text)) for text in texts]
+
+
+def test_one_text_that_llama_cpp_does_not_end_with_hides_the_others_or_each_of_them_is_waited_for() -> None:
+    probe = Dying(30)
+    read = Probed('root ::= "1"', probe, lambda: False).read  # type: ignore[arg-type]
+    assert read([""]) == [False]
+    texts = ["x" * 31, "1", "x", "1" * 30]
+    assert read(texts) == ["It did not come to an end.", True, False, True]
+    assert probe.asked == [1, 4, 1, 1, 1, 1]
+    answers = read(["y" * 50 + str(number) for number in range(300)])
+    assert len(probe.asked) < 10, "after three deaths it is left alone"
+    assert all(isinstance(answer, str) for answer in answers)
+    assert "not asked any more" in str(answers[-1])
+
+
+def test_a_grammar_that_kills_llama_cpp_is_blamed_on_a_text() -> None:
+    with pytest.raises(ModelDied):
+        Probed("root ::= root", Dying(-1), lambda: False).read([""])  # type: ignore[arg-type]
+
+
+def test_a_proof_that_was_stopped_asks_llama_cpp_on() -> None:
+    probe = Dying(30)
+    assert Probed("", probe, lambda: True).read(["1"]) == ["It was stopped."]  # type: ignore[arg-type]
+    assert not probe.asked

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Protocol, TypeAlias, get_args
 
-from glyphscope.errors import GlyphscopeError, GrammarError
+from glyphscope.errors import GlyphscopeError, GrammarError, ModelDied
 from glyphscope.events import Notation, Shape
 from glyphscope.grammar import Grammar, build_call_grammar, to_lark
 from glyphscope.grammar.gbnf.emit import emit_gbnf
@@ -25,35 +25,52 @@ llama.cpp, and llguidance's own JSON Schema compiler."""
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 OURS: tuple[EngineName, ...] = ("mask", "gbnf")
 
-Reader: TypeAlias = Callable[[Sequence[str]], list[bool]]
-"""Which of the texts are of a grammar. Raises GlyphscopeError where the engine refuses the grammar or dies of it."""
+Answer: TypeAlias = bool | str
+"""Whether a text is of the grammar; where the engine gave up over it, why."""
+
+Reader: TypeAlias = Callable[[Sequence[str]], list[Answer]]
+"""The answer for each text. Raises GlyphscopeError where the engine refuses the grammar."""
+
+Cancelled: TypeAlias = Callable[[], bool]
 
 _BATCH = 200
 _BATCH_CHARACTERS = 200_000
+MOST_DEATHS = 3
+"""Times that llama.cpp may crash or use up its seconds over texts of a grammar; then it is not asked any more."""
 
 
 class Judge(Protocol):
     """One engine with the registry's grammar."""
 
-    def accepted(self, tool: Tool, texts: Sequence[str]) -> list[bool]:
+    def accepted(self, tool: Tool, texts: Sequence[str]) -> list[Answer]:
         """Which of the texts the engine would let through. Raises GlyphscopeError where it can judge none."""
 
 
 def judge_for(
-    engine: EngineName, registry: ToolRegistry, notation: Notation, shape: Shape, probe: GrammarProbe | None
+    engine: EngineName,
+    registry: ToolRegistry,
+    notation: Notation,
+    shape: Shape,
+    probe: GrammarProbe | None,
+    cancelled: Cancelled = lambda: False,
 ) -> Judge:
-    """The judge of that name. Raises GlyphscopeError where there is no such thing for these calls."""
+    """The judge of that name. Raises GlyphscopeError where there is no such thing for these calls.
+
+    When `cancelled` says so it asks its engine no more.
+    """
     if engine in ("gbnf", "converter") and probe is None:
         raise GrammarError("llama.cpp is not installed")
     match engine:
         case "mask":
             return CallGrammarJudge(registry, notation, shape, _mask_reader)
         case "gbnf":
-            return CallGrammarJudge(registry, notation, shape, lambda grammar: _gbnf_reader(grammar, probe))
+            return CallGrammarJudge(
+                registry, notation, shape, lambda grammar: _gbnf_reader(grammar, probe, cancelled)
+            )
         case _ if notation != "json":
             raise GrammarError(f"it knows JSON only, not {notation}")
         case "converter":
-            return SchemaJudge(registry, shape, lambda schema: _converter_reader(schema, probe))
+            return SchemaJudge(registry, shape, lambda schema: _converter_reader(schema, probe, cancelled))
         case "schema":
             return SchemaJudge(registry, shape, _schema_reader)
 
@@ -68,7 +85,7 @@ class CallGrammarJudge:
         self._whole: Reader | GlyphscopeError | None = None
         self._alone: dict[str, Reader | GlyphscopeError] = {}
 
-    def accepted(self, tool: Tool, texts: Sequence[str]) -> list[bool]:
+    def accepted(self, tool: Tool, texts: Sequence[str]) -> list[Answer]:
         if self._whole is None:
             self._whole = self._reader(self._registry)
         reader = self._whole
@@ -83,7 +100,7 @@ class CallGrammarJudge:
     def _reader(self, registry: ToolRegistry) -> Reader | GlyphscopeError:
         try:
             reader = self._make(build_call_grammar(registry, self._notation, self._shape))
-            reader(("",))  # some refuse a grammar only when they read
+            reader([""])  # some refuse a grammar only when they read
         except GlyphscopeError as error:
             return error
         return reader
@@ -99,7 +116,7 @@ class SchemaJudge:
         self._shape, self._make = shape, make
         self._readers: dict[str, Reader | GlyphscopeError] = {}
 
-    def accepted(self, tool: Tool, texts: Sequence[str]) -> list[bool]:
+    def accepted(self, tool: Tool, texts: Sequence[str]) -> list[Answer]:
         if tool.name not in self._readers:
             try:
                 self._readers[tool.name] = self._make(call_schema(tool, self._shape, closed=self._closed))
@@ -147,31 +164,62 @@ def _moved(schema: Any, to: str) -> Any:
 
 
 def _mask_reader(grammar: Grammar) -> Reader:
-    reader = MaskReader(lark=to_lark(grammar))
-    return lambda texts: [reader.accepts(text) for text in texts]
+    return _read_each(MaskReader(lark=to_lark(grammar)))
 
 
 def _schema_reader(schema: dict[str, Any]) -> Reader:
-    reader = MaskReader(schema=schema)
-    return lambda texts: [reader.accepts(text) for text in texts]
+    return _read_each(MaskReader(schema=schema))
 
 
-def _gbnf_reader(grammar: Grammar, probe: GrammarProbe | None) -> Reader:
-    return _probed(emit_gbnf(grammar).text, probe)
+def _read_each(reader: MaskReader) -> Reader:
+    def answer(text: str) -> Answer:
+        try:
+            return reader.accepts(text)
+        except GrammarError as error:
+            return error.message
+
+    return lambda texts: [answer(text) for text in texts]
 
 
-def _converter_reader(schema: dict[str, Any], probe: GrammarProbe | None) -> Reader:
+def _gbnf_reader(grammar: Grammar, probe: GrammarProbe | None, cancelled: Cancelled) -> Reader:
     assert probe is not None
-    return _probed(probe.convert(json.dumps(schema)), probe)
+    return Probed(emit_gbnf(grammar).text, probe, cancelled).read
 
 
-def _probed(gbnf: str, probe: GrammarProbe | None) -> Reader:
+def _converter_reader(schema: dict[str, Any], probe: GrammarProbe | None, cancelled: Cancelled) -> Reader:
     assert probe is not None
+    reader = Probed(probe.convert(json.dumps(schema)), probe, cancelled).read
+    reader([""])  # where it is the grammar that crashes llama.cpp, no text is to blame
+    return reader
 
-    def read(texts: Sequence[str]) -> list[bool]:
-        return [match.accepted for part in _batches(texts) for match in probe.match_all(gbnf, part)]
 
-    return read
+class Probed:
+    """llama.cpp with a grammar. What it gives up over is found among the texts of a batch, one by one."""
+
+    def __init__(self, gbnf: str, probe: GrammarProbe, cancelled: Cancelled) -> None:
+        self._gbnf, self._probe, self._cancelled = gbnf, probe, cancelled
+        self._deaths: list[str] = []
+
+    def read(self, texts: Sequence[str]) -> list[Answer]:
+        answers: dict[str, Answer] = {}
+        for batch in _batches(sorted(texts, key=len)):  # what is hard to read is long, and stands together
+            answers.update(zip(batch, self._batch(batch), strict=True))
+        return [answers[text] for text in texts]
+
+    def _batch(self, texts: Sequence[str]) -> list[Answer]:
+        if len(self._deaths) >= MOST_DEATHS:
+            return [f"{self._deaths[-1]} It is not asked any more."] * len(texts)
+        if self._cancelled():
+            return ["It was stopped."] * len(texts)
+        try:
+            return [match.accepted for match in self._probe.match_all(self._gbnf, texts)]
+        except ModelDied as error:
+            if not self._deaths and texts == [""]:
+                raise  # it is the grammar that it does not take
+            self._deaths.append(error.message)
+            if len(texts) == 1:
+                return [error.message]
+        return [answer for text in texts for answer in self._batch([text])]
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:

@@ -14,7 +14,7 @@ from glyphscope.events import Notation, Shape
 from glyphscope.grammar import build_call_grammar, emit_gbnf, lark_unheld
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.proof.boundary import Boundary, Unreached, boundary_examples
-from glyphscope.proof.engines import ENGINES, OURS, EngineName, Judge, judge_for
+from glyphscope.proof.engines import ENGINES, OURS, Answer, EngineName, Judge, judge_for
 from glyphscope.proof.spelling import Order, as_written, required_first, required_names, texts
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.validation import CallValidator
@@ -30,7 +30,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
 
     `enforced`: it refused all of the `examples` texts that break it, and accepted one that does not. `checked`: it let
     `witness` through, which the validator refuses. `unsupported`: nobody decides it, or nothing was shown; `why` tells.
-    `alone`: the texts break no other constraint.
+    `alone`: the texts break no other constraint. `unproved`: there is no example, or the engine gave up over one.
     """
 
     tool: str
@@ -43,6 +43,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     what: str = ""
     why: str = ""
     alone: bool = True
+    unproved: bool = False
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +111,7 @@ def iterate_proofs(
 ) -> Iterator[Proof]:
     """Each proof as it is made, tool by tool. It asks `cancelled` between engines; closing it ends what it started."""
     with ExitStack() as stack:
-        judges = _judges(registry, notation, shape, engines, stack)
+        judges = _judges(registry, notation, shape, engines, stack, cancelled)
         unheld = {engine: _unheld(engine, registry, notation, shape) for engine in engines if engine in OURS}
         tools = registry.allowed
         for number, tool in enumerate(tools):
@@ -120,7 +121,10 @@ def iterate_proofs(
             for engine, judge in judges.items():
                 if cancelled():
                     return
-                yield from case.proofs(engine, judge)
+                made = list(case.proofs(engine, judge))
+                if cancelled():  # then it may have answered nothing
+                    return
+                yield from made
             if progress is not None:
                 progress(number + 1, len(tools))
 
@@ -131,6 +135,7 @@ def _judges(
     shape: Shape,
     engines: Sequence[EngineName],
     stack: ExitStack,
+    cancelled: Callable[[], bool],
 ) -> dict[EngineName, Judge | GlyphscopeError]:
     probe: GrammarProbe | None = None
     if {"gbnf", "converter"} & set(engines):
@@ -141,7 +146,7 @@ def _judges(
     judges: dict[EngineName, Judge | GlyphscopeError] = {}
     for engine in engines:
         try:
-            judges[engine] = judge_for(engine, registry, notation, shape, probe)
+            judges[engine] = judge_for(engine, registry, notation, shape, probe, cancelled)
         except GlyphscopeError as error:
             judges[engine] = error
     return judges
@@ -194,7 +199,7 @@ class _Case:
             by_pointer.setdefault(one.boundary.pointer, []).append(one)
         asked = list(dict.fromkeys(text for one in shown for text in (one.valid, *one.broken)))
         reason = ""
-        verdicts: dict[str, bool] = {}
+        verdicts: dict[str, Answer] = {}
         if isinstance(judge, GlyphscopeError):
             reason = judge.message
         elif asked:
@@ -227,7 +232,7 @@ class _Case:
                 yield _Shown(boundary, broken, valid)
 
     def _proof(
-        self, engine: EngineName, group: list[_Shown], verdicts: dict[str, bool], reason: str
+        self, engine: EngineName, group: list[_Shown], verdicts: dict[str, Answer], reason: str
     ) -> Proof:
         boundary = group[0].boundary
         proof = Proof(
@@ -242,10 +247,17 @@ class _Case:
         )
         if reason:
             return proof
-        leaks = [(text, one) for one in group for text in one.broken if verdicts[text]]
+        leaks = [(text, one) for one in group for text in one.broken if verdicts[text] is True]
         if leaks:
             return self._leak(proof, leaks)
-        if not any(verdicts[one.valid] for one in group):
+        broken = [verdicts[text] for one in group for text in one.broken]
+        valid = [verdicts[one.valid] for one in group]
+        unread = [answer for answer in broken if isinstance(answer, str)]
+        if True not in valid and not unread:
+            unread = [answer for answer in valid if isinstance(answer, str)]
+        if unread:
+            return msgspec.structs.replace(proof, why=f"unproved: {_gave_up(unread, broken)}", unproved=True)
+        if True not in valid:
             return msgspec.structs.replace(
                 proof, witness=group[0].valid, why="it refuses the valid call beside it as well"
             )
@@ -291,4 +303,11 @@ class _Case:
             engine=engine,
             status="unsupported",
             why=f"no example: {left.why}",
+            unproved=True,
         )
+
+
+def _gave_up(unread: list[str], broken: list[Answer]) -> str:
+    told = f"the engine gave up. {unread[0]}"
+    refused = broken.count(False)
+    return f"{told} It refused the other {refused:,} texts that break it." if refused else told

@@ -73,6 +73,8 @@ def print_report(proved: Report) -> None:
 
 
 def _verdict(proof: Proof | None) -> Text:
+    if proof is not None and proof.unproved:
+        return Text("? unproved", style="yellow")
     mark, colour = _MARKS[proof.status if proof else "unsupported"]
     return Text(mark, style=colour)
 

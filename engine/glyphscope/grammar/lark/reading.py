@@ -9,6 +9,8 @@ from llguidance import LLMatcher, LLTokenizer
 
 from glyphscope.errors import GrammarError
 
+_LONGEST = 200  # characters of a reason
+
 
 class MaskReader:
     """A grammar in llguidance's Lark dialect, or a JSON Schema by llguidance's own compiler, ready to read texts."""
@@ -32,12 +34,19 @@ class MaskReader:
         matcher = self._matcher.deep_copy()
         taken = matcher.try_consume_tokens(data)
         if matcher.is_error():
-            raise _refused(matcher.get_error())
+            raise GrammarError(
+                f"llguidance gave up while it read the text: {_first_line(matcher.get_error())}"
+            )
         return bool(taken == len(data) and matcher.is_accepting())
 
 
 def _refused(reason: str) -> GrammarError:
     return GrammarError(f"llguidance refuses the grammar: {reason.strip()}", where="grammar")
+
+
+def _first_line(reason: str) -> str:
+    """What follows is the whole text and the state of its parser."""
+    return reason.strip().partition("\n")[0][:_LONGEST]
 
 
 @lru_cache(maxsize=1)
