@@ -20,8 +20,10 @@ from glyphscope_gui.errors import show_error
 from glyphscope_gui.grammar_wiring import PAGE, PLAYGROUND, GrammarWiring
 from glyphscope_gui.menus import fill_menus
 from glyphscope_gui.models.grammar_examples_model import GrammarExamplesModel
+from glyphscope_gui.models.servers_list_model import ServersListModel
 from glyphscope_gui.parts import Parts
 from glyphscope_gui.rules_wiring import RulesWiring
+from glyphscope_gui.servers_wiring import SERVERS, ServersWiring
 from glyphscope_gui.strategy_wiring import StrategyWiring
 from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.widgets.grammar_page import GrammarPage
@@ -29,6 +31,7 @@ from glyphscope_gui.widgets.header import Header
 from glyphscope_gui.widgets.model_picker import ModelPicker, dropped_model
 from glyphscope_gui.widgets.page_rail import PageRail, PageSpec
 from glyphscope_gui.widgets.run_page import RunPage
+from glyphscope_gui.widgets.servers_page import ServersPage
 from glyphscope_gui.widgets.status_line import StatusLine
 from glyphscope_gui.wiring import Wiring
 
@@ -40,6 +43,9 @@ NARROW = 1200
 PAGES = (
     PageSpec(PLAYGROUND, "Playground", "Run a prompt, and see the call being written"),
     PageSpec(PAGE, "Grammar", "See, write, test and trust a grammar"),
+    PageSpec(
+        SERVERS, "Servers", "Connect MCP servers, call their tools by hand, and see what the demo tools did"
+    ),
 )
 
 
@@ -70,6 +76,7 @@ class MainWindow(QMainWindow):
         self.wiring = Wiring(self)
         self.strategies = StrategyWiring(self)
         self.rules = RulesWiring(self)
+        self.servers = ServersWiring(self, self.servers_page)
         self._restore()
 
     def start(self) -> None:
@@ -87,6 +94,7 @@ class MainWindow(QMainWindow):
         self.strategies.close()
         self.rules.close()
         self.grammar.close()
+        self.servers.close()
         self.runs.close()
         self.picker.shut_down()
         self.history_page.shut_down()
@@ -144,6 +152,7 @@ class MainWindow(QMainWindow):
         self.page = RunPage(parts.prompt)
         self.examples = GrammarExamplesModel(parts.project.grammar)
         self.grammar_page = GrammarPage(self.examples)
+        self.servers_page = ServersPage(ServersListModel(parts.servers))
         self.evidence = EvidenceDock()
         self.status = StatusLine()
 
@@ -167,7 +176,7 @@ class MainWindow(QMainWindow):
         self.rail = PageRail(PAGES, self)
         self.addToolBar(Qt.ToolBarArea.LeftToolBarArea, self.rail)
         self.pages = Pages(self, self.rail, lambda: [*self.left, self.right])
-        for spec, page in zip(PAGES, (self.page, self.grammar_page), strict=True):
+        for spec, page in zip(PAGES, (self.page, self.grammar_page, self.servers_page), strict=True):
             self.pages.add(spec.name, page)
 
     def _place_top(self) -> None:

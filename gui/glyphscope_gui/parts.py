@@ -10,7 +10,9 @@ from glyphscope.events import RunRequest
 from glyphscope.models import open_model
 from glyphscope.registry import default_registry
 from glyphscope.sessions import History, Journal, Places, Project
+from glyphscope.tools.demo import DemoTools
 from glyphscope_gui.controllers.project_controller import ProjectController
+from glyphscope_gui.controllers.servers import ServersController
 from glyphscope_gui.models.prompt_document import PromptContext, PromptDocument
 from glyphscope_gui.models.registry_document import RegistryDocument
 from glyphscope_gui.settings.settings_store import SettingsStore
@@ -33,9 +35,11 @@ class Parts:
     project: ProjectController
     history: History
     open_model: Open
+    servers: ServersController
     sources: Sources = field(default=dict)
 
     def close(self) -> None:
+        self.servers.close()
         for source in self.sources().values():
             source.close()
         self.prompt.shut_down()
@@ -56,4 +60,6 @@ def make_parts(places: Places, owner: QObject, opener: Open = open_model) -> Par
     prompt = PromptDocument(PromptContext(registry), parent=owner)
     project = ProjectController(document, prompt, settings, Journal(places.journal), owner)
     project.new(first_project())
-    return Parts(settings, document, prompt, project, History(places.history), opener)
+    servers = ServersController(places.servers, DemoTools(scratch=places.scratch), owner)
+    history = History(places.history)
+    return Parts(settings, document, prompt, project, history, opener, servers, servers.sources)

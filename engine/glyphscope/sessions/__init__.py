@@ -14,6 +14,7 @@ from glyphscope.sessions.project import (
     save_project,
 )
 from glyphscope.sessions.records import Record, RecordHeader, RecordWriter, read_record
+from glyphscope.sessions.servers import KnownServers, LoadedServers, load_servers, save_servers
 from glyphscope.sessions.settings import LoadedSettings, Settings, load_settings, save_settings
 
 __all__ = [
@@ -23,7 +24,9 @@ __all__ = [
     "History",
     "HistoryRow",
     "Journal",
+    "KnownServers",
     "Leftover",
+    "LoadedServers",
     "LoadedSettings",
     "Places",
     "Project",
@@ -36,10 +39,12 @@ __all__ = [
     "atomic_write",
     "first_difference",
     "load_project",
+    "load_servers",
     "load_settings",
     "places",
     "read_record",
     "save_project",
+    "save_servers",
     "save_settings",
     "strip_times",
 ]

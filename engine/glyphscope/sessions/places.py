@@ -25,6 +25,11 @@ class Places:
         return self.config / "settings.json"
 
     @property
+    def servers(self) -> Path:
+        """The MCP servers that the window knows."""
+        return self.config / "servers.json"
+
+    @property
     def history(self) -> Path:
         return self.data / "history.sqlite3"
 

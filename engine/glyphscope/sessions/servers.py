@@ -1,0 +1,68 @@
+"""The MCP servers that the window knows: a file in the common form, so that other programs read it too.
+
+The entries are kept as they were written: a `${NAME}` in them stays one, and no secret of the environment is written
+down. What is written in the file may be one all the same, so nobody else may read it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from glyphscope.errors import StorageError
+from glyphscope.sessions.files import atomic_write, move_aside, read_bytes
+
+VERSION = 1
+MAX_CONSENTS = 500
+_KEY = "glyphscope_servers"
+
+
+class KnownServers(msgspec.Struct, frozen=True, kw_only=True):
+    """`entries` are the servers by name, in their order; `consents` the digests of those that may be started."""
+
+    entries: dict[str, dict[str, Any]] = {}
+    consents: tuple[str, ...] = ()
+
+
+class LoadedServers(NamedTuple):
+    """`notice` tells what could not be read; it is empty when all is well."""
+
+    known: KnownServers
+    notice: str
+
+
+def load_servers(path: Path) -> LoadedServers:
+    """The servers of the file, none where there is no file. A damaged file is moved aside. Never raises."""
+    try:
+        if not path.exists():
+            return LoadedServers(KnownServers(), "")
+        document = json.loads(read_bytes(path))
+        found = document["mcpServers"]
+        entries = {str(name): entry for name, entry in found.items() if isinstance(entry, dict)}
+        consents = tuple(digest for digest in document.get("consents", ()) if isinstance(digest, str))
+    except (OSError, StorageError) as error:
+        return LoadedServers(KnownServers(), f"The servers could not be read: {error}")
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        aside = move_aside(path)
+        kept = f" It was kept as {aside.name}." if aside else ""
+        return LoadedServers(KnownServers(), f"The file of servers was damaged.{kept}")
+    return LoadedServers(KnownServers(entries=entries, consents=consents), "")
+
+
+def save_servers(path: Path, known: KnownServers) -> None:
+    """Raises StorageError. A new file can be read by its owner only."""
+    document = {
+        _KEY: VERSION,
+        "mcpServers": known.entries,
+        "consents": list(known.consents[-MAX_CONSENTS:]),
+    }
+    if not path.exists():
+        with suppress(OSError):  # what is wrong with the place is told by the write
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    atomic_write(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")

@@ -1,0 +1,40 @@
+"""A file of servers, or a pasted one, read for being looked at: nothing in it is started by that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from glyphscope.errors import ServerError
+from glyphscope.tools.mcp.config import ServerConfig, read_servers, server_entries
+
+
+@dataclass(frozen=True)
+class FoundServer:
+    """A server that can be used: what it would run (`config`), and how it was written (`entry`)."""
+
+    name: str
+    entry: dict[str, Any]
+    config: ServerConfig
+
+
+@dataclass(frozen=True)
+class FoundServers:
+    """`problems` are of those that cannot be used, a line each; `trouble` is why there are none at all."""
+
+    servers: tuple[FoundServer, ...] = ()
+    problems: tuple[str, ...] = ()
+    trouble: str = ""
+
+
+def find_servers(source: Path | str) -> FoundServers:
+    """Never raises for what the file is."""
+    if isinstance(source, str) and not source.strip():
+        return FoundServers()
+    try:
+        read, entries = read_servers(source), server_entries(source)
+    except ServerError as error:
+        return FoundServers(trouble=str(error))
+    found = [FoundServer(config.name, entries[config.name], config) for config in read.servers]
+    return FoundServers(tuple(found), tuple(f"{p.pointer}: {p.message}" for p in read.problems))
