@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from glyphscope.calling import RunState
-from glyphscope.events import QuestionAsked, RepairTried
+from glyphscope.events import LimitReached, QuestionAsked, RepairTried
+
+_TITLES = {
+    "max_tool_args_bytes": "Arguments",
+    "max_tool_output_bytes": "Result",
+    "max_tool_calls_per_turn": "Calls in a turn",
+    "max_identical_calls": "The same call",
+    "max_invalid_turns": "Turns for nothing",
+    "fix_empty_final": "Empty answers",
+}
+"""Of limits that are shown only when they fired."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +37,11 @@ class Budget:
         return f"{self.title} {self.used:,.0f} of {self.most:,.0f}"
 
 
-def budgets(state: RunState, now: float, fired: frozenset[str] = frozenset()) -> tuple[Budget, ...]:
-    """Those that hold for this run's strategy; `now` in seconds since it started, `fired` the limits that did."""
+def budgets(
+    state: RunState, now: float, fired: Mapping[str, LimitReached] | None = None
+) -> tuple[Budget, ...]:
+    """Those that hold for this run's strategy, and those that fired; `now` in seconds since it started."""
+    fired = fired or {}
     if state.started is None:
         return ()
     request = state.started.request
@@ -48,6 +62,10 @@ def budgets(state: RunState, now: float, fired: frozenset[str] = frozenset()) ->
     asked = sum(_count(stage.outline, QuestionAsked) for stage in state.stages)
     if asked and request.strategy == "route-execute":
         found.append(Budget("max_questions", "Questions", asked, request.router.max_questions))
+    known = {budget.name for budget in found}
+    for name, event in fired.items():
+        if name not in known:
+            found.append(Budget(name, _TITLES.get(name, name), event.used, event.allowed, True))
     return tuple(found)
 
 

@@ -73,9 +73,9 @@ class TimelineModel(TableModel):
         return next((n for n, row in enumerate(self._rows) if row.stage == stage and row.is_stage), -1)
 
     @property
-    def limits(self) -> frozenset[str]:
-        """The settings whose limits fired."""
-        return frozenset(e.limit for row in self._rows for e in row.events if isinstance(e, LimitReached))
+    def limits(self) -> dict[str, LimitReached]:
+        """The limits that fired, by the name of their setting; of each the last time."""
+        return {e.limit: e for row in self._rows for e in row.events if isinstance(e, LimitReached)}
 
     # -- the table ---------------------------------------------------------------------------------------------
 

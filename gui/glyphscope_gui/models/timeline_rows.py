@@ -131,7 +131,7 @@ class StageRows:
         if waiting and not over:
             return "waits"
         if stage.finished is not None:
-            return "holds" if stage.finished.valid else "impossible"
+            return "holds" if stage.finished.valid or stage.call is not None else "impossible"
         if stage.aborted is not None:
             return "impossible"
         if over:
@@ -157,7 +157,7 @@ class StageRows:
                 self._new("Limit", limit_words(event), "impossible", event)
             case RepairTried():
                 mark: Mark = "holds" if event.now_code is None else "impossible"
-                self._new(f"Repair {event.attempt} of {event.attempts}", repair_words(event), mark, event)
+                self._new("Difference", repair_words(event), mark, event)
                 self.rows[-1].tokens = Spent(event.tokens)
             case Extracted():
                 self._new(

@@ -49,14 +49,17 @@ def stage_title(stage: StageState) -> str:
 
 def stage_words(stage: StageState, over: bool) -> str:
     """What the stage came to, or is at."""
-    if stage.aborted is not None:
+    extracted = stage.finished is not None and not stage.finished.valid
+    if stage.call is not None and extracted:
+        words = f"a call of {stage.call.tool}, taken out of the text"
+    elif stage.aborted is not None:
         words = f"stopped at character {stage.aborted.char}: {stage.aborted.code}"
     elif stage.call is not None:
         words = f"a valid call of {stage.call.tool}"
     elif stage.violations:
         words = ", ".join(dict.fromkeys(violation.code for violation in stage.violations))
     elif stage.kind == "tool":
-        words = ""
+        words = _tool_words(stage)
     elif stage.finished is not None:
         words = one_line(stage.text) or _REASONS.get(stage.finished.reason, stage.finished.reason)
     elif stage.tokens:
@@ -66,6 +69,15 @@ def stage_words(stage: StageState, over: bool) -> str:
     else:
         words = "reads the prompt" if stage.prompt is not None else ""
     return words
+
+
+def _tool_words(stage: StageState) -> str:
+    if stage.finished is None:
+        return ""
+    if stage.finished.valid:
+        return "carried out"
+    reasons = {"denied": "not allowed", "guard": "kept back by a limit", "unknown": "nobody carries it out"}
+    return reasons.get(stage.finished.reason, f"failed: {stage.finished.reason}")
 
 
 def count_words(stage: StageState, forced: int) -> str:
