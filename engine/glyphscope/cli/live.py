@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -41,12 +43,17 @@ def _stage(stage: StageState, *, titled: bool) -> list[RenderableType]:
     parts: list[RenderableType] = []
     if titled:
         parts.append(Text(stage.title, style="bold blue"))
+    first = stage.tokens[0].t if stage.tokens else math.inf
+    for event in stage.outline:
+        if event.t <= first:
+            parts += lines(event)
     if stage.tokens or not titled:
         parts.append(_stream(stage))
     if stage.fields:
         parts.append(_fields(stage))
     for event in stage.outline:
-        parts += lines(event)
+        if event.t > first:
+            parts += lines(event)
     if titled and (finished := stage.finished) is not None and finished.tokens:
         parts.append(
             Text(
