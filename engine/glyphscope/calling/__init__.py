@@ -1,6 +1,7 @@
 """Strategies: how a request becomes a call, as one stream of events."""
 
 from glyphscope.calling.continuation import continue_aborted
+from glyphscope.calling.dispatch import carry_out
 from glyphscope.calling.fold import (
     CONTINUATION,
     FieldState,
@@ -12,6 +13,8 @@ from glyphscope.calling.fold import (
     fold_events,
 )
 from glyphscope.calling.host import Decision, Host, SilentHost
+from glyphscope.calling.presets import LoopPreset, compose, loop_presets
+from glyphscope.calling.recorded import RecordedHost
 from glyphscope.calling.routers import read_router, router_preset, router_presets
 from glyphscope.calling.run import run
 
@@ -20,14 +23,19 @@ __all__ = [
     "Decision",
     "FieldState",
     "Host",
+    "LoopPreset",
     "Outcome",
+    "RecordedHost",
     "RunState",
     "SilentHost",
     "StageState",
+    "carry_out",
+    "compose",
     "continue_aborted",
     "events_to_text",
     "fold",
     "fold_events",
+    "loop_presets",
     "read_router",
     "router_preset",
     "router_presets",

@@ -1,0 +1,85 @@
+"""The tool loop over the embedded model and the demo tools, and its record without either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from glyphscope.calling import SilentHost, run
+from glyphscope.cli.replay import _comparable, rerun
+from glyphscope.events import (
+    AnyEvent,
+    ApprovalRule,
+    CallReady,
+    LimitReached,
+    LoopSettings,
+    RunFinished,
+    RunRequest,
+    StageFinished,
+    StageStarted,
+    ToolResult,
+    decode_event,
+    encode_event,
+)
+from glyphscope.models import EMBEDDED, Model, open_model
+from glyphscope.registry import default_registry
+from glyphscope.sessions import first_difference
+from glyphscope.tools.demo import DemoTools
+from toolbox import of
+
+pytestmark = [pytest.mark.model, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[Model]:
+    opened = open_model(EMBEDDED)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def tools() -> Iterator[DemoTools]:
+    demo = DemoTools()
+    yield demo
+    demo.close()
+
+
+def talk(model: Model, tools: DemoTools, constraint: str, **loop: Any) -> list[AnyEvent]:
+    request = RunRequest(
+        prompt="What is 15 * 230 / 100?",
+        registry=default_registry().to_document(),
+        strategy="loop",
+        constraint=constraint,
+        approvals=(ApprovalRule(action="allow"),),
+        loop=LoopSettings(max_tool_output_bytes=4_000, allow=("calculate",), **loop),
+        max_tokens=60,
+        alternatives=0,
+    )
+    return list(run(request, model, SilentHost({"demo": tools})))
+
+
+@pytest.mark.parametrize("constraint", ["mask", "gbnf"])
+def test_an_enforced_call_is_made_carried_out_and_put_before_the_model(model, tools, constraint):
+    events = talk(model, tools, constraint, tool_use="enforced", max_turns=2)
+    assert of(CallReady, events)[0].tool == "calculate"
+    result = of(ToolResult, events)[0]
+    assert result.told.startswith('{"ok":')
+    titles = [event.title for event in of(StageStarted, events) if event.kind == "turn"]
+    assert titles[0] == "Turn 1: a call" and titles[1] == "Turn 2: a call or an answer"
+    stages = [event for event in of(StageFinished, events) if event.stage.startswith("turn")]
+    assert stages[1].cached > stages[0].prompt_tokens // 2, "the second turn pays for what is new"
+    (finished,) = of(RunFinished, events)
+    ended = finished.reason in ("answered", "refused") or of(LimitReached, events)
+    assert ended, finished
+    record = [decode_event(encode_event(event)) for event in events]
+    assert first_difference(_comparable(record), _comparable(rerun(record))) == ""
+
+
+def test_words_stay_words_under_the_mask(model, tools):
+    """A relaxed turn may answer at once; whatever it says, no call is hidden in it."""
+    events = talk(model, tools, "mask", max_turns=1)
+    (finished,) = of(RunFinished, events)
+    assert finished.reason in ("answered", "limit")
+    assert not [event for event in of(StageFinished, events) if not event.valid and event.reason == "aborted"]
