@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.calling.decode import Validator
 from glyphscope.errors import RegistryError
 from glyphscope.events import FieldClosed, Notation
@@ -91,6 +93,51 @@ def test_no_beginning_of_a_valid_value_is_refused(
     validator = ValueValidator(schema, notation)
     validator.feed(write_value(value, notation)[:cut])
     assert validator.violations == []
+
+
+# Every JSON text of small values: what one of them begins with is exactly what is viable.
+
+SMALL: list[Any] = [*range(-12, 121), None, True, False]
+SMALL += ["".join(letters) for size in range(4) for letters in itertools.product("ab", repeat=size)]
+small_schemas = st.one_of(
+    st.builds(
+        lambda low, size, step: {
+            "type": "integer", "minimum": low, "exclusiveMaximum": low + size, "multipleOf": step,
+        },
+        st.integers(-12, 90), st.integers(8, 20), st.sampled_from([1, 1, 2, 7]),
+    ),
+    st.sampled_from(["^a[ab]*$", "^[ab]b?$", "^(ab|ba|b)$"]).map(
+        lambda pattern: {"type": "string", "pattern": pattern, "maxLength": 3}
+    ),
+    st.lists(st.sampled_from(["a", "ab", "b", 5, None, True]), min_size=1, max_size=4, unique_by=repr).map(
+        lambda listed: {"enum": listed}
+    ),
+    st.just({"type": ["boolean", "null"]}),
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@at_most(500)
+@given(st.data(), st.lists(small_schemas, min_size=1, max_size=3), st.booleans())
+def test_a_beginning_is_refused_exactly_when_no_valid_value_begins_so(
+    data: st.DataObject, some: list[Any], as_list: bool
+) -> None:
+    schema: Any = {"anyOf": some}
+    texts = [json.dumps(value) for value in SMALL if Checker(schema).valid(value, schema)]
+    texts += ["-0"] if "0" in texts else []
+    assume(texts)
+    if as_list:
+        schema = {"type": "array", "items": schema, "minItems": 1, "maxItems": 2}
+        drawn = texts[:12]
+        texts = [f"[{one}]" for one in texts] + [f"[{one},{other}]" for one in texts for other in drawn]
+    base = data.draw(st.sampled_from(texts))
+    added = data.draw(st.sampled_from('{}[]="abntf0159-,'))
+    prefix = base[: data.draw(st.integers(0, len(base)))] + added
+    assume(not (as_list and "," in prefix[:-1]))  # of two, only some second items are written out
+    validator = ValueValidator(schema)
+    validator.feed(prefix)
+    viable = any(text.startswith(prefix) for text in texts)
+    assert (not validator.violations) == viable, (prefix, validator.violations)
 
 
 @pytest.mark.parametrize(

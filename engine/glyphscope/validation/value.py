@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from glyphscope.errors import Problem, RegistryError
-from glyphscope.events import Notation
+from glyphscope.events import Notation, RunEvent
 from glyphscope.registry import normalise
 from glyphscope.registry.check import check_schema
 from glyphscope.validation.candidates import Candidate
@@ -42,6 +42,12 @@ class ValueValidator(Judge):
                 ),
             )
         self._schemas = SchemaSet(normalise(schema), closed=closed)
+
+    def finish(self) -> list[RunEvent]:
+        """Judge the end of the text; members that are open there reach to it."""
+        events = super().finish()
+        self._grow_open_fields(self.chars)
+        return events
 
     @property
     def valid(self) -> bool:
