@@ -33,17 +33,29 @@ class StringLanguage:
 
 
 class PatternMatcher:
-    """One string being matched against a `StringLanguage`, piece by piece."""
+    """One string being matched against a `StringLanguage`, piece by piece.
 
-    __slots__ = ("_matcher",)
+    The engine gives up over strings of some hundred thousand characters, for which it makes too many states. From
+    there on every further character is possible, and whether the whole matches is decided at its end.
+    """
 
-    def __init__(self, matcher: LLMatcher) -> None:
-        self._matcher = matcher
+    __slots__ = ("_gave_up", "_matcher", "_template", "_text")
+
+    def __init__(self, template: _Template) -> None:
+        self._template = template
+        self._matcher = template.copy()
+        self._text: list[str] = []
+        self._gave_up = False
 
     def feed(self, text: str) -> int:
         """The number of characters of `text` after which a match was still possible; all of them while it is."""
+        self._text.append(text)
+        if self._gave_up:
+            return len(text)
         data = _escaped(text)
         taken = self._matcher.try_consume_tokens(list(data))
+        if self._matcher.is_error():
+            taken = self._again(data)
         if taken == len(data):
             return len(text)
         fed = 0
@@ -53,13 +65,62 @@ class PatternMatcher:
                 return index
         return len(text)
 
+    def _again(self, last: bytes) -> int:
+        """Reads all once more with an engine that has read nothing else; how much of the last piece it took."""
+        self._template.renew()
+        self._matcher = self._template.copy()
+        before = _escaped("".join(self._text[:-1]))
+        self._matcher.try_consume_tokens(list(before))
+        taken = self._matcher.try_consume_tokens(list(last))
+        if not self._matcher.is_error():
+            return taken
+        self._template.renew()
+        self._gave_up = True
+        return len(last)
+
     def can_grow(self) -> bool:
         """Whether some further character is possible."""
-        return not self._matcher.compute_ff_bytes().startswith(b'"')
+        return self._gave_up or not self._matcher.compute_ff_bytes().startswith(b'"')
 
     def matches(self) -> bool:
         """Whether the string, if it ended now, matches."""
+        if self._gave_up:
+            return _matches_whole(self._template.language, "".join(self._text))
         return bool(self._matcher.validate_tokens([0x22]) == 1)
+
+
+class _Template:
+    """The engine at a string's beginning. Copies share what it builds: after one gave up, all refuse what is right."""
+
+    def __init__(self, language: StringLanguage, grammar: str) -> None:
+        self.language = language
+        self._grammar = grammar
+        self._matcher = self._made()
+
+    def is_possible(self) -> bool:
+        """Whether the engine takes the language, and there is a string in it."""
+        return not self._matcher.is_error()
+
+    def copy(self) -> LLMatcher:
+        return self._matcher.deep_copy()
+
+    def renew(self) -> None:
+        """Forgets all that the engine has built."""
+        self._matcher = self._made()
+
+    def _made(self) -> LLMatcher:
+        matcher = LLMatcher(_byte_tokenizer(), self._grammar, log_level=0)
+        if not matcher.is_error():
+            matcher.consume_token(0x22)  # an error where no string is possible
+        return matcher
+
+
+def _matches_whole(language: StringLanguage, text: str) -> bool:
+    if len(text) < language.min_length or (
+        language.max_length is not None and len(text) > language.max_length
+    ):
+        return False
+    return all(_searched(pattern, text) for pattern in language.patterns)
 
 
 def _escaped(text: str) -> bytes:
@@ -72,7 +133,7 @@ def _escaped(text: str) -> bytes:
 
 
 @lru_cache(maxsize=512)
-def _template(language: StringLanguage) -> LLMatcher | None:
+def _template(language: StringLanguage) -> _Template | None:
     schema: dict[str, object] = {"type": "string"}
     if len(language.patterns) == 1:
         schema["pattern"] = language.patterns[0]
@@ -86,10 +147,8 @@ def _template(language: StringLanguage) -> LLMatcher | None:
         grammar = LLMatcher.grammar_from_json_schema(schema)
     except ValueError:
         return None
-    matcher = LLMatcher(_byte_tokenizer(), grammar, log_level=0)
-    if matcher.is_error() or matcher.try_consume_tokens([0x22]) != 1:
-        return None
-    return matcher
+    template = _Template(language, grammar)
+    return template if template.is_possible() else None
 
 
 def linear(pattern: str) -> bool:
@@ -100,7 +159,7 @@ def linear(pattern: str) -> bool:
 def start(language: StringLanguage) -> PatternMatcher | None:
     """A matcher at the string's beginning; None if the engine does not take the language (or it is empty)."""
     template = _template(language)
-    return None if template is None else PatternMatcher(template.deep_copy())
+    return None if template is None else PatternMatcher(template)
 
 
 def found(pattern: str, text: str) -> bool | None:
@@ -108,6 +167,10 @@ def found(pattern: str, text: str) -> bool | None:
     matcher = start(StringLanguage((pattern,)))
     if matcher is not None:
         return matcher.feed(text) == len(text) and matcher.matches()
+    return _searched(pattern, text)
+
+
+def _searched(pattern: str, text: str) -> bool | None:
     compiled = compiled_regex(pattern)
     if compiled is None:
         return None

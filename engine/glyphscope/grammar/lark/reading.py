@@ -18,12 +18,16 @@ class MaskReader:
     def __init__(self, *, lark: str | None = None, schema: dict[str, Any] | None = None) -> None:
         """Give one of them. Raises GrammarError, with llguidance's reason, for what it cannot build."""
         try:
-            grammar = lark if lark is not None else LLMatcher.grammar_from_json_schema(schema or {})
+            self._grammar = lark if lark is not None else LLMatcher.grammar_from_json_schema(schema or {})
         except ValueError as error:
             raise _refused(str(error)) from None
-        self._matcher = LLMatcher(_tokenizer(), grammar, log_level=0)
-        if self._matcher.is_error():
-            raise _refused(self._matcher.get_error())
+        self._matcher = self._fresh()
+
+    def _fresh(self) -> LLMatcher:
+        matcher = LLMatcher(_tokenizer(), self._grammar, log_level=0)
+        if matcher.is_error():
+            raise _refused(matcher.get_error())
+        return matcher
 
     def accepts(self, text: str) -> bool:
         """Whether the text is of the grammar. Raises GrammarError where llguidance gives up in the middle of it."""
@@ -31,13 +35,17 @@ class MaskReader:
             data = list(text.encode())
         except UnicodeEncodeError:  # a lone surrogate has no bytes
             return False
-        matcher = self._matcher.deep_copy()
-        taken = matcher.try_consume_tokens(data)
-        if matcher.is_error():
-            raise GrammarError(
-                f"llguidance gave up while it read the text: {_first_line(matcher.get_error())}"
-            )
-        return bool(taken == len(data) and matcher.is_accepting())
+        said = ""
+        for _ in range(2):
+            matcher = self._matcher.deep_copy()
+            taken = matcher.try_consume_tokens(data)
+            if not matcher.is_error():
+                return bool(taken == len(data) and matcher.is_accepting())
+            said = matcher.get_error()
+            # Copies share a lexer. Texts before this one may have used up what it may build, and once it has given
+            # up it refuses texts that it should take (measured on llguidance 1.9.1).
+            self._matcher = self._fresh()
+        raise GrammarError(f"llguidance gave up while it read the text: {_first_line(said)}")
 
 
 def _refused(reason: str) -> GrammarError:

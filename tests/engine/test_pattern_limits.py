@@ -1,0 +1,64 @@
+"""Strings so long that the engine of patterns gives up: judged all the same, and no later string is judged wrongly."""
+
+from __future__ import annotations
+
+import pytest
+
+from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.pattern import StringLanguage, found, start
+from glyphscope.registry import ToolRegistry, make_tool
+from glyphscope.validation import CallValidator
+
+LETTERS = StringLanguage(("^[a-z]*$",), 0, 200_000)
+
+
+@pytest.mark.parametrize("size", [1, 7_000, 150_000])
+def test_a_long_string_that_matches_is_refused_or_spoils_the_next_one(size: int) -> None:
+    text = "a" * 150_000
+    matcher = start(LETTERS)
+    assert matcher is not None
+    assert all(
+        matcher.feed(text[at : at + size]) == len(text[at : at + size]) for at in range(0, len(text), size)
+    )
+    assert matcher.matches() and matcher.can_grow()
+    for short, right in (("a", True), ("", True), ("A", False)):
+        later = start(LETTERS)
+        assert later is not None
+        assert (later.feed(short) == len(short) and later.matches()) == right
+
+
+def test_a_long_string_that_does_not_match_gets_through() -> None:
+    for text in ("a" * 150_000 + "A", "a" * 200_001):
+        matcher = start(LETTERS)
+        assert matcher is not None
+        assert matcher.feed(text) < len(text) or not matcher.matches()
+
+
+def test_many_strings_one_after_the_other_use_up_the_engine() -> None:
+    short = StringLanguage(("^([a-z]{0,200}[0-9]){0,4000}$",))
+    for turn in range(6):
+        matcher = start(short)
+        assert matcher is not None
+        text = (chr(97 + turn) * (150 + turn) + str(turn)) * 150
+        assert matcher.feed(text) == len(text) and matcher.matches(), turn
+
+
+def test_the_validator_refuses_valid_calls_after_a_very_long_one() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"v": {"type": "string", "pattern": "^[a-z]*$", "maxLength": 200_000}},
+    }
+    tools = ToolRegistry((make_tool("f", "", schema),))
+    for value in ("a" * 150_000, "a"):
+        validator = CallValidator(tools, "json", "flat")
+        validator.feed(f'{{"action":"f","v":"{value}"}}')
+        validator.finish()
+        assert validator.valid, len(value)
+    assert found("^[a-z]*$", "a" * 150_000)
+
+
+def test_a_text_that_llguidance_gives_up_over_spoils_the_next_one() -> None:
+    reader = MaskReader(schema={"type": "string", "pattern": "^[a-z]*$", "maxLength": 200_000})
+    with pytest.raises(Exception, match=r"gave up while it read the text: [^\n]{1,200}$"):
+        reader.accepts(f'"{"a" * 150_000}"')
+    assert reader.accepts('"a"') and not reader.accepts('"A"')
