@@ -9,6 +9,7 @@ import pytest
 
 from glyphscope.calling import SilentHost, fold_events, run
 from glyphscope.calling.choice import ChoiceValidator, choice_schema
+from glyphscope.calling.recorded import RecordedHost
 from glyphscope.events import (
     Aborted,
     AnyEvent,
@@ -392,6 +393,16 @@ def test_a_record_replays_to_the_same_events(texts: tuple[str, ...]) -> None:
     asked = request(repair=RepairSettings(attempts=1), router=RouterSettings(names={"topic": ("AI news",)}))
     events = list(run(asked, Turns(*texts)))
     assert first_difference(events[1:], list(run(asked, RecordedModel(events)))[1:]) == ""
+
+
+def test_a_record_answers_the_questions_that_the_user_answered() -> None:
+    settings = RouterSettings(answers=("one",), max_questions=3)
+    asked = request(router=settings)
+    turns = Turns(question("1?"), question("2?"), question("3?"), chosen("search"), CALL)
+    events = list(run(asked, turns, Answering("two", "three")))
+    assert of(RunFinished, events)[0].valid
+    again = list(run(asked, RecordedModel(events), RecordedHost(events)))
+    assert first_difference(events[1:], again[1:]) == ""
 
 
 def test_thousands_of_tools_and_names_are_routed() -> None:

@@ -70,7 +70,11 @@ class RecordedHost:
         self._results = {event.call: event for event in events if isinstance(event, ToolResult)}
         self._started = [event.call for event in events if isinstance(event, ToolStarted)]
         self._waiting = deque(self._started)
-        self._answers = deque(event.answer for event in events if isinstance(event, QuestionAnswered))
+        answers = [event.answer for event in events if isinstance(event, QuestionAnswered)]
+        beforehand = sum(
+            len(event.request.router.answers) for event in events if isinstance(event, RunStarted)
+        )
+        self._answers = deque(answers[beforehand:])  # the request answers the first ones itself
         self._late = _late(events)
         self._stopped_after = _stopped_after(events)
         self._sources = self._recorded_sources(events)
