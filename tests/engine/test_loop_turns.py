@@ -303,6 +303,12 @@ def test_a_masked_tool_is_not_shown_and_a_call_of_it_comes_to_nothing(mask):
     assert [v.code for v in of(Violation, events)] == ["UNKNOWN_TOOL"]
 
 
+@pytest.mark.parametrize("mask", [{"deny": ("serch",)}, {"allow": ("browse", "serch")}])
+def test_a_mask_with_a_slip_in_it_is_told_and_leaves_nothing_allowed_by_mistake(mask):
+    (failed,) = of(RunFailed, talk(SEARCH, **mask))
+    assert failed.code == "BAD_REQUEST" and "'serch'" in failed.message and "search" in failed.hint
+
+
 def test_a_tool_whose_source_lost_it_a_moment_ago_is_told_as_unknown():
     model = Talker(SEARCH, "Done.")
     events = talk(model=model, host=SilentHost({"demo": Box()}))

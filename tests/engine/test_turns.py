@@ -210,6 +210,17 @@ def test_the_text_is_complete_after_as_many_calls_as_may_come():
     assert judge.complete
 
 
+def test_a_call_full_of_braces_in_one_piece_is_read_in_linear_time():
+    judge = validator("json", "tool-args")
+    judge.feed('{"tool":"search","args":{"query":"' + "}" * 300_000 + '"}}')
+    assert judge.calls[0].valid
+
+
+def test_free_text_before_a_call_is_found_by_its_exact_beginning():
+    judge = validator("json", words=False, constrained=True, spaced=False)
+    assert read(judge, 'So { "action": 1, ', '{"action":"search","query":"x"}') and judge.valid
+
+
 def test_a_flood_of_braces_or_blanks_is_read_in_linear_time():
     judge = validator()
     read(judge, *(["{" * 1000] * 200), "{", *([" " * 1000] * 200), 'action="search" query="x"}')

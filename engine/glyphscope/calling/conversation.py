@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from glyphscope.calling.envelope import disarmed
 from glyphscope.calling.transforms import Chain
 from glyphscope.events import Message, RunRequest, TransformActed, Violation
 from glyphscope.prompting import Part, RenderedMessages, render_messages, strategy_preset
@@ -54,7 +55,7 @@ class Conversation:
 
     def note(self, text: str) -> None:
         """For the next turn only, in the place of any note before."""
-        self._note = text
+        self._note = disarmed(text)
 
 
 def fault_note(violation: Violation, *, may_answer: bool) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from glyphscope.calling.context import Context
-from glyphscope.calling.envelope import compact, envelope, json_bytes, size
+from glyphscope.calling.envelope import compact, disarmed, envelope, json_bytes, size
 from glyphscope.calling.host import Decision
 from glyphscope.calling.masking import refused
 from glyphscope.calling.working import Work
@@ -84,7 +84,7 @@ def carry_out(
         for event in acted:
             yield emitter.stamp(event)
         result = msgspec.structs.replace(result, told=told)
-    result = emitter.stamp(result)
+    result = emitter.stamp(msgspec.structs.replace(result, told=disarmed(result.told)))
     yield result
     yield emitter.stamp(StageFinished(reason=result.fault or "done", valid=result.ok, ms=ms))
     return result

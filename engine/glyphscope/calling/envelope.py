@@ -2,11 +2,15 @@
 
 `{"ok":true,"result":…}`, or `{"ok":false,"error":{"code":…,"message":…}}`; `edited` holds the arguments that really
 ran, where a person changed them. Bytes are never put into a text: what is no text is told by kind, type and size.
+
+A tool's answer is anybody's text, and the control tokens of a chat are read wherever they are written in a prompt. So
+the first character of what may be one is escaped as JSON allows: an answer cannot end its message and begin another.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from glyphscope.events import ToolContent, ToolResult
@@ -14,6 +18,14 @@ from glyphscope.tools import Outcome
 
 MOST_MESSAGE = 2_000
 """Characters of an error's message that the model is told: a server's may be any text."""
+
+_CONTROL = re.compile(
+    r"<(?=[|\uff5c][^<>\n]{1,60}[|\uff5c]>)"
+    r"|<(?=/?(?:s|bos|eos|pad|unk|start_of_turn|end_of_turn|start_of_role|end_of_role|end_of_text|extra_id_\d+)>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|ARGS|CALL_ID|THINK|IMG)\])"
+    r"|<(?=</?SYS>>)"
+)
+"""Where a control token of the templates in use begins: ChatML, Llama, Qwen, DeepSeek, Gemma, Mistral, Granite."""
 
 _CODES = {"denied": "DENIED", "timeout": "TIMEOUT", "cancelled": "CANCELLED", "unknown": "UNKNOWN_TOOL"}
 
@@ -29,6 +41,11 @@ def envelope(result: ToolResult, edited: dict[str, Any] | None = None) -> str:
     if edited is not None:
         told["edited"] = edited
     return compact(told)
+
+
+def disarmed(told: str) -> str:
+    r"""The text with `<` or `[` of what may be a control token as `\u003c` or `\u005b`, which in JSON is the same."""
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", told)
 
 
 def answer(content: tuple[ToolContent, ...], structured: Any) -> Any:

@@ -13,7 +13,7 @@ from glyphscope.calling.context import Context, Ending
 from glyphscope.calling.conversation import EMPTY_NOTE, Conversation, fault_note
 from glyphscope.calling.dispatch import carry_out
 from glyphscope.calling.guards import Guards, calls_per_turn
-from glyphscope.calling.masking import shown, without_tools
+from glyphscope.calling.masking import check_names, shown, without_tools
 from glyphscope.calling.transforms import chain_of
 from glyphscope.calling.turn import FoundCall, Plan, Said, take_turn
 from glyphscope.errors import GlyphscopeError
@@ -32,6 +32,7 @@ class _Loop:
         self._context = context
         self._emitter = context.emitter
         self._settings = context.request.loop
+        check_names(self._settings, context.registry)
         self._chain, self._tools = chain_of(context.request, shown(self._settings, context.registry))
         self._conversation = Conversation(context.request, self._chain)
         self._guards = Guards(context)

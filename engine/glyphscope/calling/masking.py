@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoopSettings
 from glyphscope.registry import ToolRegistry
 
@@ -35,6 +36,17 @@ def shown(settings: LoopSettings, registry: ToolRegistry) -> ToolRegistry:
         for tool in registry
     )
     return registry if tools == registry.tools else replace(registry, tools=tools)
+
+
+def check_names(settings: LoopSettings, registry: ToolRegistry) -> None:
+    """Raises GlyphscopeError where the masks name a tool that there is not: a slip would leave another one allowed."""
+    unknown = [name for name in (*(settings.allow or ()), *settings.deny) if registry.get(name) is None]
+    if unknown:
+        raise GlyphscopeError(
+            f"The run's masks name '{unknown[0]}', and there is no such tool.",
+            where="allow" if unknown[0] in (settings.allow or ()) else "deny",
+            hint=f"There are {', '.join(tool.name for tool in list(registry)[:20])}.",
+        )
 
 
 def without_tools(registry: ToolRegistry) -> ToolRegistry:

@@ -138,14 +138,15 @@ class TurnValidator:
             if self._call is None:
                 text, start = self._seek(text, start)
                 continue
+            read = 0
             for piece in _AFTER_BRACES.split(text):
                 judged = self._call.feed(piece, self._token)
                 out += [] if self._surplus else judged
-                start += len(piece)
-                text = text[len(piece) :]
+                read += len(piece)
                 if self._call.complete:
-                    out += self._ended(start)
+                    out += self._ended(start + read)
                     break
+            text, start = text[read:], start + read
         return out
 
     def _seek(self, text: str, start: int) -> tuple[str, int]:
