@@ -42,7 +42,7 @@ class Exchange(NamedTuple):
 
 @lru_cache(maxsize=1)
 def strategy_presets() -> tuple[PromptPreset, ...]:
-    """All of them, by name: `executor`, `repair`, `router`."""
+    """All of them, by name."""
     names = [name.removesuffix(_SUFFIX) for name in resources.names(_FOLDER, _SUFFIX)]
     return tuple(PromptPreset(name, resources.read_text(f"{_FOLDER}/{name}{_SUFFIX}")) for name in names)
 
