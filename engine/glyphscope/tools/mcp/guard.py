@@ -93,10 +93,13 @@ class Guard:
         if not self._pass(line.data, method, id, line.size):
             return []
         try:
-            return [SessionMessage(jsonrpc_message_adapter.validate_json(line.data, by_name=False))]
+            message = jsonrpc_message_adapter.validate_json(line.data, by_name=False)
         except ValidationError as error:
             self._log.add("dropped", line.data, method=method, note=_reason(error))
             return []
+        if isinstance(message, JSONRPCResponse | JSONRPCError):  # it has a method, and a result too
+            return self._answer(line, id)
+        return [SessionMessage(message)]
 
     def _pass(self, text: str | bytes, method: str, id: int | str | None, size: int) -> bool:
         shown = "" if id is None else str(id)

@@ -1,0 +1,139 @@
+"""Whatever comes: the readers of what servers and files say never raise what nobody expects."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
+
+from glyphscope.errors import ServerError
+from glyphscope.tools import Outcome
+from glyphscope.tools.mcp import read_servers
+from glyphscope.tools.mcp.content import read_result
+from glyphscope.tools.mcp.guard import LOCAL_ERROR, Guard
+from glyphscope.tools.mcp.lines import Line, Lines
+from glyphscope.tools.mcp.listing import ListReader
+from glyphscope.tools.mcp.log import ProtocolLog
+
+KEYS = st.sampled_from([
+    "jsonrpc", "id", "method", "params", "result", "error", "code", "message", "content", "type", "text", "data",
+    "name", "inputSchema", "outputSchema", "annotations", "description", "properties", "isError", "uri", "resource",
+    "structuredContent", "mimeType", "blob", "size", "execution", "taskSupport", "$ref", "enum", "pattern",
+    "mcpServers", "servers", "mcp", "command", "args", "env", "url", "headers", "cwd", "disabled",
+])  # fmt: skip
+WORDS = st.sampled_from([
+    "2.0", "ping", "tools/list", "notifications/progress", "text", "image", "audio", "resource", "resource_link",
+    "object", "string", "stdio", "http", "https://x.test", "${X}", "#/a", "(a+)+$", "AAE=", "required", "\ud800", "",
+])  # fmt: skip
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), WORDS, st.text(max_size=4))
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(KEYS | st.text(max_size=3), inner, max_size=5)
+    ),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(KEYS | st.text(max_size=3), VALUES, max_size=6)
+MESSAGES = st.fixed_dictionaries(
+    {"jsonrpc": st.just("2.0") | VALUES},
+    optional={
+        "id": st.sampled_from([1, 2, 3, "1", "x", None, 1.0, True, [1]]),
+        "method": st.sampled_from(["ping", "notifications/progress", "notifications/message", 3, ""]),
+        "params": VALUES,
+        "result": VALUES,
+        "error": VALUES,
+    },
+)
+
+
+def texts(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> bytes:
+    data = texts(draw(MESSAGES | OBJECTS | VALUES))
+    kind = draw(st.sampled_from(["whole", "cut", "mixed", "noise"]))
+    if kind == "cut":
+        data = data[: draw(st.integers(0, len(data)))]
+    elif kind == "mixed":
+        at = draw(st.integers(0, len(data)))
+        data = data[:at] + draw(st.binary(max_size=3)) + data[at:]
+    elif kind == "noise":
+        data = draw(st.binary(max_size=40))
+    return data.replace(b"\n", b" ")
+
+
+@given(st.lists(lines(), max_size=4), st.booleans())
+def test_of_any_lines_only_what_somebody_waits_for_is_answered_and_only_once(
+    found: list[bytes], long: bool
+) -> None:
+    guard = Guard(ProtocolLog())
+    for number in (1, 2):
+        guard.sent(JSONRPCRequest(jsonrpc="2.0", id=number, method="tools/call"))
+    answered = []
+    for data in found:
+        line = Line(data, 10**8, whole=False, tail=data[-20:]) if long else Line(data, len(data))
+        for passed in guard.take(line):
+            if isinstance(passed.message, JSONRPCResponse | JSONRPCError):
+                answered.append(str(passed.message.id))
+                if long:
+                    assert (
+                        isinstance(passed.message, JSONRPCError) and passed.message.error.code == LOCAL_ERROR
+                    )
+    assert sorted(answered) == sorted(set(answered)) and set(answered) <= {"1", "2"}
+
+
+@given(st.lists(st.binary(max_size=30), max_size=20), st.integers(1, 40))
+def test_lines_hold_what_was_written_however_it_was_cut(chunks: list[bytes], limit: int) -> None:
+    reader, found = Lines(limit), []
+    for chunk in chunks:
+        found += reader.feed(chunk)
+    wanted = [part for part in b"".join(chunks).split(b"\n")[:-1] if part.strip() or len(part) > limit]
+    assert [line.size for line in found] == [len(part) for part in wanted]
+    for line, part in zip(found, wanted, strict=True):
+        assert line.whole == (len(part) <= limit)
+        assert line.data == part if line.whole else part.startswith(line.data) and part.endswith(line.tail)
+
+
+@given(
+    OBJECTS | st.fixed_dictionaries({"content": st.lists(OBJECTS | VALUES)}, optional={"isError": SCALARS})
+)
+def test_any_result_is_an_outcome(result: dict[str, object]) -> None:
+    outcome = read_result(result, None)
+    assert isinstance(outcome, Outcome) and outcome.fault in ("", "tool", "protocol")
+
+
+@given(
+    st.lists(OBJECTS | VALUES | st.fixed_dictionaries({"name": WORDS, "inputSchema": OBJECTS}), max_size=8)
+)
+def test_any_list_of_tools_is_read_and_each_entry_is_a_tool_or_a_problem(entries: list[object]) -> None:
+    reader = ListReader()
+    for entry in entries:
+        reader.take(entry)
+    listing = reader.listing()
+    left_out = [problem for problem in listing.problems if not problem.usable]
+    assert len(listing.tools) + len(left_out) == len(entries)
+
+
+@given(
+    OBJECTS
+    | VALUES
+    | st.fixed_dictionaries(
+        {"mcpServers": st.dictionaries(st.text(max_size=4), OBJECTS | VALUES, max_size=3)}
+    )
+)
+def test_any_document_is_servers_and_problems_or_told(document: object) -> None:
+    with suppress(ServerError):
+        file = read_servers(json.dumps(document))
+        for server in file.servers:
+            assert server.identity and server.digest and server.name
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_servers_or_told(data: bytes) -> None:
+    with suppress(ServerError):
+        read_servers(data)
