@@ -1,10 +1,12 @@
 """Presets of the loop: each says what it changes, and composing them gives plain settings."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
 from glyphscope.calling.presets import compose, loop_preset, loop_presets
-from glyphscope.calling.transforms import transforms
+from glyphscope.calling.transforms import TRANSFORMS, transforms
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoopSettings
 
@@ -46,3 +48,9 @@ def test_a_later_preset_wins_and_transforms_add_up():
 def test_an_unknown_preset_is_told_with_those_that_there_are():
     with pytest.raises(GlyphscopeError, match=r'no preset "nonsense".*default, chat-only'):
         compose(["default", "nonsense"])
+
+
+def test_the_guide_names_every_setting_preset_and_transform():
+    guide = (Path(__file__).parents[2] / "docs" / "strategies.md").read_text()
+    names = {*NAMES, *TRANSFORMS, *LoopSettings.__struct_fields__} - {"presets"}
+    assert [name for name in sorted(names) if f"`{name}`" not in guide] == []
