@@ -38,6 +38,7 @@ _SPECS = {
     "about": _Spec("&About Glyphscope"),
     "focus_prompt": _Spec("Go to the &prompt", ("Ctrl+L",)),
     "focus_stream": _Spec("Go to the s&tream", ("Ctrl+T",)),
+    "focus_timeline": _Spec("Go to the t&imeline", ("Ctrl+I",)),
     "focus_tokens": _Spec("Go to the to&kens", ("Ctrl+K",)),
 }
 
@@ -62,6 +63,7 @@ class Actions:
     about: QAction
     focus_prompt: QAction
     focus_stream: QAction
+    focus_timeline: QAction
     focus_tokens: QAction
 
     def __init__(self, owner: QWidget) -> None:

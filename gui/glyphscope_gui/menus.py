@@ -40,7 +40,9 @@ def fill_menus(
     view = bar.addMenu("&View")
     view.addActions(list(pages))
     view.addSeparator()
-    view.addActions([actions.focus_prompt, actions.focus_stream, actions.focus_tokens])
+    view.addActions(
+        [actions.focus_prompt, actions.focus_timeline, actions.focus_stream, actions.focus_tokens]
+    )
     view.addSeparator()
     view.addActions(list(panels))
     view.addSeparator()

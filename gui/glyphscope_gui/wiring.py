@@ -150,6 +150,7 @@ class Wiring(QObject):
             (act.about, self._show_about),
             (act.focus_prompt, page.prompt_edit.setFocus),
             (act.focus_stream, page.stream.setFocus),
+            (act.focus_timeline, page.timeline.table.setFocus),
             (act.focus_tokens, page.tokens.setFocus),
         ):
             action.triggered.connect(lambda _checked=False, do=slot: do())

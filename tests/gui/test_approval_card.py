@@ -258,6 +258,27 @@ def test_a_run_that_asks_does_not_go_on_when_answered(window, qtbot):
 
 
 @pytest.mark.slow
+def test_a_stage_that_was_pinned_goes_away_or_cannot_be_let_go(window, qtbot):
+    page, table = window.page, window.page.timeline.table
+    window.wiring.run()
+    qtbot.waitUntil(page.approval.isVisible)
+    window.actions_.focus_timeline.trigger()
+    table.setCurrentIndex(page.timeline.model.index(1, 0))
+    assert page.timeline.follow_link.isVisible()
+    assert page.notes.isVisible()
+    assert "search of demo" in page.notes.toPlainText()
+    qtbot.waitUntil(page.approval.allow_button.isEnabled)
+    page.approval.allow_button.click()
+    qtbot.waitUntil(page.question.isVisible)
+    assert "Allowed by you" in page.notes.toPlainText()
+    page.timeline.follow_link.click()
+    assert not page.timeline.follow_link.isVisible()
+    assert not page.notes.isVisible()
+    with qtbot.waitSignal(window.runs.ended):
+        page.question.skip_button.click()
+
+
+@pytest.mark.slow
 def test_an_open_card_outlives_stop_or_keeps_the_window_open(window, qtbot):
     page = window.page
     window.wiring.run()

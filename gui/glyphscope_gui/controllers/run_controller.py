@@ -121,13 +121,13 @@ class RunController(QObject):
 
     @property
     def can_continue(self) -> bool:
-        """Whether there is an aborted run whose rest is not known; other strategies than the direct one go on
-        by themselves.
+        """Whether there is an aborted run whose rest is not known. Only of a single text that was asked for directly:
+        what a strategy did after it was stopped is known.
         """
         started = self.state.started
         if self.is_busy or self._said or started is None or started.request.strategy != "direct":
             return False
-        return self.state.aborted is not None
+        return self.state.aborted is not None and len(self.state.stages) == 1
 
     def run(self, request: RunRequest, *, stepping: bool = False) -> None:
         """Run it; what runs now is stopped first."""

@@ -106,7 +106,7 @@ class RunPage(QWidget):
                 case RunFailed():
                     self.notice.tell(" ".join(part for part in (event.message, event.hint) if part))
         self.timeline.apply(applied)
-        if self._row is None:
+        if self._row is None and not self.timeline.isHidden():
             self._show_current_row()
         self._show_notes()
 
@@ -263,8 +263,9 @@ class RunPage(QWidget):
             self.tokens.choose(telling_token(stage))
 
     def _show_abort(self, event: Aborted) -> None:
-        started = self._state.started
-        self.banner.show_abort(event, may_continue=started is None or started.request.strategy == "direct")
+        request = self._state.started.request if self._state.started is not None else None
+        alone = request is None or (request.strategy == "direct" and not request.repair.attempts)
+        self.banner.show_abort(event, may_continue=alone)
 
     def _show_notes(self) -> None:
         row = self._row

@@ -211,6 +211,8 @@ class Timeline(Card):
         self.follow_link.setVisible(pinned)
 
     def _show(self, state: RunState, now: float, *, over: bool) -> None:
+        if not tells(state):  # a plain run costs nothing here; what comes later reads on from its beginning
+            return
         before = self.model.rowCount()
         bar = self.table.verticalScrollBar()
         self.table.following = bar.value() >= bar.maximum() - 4
@@ -219,10 +221,9 @@ class Timeline(Card):
         else:
             self.model.apply(state, now)
         self.gauges.show_budgets(budgets(state, now, self.model.limits))
-        wanted = tells(state)
         grown = self.model.rowCount() != before
-        if self.isHidden() == wanted or (wanted and grown):
-            self.setVisible(wanted)
+        if self.isHidden() or grown:
+            self.show()
             self.table.updateGeometry()
             self.appeared.emit()
         if grown and self.table.following:
