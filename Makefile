@@ -5,7 +5,7 @@ PROMPT ?= Search for AI news, 10 results
 CODE := engine gui assets tests packaging
 PYTEST := QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -q
 
-.PHONY: run test check lint bench screenshots setup
+.PHONY: run test check lint bench screenshots records setup
 
 setup:
 	@$(PYTHON) packaging/setup_env.py
@@ -42,3 +42,7 @@ bench: setup
 # The README's pictures, from recorded runs: light and dark, 1440×900 and 1024×700.
 screenshots: setup
 	QT_QPA_PLATFORM=offscreen $(BIN)/python -m glyphscope_gui.screenshots docs/images
+
+# The recorded runs that come with the program, by the embedded model: on a machine that does nothing else meanwhile.
+records: setup
+	$(BIN)/python packaging/record_runs.py

@@ -1,0 +1,63 @@
+"""Makes the recorded runs that come with the program again: `make records`, with the embedded model.
+
+To be done when what a run tells has changed, which `glyphscope replay --verify` finds. Times are of the machine that
+does it, so nothing else should be running on it.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+
+from glyphscope.calling import run
+from glyphscope.events import AnyEvent, RunRequest, RunStarted, Sampling
+from glyphscope.models import EMBEDDED, open_model
+from glyphscope.registry import default_registry
+from glyphscope.sessions import RecordWriter
+
+FOLDER = Path(__file__).parent.parent / "assets" / "glyphscope_assets" / "runs"
+
+_REGISTRY = default_registry().to_document()
+_SEARCH = RunRequest(prompt="Search for AI news, 10 results", registry=_REGISTRY, model=EMBEDDED)
+_SOURCES = RunRequest(
+    prompt="Calculate 2/3 with 20 decimal places",
+    registry=_REGISTRY,
+    model=EMBEDDED,
+    constraint="off",
+    sampling=Sampling(temperature=0.7, seed=3),
+)
+RUNS = {
+    "search-mask": _SEARCH,
+    "search-mask-json": msgspec.structs.replace(_SEARCH, notation="json"),
+    # a list that begins as a string: stopped at its quote, and what it would have said
+    "sources-abort": _SOURCES,
+    "sources-whole": msgspec.structs.replace(_SOURCES, stop_on="never"),
+}
+
+
+def record(name: str, folder: Path = FOLDER) -> Path:
+    """Each with a model that was opened for it: nothing of the prompt is in its cache."""
+    path = folder / f"{name}.jsonl"
+    model = open_model(EMBEDDED)
+    try:
+        with RecordWriter(path) as writer:
+            for event in run(RUNS[name], model):
+                writer.write(_without_place(event))
+    finally:
+        model.close()
+    return path
+
+
+def _without_place(event: AnyEvent) -> AnyEvent:
+    """No record that goes to others tells where somebody keeps the model."""
+    if not isinstance(event, RunStarted):
+        return event
+    model = msgspec.structs.replace(event.model, path=Path(event.model.path).name)
+    return msgspec.structs.replace(event, model=model)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or RUNS:
+        print(record(name))
