@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from glyphscope.calling import continue_aborted, fold_events, run
-from glyphscope.events import NOTATIONS, SHAPES, CallReady, PromptRendered, RunRequest, decode_event
+from glyphscope.events import NOTATIONS, SHAPES, Aborted, CallReady, PromptRendered, RunRequest, decode_event
 from glyphscope.models import EMBEDDED, open_model
 from glyphscope.registry import default_registry
 
@@ -51,7 +51,8 @@ def test_without_constraint_the_run_stops_at_a_deciding_character_and_its_record
     record = tmp_path / "run.jsonl"
     done = command("run", "--constraint", "off", "--seed", "1", "--record", str(record), "--json", PROMPT)
     events = [decode_event(line) for line in done.stdout.splitlines()]
-    aborted, finished = events[-2:]
+    aborted = next(event for event in events if isinstance(event, Aborted))
+    finished = events[-1]
     assert (done.returncode, finished.reason) == (1, "aborted")
     assert aborted.code and 0 <= aborted.char <= len(fold_events(events).text)
     assert finished.tokens == aborted.tokens_decoded == len(fold_events(events).tokens)
