@@ -1,6 +1,11 @@
 import json
 import shlex
+import signal
+import subprocess
 import sys
+import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -117,6 +122,29 @@ def test_a_call_as_json_is_the_outcome():
 def test_a_call_that_comes_to_nothing_says_why(tool, code, words):
     result = command("call", PLAIN, tool)
     assert result.exit_code == code and words in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_command_that_is_asked_to_end_leaves_no_server_behind(number):
+    words = [sys.executable, "-m", "glyphscope", "mcp", "call", f"{PLAIN} ignore-signals", "silent"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 20
+    while not (found := children(process.pid)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)  # so that it ignores signals by now
+    process.send_signal(number)
+    process.communicate(timeout=20)
+    assert found and process.returncode == 130
+    assert not [pid for pid in found if Path(f"/proc/{pid}").exists()]
+
+
+def children(pid: int) -> list[int]:
+    with suppress(OSError):
+        return [
+            int(n) for path in Path(f"/proc/{pid}/task").glob("*/children") for n in path.read_text().split()
+        ]
+    return []
 
 
 def test_arguments_that_break_the_schema_are_told_and_sent():

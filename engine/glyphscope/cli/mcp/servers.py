@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
 from rich.text import Text
 
+from glyphscope.cli.ending import closing_when_ended
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.output import diagnostics, visible
 from glyphscope.cli.sources import consent
@@ -68,16 +69,14 @@ def _is_file(word: str) -> bool:
 def started(configs: Sequence[ServerConfig], seconds: float) -> Iterator[list[McpServer]]:
     """All of them, side by side, each ready or failed; afterwards nothing of them is left."""
     servers = [McpServer(config, start_seconds=seconds) for config in configs]
-    try:
+    with closing_when_ended(), ExitStack() as stack:
         for server in servers:
+            stack.callback(server.close)
             server.start()
         for server in servers:
             while not server.wait(0.2):  # in slices, so that Ctrl-C is heard
                 pass
         yield servers
-    finally:
-        for server in servers:
-            server.close()
 
 
 def print_file_problems(problems: Sequence[Problem]) -> None:

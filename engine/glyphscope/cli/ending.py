@@ -1,0 +1,29 @@
+"""A command that holds processes of others ends as with Ctrl-C when it is asked to end: it closes them first."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_ASKED_TO_END = (signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def closing_when_ended() -> Iterator[None]:
+    """SIGTERM and a terminal that is closed are KeyboardInterrupts here: what is open is closed on the way out."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = [(number, signal.signal(number, _interrupt)) for number in _ASKED_TO_END]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
