@@ -225,6 +225,12 @@ def test_an_output_that_is_too_large_is_replaced_by_a_compact_failure():
     assert result.ok and result.bytes == 102
 
 
+def test_an_error_that_is_too_large_is_cut_off_as_well():
+    failure = Outcome(fault="protocol", message="y" * 300_000)
+    _, result = carried(SilentHost({"demo": Box(search=lambda query: failure)}))
+    assert result.code == "TOOL_OUTPUT_TOO_LARGE" and len(result.message) < 200
+
+
 def test_an_answer_sent_as_text_and_as_structure_is_counted_once_and_bytes_count():
     both = Outcome(content=(ToolContent(text="[1,2,3]"),), structured=[1, 2, 3])
     _, result = carried(SilentHost({"demo": Box(search=lambda query: both)}))

@@ -97,6 +97,16 @@ def test_the_time_is_limited_between_turns(clock):
     assert len(of(ToolResult, events)) == 3
 
 
+def test_the_time_in_which_a_person_is_asked_does_not_count(clock):
+    class Slow(Person):
+        def decide(self, needed):
+            clock.seconds += 5000
+            return ALLOW
+
+    events = talk(SEARCH, "Done.", host=Slow(box()), approvals=(), max_seconds=100)
+    assert ended(events) == ("answered", True)
+
+
 def test_the_time_is_limited_while_the_model_writes(clock):
     clock.step = 1.0
     events = talk("word " * 5000, max_tokens=9999, max_seconds=100)
@@ -293,7 +303,19 @@ def test_a_prompt_that_outgrows_the_context_is_told():
             return super().generate(request)
 
     (failed,) = of(RunFailed, talk(model=Small(SEARCH, "Done.")))
-    assert failed.code == "CONTEXT_OVERFLOW"
+    assert failed.code == "CONTEXT_OVERFLOW" and "small-context" in failed.hint
+
+
+def test_an_answer_that_fills_the_context_is_told_to_be_cut():
+    class Full(Talker):
+        def generate(self, request):
+            for output in super().generate(request):
+                if isinstance(output, tuple) and output[0].index == 3:
+                    return
+                yield output
+
+    events = talk(model=Full("a b c d e f", context=99))
+    assert limits(events) == [("context", 99, 99)] and of(FinalAnswer, events)[0].text == "a b c"
 
 
 def test_a_mistake_of_ours_in_a_tool_is_no_event():

@@ -16,12 +16,16 @@ from glyphscope.registry import ToolRegistry
 
 @dataclass
 class Spent:
-    """The price of all stages together. `prompt_ms` and `first_token_ms` are the first generation's."""
+    """The price of all stages together. `prompt_ms` and `first_token_ms` are the first generation's.
+
+    `waited` are the seconds in which a person was asked: no limit of time counts them.
+    """
 
     tokens: int = 0
     forced: int = 0
     prompt_ms: float | None = None
     first_token_ms: float | None = None
+    waited: float = 0.0
 
 
 @dataclass(frozen=True)

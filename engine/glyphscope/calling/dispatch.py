@@ -171,7 +171,9 @@ def _approval(
         )
         needed = context.emitter.stamp(needed)
         yield needed
+        asked = context.emitter.now
         decision = context.host.decide(needed)
+        context.spent.waited += context.emitter.now - asked
         context.permissions.keep(decision, call.tool, name, identity)
         given = _given(call, decision)
     given = context.emitter.stamp(given)
@@ -231,19 +233,20 @@ def _answered(context: Context, outcome: Outcome, edited: dict[str, Any] | None)
     """The outcome under the guards of its size and of JSON; a tool's error is held to them as well."""
     allowed = context.request.loop.max_tool_output_bytes
     try:
-        used = size(outcome)
+        message = outcome.message or (_words(outcome.content) if outcome.fault else "")
+        used = max(size(outcome), len(message.encode("utf-8", "surrogatepass")))
     except ValueError as error:
         message = f"The tool's answer is no JSON: {error}."
-        return Carried(fault="protocol", code="TOOL_ERROR", message=message, edited=edited)
+        said = len(message.encode())
+        return Carried(fault="protocol", code="TOOL_ERROR", message=message, edited=edited, bytes=said)
     if used > allowed:
-        message = f"The tool's answer has {used} bytes, and at most {allowed} are taken. Ask for less."
+        too_large = f"The tool's answer has {used} bytes, and at most {allowed} are taken. Ask for less."
         code: Code = "TOOL_OUTPUT_TOO_LARGE"
-        return Carried(fault="guard", code=code, message=message, edited=edited, bytes=used)
-    message = outcome.message or _words(outcome.content)
+        return Carried(fault="guard", code=code, message=too_large, edited=edited, bytes=used)
     return Carried(
         fault=outcome.fault,
         code=_CODES.get(outcome.fault),
-        message=message if outcome.fault else outcome.message,
+        message=message,
         content=outcome.content,
         structured=outcome.structured,
         schema_problems=outcome.schema_problems,

@@ -17,9 +17,16 @@ _AT_LEAST_ONE = (
 
 
 def elapsed(context: Context, turns: int) -> float:
-    """Seconds since the run started; in a replayed one, what the record says of the time after so many turns."""
+    """Seconds since the run started, but for those in which a person was asked.
+
+    In a replayed run it is what the record says of the time after so many turns.
+    """
     host = context.host
-    return host.elapsed(turns) if isinstance(host, RecordedHost) else context.emitter.now
+    return host.elapsed(turns) if isinstance(host, RecordedHost) else _worked(context)
+
+
+def _worked(context: Context) -> float:
+    return context.emitter.now - context.spent.waited
 
 
 def calls_per_turn(settings: LoopSettings) -> int | None:
@@ -64,7 +71,7 @@ class Guards:
         """Whether a generation is to be stopped now; one from a record stops where it did."""
         if isinstance(self._context.host, RecordedHost):
             return False
-        return self._context.emitter.now >= self._settings.max_seconds
+        return _worked(self._context) >= self._settings.max_seconds
 
     def late(self, turns: int) -> LimitReached | None:
         seconds = elapsed(self._context, turns)
@@ -102,11 +109,14 @@ class Guards:
         return None
 
     def cut_answer(self, tokens: int) -> LimitReached:
-        """An answer that is as long as a turn may be, and so was cut off."""
+        """An answer that was cut off: it is as long as a turn may be, or the context is full."""
         allowed = self._context.request.max_tokens
-        return LimitReached(
-            limit="max_tokens", allowed=allowed, used=tokens, message="The answer was cut off."
-        )
+        if tokens >= allowed:
+            message = "The answer was cut off."
+            return LimitReached(limit="max_tokens", allowed=allowed, used=tokens, message=message)
+        context = self._context.model.info.context
+        message = "The answer was cut off where the model's context is full."
+        return LimitReached(limit="context", allowed=context, used=context, message=message)
 
     def ignored(self, calls: int, allowed: int) -> LimitReached:
         return LimitReached(

@@ -16,8 +16,13 @@ from glyphscope.calling.guards import Guards, calls_per_turn
 from glyphscope.calling.masking import check_names, shown, without_tools
 from glyphscope.calling.transforms import chain_of
 from glyphscope.calling.turn import FoundCall, Plan, Said, take_turn
-from glyphscope.errors import GlyphscopeError
+from glyphscope.errors import ContextOverflow, GlyphscopeError
 from glyphscope.events import AnyEvent, CallReady, FinalAnswer, LimitReached, Violation
+
+_OUTGROWN = (
+    "The conversation outgrew it: let results be smaller (max_tool_output_bytes, the preset small-context), allow "
+    "fewer turns, or open the model with a larger context."
+)
 
 
 def loop(context: Context) -> Generator[AnyEvent, None, Ending]:
@@ -49,6 +54,14 @@ class _Loop:
             )
 
     def events(self) -> Generator[AnyEvent, None, Ending]:
+        try:
+            return (yield from self._conversed())
+        except ContextOverflow as error:
+            if self._turns > 1:
+                error.hint = _OUTGROWN
+            raise
+
+    def _conversed(self) -> Generator[AnyEvent, None, Ending]:
         for event in self._tools.acted:
             yield self._emitter.stamp(event)
         ending: Ending | None = None
