@@ -11,6 +11,7 @@ from glyphscope.events import (
     CallReady,
     ConstraintReady,
     PromptRendered,
+    RunFailed,
     RunRequest,
     StageFinished,
 )
@@ -98,3 +99,11 @@ def test_the_record_of_both_stages_replays_without_the_model(model):
     texts = [[e.text for e in of(PromptRendered, stream)] for stream in (events, again)]
     assert texts[0] == texts[1]
     assert list(map(strip_times, of(CallReady, events))) == list(map(strip_times, of(CallReady, again)))
+
+
+def test_a_model_whose_template_knows_no_tools_has_no_notation_of_its_own(model):
+    assert model.info.tool_calls == ""
+    for native in ("auto", "hermes"):
+        failed = list(run(request(native=native), model))[-1]
+        assert isinstance(failed, RunFailed) and "no place for tools" in failed.message and failed.hint
+    assert list(run(request(), model))[-1].valid, "the next run has the model as before"

@@ -110,8 +110,8 @@ class TokenTableModel(TableModel):
     def set_rules(self, first: int, rules: Sequence[TokenRule]) -> None:
         """The rules of the tokens from `first` on: they are told in order, some time after the tokens."""
         self._rules[first:] = rules
-        if rules:
-            last = min(first + len(rules), len(self._rows)) - 1
+        last = min(first + len(rules), len(self._rows)) - 1
+        if last >= first:  # the rows themselves may still be on their way
             self.dataChanged.emit(self.index(first, RULE), self.index(last, RULE))
 
     def rule(self, row: int) -> TokenRule | None:
