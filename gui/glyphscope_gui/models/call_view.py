@@ -24,6 +24,7 @@ MOST_PIXELS = 50_000_000
 PieceKind = Literal["text", "json", "image", "link", "note", "problem"]
 """`note` and `problem` are our words, not the server's."""
 
+_FORMATS = (b"png", b"jpeg", b"gif", b"webp", b"bmp")
 _FAULTS = {
     "": ("answered", "holds"),
     "tool": ("the tool's own error", "mark"),
@@ -151,9 +152,11 @@ def _image(data: bytes) -> tuple[QImage | None, str]:
     buffer.setData(QByteArray(data))
     buffer.open(QBuffer.OpenModeFlag.ReadOnly)
     reader = QImageReader(buffer)
+    if bytes(reader.format().data()) not in _FORMATS:  # an SVG could name files of this machine
+        return None, "The data is no picture of a kind that is shown here: PNG, JPEG, GIF, WebP, BMP."
     size = reader.size()
     if not size.isValid():
-        return None, "The data is no picture that can be read."
+        return None, "The picture is damaged."
     if size.width() * size.height() > MOST_PIXELS:
         return None, f"The picture has {size.width():,} × {size.height():,} points, and is not shown."
     if max(size.width(), size.height()) > IMAGE_SIDE:

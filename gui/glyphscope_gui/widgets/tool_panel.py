@@ -142,8 +142,9 @@ class ToolPanel(Card):
             needed = ", ".join(self.form.needed)
             self._tell(f"Needed: {needed}" if needed else check.whole, calm=True)
         else:
-            whole = check.whole if not check.whole or check.whole.endswith(".") else f"{check.whole}."
-            self._tell(whole if check.ok else f"{whole} The server may refuse it.".strip())
+            words = [check.whole, *(check.by_name.values() if self.form.is_json else ())]
+            told = " ".join(one if one.endswith(".") else f"{one}." for one in words if one)
+            self._tell(told if check.ok else f"{told} The server may refuse it.".strip())
         self.call_button.setText("Call" if check.ok or self.form.is_empty else "Call all the same")
 
     def show_unreadable(self, words: str) -> None:

@@ -1,0 +1,129 @@
+"""A configured server as a run sees it: started when it is needed, never without the user's word, ended for sure."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from glyphscope.registry import Tool
+from glyphscope.tools import Outcome
+from glyphscope.tools.mcp.config import ServerConfig
+from glyphscope_gui.workers.server_source import Alias, RunSources, ServerSource, source_words
+from mcp_servers import SCRIPT
+
+
+@contextmanager
+def source(*behaviour, may_run=True, **more):
+    config = ServerConfig(name="mine", command=sys.executable, args=(str(SCRIPT), *behaviour), **more)
+    told, logged = [], []
+    made = ServerSource(config, may_run=may_run, changed=told.append, logged=logged.append)
+    made.told, made.logged = told, logged
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def call(made, tool="echo", arguments=None, seconds=20.0, cancel=None):
+    return made.call(tool, arguments or {"text": "hi"}, seconds=seconds, cancel=cancel or threading.Event())
+
+
+def test_a_command_runs_without_the_users_word(tmp_path):
+    witness = tmp_path / "ran"
+    config = ServerConfig(name="mine", command="touch", args=(str(witness),))
+    made = ServerSource(config, may_run=False, changed=lambda _name: None, logged=lambda _name: None)
+    assert not made.start()
+    outcome = call(made)
+    assert (outcome.fault, made.phase) == ("protocol", "stopped")
+    assert "allowed" in outcome.message
+    assert not witness.exists()
+    made.close()
+
+
+def test_a_run_finds_no_server_that_was_not_started_by_hand():
+    with source() as made:
+        assert made.phase == "stopped"
+        assert made.tools() == ()
+        outcome = call(made)
+        assert outcome.ok
+        assert outcome.content[0].text == '{"text": "hi"}'
+        assert made.phase == "ready"
+        assert made.claims("echo")["readOnlyHint"] is True
+        assert "mine" in made.told
+        assert "mine" in made.logged
+    assert made.phase == "stopped"
+    assert made.server.log.entries, "the log of the last process is gone"
+    assert not made.start(), "one that was closed starts again"
+    assert call(made).fault == "protocol"
+
+
+def test_a_server_that_is_switched_off_is_started():
+    with source(disabled=True) as made:
+        assert not made.start()
+        assert "switched off" in call(made).message
+
+
+def test_a_server_cannot_be_started_again():
+    with source() as made:
+        assert call(made).ok
+        first = made.server
+        made.restart()
+        assert call(made).ok
+        assert made.server is not first
+        made.stop()
+        assert (made.phase, first.state) == ("stopped", "stopped")
+        assert call(made).ok
+
+
+def test_a_server_that_failed_is_not_tried_again():
+    with source("exit=3") as made:
+        first = call(made)
+        assert (first.fault, made.phase) == ("protocol", "failed")
+        assert "exit code 3" in first.message
+        call(made)
+        assert made.phase == "failed"
+
+
+@pytest.mark.slow
+def test_a_call_waits_for_a_deaf_server_longer_than_it_was_given():
+    with source("deaf") as made:
+        began = time.monotonic()
+        assert call(made, seconds=0.5).fault == "timeout"
+        cancel = threading.Event()
+        threading.Timer(0.2, cancel.set).start()
+        assert call(made, cancel=cancel).fault == "cancelled"
+        assert time.monotonic() - began < 10
+
+
+class _Source:
+    name = identity = "other"
+
+    def tools(self):
+        return (Tool("echo"),)
+
+    def claims(self, tool):
+        return {"title": tool}
+
+    def call(self, tool, arguments, **_more):
+        return Outcome(message=tool)
+
+    def close(self):
+        raise AssertionError("an alias closed what is not its own")
+
+
+def test_a_tool_under_another_name_is_not_found():
+    sources = RunSources({"other": _Source()})
+    assert (list(sources), len(sources)) == (["other"], 1)
+    alias = sources.get(source_words("echo_2", "other", "echo"))
+    assert isinstance(alias, Alias)
+    assert alias.call("echo_2", {}, seconds=1, cancel=threading.Event()).message == "echo"
+    assert (alias.name, alias.identity, alias.claims("echo_2")) == ("other", "other", {"title": "echo"})
+    assert [tool.name for tool in alias.tools()] == ["echo"]
+    alias.close()
+    assert source_words("echo", "other", "echo") == "other"
+    assert sources.get("nobody") is None
+    assert sources.get("nobody/echo") is None

@@ -1,0 +1,301 @@
+"""The parts of the servers' page that need no server: lists, logs, results, and what an import would do."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QBuffer, QByteArray, Qt
+from PySide6.QtGui import QImage
+
+from glyphscope.events import ToolContent
+from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.tools import Outcome
+from glyphscope.tools.mcp.log import Entry
+from glyphscope_gui.controllers.tool_import import clashes, here_words, imported_name, plan_import
+from glyphscope_gui.models import servers_tool_model as columns
+from glyphscope_gui.models.call_view import IMAGE_SIDE, MOST_TEXT, call_view, shown_text
+from glyphscope_gui.models.enforcement_model import Cell, EnforcementRow
+from glyphscope_gui.models.grammar_roles import PILL_ROLE
+from glyphscope_gui.models.servers_import import find_servers
+from glyphscope_gui.models.servers_log_model import ServersLogModel
+from glyphscope_gui.models.servers_tool_model import Kept, ServersToolModel, ToolRow
+from glyphscope_gui.models.servers_words import claim_words, size_words, time_words
+from glyphscope_gui.servers_wiring import kept_words
+
+ONE, TWO, THREE = Tool("one", "first"), Tool("two", "second"), Tool("three")
+
+
+def entries(first, last, method="tools/list"):
+    return tuple(
+        Entry(
+            number=n, time=1.7e9 + n, direction="sent", method=method, id=str(n), text=f'{{"n": {n}}}', size=9
+        )
+        for n in range(first, last + 1)
+    )
+
+
+# -- the log ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def log(qtmodeltester):
+    model = ServersLogModel()
+    qtmodeltester.check(model)
+    return model
+
+
+def numbers(model):
+    return [model.entry(row).number for row in range(model.rowCount())]
+
+
+def test_a_log_that_grows_is_shown_anew(log):
+    resets, inserts = [], []
+    log.modelReset.connect(lambda: resets.append(1))
+    log.show(entries(1, 3))
+    log.rowsInserted.connect(lambda _parent, first, last: inserts.append((first, last)))
+    log.show(entries(1, 5))
+    assert (numbers(log), inserts, len(resets)) == ([1, 2, 3, 4, 5], [(3, 4)], 1)
+    log.show(entries(3, 7))
+    assert (numbers(log), len(resets)) == ([3, 4, 5, 6, 7], 1)
+    log.show(entries(100, 101))
+    assert (numbers(log), len(resets)) == ([100, 101], 2)
+    log.show(())
+    assert numbers(log) == []
+
+
+def test_a_filter_forgets_what_comes_later(log):
+    log.show(entries(1, 2) + entries(3, 3, "tools/call"))
+    log.set_filter("CALL")
+    assert numbers(log) == [3]
+    log.show(entries(2, 2) + entries(3, 4, "tools/call") + entries(5, 5))
+    assert numbers(log) == [3, 4]
+    log.show(entries(4, 4, "tools/call") + entries(5, 6))
+    assert numbers(log) == [4]
+    log.set_filter("")
+    assert numbers(log) == [4, 5, 6]
+    assert log.row_of(5) == 1
+    assert log.text().count("\n") == 2
+
+
+# -- the tools -------------------------------------------------------------------------------------------------
+
+
+def shown(tools, **more):
+    model = ServersToolModel()
+    model.show([ToolRow(t.name, t) for t in tools], lambda _n: {}, lambda _t: "", keep=False, **more)
+    return model
+
+
+def test_five_thousand_tools_are_asked_about_before_they_are_in_sight():
+    asked = []
+    tools = [Tool(f"tool-{n}") for n in range(5000)]
+    model = ServersToolModel()
+
+    def claims(name):
+        asked.append(name)
+        return {"readOnlyHint": True}
+
+    model.show([ToolRow(t.name, t) for t in tools], claims, lambda t: asked.append(t) or "", keep=False)
+    assert (model.rowCount(), asked) == (5000, [])
+    assert model.index(4000, columns.SAYS).data() == "reads only"
+    assert asked == ["tool-4000"]
+    model.set_filter("tool-499")
+    assert model.rowCount() == 11
+    model.tick_all(True)
+    assert len(model.ticked) == 11
+
+
+def test_ticks_are_lost_with_another_list():
+    model = shown([ONE, TWO])
+    model.setData(model.index(1, 0), Qt.CheckState.Checked.value, Qt.ItemDataRole.CheckStateRole)
+    assert model.ticked == (TWO,)
+    model.show([ToolRow("two", TWO), ToolRow("three", THREE)], lambda _n: {}, lambda _t: "", keep=True)
+    assert model.ticked == (TWO,)
+    model.show([ToolRow("two", TWO)], lambda _n: {}, lambda _t: "", keep=False)
+    assert model.ticked == (), "a tick went over to another server"
+
+
+def test_a_tool_that_cannot_be_used_can_be_ticked(qtmodeltester):
+    model = ServersToolModel()
+    rows = [ToolRow("one", ONE), ToolRow("bad", None, "Its schema has a remote reference.")]
+    model.show(rows, lambda _n: {}, lambda _t: "", keep=False)
+    qtmodeltester.check(model)
+    bad = model.index(1, columns.NAME)
+    assert not model.flags(bad) & Qt.ItemFlag.ItemIsUserCheckable
+    assert bad.data(Qt.ItemDataRole.CheckStateRole) is None
+    assert "remote" in bad.data(Qt.ItemDataRole.ToolTipRole)
+    assert model.index(1, columns.KEPT).data(PILL_ROLE) == ("cannot be used", "impossible")
+    model.tick_all(True)
+    assert model.ticked == (ONE,)
+    assert model.usable == 1
+
+
+def test_what_is_kept_is_told_wrongly():
+    def rows(*states):
+        return tuple(EnforcementRow("t", f"/{n}", "k", "w", {"mask": Cell(s)}) for n, s in enumerate(states))
+
+    assert kept_words(()).words == "no constraints"
+    assert kept_words(rows("enforced", "enforced"))[:2] == ("2 enforced", "holds")
+    assert kept_words(rows("enforced", "checked"))[:2] == ("1 of 2 enforced", "open")
+    assert kept_words(rows("enforced", "unsupported"))[:2] == ("1 of 2 enforced", "impossible")
+    assert "1 of 2: kept by nobody" in kept_words(rows("enforced", "unsupported")).tip
+    model = shown([ONE])
+    model.set_kept({"one": Kept("2 enforced", "holds", "all")})
+    assert model.index(0, columns.KEPT).data(PILL_ROLE) == ("2 enforced", "holds")
+
+
+def test_words_for_claims_sizes_and_times():
+    assert claim_words({"readOnlyHint": False, "destructiveHint": True}) == "may change things, may destroy"
+    assert claim_words({"readOnlyHint": "yes", "title": "X"}) == ""
+    assert [size_words(n) for n in (12, 3400, 51_000, 12_000_000)] == ["12 B", "3.4 kB", "51 kB", "12 MB"]
+    assert (time_words(0.0123), time_words(12)) == ("12 ms", "12.0 s")
+
+
+# -- import ----------------------------------------------------------------------------------------------------
+
+REGISTRY = ToolRegistry((ONE, replace(TWO, enabled=False)))
+
+
+def test_an_import_takes_the_place_of_a_tool_without_asking():
+    assert clashes([ONE, THREE], "srv", REGISTRY, {}) == ["one"]
+    assert clashes([ONE], "srv", REGISTRY, {"one": "srv"}) == []
+    assert clashes([ONE], "srv", REGISTRY, {"uno": "srv/one"}) == ["one"], (
+        "the renamed one is not there any more"
+    )
+
+
+def test_a_renamed_tool_is_called_by_its_new_name():
+    plan = plan_import([ONE, THREE], "srv", REGISTRY, {"x": "y"}, rename=True)
+    assert [tool.name for tool in plan.tools] == ["one_2", "three"]
+    assert plan.sources == {"x": "y", "one_2": "srv/one", "three": "srv"}
+    registry = ToolRegistry((*REGISTRY, *plan.tools))
+    assert imported_name("one", "srv", registry, plan.sources) == "one_2"
+    assert here_words(ONE, "srv", registry, plan.sources) == "as one_2"
+    again = plan_import([replace(ONE, description="new")], "srv", registry, plan.sources, rename=False)
+    assert [(tool.name, tool.description) for tool in again.tools] == [("one_2", "new")]
+
+
+def test_two_tools_of_one_import_get_the_same_name():
+    taken = ToolRegistry((ONE, Tool("one_2")))
+    plan = plan_import([ONE, Tool("one_3")], "srv", taken, {}, rename=True)
+    assert len({tool.name for tool in plan.tools}) == 2
+
+
+def test_a_replaced_tool_stays_with_its_old_server():
+    plan = plan_import([TWO], "srv", REGISTRY, {"two": "old"}, rename=False)
+    assert plan.sources == {"two": "srv"}
+    assert plan.tools[0].enabled is False, "the allow list was changed by an import"
+    back = plan_import([TWO], "demo", REGISTRY, plan.sources, rename=False)
+    assert back.sources == {}
+
+
+def test_the_registry_says_that_it_has_what_it_has_not():
+    assert here_words(ONE, "demo", REGISTRY, {}) == "yes"
+    assert here_words(replace(ONE, description="new"), "demo", REGISTRY, {}) == "yes, changed"
+    assert here_words(ONE, "srv", REGISTRY, {}) == "name taken"
+    assert here_words(THREE, "srv", REGISTRY, {"three": "srv"}) == ""
+
+
+def test_a_bad_file_of_servers_costs_the_good_ones_in_it():
+    text = json.dumps({"mcpServers": {"a": {"command": "x", "env": {"K": "v"}}, "b": {"command": 3}}})
+    found = find_servers(text)
+    assert [server.name for server in found.servers] == ["a"]
+    assert found.servers[0].entry == {"command": "x", "env": {"K": "v"}}
+    assert found.problems[0].startswith("/mcpServers/b")
+    assert find_servers("").trouble == ""
+    assert find_servers("{").trouble
+    assert find_servers("[1]").trouble
+
+
+# -- results ---------------------------------------------------------------------------------------------------
+
+
+def png(width, height):
+    image = QImage(width, height, QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.red)
+    data = QByteArray()
+    buffer = QBuffer(data)
+    buffer.open(QBuffer.OpenModeFlag.WriteOnly)
+    image.save(buffer, "PNG")
+    return data.data()
+
+
+def test_a_tools_error_looks_like_one_of_the_protocol(qapp):
+    kinds = {
+        fault: call_view(Outcome(fault=fault, message="m"), 1) for fault in ("tool", "protocol", "timeout")
+    }
+    assert len({view.words for view in kinds.values()}) == 3
+    assert kinds["tool"].role != kinds["protocol"].role
+    assert "isError" in kinds["tool"].tip
+    assert kinds["protocol"].pieces[0].text == "m"
+
+
+def test_the_words_of_an_error_are_shown_twice(qapp):
+    content = (ToolContent(text="no such city"),)
+    view = call_view(Outcome(fault="tool", message="no such city", content=content), 1)
+    assert [piece.text for piece in view.pieces] == ["no such city"]
+
+
+def test_an_answer_that_breaks_its_own_schema_looks_well(qapp):
+    view = call_view(Outcome(structured={"a": 99}, schema_problems=("/a: 99 is too large",)), 0.5)
+    assert "schema" in view.words
+    assert view.role != "holds"
+    assert any("too large" in piece.text for piece in view.pieces)
+    assert any(piece.text == '{\n  "a": 99\n}' for piece in view.pieces)
+
+
+def test_a_large_picture_is_decoded_as_a_whole(qapp):
+    view = call_view(Outcome(content=(ToolContent(kind="image", data=png(3000, 200), mime="image/png"),)), 1)
+    image = view.pieces[0].image
+    assert (image.width(), image.height()) == (IMAGE_SIDE, 42)
+    assert "3,000 × 200" in view.pieces[0].text
+
+
+def test_a_picture_of_too_many_points_is_decoded(qapp):
+    data = bytearray(png(2, 2))
+    data[16:24] = (60_000).to_bytes(4, "big") * 2
+    data[29:33] = zlib.crc32(data[12:29]).to_bytes(4, "big")
+    view = call_view(Outcome(content=(ToolContent(kind="image", data=bytes(data)),)), 1)
+    assert view.pieces[0].image is None
+    assert "60,000 × 60,000 points, and is not shown" in view.pieces[0].text
+
+
+def test_a_drawing_reads_files_of_this_machine(qapp):
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="file:///etc/passwd"/></svg>'
+    assert call_view(Outcome(content=(ToolContent(kind="image", data=svg),)), 1).pieces[0].image is None
+
+
+def test_no_picture_and_links_are_text(qapp):
+    content = (
+        ToolContent(kind="image", data=b"nonsense"),
+        ToolContent(kind="link", uri="file:///etc/passwd", name="p"),
+        ToolContent(kind="resource", uri="file:///b", data=b"\0\1", size=2),
+        ToolContent(kind="audio", data=b"RIFF"),
+    )
+    pieces = call_view(Outcome(content=content), 1).pieces
+    assert [piece.image for piece in pieces] == [None] * 4
+    assert "file:///etc/passwd" in pieces[1].text
+    assert "2 bytes" in pieces[2].text
+
+
+def test_a_text_of_megabytes_reaches_the_window(qapp):
+    text = "x" * 5_000_000
+    view = call_view(Outcome(content=(ToolContent(text=text),)), 1)
+    assert len(view.pieces[0].text) < 2 * MOST_TEXT
+    assert view.pieces[0].text.endswith("4,940,000 more characters")
+    assert max(map(len, shown_text(text).split("\n"))) <= 1000
+    many = tuple(ToolContent(text=str(n)) for n in range(500))
+    assert len(call_view(Outcome(content=many), 1).pieces) == 41
+
+
+def test_json_in_a_text_stands_in_one_line(qapp):
+    view = call_view(Outcome(content=(ToolContent(text='{"a": [1]}'), ToolContent(text="{no json"))), 1)
+    assert view.pieces[0].text == '{\n  "a": [\n    1\n  ]\n}'
+    assert view.pieces[1].text == "{no json"
+
+
+def test_an_empty_answer_shows_nothing_at_all(qapp):
+    assert call_view(Outcome(), 1).pieces[0].text == "The answer is empty."
