@@ -15,6 +15,7 @@ from rich.live import Live
 
 from glyphscope.calling import RunState, fold, fold_events
 from glyphscope.calling import run as run_request
+from glyphscope.cli.ending import closing_when_ended
 from glyphscope.cli.host import TerminalHost
 from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.live import RunView
@@ -168,6 +169,7 @@ def run(
         evidence=evidence,
     )
     with ExitStack() as stack:
+        stack.enter_context(closing_when_ended())
         writer = stack.enter_context(RecordWriter(record)) if record else None
         tools = stack.enter_context(
             closing(open_sources(mcp or (), own_tools, own=registry is not None, yes=yes))
