@@ -1,10 +1,14 @@
 """Constraints are made once: their texts by what they are made from, their masks by grammar and tokenizer."""
 
+from io import StringIO
+
 import msgspec
 import pytest
+from rich.console import Console
 
-from glyphscope.calling import run
+from glyphscope.calling import fold_events, run
 from glyphscope.calling.constraints import TextCache, call_constraint
+from glyphscope.cli.live import RunView
 from glyphscope.decoding.mask_cache import MaskCache
 from glyphscope.errors import GrammarError
 from glyphscope.events import (
@@ -168,3 +172,23 @@ def test_a_run_tells_its_constraint_once_after_the_prompt_and_its_record_tells_i
 
 def test_nothing_is_told_of_a_constraint_that_nobody_compiled():
     assert not [event for event in run(request(), ScriptedModel(GOOD)) if isinstance(event, ConstraintReady)]
+
+
+def test_a_terminal_tells_of_each_stage_whether_its_constraint_was_made_or_kept():
+    class Stages(Compiling):
+        said = 0
+
+        def generate(self, request):
+            self.said += 1
+            self._tokens = ScriptedModel('"search"' if self.said % 2 else '{query="x"}')._tokens
+            self._turns = [self._tokens]
+            yield from super().generate(request)
+
+    model = Stages("")
+    asked = request(strategy="two-stage", prompt="not asked before", shape="tool-args")
+    shown = []
+    for _ in range(2):
+        out = Console(file=StringIO(), width=200)
+        out.print(RunView(fold_events(run(asked, model))))
+        shown.append(out.file.getvalue())
+    assert "constraint made in" in shown[0] and shown[1].count("constraint kept") == 2

@@ -11,7 +11,7 @@ from rich.text import Text
 from glyphscope.calling import FieldState, RunState, StageState
 from glyphscope.cli.outline import lines
 from glyphscope.cli.output import STATUS_MARKS, short_pointer, status_text, visible
-from glyphscope.events import EndReason, RunFinished
+from glyphscope.events import ConstraintReady, EndReason, RunFinished
 from glyphscope.notation import write_call
 
 _ENDINGS: dict[EndReason, str] = {
@@ -58,11 +58,22 @@ def _stage(stage: StageState, *, titled: bool) -> list[RenderableType]:
         parts.append(
             Text(
                 f"{finished.tokens} tokens ({finished.forced} forced), prompt {finished.prompt_tokens} tokens "
-                f"({finished.cached} cached), {finished.ms:.0f} ms",
+                f"({finished.cached} cached), {finished.ms:.0f} ms{_made(stage.constraint)}",
                 style="dim",
             )
         )
     return parts
+
+
+def _made(ready: ConstraintReady | None) -> str:
+    """What the stage's constraint cost, where the model had one to make."""
+    if ready is None:
+        return ""
+    return (
+        ", constraint kept"
+        if ready.hit
+        else f", constraint made in {ready.build_ms + ready.compile_ms:.1f} ms"
+    )
 
 
 def _stream(state: StageState) -> Text:
