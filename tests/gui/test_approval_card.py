@@ -7,6 +7,7 @@ import importlib
 import msgspec
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel
 
 from glyphscope.calling import Decision
 from glyphscope.calling.context import Ending
@@ -73,11 +74,31 @@ def test_arguments_nested_too_deep_end_the_window():
 def test_the_card_hides_who_would_run_what(qtbot, card):
     ask(qtbot, card, identity="uvx mcp-server-x --all")
     assert card.title.text() == "search of demo"
-    assert card.identity.text() == "uvx mcp-server-x --all"
+    assert card.identity.text().replace("\u200b", "") == "uvx mcp-server-x --all"
     assert "says it only reads" in card.claims.text()
     assert "nothing of it was checked" in card.claims.text()
     assert [card.verdict(name) for name in ("query", "max_results", "sources")] == ["holds", "holds", None]
     assert card.allow_button.isEnabled()
+
+
+def test_what_is_not_seen_is_allowed_unseen(qtbot, card):
+    ask(
+        qtbot,
+        card,
+        tool=None,
+        arguments={"path": "a\u202etxt.exe", "more": ["\u200b\u200b"], "plain": "é\n"},
+        source="de\u202emo",
+        identity="npx \x1b[2Jx",
+        claims={"title": "\u2066x"},
+    )
+    warnings = [label.text() for label in card.findChildren(QLabel) if "not seen" in label.text()]
+    assert warnings == [
+        "It has characters that are not seen: U+202E",
+        "It has characters that are not seen: U+200B ×2",
+    ]
+    assert card.title.text() == "search of de⟨U+202E⟩mo"
+    assert "⟨U+001B⟩" in card.identity.text()
+    assert "⟨U+2066⟩x" in card.claims.text()
 
 
 def test_what_was_not_edited_changes_on_the_way(qtbot, card):

@@ -24,7 +24,7 @@ from glyphscope_gui.controllers.run_controller import Applied
 from glyphscope_gui.controllers.stage_choice import StageChoice, events_of
 from glyphscope_gui.models.field_table_model import FieldTableModel
 from glyphscope_gui.models.timeline_budgets import budgets
-from glyphscope_gui.models.timeline_model import TimelineModel
+from glyphscope_gui.models.timeline_model import WORDS, TimelineModel
 from glyphscope_gui.models.timeline_notes import LONGEST, claim_words, notes_of
 from glyphscope_gui.models.timeline_rows import MOST_ROWS
 from glyphscope_gui.widgets.notes_view import NotesView
@@ -104,8 +104,10 @@ def test_a_figure_is_shown_without_its_budget(qapp):
     assert (model.row(1).bytes.used, model.row(1).bytes.most) == (48, 200_000)
     assert (result.bytes.used, result.bytes.most) == (60, 200_000)
     assert turn.ms.most == 20_000
+    assert turn.prompt == "170 of 184"
     assert "184 prompt tokens, 170 from the cache" in turn.tip
-    assert "mask from the cache" in turn.tip
+    shown = model.index(0, WORDS).data()
+    assert shown == "stopped at character 47: CONSTRAINT_MAX · mask from the cache"
 
 
 def test_a_run_that_stops_in_a_question_waits_for_ever(qapp):

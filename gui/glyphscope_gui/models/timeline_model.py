@@ -19,11 +19,12 @@ SPENT_ROLE = Qt.ItemDataRole.UserRole + 1
 COLUMNS = (
     ("Stage", "Stages and turns in order; below each, what was decided or came back there"),
     ("What it came to", "The result, or where it stands"),
+    ("Cached", "Tokens of the prompt that were in the model's cache already, of all"),
     ("Tokens", "Tokens that were written; the line is their share of the most a stage may write"),
     ("Bytes", "Bytes that were written or came back; the line is their share of the limit"),
     ("Time", "How long it took; the line is its share of the time the run may take"),
 )
-STAGE, WORDS, TOKENS, BYTES, TIME = range(5)
+STAGE, WORDS, PROMPT, TOKENS, BYTES, TIME = range(6)
 _MARKS = {
     "running": "goes on",
     "holds": "well",
@@ -38,7 +39,7 @@ class TimelineModel(TableModel):
 
     titles = tuple(title for title, _ in COLUMNS)
     tips = tuple(tip for _, tip in COLUMNS)
-    figures = frozenset({TOKENS, BYTES, TIME})
+    figures = frozenset({PROMPT, TOKENS, BYTES, TIME})
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -103,13 +104,17 @@ class TimelineModel(TableModel):
         if column == STAGE:
             return row.title
         if column == WORDS:
-            return row.words
+            return " · ".join(part for part in (row.words, row.aside) if part)
+        if column == PROMPT:
+            return row.prompt
         spent = _spent(row, column)
         return spent_words(spent.used, column) if spent is not None else ""
 
     def _tip(self, row: TimelineRow, column: int) -> str:
         if column in (STAGE, WORDS):
             return "\n".join(part for part in (row.words, row.tip) if part)
+        if column == PROMPT:
+            return row.tip
         spent = _spent(row, column)
         if spent is None or spent.used is None:
             return ""

@@ -35,7 +35,9 @@ from glyphscope_gui.models.timeline_words import (
     count_words,
     extracted_words,
     limit_words,
+    mask_words,
     progress_words,
+    prompt_tokens,
     repair_words,
     result_words,
     routed_words,
@@ -67,16 +69,20 @@ class Spent:
 
 @dataclass(slots=True)
 class TimelineRow:
-    """`stage` is the place of its stage in the run. `events` are what it tells of; a stage's own row has none."""
+    """`stage` is the place of its stage in the run. `events` are what it tells of; a stage's own row has none.
+    `prompt` is what of the stage's prompt was in the cache, `aside` what is said less loudly than `words`.
+    """
 
     stage: int
     title: str
     words: str = ""
+    aside: str = ""
     mark: Mark = "told"
     events: tuple[AnyEvent, ...] = ()
     tokens: Spent | None = None
     bytes: Spent | None = None
     ms: Spent | None = None
+    prompt: str = ""
     tip: str = ""
 
     @property
@@ -118,6 +124,7 @@ class StageRows:
         row.words, row.tip = stage_words(stage, over), count_words(stage, self._forced)
         row.mark = self._mark(stage, over)
         if stage.kind != "tool":
+            self._fill_prompt(row, stage)
             most = self._request.max_tokens if self._request is not None else None
             row.tokens = Spent(len(stage.tokens), most)
             args = self._request.loop.max_tool_args_bytes if self._request and self._looped else None
@@ -125,6 +132,11 @@ class StageRows:
         done = stage.finished
         ms = done.ms if done is not None and done.ms else max(now - stage.began, 0.0) * 1000
         row.ms = Spent(ms, self._request.loop.max_seconds * 1000 if self._request and self._looped else None)
+
+    def _fill_prompt(self, row: TimelineRow, stage: StageState) -> None:
+        total, cached = prompt_tokens(stage)
+        row.prompt = f"{cached:,} of {total:,}" if total else ""
+        row.aside = mask_words(stage)
 
     def _mark(self, stage: StageState, over: bool) -> Mark:
         waiting = any(row.mark == "waits" for row in self.rows[1:])
@@ -173,7 +185,7 @@ class StageRows:
                 self._new("Answer", answer_words(event), "holds", event)
 
     def _new(self, title: str, words: str, mark: Mark, event: AnyEvent) -> TimelineRow:
-        self.rows.append(TimelineRow(self.place, title, words, mark, (event,)))
+        self.rows.append(TimelineRow(self.place, title, words, mark=mark, events=(event,)))
         return self.rows[-1]
 
     def _approved(self, event: ApprovalGiven) -> None:

@@ -16,6 +16,7 @@ from glyphscope.events import (
     ToolResult,
     ToolStarted,
 )
+from glyphscope_gui.models.visible import visible
 
 _TITLES: dict[StageKind, str] = {
     "call": "Call",
@@ -83,20 +84,31 @@ def _tool_words(stage: StageState) -> str:
 def count_words(stage: StageState, forced: int) -> str:
     """The prompt's and the mask's price, where they are known: `184 prompt tokens, 170 from the cache`."""
     parts = []
-    done, prompt = stage.finished, stage.prompt
-    if done is not None and done.prompt_tokens:
-        total, cached = done.prompt_tokens, done.cached
-    else:
-        total, cached = (prompt.tokens, prompt.cached) if prompt is not None else (0, 0)
+    total, cached = prompt_tokens(stage)
     if total:
         parts.append(f"{total:,} prompt tokens" + (f", {cached:,} from the cache" if cached else ""))
-    ready = stage.constraint
-    if ready is not None:
-        made = f"built in {ready.build_ms + ready.compile_ms:.1f} ms"
-        parts.append("mask from the cache" if ready.hit else f"mask {made}")
+    mask = mask_words(stage)
+    if mask:
+        parts.append(mask)
     if forced:
         parts.append(f"{forced:,} tokens forced")
     return " · ".join(parts)
+
+
+def prompt_tokens(stage: StageState) -> tuple[int, int]:
+    """All tokens of the stage's prompt, and those of them that were not paid for; zeros while they are not known."""
+    done, prompt = stage.finished, stage.prompt
+    if done is not None and done.prompt_tokens:
+        return done.prompt_tokens, done.cached
+    return (prompt.tokens, prompt.cached) if prompt is not None else (0, 0)
+
+
+def mask_words(stage: StageState) -> str:
+    """Where the stage's mask came from."""
+    ready = stage.constraint
+    if ready is None:
+        return ""
+    return "mask from the cache" if ready.hit else f"mask built in {ready.build_ms + ready.compile_ms:.1f} ms"
 
 
 def approval_words(event: ApprovalGiven) -> str:
@@ -168,6 +180,6 @@ def answer_words(event: FinalAnswer) -> str:
 
 
 def one_line(text: str, most: int = LONGEST) -> str:
-    """Its beginning, white space as single blanks."""
-    head = " ".join(text[: most * 2].split())
+    """Its beginning, white space as single blanks, and what is not seen as signs."""
+    head = visible(" ".join(text[: most * 2].split()))
     return f"{head[:most]}…" if len(head) > most or len(text) > most * 2 else head

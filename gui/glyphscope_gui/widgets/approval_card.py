@@ -6,6 +6,7 @@ has the focus at first. Esc takes an edit back; without one it stops the run, as
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,14 +31,16 @@ from glyphscope.events import ApprovalNeeded, Status
 from glyphscope.registry import Tool
 from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.models.argument_check import ArgumentCheck, check_arguments
-from glyphscope_gui.models.timeline_notes import claim_words
+from glyphscope_gui.models.timeline_notes import claim_words, json_text
+from glyphscope_gui.models.visible import hidden_words, visible
 from glyphscope_gui.widgets.argument_field import MISSING, make_field
 from glyphscope_gui.widgets.card import Card
-from glyphscope_gui.widgets.elided_label import ElidedLabel
 from glyphscope_gui.widgets.verdict import VERDICTS, paint_pill, pill_font
 
 MOST_ARGUMENTS = 60
 """Arguments that are shown; the rest run as they came, which is told."""
+LONGEST_IDENTITY = 600
+"""Characters of a command line or an address; its hint has all."""
 MOST_HEIGHT = 210
 """Pixels of the arguments before they scroll."""
 _SCOPES = (
@@ -108,13 +111,13 @@ class ApprovalCard(Card):
         self.title = QLabel(body)
         self.title.setProperty("role", "title")
         self.title.setTextFormat(Qt.TextFormat.PlainText)
-        self.identity = ElidedLabel(body)
-        self.identity.setProperty("role", "hint")
+        self.identity = QLabel(body)
+        self.identity.setProperty("role", "mono")
         self.claims = QLabel(body)
         self.claims.setProperty("role", "hint")
         self.problem = QLabel(body)
         self.problem.setProperty("role", "problem")
-        for label in (self.claims, self.problem):
+        for label in (self.identity, self.claims, self.problem):
             label.setWordWrap(True)
             label.setTextFormat(Qt.TextFormat.PlainText)
         self._make_buttons(body)
@@ -126,10 +129,13 @@ class ApprovalCard(Card):
     def ask(self, needed: ApprovalNeeded, tool: Tool | None, *, closed: bool = True) -> None:
         """Show a call. `tool` is None where its schema is not known: it is then not judged, which is told."""
         self._needed, self._tool, self._closed = needed, tool, closed
-        self.title.setText(f"{needed.tool[:40]} of {needed.source[:24]}")
-        self.identity.setText(needed.identity if needed.identity != needed.source else "")
-        self.identity.setVisible(bool(self.identity.text()))
-        words = claim_words(needed.claims)
+        self.title.setText(f"{visible(needed.tool)[:40]} of {visible(needed.source)[:24]}")
+        identity = needed.identity if needed.identity != needed.source else ""
+        self.identity.setText(_breakable(visible(identity)[:LONGEST_IDENTITY]))
+        self.identity.setAccessibleName(visible(identity))
+        self.identity.setToolTip(visible(identity) if len(identity) > LONGEST_IDENTITY else "")
+        self.identity.setVisible(bool(identity))
+        words = [visible(claim) for claim in claim_words(needed.claims)]
         self.claims.setText(
             f"The tool {', '.join(words)}. Its own words: nothing of it was checked." if words else ""
         )
@@ -202,10 +208,6 @@ class ApprovalCard(Card):
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._most = MOST_HEIGHT
-        head = QHBoxLayout()
-        head.setSpacing(10)
-        head.addWidget(self.title)
-        head.addWidget(self.identity, 1)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
         buttons.addWidget(self.reason, 1)
@@ -214,7 +216,8 @@ class ApprovalCard(Card):
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        column.addLayout(head)
+        column.addWidget(self.title)
+        column.addWidget(self.identity)
         column.addWidget(self.claims)
         column.addWidget(self._scroll)
         column.addWidget(self.problem)
@@ -235,11 +238,11 @@ class ApprovalCard(Card):
             name: needed.arguments[name] for name in names[MOST_ARGUMENTS:] if name in needed.arguments
         }
         for place, name in enumerate(names[:MOST_ARGUMENTS]):
-            self._add_row(grid, place * 2, name, schemas.get(name), needed.arguments.get(name, MISSING))
+            self._add_row(grid, place * 3, name, schemas.get(name), needed.arguments.get(name, MISSING))
         if self._unshown:
             more = QLabel(f"{len(self._unshown)} more arguments run as they came.", box)
             more.setProperty("role", "hint")
-            grid.addWidget(more, 2 * MOST_ARGUMENTS, 1)
+            grid.addWidget(more, 3 * MOST_ARGUMENTS, 1)
         if not names:
             grid.addWidget(QLabel("It has no arguments.", box), 0, 0, 1, 3)
         old = self._scroll.takeWidget()
@@ -251,7 +254,8 @@ class ApprovalCard(Card):
         self._fit()
 
     def _add_row(self, grid: QGridLayout, line: int, name: str, schema: Any, value: Any) -> None:
-        label = QLabel(name[:40])
+        label = QLabel(visible(name)[:40])
+        label.setTextFormat(Qt.TextFormat.PlainText)
         label.setToolTip(name if len(name) > 40 else "")
         edited = QLabel("edited")
         edited.setProperty("role", "hint")
@@ -268,6 +272,12 @@ class ApprovalCard(Card):
         grid.addWidget(field, line, 1, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(pill, line, 2, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
         grid.addWidget(problem, line + 1, 1, 1, 2)
+        unseen = hidden_words(name + (value if isinstance(value, str) else json_text(value)))
+        if unseen and value is not MISSING:
+            warning = QLabel(f"It has characters that are not seen: {unseen}")
+            warning.setProperty("role", "problem")
+            warning.setWordWrap(True)
+            grid.addWidget(warning, line + 2, 1, 1, 2)
         edited.hide()
         problem.hide()
         row = _Row(name, field, edited, pill, problem)
@@ -361,3 +371,8 @@ class ApprovalCard(Card):
     def _deny(self) -> None:
         if self._needed is not None:
             self.decided.emit(Decision(action="deny", by="person", reason=self.reason.text().strip()))
+
+
+def _breakable(text: str) -> str:
+    """A command line that a label can wrap: it breaks lines at blanks only, and nothing of it may be cut off."""
+    return re.sub(r"(?=[/\\@])|(?<=[._=:-])|(?<=\w{24})", "\u200b", text)

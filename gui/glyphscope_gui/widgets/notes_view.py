@@ -7,6 +7,7 @@ from PySide6.QtGui import QFont, QImageReader, QTextBlockFormat, QTextCharFormat
 from PySide6.QtWidgets import QTextEdit, QWidget
 
 from glyphscope_gui.models.timeline_notes import Block
+from glyphscope_gui.models.visible import visible
 from glyphscope_gui.theme import mono_font, theme, ui_font
 
 IMAGE_WIDTH = 420
@@ -74,9 +75,9 @@ class NotesView(QTextEdit):
                 self._insert_image(cursor, block)
             case "difference":
                 for kind, text in block.pieces:
-                    cursor.insertText(text, self._piece_format(kind))
+                    cursor.insertText(visible(text), self._piece_format(kind))
             case _:
-                cursor.insertText(block.text, self._format(block.kind))
+                cursor.insertText(visible(block.text), self._format(block.kind))
 
     def _format(self, kind: str) -> QTextCharFormat:
         format_ = QTextCharFormat()

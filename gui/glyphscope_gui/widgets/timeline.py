@@ -11,6 +11,7 @@ from glyphscope_gui.controllers.run_controller import Applied
 from glyphscope_gui.models.timeline_budgets import budgets
 from glyphscope_gui.models.timeline_model import (
     BYTES,
+    PROMPT,
     ROW_ROLE,
     SPENT_ROLE,
     STAGE,
@@ -39,11 +40,13 @@ INDENT = 16
 """Pixels that what was told in a stage stands further in."""
 ROWS_SHOWN = 6
 """Rows in sight before the timeline scrolls."""
+ROOMY = 640
+"""Pixels of width below which the prompt's price goes: the hint on a stage has it."""
 NARROW = 560
 """Pixels of width below which the bytes go."""
 NARROWEST = 460
 """Pixels of width below which the times go too."""
-_WIDEST = {TOKENS: "00 000", BYTES: "000 000", TIME: "0000 ms"}
+_WIDEST = {PROMPT: "0,000 of 0,000", TOKENS: "00 000", BYTES: "000 000", TIME: "0000 ms"}
 
 
 class TimelineDelegate(QStyledItemDelegate):
@@ -86,10 +89,15 @@ class TimelineDelegate(QStyledItemDelegate):
         problem = row.mark == "impossible" and not right
         painter.setPen(theme().color("impossible" if problem else "text" if row.is_stage else "text-muted"))
         align = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
-        text = painter.fontMetrics().elidedText(
-            str(index.data() or ""), Qt.TextElideMode.ElideRight, box.width()
-        )
+        metrics, words = painter.fontMetrics(), str(index.data() or "") if right else row.words
+        text = metrics.elidedText(words, Qt.TextElideMode.ElideRight, box.width())
         painter.drawText(box, align | Qt.AlignmentFlag.AlignVCenter, text)
+        if row.aside and not right:
+            beside = box.adjusted(metrics.horizontalAdvance(text) + (12 if text else 0), 0, 0, 0)
+            painter.setPen(theme().color("text-faint"))
+            aside = metrics.elidedText(row.aside, Qt.TextElideMode.ElideRight, max(beside.width(), 0))
+            if len(aside) > 1:
+                painter.drawText(beside, align | Qt.AlignmentFlag.AlignVCenter, aside)
         if share is not None:
             paint_share(painter, QRectF(box.left() + 8, box.bottom() - 2, box.width() - 8, 2), share)
 
@@ -136,9 +144,10 @@ class TimelineTable(PlainTable):
         width = self.width()
         if self.following:
             self.scrollToBottom()
+        self.setColumnHidden(PROMPT, width < ROOMY)
         self.setColumnHidden(BYTES, width < NARROW)
         self.setColumnHidden(TIME, width < NARROWEST)
-        letters = 14 if width < NARROWEST else 18 if width < NARROW else 24
+        letters = 14 if width < NARROWEST else 18 if width < NARROW else 22
         self.setColumnWidth(STAGE, self.fontMetrics().averageCharWidth() * letters)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
