@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from glyphscope.errors import Problem, RegistryError
 from glyphscope.events import Notation, RunEvent
+from glyphscope.notation.scalars import OBJECT
 from glyphscope.registry import normalise
 from glyphscope.registry.check import check_schema
 from glyphscope.validation.candidates import Candidate
@@ -73,6 +74,14 @@ class ValueValidator(Judge):
         if not self._levels and not self._candidates:
             self._violate(Reason("CONSTRAINT_OTHER", "is of a schema that nothing satisfies"), start, "")
             self._candidates = [Candidate(_ANY, ANYTHING, None)]
+
+    def _syntax(self, start: int, end: int, text: str) -> None:
+        kinds = {candidate.spec.kinds for candidate in self._root_candidates()}
+        if self._levels or self.complete or self._scalar is not None or kinds != {OBJECT}:
+            super()._syntax(start, end, text)
+            return
+        self._violate(Reason("LEADING_TEXT", f"{self.WHOLE} must begin with '{{'", "", "'{'"), start, "")
+        self._read_no_further(start)
 
     def _document_end(self, start: int, end: int, text: str) -> None:
         super()._document_end(start, end, text)
