@@ -78,6 +78,7 @@ def test_a_server_that_logs_to_its_standard_output_and_says_nothing_else_is_foun
     ("behaviour", "words"),
     [
         ("odd-hello", "not MCP"),
+        ("modern=2031-01-01", "version"),
         ("version=1999-01-01", "1999-01-01"),
         ("no-list", "the list is lost (code -32603)"),
     ],

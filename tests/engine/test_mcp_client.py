@@ -153,6 +153,27 @@ def test_a_list_that_changes_is_read_anew_and_told():
     assert told == [("starting", 0), ("ready", before), ("ready", before + 1), ("stopped", before + 1)]
 
 
+def test_a_list_that_changes_and_does_not_come_leaves_the_tools_that_were_there():
+    with opened("lost-list") as server:
+        before = server.tools()
+        assert call(server, "change").ok
+        deadline = time.monotonic() + 5
+        while not server.list_problem and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert "the list is lost" in server.list_problem and server.tools() == before
+        assert call(server, "echo").ok
+
+
+def test_a_server_that_knows_only_the_newest_protocol_is_spoken_to_in_it():
+    with opened("modern", "bad-schemas") as server:
+        assert server.about.protocol == "2026-07-28"
+        assert server.tools()[0].name == "echo" and "remote" in {
+            problem.tool for problem in server.tool_problems
+        }
+        assert call(server, "echo", {"text": "now"}).content[0].text == '{"text": "now"}'
+        assert "not supported" in call(server, "more").message
+
+
 def test_many_tools_come_in_pages():
     with opened("tools=5000", "page=100") as server:
         assert [tool.name for tool in server.tools()] == [f"tool-{n}" for n in range(5000)]

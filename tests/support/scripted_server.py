@@ -79,6 +79,7 @@ def listed(params: dict[str, Any]) -> dict[str, Any]:
 
 
 GROWN = [0]
+MODERN = "2026-07-28"
 
 
 def text(words: str, **more: Any) -> dict[str, Any]:
@@ -216,6 +217,7 @@ CALLS = {
     "no-rpc": _no_rpc,
     "change": _change,
     "ask": _ask,
+    "more": lambda id, params: {"resultType": "input_required", "inputRequests": {}},
     "structured": lambda id, params: text("9", structuredContent={"degrees": 9}),
     "wrong-structure": lambda id, params: text("99", structuredContent={"degrees": 99}),
     "unstructured": lambda id, params: text("9"),
@@ -246,6 +248,10 @@ def main() -> None:
         if method == "initialize":
             if "deaf" in WORDS:
                 continue
+            if "modern" in WORDS:
+                versions = {"supported": [MODERN], "requested": params["protocolVersion"]}
+                send({"id": id, "error": {"code": -32022, "message": "not that old", "data": versions}})
+                continue
             if "odd-hello" in WORDS:
                 send({"id": id, "result": {"serverInfo": 3}})
                 continue
@@ -254,8 +260,15 @@ def main() -> None:
                 "capabilities": {} if "no-tools" in WORDS else {"tools": {"listChanged": True}},
                 "serverInfo": {"name": "scripted", "version": "1"},
             }})  # fmt: skip
+        elif method == "server/discover" and "modern" in WORDS:
+            found = {"supportedVersions": [WORDS["modern"] or MODERN], "capabilities": {"tools": {}}}
+            send(
+                {"id": id, "result": {**found, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}}
+            )
+        elif "modern" in WORDS and params["_meta"]["io.modelcontextprotocol/protocolVersion"] != MODERN:
+            send({"id": id, "error": {"code": -32602, "message": "no version"}})
         elif method == "tools/list":
-            if "no-list" in WORDS:
+            if "no-list" in WORDS or ("lost-list" in WORDS and GROWN[0]):
                 send({"id": id, "error": {"code": -32603, "message": "the list is lost"}})
             else:
                 send({"id": id, "result": listed(params)})

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
+from typing import Any, TypeAlias
 
 import anyio
 import anyio.lowlevel
@@ -22,9 +23,9 @@ from mcp.shared.dispatcher import CallOptions
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import (
     CONNECTION_CLOSED,
+    METHOD_NOT_FOUND,
     UNSUPPORTED_PROTOCOL_VERSION,
     Implementation,
-    InitializeResult,
     ToolListChangedNotification,
 )
 from pydantic import ValidationError
@@ -38,6 +39,8 @@ from glyphscope.tools.mcp.listing import MAX_BYTES, MAX_PAGES, MAX_TOOLS, Listin
 from glyphscope.tools.mcp.log import ProtocolLog, StderrRing
 from glyphscope.tools.mcp.process import ServerProcess
 from glyphscope.tools.mcp.stdio import Pipes
+
+_Ask: TypeAlias = Callable[[str, dict[str, Any], CallOptions], Awaitable[dict[str, Any]]]
 
 LIST_SECONDS = 30.0
 """For all pages of a list of tools."""
@@ -165,24 +168,30 @@ class Connection:
         async with ClientSession(
             dispatcher=dispatcher, client_info=who, message_handler=self._hear
         ) as session:
+
+            async def ask(method: str, params: dict[str, Any], options: CallOptions) -> dict[str, Any]:
+                data: dict[str, Any] = {"method": method, "params": params}
+                session._stamp(data, options)  # what the version that was agreed on wants with every request
+                return await dispatcher.send_raw_request(method, data["params"] or None, options)
+
             about = await self._introduce(session, seconds)
             capabilities = session.server_capabilities
             if capabilities is None or capabilities.tools is None:
                 listing = Listing(problem="The server offers no tools.")
             else:
-                listing = await self._list(dispatcher, needed=True)
+                listing = await self._list(ask, needed=True)
             self._is_ready = True
             self._ready(about, listing)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._keep_listed, dispatcher)
+                tasks.start_soon(self._keep_listed, ask)
                 while (call := await self._jobs.get()) is not None:
-                    tasks.start_soon(self._carry_out, dispatcher, call)
+                    tasks.start_soon(self._carry_out, ask, call)
                 tasks.cancel_scope.cancel()
 
     async def _introduce(self, session: ClientSession, seconds: float) -> About:
         try:
             with anyio.fail_after(seconds):
-                found: InitializeResult = await session.initialize()
+                await self._negotiate(session)
         except TimeoutError:
             raise self._error(
                 f"The server did not answer within {seconds:g} seconds after it was started."
@@ -203,23 +212,38 @@ class Connection:
             ) from None
         except RuntimeError as error:  # the SDK's word for a version that it does not know
             raise self._error(f"{error}.") from None
-        info = found.server_info
+        info = session.server_info
         return About(
-            name=info.title or info.name,
-            version=info.version,
-            protocol=str(found.protocol_version),
-            instructions=found.instructions or "",
+            name=(info.title or info.name) if info else "",
+            version=info.version if info else "",
+            protocol=session.protocol_version or "",
+            instructions=session.instructions or "",
         )
 
-    async def _list(self, dispatcher: JSONRPCDispatcher, *, needed: bool = False) -> Listing:
+    async def _negotiate(self, session: ClientSession) -> None:
+        """The handshake that every server knew until 2026; one that refuses it is asked in the way of today.
+
+        In this order, as older servers may keep silent, or end, when the first message is another.
+        """
+        try:
+            await session.initialize()
+        except MCPError as error:
+            if self._lost or error.code not in (UNSUPPORTED_PROTOCOL_VERSION, METHOD_NOT_FOUND):
+                raise
+            try:
+                await session.discover()
+            except MCPError:
+                raise error from None
+
+    async def _list(self, ask: _Ask, *, needed: bool = False) -> Listing:
         """All pages. With `needed`, a list of which not even the first page comes is a ServerError."""
         reader, seen, cursor = ListReader(), set[str](), None
         received, until = self._log.received_bytes, anyio.current_time() + LIST_SECONDS
         for page in range(MAX_PAGES):
             try:
                 left = max(0.01, until - anyio.current_time())
-                result = await dispatcher.send_raw_request(
-                    "tools/list", None if cursor is None else {"cursor": cursor}, {"timeout": left}
+                result = await ask(
+                    "tools/list", {} if cursor is None else {"cursor": cursor}, {"timeout": left}
                 )
             except MCPError as error:
                 why = self._lost or f"The list of tools did not come: {self._words(error)}"
@@ -255,14 +279,14 @@ class Connection:
         if isinstance(message, ToolListChangedNotification):
             self._stale.set()
 
-    async def _keep_listed(self, dispatcher: JSONRPCDispatcher) -> None:
+    async def _keep_listed(self, ask: _Ask) -> None:
         while True:
             await self._stale.wait()
             self._stale.clear()
-            self._listed(await self._list(dispatcher))
+            self._listed(await self._list(ask))
             await anyio.sleep(_LISTS_APART)
 
-    async def _carry_out(self, dispatcher: JSONRPCDispatcher, call: Call) -> None:
+    async def _carry_out(self, ask: _Ask, call: Call) -> None:
         async def tell(progress: float, total: float | None, message: str | None) -> None:
             if math.isfinite(progress):
                 call.replies.put(Progressed(progress, total, message or ""))
@@ -272,9 +296,7 @@ class Connection:
             if call.abandoned:
                 return
             try:
-                result = await dispatcher.send_raw_request(
-                    "tools/call", {"name": call.tool, "arguments": call.arguments}, options
-                )
+                result = await ask("tools/call", {"name": call.tool, "arguments": call.arguments}, options)
             except MCPError as error:
                 call.replies.put(Refused(self._words(error)))
                 if error.code == CONNECTION_CLOSED and error.message == _ENDED_HERE:

@@ -17,6 +17,10 @@ _WORDLESS = "The tool says that it failed, and not why."
 
 def read_result(result: dict[str, Any], schema: OutputSchema | None) -> Outcome:
     """The outcome of a `tools/call` that was answered: `tool` where the answer says that the tool failed."""
+    if result.get("resultType", "complete") != "complete":
+        return Outcome(
+            fault="protocol", message="The tool asks for more before it answers, and that is not supported."
+        )
     items = result.get("content", [])
     if not isinstance(items, list):
         return Outcome(fault="protocol", message="The answer's `content` is no list.", structured=None)

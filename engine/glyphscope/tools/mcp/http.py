@@ -21,7 +21,7 @@ _SECONDS = 30.0
 
 
 class Refusals:
-    """The last answer over HTTP that was a refusal: the SDK tells only that there was one."""
+    """The status of the last answer over HTTP, where it was a refusal: the SDK tells only that there was one."""
 
     def __init__(self) -> None:
         self.last = ""
@@ -37,8 +37,9 @@ async def http_streams(
     """
 
     async def look(response: httpx2.Response) -> None:
-        if response.status_code >= 400 and response.request.method == "POST":
-            refusals.last = f"HTTP {response.status_code} {response.reason_phrase}".strip()
+        if response.request.method == "POST":
+            status = f"HTTP {response.status_code} {response.reason_phrase}".strip()
+            refusals.last = status if response.status_code >= 400 else ""
         events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         encoded = response.headers.get("content-encoding", "identity").lower() != "identity"
         assert isinstance(response.stream, httpx2.AsyncByteStream)

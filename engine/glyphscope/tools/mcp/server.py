@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -222,6 +223,10 @@ class McpServer:
         self._tell()
 
     def _listed(self, listing: Listing) -> None:
+        if (
+            listing.problem and not listing.tools
+        ):  # the new list did not come: what there was is better than nothing
+            listing = replace(self._listing, problem=listing.problem)
         self._listing = listing
         self._tell()
 
