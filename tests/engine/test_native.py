@@ -244,14 +244,17 @@ def test_a_template_without_a_place_for_tools_ends_the_run_in_words():
     assert isinstance(meant, RunFailed) and "no place for tools" in meant.message
 
 
+ASKED = '{"name": <name>, "arguments": <object>}'
+
+
 @pytest.mark.parametrize(
     "template",
     [
-        HERMES.replace(
-            '{"name": <name>, "arguments": <object>}', "<function=name><parameter=p>value</parameter>"
-        ),
-        HERMES.replace('{"name": <name>, "arguments": <object>}', 'name <arg_key>k</arg_key> "arguments"'),
+        HERMES.replace(ASKED, "<function=name><parameter=p>value</parameter>"),
+        HERMES.replace(ASKED, '{name}<arg_key>k</arg_key> "arguments"'),
+        HERMES.replace("<tool_call>\n", "<tool_call> tags: <tool_calls>["),
         MISTRAL.replace("'[TOOL_CALLS] ['", "'[TOOL_CALLS]name[ARGS]'"),
+        LLAMA.replace('"parameters": ', '"arguments": ').replace('{"name"', '<TOOLCALL>[{"name"'),
         "{{ tools }}{{ messages[0].content }}<|tool_call|>",
     ],
 )
@@ -259,6 +262,18 @@ def test_a_form_that_is_not_known_is_told_apart_and_refused(template):
     assert template_form(template) == "other"
     failed = list(run(request(), Kept("{}", template=template)))[-1]
     assert isinstance(failed, RunFailed) and "not known" in failed.message and "hermes" in failed.hint
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        r'"<tool_call>\n{\"name\": <name>, \"arguments\": <object>}\n</tool_call>"',  # in a string of the template
+        '\'<tool_call>\n{"name": "\'',
+        '<tool_call>{{\'{"arguments": <object>, "name": <name>}\'}}</tool_call>',  # the older order
+    ],
+)
+def test_each_way_in_which_templates_write_the_same_form_is_known(asked):
+    assert template_form("{% if tools %}{{ " + asked + " }}{% endif %}") == "hermes"
 
 
 def test_a_form_can_be_meant_whatever_the_template_tells():

@@ -45,8 +45,8 @@ def native_format(native: str) -> NativeFormat | None:
 
 
 _TOOLS = re.compile(r"\btools\b")
-_XML_CALLS = ("<function=", "<arg_key>", "<parameter=")
-"""Of templates that write `<tool_call>` around something that is no JSON (Qwen3-Coder, GLM)."""
+_HERMES = re.compile(r"""<tool_call>(?:\s|\\n)*\{+\s*\\?["'](?:name|arguments)""")
+"""With what it stands around: others write XML in it (Qwen3-Coder, GLM), or speak of it and write another tag (Apriel)."""
 _MISTRAL = re.compile(r"\[TOOL_CALLS\]\s?\[(?!ARGS\])")
 _LLAMA = re.compile(r"""["']name\\?["']\s*:.{0,200}?["']parameters\\?["']\s*:""", re.DOTALL)
 
@@ -56,8 +56,7 @@ def template_form(template: str) -> TemplateForm:
     if not _TOOLS.search(template):
         return ""
     if "<tool_call>" in template:
-        json_calls = '"arguments"' in template and not any(mark in template for mark in _XML_CALLS)
-        return "hermes" if json_calls else "other"
+        return "hermes" if _HERMES.search(template) else "other"
     if "[TOOL_CALLS]" in template:
         return "mistral" if _MISTRAL.search(template) else "other"
     if "<|start_header_id|>" in template and _LLAMA.search(template):
