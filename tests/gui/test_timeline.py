@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from PySide6.QtCore import Qt
 
@@ -11,6 +12,7 @@ from glyphscope.events import (
     LimitReached,
     QuestionAnswered,
     QuestionAsked,
+    RunFailed,
     RunRequest,
     StageStarted,
     ToolContent,
@@ -143,6 +145,24 @@ def test_a_denied_call_looks_well(qapp):
     model, _ = model_of(made.events)
     assert rows(model) == [("search", "impossible"), ("Approval", "impossible"), ("Result", "impossible")]
     assert model.row(1).words == "denied as nobody was there to ask"
+
+
+def test_a_run_that_failed_or_was_stopped_looks_well(qapp):
+    made = Maker(loop_request()).enter("turn", "Turn 1", "turn", 1)
+    made.add(RunFailed(code="MODEL_FAILED", message="The model died."))
+    model, _ = model_of(made.events)
+    assert (model.row(0).mark, model.row(0).words) == ("impossible", "The model died.")
+    made = Maker(loop_request()).enter("turn", "Turn 1", "turn", 1).done(valid=False, reason="cancelled")
+    model, _ = model_of(made.events)
+    assert (model.row(0).mark, model.row(0).words) == ("told", "stopped by you")
+
+
+def test_a_record_without_names_of_stages_is_not_shown():
+    events = [msgspec.structs.replace(event, stage="") for event in loop_run()]
+    choice, state = StageChoice(), RunState()
+    choice.begin(state)
+    feed(choice, state, events, 5)
+    assert choice.stage in state.stages
 
 
 def test_the_limit_that_fired_is_a_gauge_like_any(qapp):

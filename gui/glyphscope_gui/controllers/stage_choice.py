@@ -48,10 +48,10 @@ class StageChoice(QObject):
         for event in applied.events:
             if isinstance(event, StageStarted) and event.stage != CONTINUATION:
                 self._at += self._begun
-                self._begun = True
+                self._begun = bool(event.stage)
                 if not self.pinned and event.kind != "tool" and self._at != self.place:
                     self.place, switched = self._at, True
-            elif isinstance(event, Token):
+            elif isinstance(event, StageStarted | Token):
                 self._begun = True
             if self._at == self.place:
                 mine.append(event)

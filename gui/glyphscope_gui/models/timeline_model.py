@@ -58,8 +58,7 @@ class TimelineModel(TableModel):
         request = state.started.request if state.started is not None else None
         for place in range(first, len(state.stages)):
             ends = state.stages[place + 1].began if place + 1 < len(state.stages) else now
-            over = self._over or place + 1 < len(state.stages)
-            self._update(place, state, request, ends, over=over)
+            self._update(place, state, request, ends)
 
     def finish(self, state: RunState, now: float) -> None:
         """The run is over: nothing goes on any more."""
@@ -123,16 +122,16 @@ class TimelineModel(TableModel):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _update(
-        self, place: int, state: RunState, request: RunRequest | None, now: float, *, over: bool
-    ) -> None:
+    def _update(self, place: int, state: RunState, request: RunRequest | None, now: float) -> None:
         if place == len(self._stages):
             self._stages.append(StageRows(place, request))
             self.beginInsertRows(NO_INDEX, len(self._rows), len(self._rows))
             self._rows.append(self._stages[place].rows[0])
             self.endInsertRows()
         rows = self._stages[place]
-        before = rows.update(state.stages[place], now, over=over)
+        last = place + 1 == len(state.stages)
+        failed = state.failed.message if last and state.failed is not None else ""
+        before = rows.update(state.stages[place], now, over=self._over or not last, failed=failed)
         first = self._first_row(place)
         self.dataChanged.emit(self.index(first, 0), self.index(first + before - 1, len(COLUMNS) - 1))
         new = rows.rows[before:]

@@ -36,6 +36,7 @@ from glyphscope_gui.models.timeline_words import (
     extracted_words,
     limit_words,
     mask_words,
+    one_line,
     progress_words,
     prompt_tokens,
     repair_words,
@@ -102,14 +103,18 @@ class StageRows:
         self._waiting: TimelineRow | None = None
         self._calls: dict[str, TimelineRow] = {}
 
-    def update(self, stage: StageState, now: float, *, over: bool) -> int:
-        """Read on; returns how many rows there were before: any of those may have changed."""
+    def update(self, stage: StageState, now: float, *, over: bool, failed: str = "") -> int:
+        """Read on; returns how many rows there were before: any of those may have changed. `failed` is why the run
+        ended in this stage, where it could not go on.
+        """
         before = len(self.rows)
         for event in stage.outline[self._seen :]:
             if len(self.rows) < MOST_ROWS:
                 self._add(event)
         self._seen = len(stage.outline)
         self._fill_stage(stage, now, over)
+        if failed and stage.finished is None:
+            self.rows[0].words, self.rows[0].mark = one_line(failed), "impossible"
         return before
 
     # -- the stage itself --------------------------------------------------------------------------------------
@@ -142,6 +147,8 @@ class StageRows:
         waiting = any(row.mark == "waits" for row in self.rows[1:])
         if waiting and not over:
             return "waits"
+        if stage.finished is not None and stage.finished.reason == "cancelled":
+            return "told"
         if stage.finished is not None:
             return "holds" if stage.finished.valid or stage.call is not None else "impossible"
         if stage.aborted is not None:
@@ -203,7 +210,7 @@ class StageRows:
             row = self._calls[key] = self._new("Result", "", "running", event)
             if isinstance(event, ToolStarted):
                 row.events, row.words = (event,), allowed_words(event)
-        elif isinstance(event, ToolProgressed):  # only the newest counts
+        elif isinstance(event, ToolProgressed | ToolResult):  # of the progress only the newest counts
             row.events = (*(e for e in row.events if not isinstance(e, ToolProgressed)), event)
         else:
             row.events = (*row.events, event)
