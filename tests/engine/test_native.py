@@ -269,7 +269,7 @@ def test_a_form_that_is_not_known_is_told_apart_and_refused(template):
     [
         r'"<tool_call>\n{\"name\": <name>, \"arguments\": <object>}\n</tool_call>"',  # in a string of the template
         '\'<tool_call>\n{"name": "\'',
-        '<tool_call>{{\'{"arguments": <object>, "name": <name>}\'}}</tool_call>',  # the older order
+        r'"<tool_call>{{\"arguments\": <object>, \"name\": <name>}}</tool_call>"',  # the older order
     ],
 )
 def test_each_way_in_which_templates_write_the_same_form_is_known(asked):

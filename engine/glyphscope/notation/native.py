@@ -46,7 +46,7 @@ def native_format(native: str) -> NativeFormat | None:
 
 _TOOLS = re.compile(r"\btools\b")
 _HERMES = re.compile(r"""<tool_call>(?:\s|\\n)*\{+\s*\\?["'](?:name|arguments)""")
-"""With what it stands around: others write XML in it (Qwen3-Coder, GLM), or speak of it and write another tag (Apriel)."""
+"""With what it stands around: others write XML in it (Qwen3-Coder, GLM), or only speak of it (Apriel)."""
 _MISTRAL = re.compile(r"\[TOOL_CALLS\]\s?\[(?!ARGS\])")
 _LLAMA = re.compile(r"""["']name\\?["']\s*:.{0,200}?["']parameters\\?["']\s*:""", re.DOTALL)
 
