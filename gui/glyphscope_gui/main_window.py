@@ -16,6 +16,7 @@ from glyphscope_gui.docks.frame import DockFrame
 from glyphscope_gui.docks.history_dock import HistoryDock
 from glyphscope_gui.docks.prompt_dock import PromptDock
 from glyphscope_gui.docks.tools_dock import ToolsDock
+from glyphscope_gui.effects_wiring import EffectsWiring
 from glyphscope_gui.errors import show_error
 from glyphscope_gui.grammar_wiring import PAGE, PLAYGROUND, GrammarWiring
 from glyphscope_gui.menus import fill_menus
@@ -77,6 +78,7 @@ class MainWindow(QMainWindow):
         self.strategies = StrategyWiring(self)
         self.rules = RulesWiring(self)
         self.servers = ServersWiring(self, self.servers_page)
+        self.effects = EffectsWiring(self, self.servers_page.effects, SERVERS)
         self._restore()
 
     def start(self) -> None:
@@ -95,6 +97,7 @@ class MainWindow(QMainWindow):
         self.rules.close()
         self.grammar.close()
         self.servers.close()
+        self.effects.close()
         self.runs.close()
         self.picker.shut_down()
         self.history_page.shut_down()

@@ -19,6 +19,7 @@ from glyphscope_gui.controllers.recorder import bundled_run
 from glyphscope_gui.grammar_scenes import show_mistakes, show_tools_grammar
 from glyphscope_gui.main_window import MainWindow
 from glyphscope_gui.parts import make_parts
+from glyphscope_gui.servers_scenes import show_servers
 from glyphscope_gui.theme import ThemeManager
 
 SIZES = ((1440, 900), (1024, 700))
@@ -43,6 +44,7 @@ SCENES = (
     Scene("abort", "sources-abort.jsonl", "sources-whole.jsonl"),
     Scene("grammar", "search-mask.jsonl", prepare=show_tools_grammar),
     Scene("mistakes", "search-mask.jsonl", prepare=show_mistakes),
+    Scene("servers", "search-mask.jsonl", prepare=show_servers),
 )
 
 
@@ -86,7 +88,9 @@ def _picture(app: QApplication, scene: Scene, scheme: str, size: tuple[int, int]
         if window.runs.can_continue:
             _wait_for_end(window, window.wiring.continue_aborted)
         scene.prepare(window)
-        _wait_until(lambda: not (window.grammar.bench.is_busy or window.rules.is_busy))
+        _wait_until(
+            lambda: not (window.grammar.bench.is_busy or window.rules.is_busy or window.servers.is_busy)
+        )
         _settle()
         path = out / f"{scene.name}-{scheme}-{size[0]}x{size[1]}.png"
         window.grab().save(str(path))

@@ -8,16 +8,15 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QMessageBox
 
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.controllers.servers import DEMO
 from glyphscope_gui.controllers.tool_calls import ToolCalls
 from glyphscope_gui.controllers.tool_import import clashes, here_words, plan_import
 from glyphscope_gui.controllers.tool_proofs import ToolProofs
 from glyphscope_gui.models.argument_check import ArgumentCheck
-from glyphscope_gui.models.enforcement_model import EnforcementRow
 from glyphscope_gui.models.servers_import import FoundServer
+from glyphscope_gui.models.servers_kept import kept_words
 from glyphscope_gui.models.servers_known import Known
-from glyphscope_gui.models.servers_tool_model import Kept, ToolRow
+from glyphscope_gui.models.servers_tool_model import ToolRow
 from glyphscope_gui.widgets.server_dialogs import AddServerDialog, ImportServersDialog
 from glyphscope_gui.widgets.servers_page import ServersPage
 
@@ -45,7 +44,6 @@ class ServersWiring(QObject):
         self._servers = window.parts.servers
         self.calls = ToolCalls(self)
         self.proofs = ToolProofs(self)
-        self._background = Background(self)
         self._listed: tuple[Any, ...] = ()
         self._shown = ""
         self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
@@ -62,12 +60,16 @@ class ServersWiring(QObject):
         self._printed.stop()
         self.calls.close()
         self.proofs.close()
-        self._background.close()
 
     @property
     def current(self) -> str:
         """The server that is shown."""
         return self._shown
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is being tried or called, or is about to be."""
+        return self._settle.isActive() or self.proofs.is_busy or self.calls.is_busy
 
     # -- connections -------------------------------------------------------------------------------------------
 
@@ -75,7 +77,6 @@ class ServersWiring(QObject):
         page, servers = self._page, self._servers
         servers.stateChanged.connect(self._state_changed)
         servers.logGrew.connect(self._log_grew)
-        servers.effectsChanged.connect(self._effects_changed)
         servers.failed.connect(self._window.tell_error)
         page.list.chosen.connect(self._show_server)
         page.add_button.clicked.connect(self.ask_to_add)
@@ -83,8 +84,6 @@ class ServersWiring(QObject):
         page.card.acted.connect(self._act)
         page.card.enabledChanged.connect(lambda on: servers.set_enabled(self._shown, on))
         page.log.views.chosen.connect(lambda _view: self._show_printed())
-        page.effects.fileChosen.connect(self._read_scratch)
-        page.effects.viewChanged.connect(self._effects_changed)
 
     def _connect_tools(self) -> None:
         page, calls = self._page, self.calls
@@ -186,8 +185,6 @@ class ServersWiring(QObject):
         self._show_printed()
         if name == DEMO:
             self._printed.stop()
-            for place in ("outbox", "scratch", "workspace"):
-                self._effects_changed(place)
         elif self._window.pages.current == SERVERS:
             self._printed.start()
 
@@ -236,7 +233,10 @@ class ServersWiring(QObject):
             "starting": "It is starting…\nA launcher may have to fetch it first.",
             "stopping": "It is stopping…",
         }
-        return words.get(known.source.phase, "Start it to see its tools.")
+        if known.question is not None and known.enabled:
+            return "It must be allowed before it can be started."
+        again = "again " if known.source.phase in ("failed", "ended") else ""
+        return words.get(known.source.phase, f"Start it {again}to see its tools.")
 
     @property
     def _known(self) -> Known | None:
@@ -253,7 +253,7 @@ class ServersWiring(QObject):
     def _sources(self) -> dict[str, str]:
         return self._parts.project.options.sources
 
-    # -- log and effects ---------------------------------------------------------------------------------------
+    # -- the log ---------------------------------------------------------------------------------------
 
     def _log_grew(self, name: str) -> None:
         known = self._known
@@ -271,37 +271,6 @@ class ServersWiring(QObject):
             return
         if self._page.log.views.value == "printed":
             self._page.log.show_printed(known.source.server.stderr)
-
-    def _effects_changed(self, place: str) -> None:
-        demo, effects = self._servers.demo, self._page.effects
-        if self._window.pages.current != SERVERS:
-            return  # shown when the page is
-        if place == "outbox":
-            effects.show_mails(demo.outbox)
-        elif place == "workspace":
-            effects.show_workspace(demo.workspace)
-        else:
-            self._background.start(
-                "files",
-                lambda: (demo.scratch.files(), str(demo.scratch.folder or "")),
-                self._show_files,
-                self._failed,
-            )
-
-    def _show_files(self, found: tuple[Any, str]) -> None:
-        self._page.effects.show_files(*found)
-
-    def _read_scratch(self, path: str) -> None:
-        scratch = self._servers.demo.scratch
-        self._background.start(
-            "file",
-            lambda: scratch.read(path).decode("utf-8", "replace"),
-            lambda text: self._page.effects.show_file(path, text),
-            lambda error: self._page.effects.show_file(path, f"({error})"),
-        )
-
-    def _failed(self, error: BaseException) -> None:
-        self._window.tell_error(error)
 
     # -- tools: proofs and import ------------------------------------------------------------------------------
 
@@ -415,33 +384,6 @@ class ServersWiring(QObject):
         if name != SERVERS:
             self._printed.stop()
             return
-        for place in ("outbox", "scratch", "workspace"):
-            self._effects_changed(place)
         if self._shown != DEMO:
             self._printed.start()
         self._settle.start()
-
-
-def kept_words(rows: tuple[EnforcementRow, ...]) -> Kept:
-    """How much of a schema the mask keeps: in few words, and in full."""
-    states = [row.cells["mask"].state for row in rows if "mask" in row.cells]
-    counts = {state: states.count(state) for state in dict.fromkeys(states)}
-    total, enforced = len(states), counts.get("enforced", 0)
-    if not total:
-        return Kept("no constraints", "open", "Its schema says nothing that could be broken.")
-    lines = [f"{counts[state]} of {total}: {words}" for state, words in _STATES.items() if state in counts]
-    tip = "\n".join(lines)
-    if enforced == total:
-        return Kept(f"{total} enforced", "holds", tip)
-    bad = counts.get("unsupported", 0) + counts.get("leaks", 0) + counts.get("error", 0)
-    return Kept(f"{enforced} of {total} enforced", "impossible" if bad else "open", tip)
-
-
-_STATES = {
-    "enforced": "enforced, no call can break it",
-    "checked": "checked by the validator as the call is written",
-    "unsupported": "kept by nobody",
-    "leaks": "leaks",
-    "unknown": "not shown, there is no text that would show it",
-    "error": "no grammar could be made",
-}

@@ -20,10 +20,10 @@ from glyphscope_gui.models.call_view import IMAGE_SIDE, MOST_TEXT, call_view, sh
 from glyphscope_gui.models.enforcement_model import Cell, EnforcementRow
 from glyphscope_gui.models.grammar_roles import PILL_ROLE
 from glyphscope_gui.models.servers_import import find_servers
+from glyphscope_gui.models.servers_kept import kept_words
 from glyphscope_gui.models.servers_log_model import ServersLogModel
 from glyphscope_gui.models.servers_tool_model import Kept, ServersToolModel, ToolRow
 from glyphscope_gui.models.servers_words import claim_words, size_words, time_words
-from glyphscope_gui.servers_wiring import kept_words
 
 ONE, TWO, THREE = Tool("one", "first"), Tool("two", "second"), Tool("three")
 

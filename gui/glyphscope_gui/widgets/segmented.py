@@ -32,7 +32,7 @@ class Segmented(QWidget):
                 "segment", "only" if first and last else "first" if first else "last" if last else "middle"
             )
             if small:
-                button.setProperty("size", "small")
+                button.setProperty("small", True)  # `size` is a property of every widget
             button.setToolTip(tip)
             button.setAccessibleDescription(tip)
             self._group.addButton(button, place)

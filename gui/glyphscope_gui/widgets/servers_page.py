@@ -64,6 +64,7 @@ class ServersPage(QWidget):
         self.tools_card = Card("Tools", self.tools, padded=False)
         self.tools_card.setMinimumWidth(260)
         self.panel.setMinimumWidth(340)
+        self.tools_card.heading.setMinimumHeight(self.panel.heading.sizeHint().height())
         self.below = QStackedWidget(self)
         self.below.addWidget(self.effects)
         self.below.addWidget(self.log)

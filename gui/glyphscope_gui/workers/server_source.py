@@ -79,7 +79,8 @@ class ServerSource:
         with self._lock:
             if not self.may_run or self._closed or self.config.disabled:
                 return False
-            if self._server is not None and self._server.state not in _IDLE:
+            running = self._server is not None and self._server.state not in _IDLE
+            if running and not self._stopping:  # one that is on its way out is no hindrance
                 return True
             server = McpServer(self.config, changed=lambda _server: self._changed(self.name))
             server.log.added = lambda: self._logged(self.name)

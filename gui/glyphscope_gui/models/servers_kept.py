@@ -1,0 +1,30 @@
+"""How much of a tool's schema the mask keeps, for the list of a server's tools."""
+
+from __future__ import annotations
+
+from glyphscope_gui.models.enforcement_model import EnforcementRow
+from glyphscope_gui.models.servers_tool_model import Kept
+
+_STATES = {
+    "enforced": "enforced, no call can break it",
+    "checked": "checked by the validator as the call is written",
+    "unsupported": "kept by nobody",
+    "leaks": "leaks",
+    "unknown": "not shown, there is no text that would show it",
+    "error": "no grammar could be made",
+}
+
+
+def kept_words(rows: tuple[EnforcementRow, ...]) -> Kept:
+    """How much of a schema the mask keeps: in few words, and in full."""
+    states = [row.cells["mask"].state for row in rows if "mask" in row.cells]
+    counts = {state: states.count(state) for state in dict.fromkeys(states)}
+    total, enforced = len(states), counts.get("enforced", 0)
+    if not total:
+        return Kept("no constraints", "open", "Its schema says nothing that could be broken.")
+    lines = [f"{counts[state]} of {total}: {words}" for state, words in _STATES.items() if state in counts]
+    tip = "\n".join(lines)
+    if enforced == total:
+        return Kept(f"{total} enforced", "holds", tip)
+    bad = counts.get("unsupported", 0) + counts.get("leaks", 0) + counts.get("error", 0)
+    return Kept(f"{enforced} of {total} enforced", "impossible" if bad else "open", tip)
