@@ -111,7 +111,9 @@ def _print(outcome: Outcome) -> None:
     for problem in outcome.schema_problems:
         said.print(Text(f"! the answer breaks its schema: {visible(problem)}", style="yellow"))
     if not outcome.ok:
-        words = "the tool failed" if outcome.fault == "tool" else f"{outcome.fault}: {visible(outcome.message)}"
+        words = (
+            "the tool failed" if outcome.fault == "tool" else f"{outcome.fault}: {visible(outcome.message)}"
+        )
         said.print(Text(f"✗ {words}", style="bold red"))
 
 
