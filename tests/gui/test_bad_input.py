@@ -45,7 +45,7 @@ class Dying(ScriptedModel):
 class Plain(ScriptedModel):
     """Has no chat template."""
 
-    def render_chat(self, messages):
+    def render_chat(self, messages, tools=()):
         return RenderedPrompt("System: …", 3, "The model has no chat template: …")
 
 
