@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from glyphscope.calling import run
-from glyphscope.events import Alternative, RunRequest, Token
+from glyphscope.events import Alternative, RunRequest, Token, TokenStep
 from glyphscope.models import RecordedModel, ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
 from glyphscope_gui.controllers.recorder import bundled_run
@@ -68,6 +68,17 @@ def names(window):
 
 
 # -- reading ------------------------------------------------------------------------------------------------------
+
+
+def test_a_models_own_notation_has_its_spaces_in_the_rules_too():
+    call = '{"name": "search", "arguments": {"query": "AI news"}}'
+    asked = request(native="hermes", notation="json", shape="name-arguments")
+    tokens = [
+        Token(step=TokenStep(index=i, id=i, data=c.encode(), text=c), start=i, end=i + 1)
+        for i, c in enumerate(call)
+    ]
+    rules = RuleReader(asked, default_registry()).read(tokens, lambda: False)
+    assert len(rules) == len(call) and all(rule.rule for rule in rules)
 
 
 def test_a_token_is_said_to_belong_to_another_rule_or_argument():

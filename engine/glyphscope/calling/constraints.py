@@ -96,13 +96,18 @@ def call_constraint(
             )
         own = request.grammar
         return _TEXTS.built(("own", kind, own), lambda: _own_text(own, kind))
-    asked = options or GrammarOptions(free_text=request.free_text, white_space=white_space(request))
+    asked = options or call_options(request)
 
     def build() -> str:
         grammar = build_call_grammar(registry, request.notation, request.shape, asked)
         return emitted(followed_by(grammar, after) if after else grammar, kind)
 
     return _TEXTS.built((kind, request.notation, *_source(request, registry, asked), asked, after), build)
+
+
+def call_options(request: RunRequest) -> GrammarOptions:
+    """How freely the request's whole calls are written."""
+    return GrammarOptions(free_text=request.free_text, white_space=white_space(request))
 
 
 def white_space(request: RunRequest) -> WhiteSpace:

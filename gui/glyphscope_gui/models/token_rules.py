@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from glyphscope.calling.constraints import call_options
 from glyphscope.events import Alternative, RunRequest, Token
-from glyphscope.grammar import Grammar, GrammarOptions, Origin, build_call_grammar
+from glyphscope.grammar import Grammar, Origin, build_call_grammar
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.grammar.match import ActiveRule, Limits, State, compile_grammar
 from glyphscope.registry import ToolRegistry
@@ -63,8 +64,7 @@ def run_grammar(request: RunRequest, registry: ToolRegistry) -> Grammar:
     """The grammar that the run was held to. Raises GrammarError."""
     if request.grammar is not None:
         return load_gbnf(request.grammar)
-    options = GrammarOptions(free_text=request.free_text)
-    return build_call_grammar(registry, request.notation, request.shape, options)
+    return build_call_grammar(registry, request.notation, request.shape, call_options(request))
 
 
 class RuleReader:
