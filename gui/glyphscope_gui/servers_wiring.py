@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QMessageBox
 
 from glyphscope.registry import Tool, ToolRegistry
@@ -160,6 +160,7 @@ class ServersWiring(QObject):
         box = QMessageBox(self._window)
         box.setObjectName("removeServerQuestion")
         box.setWindowTitle("Remove the server")
+        box.setTextFormat(Qt.TextFormat.PlainText)
         box.setText(f"Remove {name}?")
         box.setInformativeText(
             "It is ended and forgotten, with its variables. Tools that were imported from it stay in the registry."
@@ -324,6 +325,7 @@ class ServersWiring(QObject):
         box.setObjectName("importClashQuestion")
         box.setWindowTitle("Import tools")
         some = ", ".join(taken[:5]) + (f" and {len(taken) - 5} more" if len(taken) > 5 else "")
+        box.setTextFormat(Qt.TextFormat.PlainText)
         box.setText(f"The registry has other tools of the same name: {some}.")
         box.setInformativeText("Give the imported ones other names, or replace yours? Either can be undone.")
         rename = box.addButton("Rename", QMessageBox.ButtonRole.AcceptRole)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QBuffer, QByteArray, Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QImage, QTextDocument
 
 from glyphscope.events import ToolContent
 from glyphscope.registry import Tool, ToolRegistry
@@ -19,6 +19,7 @@ from glyphscope_gui.models import servers_tool_model as columns
 from glyphscope_gui.models.call_view import IMAGE_SIDE, MOST_TEXT, call_view, shown_text
 from glyphscope_gui.models.enforcement_model import Cell, EnforcementRow
 from glyphscope_gui.models.grammar_roles import PILL_ROLE
+from glyphscope_gui.models.plain_words import plain_tip, shown_exactly
 from glyphscope_gui.models.servers_import import find_servers
 from glyphscope_gui.models.servers_kept import kept_words
 from glyphscope_gui.models.servers_log_model import ServersLogModel
@@ -152,6 +153,20 @@ def test_words_for_claims_sizes_and_times():
     assert claim_words({"readOnlyHint": "yes", "title": "X"}) == ""
     assert [size_words(n) for n in (12, 3400, 51_000, 12_000_000)] == ["12 B", "3.4 kB", "51 kB", "12 MB"]
     assert (time_words(0.0123), time_words(12)) == ("12 ms", "12.0 s")
+
+
+def test_words_of_others_are_laid_out_or_hide_what_they_are(qapp):
+    assert (
+        shown_exactly("rm -rf ~ \u202e#txt.a\n\u200b\u00a0é")
+        == "rm -rf ~ ⟨U+202E⟩#txt.a⟨U+000A⟩⟨U+200B⟩⟨U+00A0⟩é"
+    )
+    assert plain_tip("a & b") == "a & b"
+    tip = plain_tip('<img src="file:///etc/passwd"> a\nb')
+    document = QTextDocument()
+    document.setHtml(tip)
+    assert document.toPlainText() == '<img src="file:///etc/passwd"> a\nb'
+    tool = Tool("x", "<b>bold</b>")
+    assert "&lt;b&gt;" in shown([tool]).index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
 
 
 # -- import ----------------------------------------------------------------------------------------------------

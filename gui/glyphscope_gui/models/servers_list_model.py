@@ -7,6 +7,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractListModel, QObject, Qt
 
 from glyphscope_gui.controllers.servers import DEMO, ServersController
+from glyphscope_gui.models.plain_words import plain_tip, shown_exactly
 from glyphscope_gui.models.servers_words import StateWords, state_words
 from glyphscope_gui.models.table_model import NO_INDEX, Index
 
@@ -48,7 +49,7 @@ class ServersListModel(QAbstractListModel):
             known = self._servers.get(name)
             if known is None:
                 return "The tools that come with Glyphscope. Nothing they do leaves this machine."
-            return known.source.config.identity if known.source else known.problem
+            return plain_tip(shown_exactly(known.source.config.identity) if known.source else known.problem)
         return None
 
     def _state(self, name: str) -> StateWords:

@@ -9,6 +9,7 @@ from typing import Any
 from PySide6.QtCore import QModelIndex, QObject, Qt
 
 from glyphscope.tools.mcp.log import Entry
+from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.servers_words import size_words
 from glyphscope_gui.models.table_model import Index, TableModel
 from glyphscope_gui.theme import theme
@@ -86,7 +87,7 @@ class ServersLogModel(TableModel):
                 _ROLES[entry.direction] if column == WAY else "text" if column == METHOD else "text-muted"
             )
         if role == Qt.ItemDataRole.ToolTipRole:
-            return entry.note
+            return plain_tip(entry.note)
         return None
 
     def _fits(self, entry: Entry) -> bool:

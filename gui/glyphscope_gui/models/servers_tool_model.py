@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 
 from glyphscope.registry import Tool
 from glyphscope_gui.models.grammar_roles import PILL_ROLE
+from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.servers_words import claim_words
 from glyphscope_gui.models.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.theme import theme
@@ -142,7 +143,7 @@ class ServersToolModel(TableModel):
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
             return self._words(row, column)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return self._tip(row, column)
+            return plain_tip(self._tip(row, column))
         return None
 
     # -- inside ------------------------------------------------------------------------------------------------

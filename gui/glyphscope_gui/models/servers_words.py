@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from glyphscope.tools.mcp.config import ServerConfig
+from glyphscope_gui.models.plain_words import shown_exactly
 from glyphscope_gui.models.servers_known import Known
 
 
@@ -85,4 +86,4 @@ def secret_words(config: ServerConfig) -> str:
         parts.append(f"Headers: {', '.join(config.headers)}")
     if config.cwd:
         parts.append(f"Folder: {config.cwd}")
-    return " · ".join(parts)
+    return shown_exactly(" · ".join(parts))

@@ -13,6 +13,7 @@ from glyphscope.registry import Tool
 from glyphscope_gui.models import argument_schema as schema
 from glyphscope_gui.models.argument_check import ArgumentCheck
 from glyphscope_gui.models.json_places import located, parse_object, places
+from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.widgets.approval_card import VerdictPill
 from glyphscope_gui.widgets.argument_field import MISSING, make_field
 from glyphscope_gui.widgets.elided_label import ElidedLabel
@@ -220,7 +221,7 @@ class CallForm(QStackedWidget):
         words = about.get("description") if isinstance(about, dict) else None
         words = f"{words[:600]}\n" if isinstance(words, str) else ""
         words += "A call must have it." if needed else "A call may leave it out."
-        field.setToolTip(words)
+        field.setToolTip(plain_tip(words))
         field.setAccessibleDescription(words)
         label.setBuddy(field)
         pill, problem = VerdictPill(), QLabel()

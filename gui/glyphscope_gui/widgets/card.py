@@ -13,6 +13,7 @@ def section_label(title: str, parent: QWidget | None = None) -> QLabel:
     """A heading in small capitals; screen readers get the words as they are."""
     label = QLabel(title.upper(), parent)
     label.setProperty("role", "section")
+    label.setTextFormat(Qt.TextFormat.PlainText)
     label.setAccessibleName(title)
     font = label.font()
     font.setLetterSpacing(font.SpacingType.AbsoluteSpacing, 0.4)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QSplitter, QStackedWidget, QWidget
 
 from glyphscope.tools.demo import Mail, ScratchFile
 from glyphscope_gui.models.call_view import shown_text
+from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.servers_mail_model import MailModel, ScratchModel
 from glyphscope_gui.models.servers_words import size_words
 from glyphscope_gui.theme import mono_font
@@ -82,7 +83,7 @@ class DemoEffects(Card):
         self.files.show(files)
         total = sum(file.bytes for file in files)
         self._count("scratch", f"{len(files):,} files, {size_words(total)}" if files else "")
-        self.scratch_table.setToolTip(folder)
+        self.scratch_table.setToolTip(plain_tip(folder))
         names = [file.path for file in files]
         if self._file in names:
             self.scratch_table.setCurrentIndex(self.files.index(names.index(self._file), 0))

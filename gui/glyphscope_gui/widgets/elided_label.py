@@ -6,6 +6,8 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
+from glyphscope_gui.models.plain_words import plain_tip
+
 
 class ElidedLabel(QLabel):
     """Never asks for more width than a few characters, so it cannot push a dock wider."""
@@ -25,6 +27,6 @@ class ElidedLabel(QLabel):
         painter = QPainter(self)
         box = self.contentsRect()
         shown = self.fontMetrics().elidedText(self.text(), self._mode, box.width())
-        self.setToolTip(self.text() if shown != self.text() else "")
+        self.setToolTip(plain_tip(self.text()) if shown != self.text() else "")
         painter.setPen(self.palette().color(self.foregroundRole()))
         painter.drawText(box, self.alignment(), shown)

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 from glyphscope.errors import ServerError
 from glyphscope.tools.approval import ConsentQuestion
 from glyphscope.tools.mcp.calls import About
+from glyphscope_gui.models.plain_words import shown_exactly
 from glyphscope_gui.models.servers_known import Known
 from glyphscope_gui.models.servers_words import secret_words, state_words
 from glyphscope_gui.theme import mono_font
@@ -69,9 +70,9 @@ class ConsentBox(QFrame):
         self.setVisible(question is not None)
         if question is None:
             return
-        self.command.setPlainText(question.command)
-        parts = [f"In {question.cwd}." if question.cwd else ""]
-        names = ", ".join(question.variables)
+        self.command.setPlainText(shown_exactly(question.command))
+        parts = [f"In {shown_exactly(question.cwd)}." if question.cwd else ""]
+        names = shown_exactly(", ".join(question.variables))
         parts.append(f"It gets these variables, whose values are not shown: {names}." if names else "")
         self.more.setText(" ".join(part for part in parts if part))
 
@@ -162,7 +163,7 @@ class ServerCard(Card):
             self.consent.ask(None)
             return
         asked = known.question if source.phase in ("stopped", "failed", "ended") and known.enabled else None
-        self.identity.setText(source.config.identity)
+        self.identity.setText(shown_exactly(source.config.identity))
         self.identity.setVisible(asked is None)
         server = source.server
         about = " · ".join(

@@ -29,6 +29,7 @@ from glyphscope.errors import ServerError
 from glyphscope.tools.mcp.config import command_server
 from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.controllers.servers import DEMO, configured
+from glyphscope_gui.models.plain_words import shown_exactly
 from glyphscope_gui.models.servers_import import FoundServer, FoundServers, find_servers
 from glyphscope_gui.models.servers_words import secret_words
 from glyphscope_gui.theme import mono_font
@@ -252,10 +253,10 @@ class ImportServersDialog(QDialog):
 
     def _add_server(self, column: QVBoxLayout, server: FoundServer) -> None:
         clash = "  · the name is taken" if server.name in self._taken else ""
-        box = QCheckBox(f"{server.name}{clash}")
+        box = QCheckBox(f"{shown_exactly(server.name)}{clash}".replace("&", "&&"))
         box.setChecked(server.name != DEMO)
         box.toggled.connect(lambda _on: self._show_count())
-        command = ReadBox(6, f"What {server.name} would run or reach", server.config.identity)
+        command = ReadBox(6, f"What {server.name} would run or reach", shown_exactly(server.config.identity))
         column.addWidget(box)
         column.addWidget(command)
         if words := secret_words(server.config):
