@@ -9,6 +9,7 @@ from rich.console import Console
 from glyphscope.calling import fold_events, run
 from glyphscope.calling.constraints import TextCache, call_constraint
 from glyphscope.cli.live import RunView
+from glyphscope.decoding import TokenMask
 from glyphscope.decoding.mask_cache import MaskCache
 from glyphscope.errors import GrammarError
 from glyphscope.events import (
@@ -139,6 +140,25 @@ def test_masks_are_kept_within_their_number_and_their_size_and_a_wrong_grammar_i
     assert (len(small), small.bytes) == (1, 49)
     wrong = small.compiled(tokenizer, "start: nothing")
     assert wrong.matcher.is_error() and len(small) == 1
+
+
+def test_a_lexer_that_gave_up_is_kept_for_the_next_run():
+    cache, tokenizer = MaskCache(), byte_tokenizer()
+    cache.compiled(tokenizer, 'start: "a"')
+    cache.forget(tokenizer, 'start: "a"')
+    assert (len(cache), cache.bytes) == (0, 0)
+    assert not cache.compiled(tokenizer, 'start: "a"').hit
+    cache.forget(tokenizer, 'start: "b"')
+    assert len(cache) == 1
+
+
+def test_a_mask_that_ends_in_an_error_is_not_forgotten():
+    tokenizer, grammar = byte_tokenizer(), 'start: "abc"'
+    mask = TokenMask(tokenizer, grammar)
+    assert TokenMask(tokenizer, grammar).hit
+    with pytest.raises(GrammarError):
+        mask.commit(ord("b"))
+    assert not TokenMask(tokenizer, grammar).hit
 
 
 class Compiling(ScriptedModel):

@@ -63,6 +63,7 @@ class TokenMask:
 
     def __init__(self, tokenizer: MaskTokenizer, lark: str) -> None:
         """Raises GrammarError for a grammar that is wrong, or too large."""
+        self._key = (tokenizer, lark)
         compiled = _MASKS.compiled(tokenizer, lark)
         self._matcher, self.hit, self.compile_ms = compiled.matcher, compiled.hit, compiled.ms
         self._check()
@@ -88,6 +89,7 @@ class TokenMask:
 
     def _check(self) -> None:
         if self._matcher.is_error():
+            _MASKS.forget(*self._key)
             raise GrammarError(
                 f"The constraint cannot be built: {self._matcher.get_error().strip()}",
                 where="grammar",

@@ -60,6 +60,13 @@ class MaskCache:
             self._keep(key, matcher)
         return CompiledMask(matcher.deep_copy(), False, spent)
 
+    def forget(self, tokenizer: LLTokenizer, grammar: str) -> None:
+        """A copy of its matcher ended in an error: the lexer, which all copies share, may refuse valid text since."""
+        key = (tokenizer, grammar)
+        with self._lock:
+            if self._kept.pop(key, None) is not None:
+                self._bytes -= _size(key)
+
     def _keep(self, key: tuple[LLTokenizer, str], matcher: LLMatcher) -> None:
         with self._lock:
             if key not in self._kept:

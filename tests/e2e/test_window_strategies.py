@@ -1,0 +1,105 @@
+"""Every strategy in the real window, on the embedded model, and its replay from the history without one."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QComboBox, QPushButton
+
+from glyphscope.models.opening import embedded_path
+from glyphscope.sessions import places
+from glyphscope_gui.main_window import MainWindow
+from glyphscope_gui.parts import make_parts
+from glyphscope_gui.theme import ThemeManager
+
+pytestmark = [pytest.mark.slow, pytest.mark.model]
+RUN_MS = 90_000
+
+
+@pytest.fixture
+def window(qapp, qtbot):
+    if embedded_path() is None:
+        pytest.skip("the embedded model is not installed")
+    owner = QObject()
+    window = MainWindow(make_parts(places(), owner), ThemeManager(qapp, "light", parent=owner))
+    window.resize(1440, 900)
+    window.show()
+    yield window
+    window.shut_down()
+    window.deleteLater()
+    owner.deleteLater()
+    qtbot.wait(1)
+
+
+def click(qtbot, window, name):
+    qtbot.mouseClick(window.findChild(QPushButton, name), Qt.MouseButton.LeftButton)
+
+
+def choose(window, strategy):
+    picker = window.findChild(QComboBox, "strategyPicker")
+    picker.setCurrentIndex(picker.findData(strategy))
+    picker.activated.emit(picker.currentIndex())
+    assert window.parts.project.options.strategy == strategy
+
+
+def finish(qtbot, window):
+    with qtbot.waitSignal(window.runs.ended, timeout=RUN_MS):
+        click(qtbot, window, "runButton")
+    return window.runs.state
+
+
+def replay(qtbot, window):
+    """The run once more, from its record."""
+    events = tuple(window.runs.events)
+    with qtbot.waitSignal(window.runs.ended, timeout=RUN_MS):
+        window.wiring.show_record(events)
+    return window.runs.state
+
+
+@pytest.mark.parametrize(
+    ("strategy", "kinds"),
+    [
+        ("direct", ["call"]),
+        ("two-stage", ["name", "arguments"]),
+        ("route-execute", ["router", "executor"]),
+    ],
+)
+def test_a_strategy_gives_no_call_in_the_window_or_its_stages_are_not_shown(qtbot, window, strategy, kinds):
+    choose(window, strategy)
+    state = finish(qtbot, window)
+    assert state.failed is None, state.failed
+    assert (state.outcome, [stage.kind for stage in state.stages]) == ("valid", kinds)
+    assert state.call is not None and state.call.tool == "search"
+    assert window.page.timeline.isVisible() is (len(kinds) > 1)
+    told = [(stage.title, stage.text) for stage in state.stages]
+    again = replay(qtbot, window)
+    assert [(stage.title, stage.text) for stage in again.stages] == told
+
+
+def test_a_conversation_runs_what_nobody_allowed_or_cannot_be_allowed_in_the_window(qtbot, window):
+    choose(window, "loop")
+    loop = msgspec.structs.replace(window.parts.project.options.loop, tool_use="enforced", max_turns=2)
+    window.parts.project.set_options(loop=loop)
+    card = window.page.approval
+    click(qtbot, window, "runButton")
+    qtbot.waitUntil(card.isVisible, timeout=RUN_MS)
+    assert not any(event.__struct_config__.tag == "tool_started" for event in window.runs.events)
+    assert card.arguments["query"]
+    with qtbot.waitSignal(window.runs.ended, timeout=RUN_MS):
+        next(action for action in card.menu.actions() if "run" in action.text()).trigger()
+    state = window.runs.state
+    assert state.failed is None, state.failed
+    results = [event for event in window.runs.events if event.__struct_config__.tag == "tool_result"]
+    assert results and results[0].ok and results[0].source == "demo"
+    assert [stage.kind for stage in state.stages][:2] == ["turn", "tool"]
+    assert window.page.timeline.isVisible()
+
+
+def test_the_window_closes_with_an_approval_open_and_leaves_its_run_behind(qtbot, window):
+    choose(window, "loop")
+    loop = msgspec.structs.replace(window.parts.project.options.loop, tool_use="enforced", max_turns=2)
+    window.parts.project.set_options(loop=loop)
+    click(qtbot, window, "runButton")
+    qtbot.waitUntil(window.page.approval.isVisible, timeout=RUN_MS)
+    window.shut_down()  # what is left behind fails the test
