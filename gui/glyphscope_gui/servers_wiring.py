@@ -8,11 +8,10 @@ from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QMessageBox
 
 from glyphscope.registry import Tool, ToolRegistry
+from glyphscope_gui.calls_wiring import CallsWiring
 from glyphscope_gui.controllers.servers import DEMO
-from glyphscope_gui.controllers.tool_calls import ToolCalls
 from glyphscope_gui.controllers.tool_import import clashes, here_words, plan_import
 from glyphscope_gui.controllers.tool_proofs import ToolProofs
-from glyphscope_gui.models.argument_check import ArgumentCheck
 from glyphscope_gui.models.servers_import import FoundServer
 from glyphscope_gui.models.servers_kept import kept_words
 from glyphscope_gui.models.servers_known import Known
@@ -42,7 +41,7 @@ class ServersWiring(QObject):
         self._page = page
         self._parts = window.parts
         self._servers = window.parts.servers
-        self.calls = ToolCalls(self)
+        self.calls = CallsWiring(window, page.panel)
         self.proofs = ToolProofs(self)
         self._listed: tuple[Any, ...] = ()
         self._shown = ""
@@ -86,18 +85,10 @@ class ServersWiring(QObject):
         page.log.views.chosen.connect(lambda _view: self._show_printed())
 
     def _connect_tools(self) -> None:
-        page, calls = self._page, self.calls
+        page = self._page
         page.tools.chosen.connect(self._tool_chosen)
         page.tools.importWanted.connect(self._import)
         page.tools.model.tickedChanged.connect(self._settle.start)
-        page.panel.edited.connect(self._judge)
-        page.panel.callWanted.connect(self._call)
-        page.panel.cancelWanted.connect(calls.cancel)
-        calls.judged.connect(self._show_check)
-        calls.began.connect(page.panel.begin)
-        calls.progressed.connect(page.panel.show_progress)
-        calls.ended.connect(page.panel.end)
-        calls.crashed.connect(self._window.tell_error)
         self.proofs.proved.connect(self._proved)
         self.proofs.crashed.connect(self._window.tell_error)
 
@@ -276,7 +267,7 @@ class ServersWiring(QObject):
     # -- tools: proofs and import ------------------------------------------------------------------------------
 
     def _tool_chosen(self, row: ToolRow | None) -> None:
-        self._page.panel.show_row(row, self._claims(row.name) if row else {})
+        self.calls.show(self._shown, row, self._claims(row.name) if row else {})
         self._show_checks()
         self._settle.start()
 
@@ -351,30 +342,6 @@ class ServersWiring(QObject):
             "Show the tools",
             lambda: self._window.pages.show("playground"),
         )
-
-    # -- a call by hand ----------------------------------------------------------------------------------------
-
-    def _judge(self) -> None:
-        panel = self._page.panel
-        if panel.tool is None:
-            self.calls.forget()
-            return
-        try:
-            arguments = panel.form.arguments()
-        except ValueError as error:
-            self.calls.forget()
-            panel.show_unreadable(str(error))
-            return
-        panel.readable()
-        self.calls.judge(panel.tool, arguments)
-
-    def _show_check(self, check: ArgumentCheck) -> None:
-        self._page.panel.show_check(check)
-
-    def _call(self, arguments: dict[str, Any]) -> None:
-        source, tool = self._servers.source(self._shown), self._page.panel.tool
-        if source is not None and tool is not None:
-            self.calls.call(source, tool.name, arguments)
 
     # -- the window --------------------------------------------------------------------------------------------
 

@@ -325,6 +325,25 @@ def test_a_call_that_is_never_answered_cannot_be_cancelled(connected, qtbot):
     assert panel.call_button.isVisible()
 
 
+def test_an_answer_is_shown_under_another_tool(connected, qtbot):
+    window = connected()
+    page, panel = window.servers_page, window.servers_page.panel
+    call_it(qtbot, window, "echo", text="kept")
+    page.tools.choose("silent")
+    assert panel.result.view is None
+    panel.call_button.click()
+    page.tools.choose("echo")
+    assert panel.form.arguments() == {"text": "kept"}, "what was typed went with the choice"
+    assert "kept" in panel.result.text
+    qtbot.waitUntil(lambda: "calling silent" in panel.progress.text())
+    assert panel.cancel_button.isVisible()
+    panel.cancel_button.click()
+    qtbot.waitUntil(lambda: not window.servers.calls.is_busy, timeout=5000)
+    assert "kept" in panel.result.text
+    page.tools.choose("silent")
+    assert panel.result.pill.words == "cancelled"
+
+
 def test_a_server_that_dies_in_a_call_takes_the_page_along(connected, qtbot):
     window = connected()
     page = window.servers_page

@@ -92,11 +92,20 @@ class ToolPanel(Card):
     def tool(self) -> Tool | None:
         return self._tool
 
-    def show_row(self, row: ToolRow | None, claims: Mapping[str, Any]) -> None:
-        """Another tool, or the same one with another schema: what was typed is kept where the schema is the same."""
+    def show_row(
+        self,
+        row: ToolRow | None,
+        claims: Mapping[str, Any],
+        arguments: dict[str, Any] | None = None,
+        *,
+        anew: bool = True,
+    ) -> bool:
+        """A tool, with arguments that were typed before. False where nothing changed: it is the tool that is shown,
+        with the same schema, and not `anew`.
+        """
         tool = row.tool if row else None
-        if row is not None and tool is not None and self._tool == tool:
-            return
+        if not anew and row is not None and tool is not None and self._tool == tool:
+            return False
         self._tool = tool
         self._stack.setVisible(tool is not None)
         self.heading.set_title(f"Tool {row.name[:60]}" if row else "Tool", upper=4)
@@ -107,7 +116,7 @@ class ToolPanel(Card):
         self.says.setVisible(bool(words))
         self.problem.setText(row.problem if row else "")
         self.problem.setVisible(bool(row and row.problem))
-        self.form.show_tool(tool)
+        self.form.show_tool(tool, arguments)
         self.result.show_view(None)
         text = json.dumps(tool.parameters, indent=2, ensure_ascii=False) if tool else ""
         self.schema.show_text(text[:LONGEST_SCHEMA])
@@ -117,6 +126,7 @@ class ToolPanel(Card):
         self._show_state()
         self._fit()
         self.edited.emit()
+        return True
 
     def show_checks(self, rows: Sequence[EnforcementRow] | None) -> None:
         """What is known of each constraint; None while it is not."""
@@ -156,12 +166,13 @@ class ToolPanel(Card):
     def readable(self) -> None:
         self._show_state()
 
-    def show_progress(self, told: Progressed) -> None:
+    def show_progress(self, told: Progressed, other: str = "") -> None:
+        """How far the call is, of an `other` tool than the one that is shown."""
         known = told.done is not None and bool(told.total)
         self.bar.setRange(0, 1000 if known else 0)
         if told.done is not None and told.total:
             self.bar.setValue(round(1000 * min(max(told.done / told.total, 0), 1)))
-        parts = [told.message[:200]]
+        parts = [f"calling {other[:60]}" if other else "", told.message[:200]]
         if told.done is not None:
             parts.append(f"{told.done:g} of {told.total:g}" if told.total else f"{told.done:g}")
         parts.append(time_words(told.seconds) if told.seconds >= 1 else "")
@@ -172,7 +183,8 @@ class ToolPanel(Card):
         self.result.show_view(None)
         self._show_state()
 
-    def end(self, view: CallView) -> None:
+    def end(self, view: CallView | None) -> None:
+        """Nothing is called any more; `view` is the last answer of the tool that is shown, if it has one."""
         self._busy = False
         self.result.show_view(view)
         self._show_state()
