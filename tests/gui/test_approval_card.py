@@ -26,12 +26,11 @@ SEARCH = default_registry().get("search")
 @pytest.fixture
 def card(qtbot):
     made = ApprovalCard()
-    qtbot.addWidget(made)
+    qtbot.addWidget(made, before_close_func=ApprovalCard.shut_down)
     made.resize(600, 400)
     made.said = []
     made.decided.connect(made.said.append)
-    yield made
-    made.shut_down()
+    return made
 
 
 def ask(qtbot, card, tool=SEARCH, **changes):
