@@ -25,6 +25,7 @@ from glyphscope_gui.models.servers_kept import kept_words
 from glyphscope_gui.models.servers_log_model import ServersLogModel
 from glyphscope_gui.models.servers_tool_model import Kept, ServersToolModel, ToolRow
 from glyphscope_gui.models.servers_words import claim_words, size_words, time_words
+from glyphscope_gui.widgets.server_log import ServerLog
 
 ONE, TWO, THREE = Tool("one", "first"), Tool("two", "second"), Tool("three")
 
@@ -65,6 +66,23 @@ def test_a_log_that_grows_is_shown_anew(log):
     assert (numbers(log), len(resets)) == ([100, 101], 2)
     log.show(())
     assert numbers(log) == []
+
+
+def test_a_reader_at_the_end_is_left_behind_or_one_in_the_middle_carried_away(qtbot):
+    view = ServerLog(ServersLogModel())
+    qtbot.addWidget(view)
+    view.resize(800, 300)
+    view.show()
+    bar = view.table.verticalScrollBar()
+    view.show_entries(entries(1, 50))
+    qtbot.waitUntil(lambda: bar.maximum() > 0 and bar.value() == bar.maximum())
+    view.resize(800, 200)
+    view.show_entries(entries(1, 60))
+    qtbot.waitUntil(lambda: bar.value() == bar.maximum())
+    bar.setValue(5)
+    view.show_entries(entries(1, 70))
+    qtbot.wait(20)
+    assert bar.value() == 5
 
 
 def test_a_filter_forgets_what_comes_later(log):

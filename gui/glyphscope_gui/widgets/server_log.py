@@ -52,7 +52,7 @@ class ServerLog(Card):
         super().__init__("Log", stack, actions=actions, padded=False, parent=parent)
         self.model = model
         self._stack = stack
-        self._shown = 0
+        self._following = True
         self.table = PlainTable(model, TEXT)
         self.table.setObjectName("serverLogTable")
         self.table.setAccessibleName("Messages of the protocol")
@@ -85,21 +85,22 @@ class ServerLog(Card):
         self.filter_edit.textChanged.connect(self._filter)
         self.copy_button.clicked.connect(self._copy_all)
         self.table.selectionModel().currentChanged.connect(self._chosen)
+        bar = self.table.verticalScrollBar()
+        bar.valueChanged.connect(lambda value: self._scrolled(value >= bar.maximum() - 1))
+        bar.rangeChanged.connect(lambda _low, _high: self._keep_end())
         copy = QShortcut(QKeySequence.StandardKey.Copy, self.table)
         copy.setContext(Qt.ShortcutContext.WidgetShortcut)
         copy.activated.connect(self._copy_one)
 
     def show_entries(self, entries: object) -> None:
         """The log as it is now; a reader at its end stays at its end, and the chosen message stays chosen."""
-        bar = self.table.verticalScrollBar()
-        at_end = bar.value() >= bar.maximum() - 1
         chosen = self.model.entry(self.table.currentIndex().row()) if not self.detail.isHidden() else None
         self.model.show(entries)  # type: ignore[arg-type]
         if chosen is not None and self.model.entry(self.table.currentIndex().row()) != chosen:
             row = self.model.row_of(chosen.number)
             if row >= 0:
                 self.table.setCurrentIndex(self.model.index(row, TIME))
-        if at_end:
+        if self._following:
             self.table.scrollToBottom()
 
     def show_printed(self, text: str) -> None:
@@ -112,6 +113,7 @@ class ServerLog(Card):
 
     def forget(self) -> None:
         """Another server."""
+        self._following = True
         self._hide_detail()
         self.model.show(())
         self.printed.clear()
@@ -125,6 +127,14 @@ class ServerLog(Card):
         table.fit_column(METHOD, "notifications/init")
         table.fit_column(ID, "000")
         table.fit_column(SIZE, "00.0 kB")
+
+    def _scrolled(self, at_end: bool) -> None:
+        self._following = at_end
+
+    def _keep_end(self) -> None:
+        """More rows, or less room for them: a reader at the end stays there."""
+        if self._following:
+            self.table.scrollToBottom()
 
     def _show_view(self, name: str) -> None:
         self._stack.setCurrentIndex([view[0] for view in VIEWS].index(name))

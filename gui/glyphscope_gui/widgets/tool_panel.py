@@ -176,7 +176,7 @@ class ToolPanel(Card):
         if told.done is not None:
             parts.append(f"{told.done:g} of {told.total:g}" if told.total else f"{told.done:g}")
         parts.append(time_words(told.seconds) if told.seconds >= 1 else "")
-        self.progress.setText(" · ".join(part for part in parts if part))
+        self.progress.setText(" · ".join(part for part in parts if part) or "Waiting for the answer…")
 
     def begin(self) -> None:
         self._busy = True
