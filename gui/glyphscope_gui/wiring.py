@@ -169,6 +169,7 @@ class Wiring(QObject):
         window.recorder.notKept.connect(self._status.set_note)
         parts.project.optionsChanged.connect(self._show_options)
         parts.project.stateChanged.connect(self._show_title)
+        parts.project.permissionsDropped.connect(self._tell_permissions)
         parts.settings.failed.connect(window.tell_error)
         parts.settings.changed.connect(self._settings_changed)
 
@@ -248,7 +249,7 @@ class Wiring(QObject):
 
     def _show_figures(self) -> None:
         state: RunState = self._runs.state
-        if state.tokens and self._runs.phase is Phase.RUNNING:
+        if state.tokens and self._runs.phase is Phase.RUNNING and not self._runs.is_asking:
             self._status.set_state("busy", "Running")
         self._status.set_figures(figures(state))
 
@@ -268,6 +269,10 @@ class Wiring(QObject):
 
     def _show_options(self, options: RunRequest) -> None:
         self._window.header.show_options(options)
+
+    def _tell_permissions(self, count: int) -> None:
+        rules = "A rule" if count == 1 else f"{count} rules"
+        self._status.set_note(f"{rules} of this file that let calls run unasked: left out")
 
     def _show_title(self) -> None:
         project = self._parts.project

@@ -8,7 +8,7 @@ import os
 import msgspec
 import pytest
 
-from glyphscope.events import RunRequest
+from glyphscope.events import ApprovalRule, RunRequest
 from glyphscope.registry import default_registry
 from glyphscope.sessions import Journal, Project, load_project, save_project
 from glyphscope_gui.controllers import project_controller
@@ -214,3 +214,16 @@ def test_a_project_of_a_newer_version_is_opened_by_halves(make, tmp_path, qtbot)
     controller.open(path)
     qtbot.waitUntil(lambda: bool(errors))
     assert controller.prompt.user == ""
+
+
+def test_a_file_lets_calls_run_that_nobody_here_allowed(make, tmp_path, qtbot):
+    deny = ApprovalRule(tool="execute", action="deny")
+    rules = (ApprovalRule(action="allow"), deny)
+    request = RunRequest(prompt="x", registry=default_registry().to_document(), approvals=rules)
+    path = tmp_path / "foreign.glyphscope"
+    save_project(path, Project(request=request))
+    controller = make()
+    with qtbot.waitSignal(controller.permissionsDropped) as dropped:
+        controller.open(path)
+    assert dropped.args == [1]
+    assert controller.options.approvals == (deny,)

@@ -51,9 +51,10 @@ class RecordedModel:
                 self._stages.append([event])
             elif isinstance(event, (Token, PromptEvaluated, ConstraintReady)) and self._stages:
                 self._stages[-1].append(event)
-            elif isinstance(event, StageFinished) and self._stages:
-                if event.stage == self._stages[-1][0].stage:  # a tool's stage is no generation
-                    self._stages[-1].append(event)
+            elif (  # a tool's stage is no generation
+                isinstance(event, StageFinished) and self._stages and event.stage == self._stages[-1][0].stage
+            ):
+                self._stages[-1].append(event)
         recorded = started.model if started else ModelInfo(name="recorded")
         self.info = ModelInfo(
             name=recorded.name,

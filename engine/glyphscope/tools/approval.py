@@ -33,6 +33,11 @@ def _fits(wanted: str, name: str) -> bool:
     return wanted in (ANY, name)
 
 
+def without_permissions(rules: Iterable[ApprovalRule]) -> tuple[ApprovalRule, ...]:
+    """The rules that let nothing run: what is left of those in a file, as a file is no person."""
+    return tuple(rule for rule in rules if rule.action != "allow")
+
+
 def parse_approvals(texts: Iterable[str]) -> tuple[ApprovalRule, ...]:
     """The rules of `--approve`, the first that fits counts: `allow` (everything), `TOOL=allow`, `SOURCE/TOOL=deny`,
     `SOURCE/*=ask`. Raises ApprovalError.

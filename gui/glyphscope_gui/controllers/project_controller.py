@@ -17,6 +17,7 @@ from glyphscope.events import RunRequest
 from glyphscope.registry import parse_document
 from glyphscope.sessions import ChangedOnDisk, Journal, Project, StoredProject, load_project, save_project
 from glyphscope.sessions.journal import Leftover
+from glyphscope.tools.approval import without_permissions
 from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.models.grammar_document import GrammarDocument
 from glyphscope_gui.models.prompt_document import PromptContext, PromptDocument, PromptState
@@ -31,13 +32,15 @@ class ProjectController(QObject):
     """Nothing here asks the user: what needs an answer is told by `conflicted` and `failed`.
 
     `optionsChanged` carries the RunRequest of the options, `stateChanged` nothing (title or dirty marker changed),
-    `conflicted` the ChangedOnDisk of a save, `failed` any other GlyphscopeError.
+    `conflicted` the ChangedOnDisk of a save, `failed` any other GlyphscopeError, `permissionsDropped` how many rules of
+    an opened file would have let calls run unasked.
     """
 
     optionsChanged = Signal(object)
     stateChanged = Signal()
     conflicted = Signal(object)
     failed = Signal(object)
+    permissionsDropped = Signal(int)
 
     def __init__(
         self,
@@ -186,8 +189,16 @@ class ProjectController(QObject):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _opened(self, path: Path, stored: StoredProject) -> None:
-        if self._show(stored.project, path, stored.digest):
+        """A file may come from anybody: what it holds of tools and servers is shown, what it permits is left out."""
+        request = stored.project.request
+        kept = without_permissions(request.approvals)
+        project = msgspec.structs.replace(
+            stored.project, request=msgspec.structs.replace(request, approvals=kept)
+        )
+        if self._show(project, path, stored.digest):
             self._remember(path)
+            if dropped := len(request.approvals) - len(kept):
+                self.permissionsDropped.emit(dropped)
 
     def _show(self, project: Project, path: Path | None, digest: str) -> bool:
         """False: its tools cannot be used, which is told, and what was open stays."""

@@ -129,6 +129,11 @@ class RunController(QObject):
             return False
         return self.state.aborted is not None and len(self.state.stages) == 1
 
+    @property
+    def is_asking(self) -> bool:
+        """Whether the run waits for a person."""
+        return self._asked is not None
+
     def run(self, request: RunRequest, *, stepping: bool = False) -> None:
         """Run it; what runs now is stopped first."""
         self._after_stop(lambda: self._start(RunJob(self._id(), request, stepping)))
