@@ -299,6 +299,20 @@ def test_a_stage_that_was_pinned_goes_away_or_cannot_be_let_go(window, qtbot):
 
 
 @pytest.mark.slow
+def test_a_run_waits_on_another_page_and_nobody_is_told(window, qtbot):
+    window.wiring.run()
+    window.pages.show("grammar")
+    qtbot.waitUntil(lambda: window.runs.is_asking)
+    assert "waits for you on the playground" in window.status.note.text()
+    window.wiring._show_figures()
+    assert window.status.message.text() == "Waits for you"
+    with qtbot.waitSignal(window.runs.ended):
+        window.actions_.stop.trigger()
+    assert not window.runs.is_asking
+    assert "waits" not in window.status.note.text()
+
+
+@pytest.mark.slow
 def test_an_open_card_outlives_stop_or_keeps_the_window_open(window, qtbot):
     page = window.page
     window.wiring.run()
