@@ -49,11 +49,7 @@ class RecordedModel:
                 started = event
             elif isinstance(event, PromptRendered):
                 self._stages.append([event])
-            elif isinstance(event, (Token, PromptEvaluated, ConstraintReady)) and self._stages:
-                self._stages[-1].append(event)
-            elif (  # a tool's stage is no generation
-                isinstance(event, StageFinished) and self._stages and event.stage == self._stages[-1][0].stage
-            ):
+            elif self._stages and _is_generations(event, self._stages[-1][0]):
                 self._stages[-1].append(event)
         recorded = started.model if started else ModelInfo(name="recorded")
         self.info = ModelInfo(
@@ -162,3 +158,10 @@ def _batches(steps: Sequence[TokenStep]) -> list[tuple[TokenStep, ...]]:
     if batch:
         batches.append(tuple(batch))
     return batches
+
+
+def _is_generations(event: AnyEvent, prompt: AnyEvent) -> bool:
+    """Whether the event is one of the generation that began with `prompt`; the end of a tool's stage is not."""
+    if isinstance(event, StageFinished):
+        return event.stage == prompt.stage
+    return isinstance(event, (Token, PromptEvaluated, ConstraintReady))
