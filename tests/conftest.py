@@ -57,6 +57,18 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(autouse=True)
+def collected_in_this_thread() -> Iterator[None]:
+    """As in the window: what is Qt's and ended by the collector in another thread crashes the program."""
+    if "PySide6.QtWidgets" not in sys.modules:
+        yield
+        return
+    gc.disable()
+    yield
+    gc.collect()
+    gc.enable()
+
+
+@pytest.fixture(autouse=True)
 def nothing_left_behind() -> Iterator[None]:
     """Fail a test that leaves a thread, a child process, or a running Qt timer or thread behind.
 

@@ -11,6 +11,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from glyphscope.sessions import places
+from glyphscope_gui.collector import Collector
 from glyphscope_gui.errors import CrashLog, ErrorReporter, install_excepthooks, offer_crash_report
 from glyphscope_gui.main_window import MainWindow
 from glyphscope_gui.parts import make_parts
@@ -45,11 +46,13 @@ def main(arguments: Sequence[str] = ()) -> int:
     if earlier:
         offer_crash_report(window, earlier)
     QTimer.singleShot(0, window.start)
+    collector = Collector(lambda: not window.runs.is_busy, app)
     ticking = _let_python_see_signals(app, window)
     try:
         return app.exec()
     finally:
         ticking.stop()
+        collector.close()
         window.shut_down()
         undo_hooks()
         log.close()

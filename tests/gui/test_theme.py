@@ -108,7 +108,9 @@ def test_the_collector_ends_a_widget_while_qt_is_dressing_all_of_them(qapp, qtbo
     manager = ThemeManager(qapp, "light")
     dropper = Dropper([Leaf() for _ in range(20)])
     qtbot.addWidget(dropper)
+    gc.enable()
     manager.choose("dark")
     assert set(dropper.left) == {20}
     assert gc.isenabled()
+    gc.disable()
     manager.choose("light")

@@ -1,0 +1,68 @@
+"""The cycle collector: in the window's thread, or the program crashes."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import pytest
+from PySide6.QtCore import QTimer
+
+from glyphscope_gui.collector import Collector
+
+
+@pytest.fixture
+def collector(qapp):
+    made = []
+
+    def make(is_quiet):
+        made.append(Collector(is_quiet))
+        return made[0]
+
+    yield make
+    for one in made:
+        one.close()
+    assert gc.isenabled()
+    gc.freeze()  # as it was before
+
+
+def drop_timer(ended):
+    timer = QTimer()
+    timer.myself = timer  # only the collector can end it
+    timer.destroyed.connect(lambda: ended.append(threading.current_thread()))
+
+
+def allocate():
+    """What makes the collector run, in whichever thread it may."""
+    return [[] for _ in range(100_000)]
+
+
+def test_something_of_qt_is_ended_in_another_thread(collector, qtbot):
+    collector(lambda: True)
+    ended = []
+    drop_timer(ended)
+    kept = []
+    thread = threading.Thread(target=lambda: kept.append(allocate()))
+    thread.start()
+    thread.join()
+    assert not ended
+    qtbot.waitUntil(lambda: bool(ended))
+    assert ended == [threading.main_thread()]
+
+
+def test_all_that_lives_is_looked_through_while_a_run_goes_on(collector, monkeypatch):
+    quiet = False
+    one = collector(lambda: quiet)
+    asked = []
+    monkeypatch.setattr(gc, "collect", lambda generation=2: asked.append(generation))
+    monkeypatch.setattr(gc, "get_count", lambda: (0, 0, 100))
+    one._look()
+    assert asked == []
+    quiet = True
+    one._look()
+    assert asked == [2]
+    monkeypatch.setattr(gc, "get_count", lambda: (10_000, 100, 0))
+    one._look()
+    monkeypatch.setattr(gc, "get_count", lambda: (10_000, 0, 0))
+    one._look()
+    assert asked == [2, 1, 0]
