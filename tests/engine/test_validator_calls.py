@@ -359,3 +359,23 @@ def test_a_member_that_another_one_demands_is_not_named():
     (violation,) = validator.violations
     assert violation.message == "the call lacks 'city' and 'zip', which 'card' demands"
     assert violation.rule == "/dependentRequired"
+
+
+@pytest.mark.parametrize("shape", ["flat", "tool-args"])
+@pytest.mark.parametrize(
+    ("notation", "text"),
+    [
+        ("glyph", '{"choice":"none"}'),
+        ("glyph", "{x=1}"),
+        ("json", '{"choice":1}'),
+        ("json", '{"":1}'),
+        ("json", "{}"),
+    ],
+)
+def test_an_argument_breaks_the_validator_where_no_tool_is_allowed(notation, text, shape):
+    validator = CallValidator(load_registry([]), notation, shape)
+    told = [*validator.feed(text), *validator.finish()]
+    assert told and validator.violations and not validator.valid
+    if shape == "flat" and len(text) > 2:
+        assert validator.violations[0].message == "no tool is allowed, so there are no arguments"
+        assert validator.violations[0].viable == "'action'"

@@ -116,7 +116,7 @@ class CallValidator(Judge):
         if not self._open_choice:
             return
         self._open_choice = False
-        if len(self._tools.allowed) <= MOST_TOOLS_AT_ONCE:
+        if 0 < len(self._tools.allowed) <= MOST_TOOLS_AT_ONCE:
             self._levels[0].candidates = [
                 ToolCandidate(tool, spec) for tool in self._tools.allowed.values() for spec in tool.specs
             ]
@@ -139,7 +139,7 @@ class CallValidator(Judge):
             return super()._key_can_begin(prefix)
         if self._own_key(prefix):
             return True
-        if self._enveloped:
+        if self._enveloped or not (self._headed or self._tools.allowed):
             return False
         self._look_at_tools()
         return super()._key_can_begin(prefix)
@@ -161,6 +161,12 @@ class CallValidator(Judge):
             reason = Reason("UNKNOWN_ARGUMENT", f"no key of the call begins with '{prefix}'", "", viable)
         self._violate(reason, at, "")
 
+    def _name_reason(self, level: Level, prefix: str) -> Reason:
+        if self._tools.allowed or self._headed or not self._at_top:
+            return super()._name_reason(level, prefix)
+        viable = "" if self._named else f"'{self._name_key}'"
+        return Reason("UNKNOWN_ARGUMENT", "no tool is allowed, so there are no arguments", "", viable)
+
     def _takes_none(self, level: Level) -> str:
         if self.tool is None or level is not self._levels[int(self._enveloped)]:
             return super()._takes_none(level)
@@ -181,7 +187,9 @@ class CallValidator(Judge):
             if self._key_judged:
                 self._refuse_key(key, start)
         else:
-            if self._key_judged:
+            if self._key_judged and not self._tools.allowed:
+                self._refuse_key(key, start)
+            elif self._key_judged:
                 self._look_at_tools()
             super()._key_end(start, end, text)
 
