@@ -139,6 +139,22 @@ def test_a_command_that_is_asked_to_end_leaves_no_server_behind(number):
     assert not [pid for pid in found if Path(f"/proc/{pid}").exists()]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_is_stopped_while_its_server_starts_leaves_it_behind(config, number):
+    file = config(slow={"command": sys.executable, "args": ["-c", "import time; time.sleep(600)"]})
+    words = [sys.executable, "-m", "glyphscope", "run", "--model", "scripted:x", "--mcp", file, "--yes", "p"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 20
+    while not (found := children(process.pid)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.3)  # so that the run waits for it
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=20)
+    assert found and (process.returncode, errors) == (130, b"")
+    assert not [pid for pid in found if Path(f"/proc/{pid}").exists()]
+
+
 def children(pid: int) -> list[int]:
     with suppress(OSError):
         return [

@@ -53,7 +53,9 @@ def open_sources(files: Sequence[Path], registry: ToolRegistry, *, own: bool, ye
     found = Sources(registry, sources, {})
     try:
         for config in servers:
-            sources[config.name] = McpServer(config).open()
+            started = McpServer(config)
+            sources[config.name] = started  # before it starts: Ctrl-C meanwhile closes it too
+            started.open()
     except BaseException:
         found.close()
         raise
