@@ -148,6 +148,15 @@ def test_a_value_that_utf8_cannot_hold_is_recorded_and_verifies(tmp_path):
     assert command("replay", str(path), "--verify").exit_code == 0
 
 
+def test_a_record_without_its_end_verifies_as_far_as_it_goes_and_says_so(tmp_path):
+    path = recorded(tmp_path / "run.jsonl", GOOD)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-2]))
+    result = command("replay", str(path), "--verify")
+    assert result.exit_code == 0 and "as far as the record goes" in result.stdout
+    told = json.loads(command("replay", str(path), "--verify", "--json").stdout)
+    assert (told["equal"], told["whole"]) == (True, False)
+
+
 def test_a_changed_record_is_a_no_with_the_first_difference(tmp_path):
     path = recorded(tmp_path / "run.jsonl", BAD)
     lines = path.read_bytes().splitlines()

@@ -134,3 +134,14 @@ def test_a_record_says_nothing_of_what_was_not_there():
     host = RecordedHost([])
     assert host.source("demo") is None and host.answer("?") is None and host.elapsed(3) == 0.0
     assert host.next_outcome().fault == "unknown"
+
+
+def test_a_record_without_its_end_differs_from_what_it_tells():
+    events = talk(SEARCH, BROWSE, "Done.", approvals=(ApprovalRule(action="allow", tool="search"),))
+    for count in range(1, len(events)):
+        record = parse_record(encode_record(events[:count])).events
+        if isinstance(record[-1], ApprovalGiven):
+            continue  # whose tool it was would have come next
+        again = list(_comparable(rerun(record)))
+        assert first_difference(_comparable(record), again, whole=False) == ""
+    assert "one more" in first_difference(_comparable(record), again)

@@ -125,6 +125,7 @@ class RecordedHost:
         """Those that were there: of every call that came as far as being allowed or denied."""
         needed = [event for event in events if isinstance(event, ApprovalNeeded)]
         names = dict.fromkeys(r.source for r in self._results.values() if r.call in self._given)
+        names |= dict.fromkeys(event.source for event in events if isinstance(event, ToolStarted))
         names |= dict.fromkeys(event.source for event in needed)
         return {
             name: RecordedSource(
@@ -140,10 +141,11 @@ class RecordedHost:
         """What rules were bound to. It is told with a question; else it is any that gives what the rules gave."""
         told = [e.identity for e in events if isinstance(e, ApprovalNeeded) and e.source == source]
         rules = [rule for e in events if isinstance(e, RunStarted) for rule in e.request.approvals]
+        told_of = {event.call: event for event in events if isinstance(event, ToolStarted | ToolResult)}
         decided = [
-            (result.tool, given.action)
+            (one.tool, given.action)
             for call, given in self._given.items()
-            if given.by == "rule" and (result := self._results.get(call)) and result.source == source
+            if given.by == "rule" and (one := told_of.get(call)) and one.source == source
         ]
         for identity in (*told, *(rule.identity for rule in rules), ""):
             if all(decide(rules, tool, source, identity) == action for tool, action in decided):

@@ -17,7 +17,16 @@ from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import diagnostics, print_json
 from glyphscope.cli.run import show
-from glyphscope.events import AnyEvent, PromptRendered, RunStarted, StageStarted, decode_event, encode_event
+from glyphscope.events import (
+    AnyEvent,
+    PromptRendered,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StageStarted,
+    decode_event,
+    encode_event,
+)
 from glyphscope.models import RecordedModel
 from glyphscope.sessions import Record, first_difference, read_record
 
@@ -60,11 +69,17 @@ def rerun(events: Iterable[AnyEvent]) -> list[AnyEvent]:
 
 
 def _verify(record: Record, file: Path, as_json: bool) -> int:
-    difference = first_difference(_comparable(record.events), _comparable(rerun(record.events)))
+    """A run that was killed has no end in its record: it is compared as far as it was told."""
+    whole = any(isinstance(event, RunFinished | RunFailed) for event in record.events)
+    again = _comparable(rerun(record.events))
+    difference = first_difference(_comparable(record.events), again, whole=whole)
     if as_json:
-        print_json({"equal": not difference, "events": len(record.events), "difference": difference})
+        count = len(record.events)
+        print_json({"equal": not difference, "events": count, "whole": whole, "difference": difference})
     else:
         verdict = f"✗ {difference}" if difference else f"✓ the same {len(record.events)} events"
+        if not whole:
+            verdict += ", as far as the record goes: it does not hold the end of the run"
         typer.echo(f"{file}: {verdict}")
     return 1 if difference else 0
 

@@ -44,15 +44,20 @@ def strip_times(event: AnyEvent) -> AnyEvent | None:
     return event
 
 
-def first_difference(recorded: Iterable[AnyEvent], again: Iterable[AnyEvent], tolerance: float = 0.0) -> str:
+def first_difference(
+    recorded: Iterable[AnyEvent], again: Iterable[AnyEvent], tolerance: float = 0.0, *, whole: bool = True
+) -> str:
     """Where two runs part, in words; empty when they do not. `tolerance` is absolute, for figures of the evidence.
 
     A prompt that was partly cached is evaluated in other batches, which changes logits in their last digits: a rerun
-    on a model is compared with a tolerance, a replayed record without.
+    on a model is compared with a tolerance, a replayed record without. Where the record is not `whole`, what comes
+    after its last event is no difference.
     """
     ours = [event for event in map(strip_times, recorded) if event is not None]
     theirs = [event for event in map(strip_times, again) if event is not None]
     for index, (one, other) in enumerate(zip_longest(ours, theirs)):
+        if one is None and not whole:
+            return ""
         if one is None or other is None:
             longer = "the record has" if other is None else "this time there is"
             return f"Event {index}: {longer} one more, {_name(one or other)}."
