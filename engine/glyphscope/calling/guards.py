@@ -103,7 +103,7 @@ class Guards:
             return self._limit(
                 "max_identical_calls",
                 used,
-                f"The same call of '{tool}' came for the {used}. time and does not run again.",
+                f"The same call of '{tool}' came {used} times and does not run again.",
             )
         self._calls[key] += 1
         return None

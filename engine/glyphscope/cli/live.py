@@ -19,6 +19,7 @@ _ENDINGS: dict[EndReason, str] = {
     "no-tool": "no tool was chosen",
     "unanswered": "the model's question was not answered",
     "limit": "a limit ended the run",
+    "cancelled": "stopped",
     "refused": "what the run was held to did not come about",
 }
 
