@@ -272,3 +272,18 @@ def test_the_window_is_busy_for_longer_than_a_frame():
     figures = json.loads(done.stdout)
     assert figures["tokens"] > 1800
     assert figures["own_p99_ms"] <= 20, figures
+
+
+def test_the_models_own_notation_cannot_be_chosen_or_left(make, qtbot):
+    window = make()
+    qtbot.mouseClick(window.header.notation.button("native"), Qt.MouseButton.LeftButton)
+    assert window.parts.project.options.native == "auto"
+    assert not window.header.shape.isEnabled()
+    with qtbot.waitSignal(window.runs.ended):
+        window.actions_.run.trigger()
+    assert "no place for tools" in window.runs.state.failed.message
+    assert not window.header.shape.isEnabled() and window.header.notation.isEnabled()
+    qtbot.mouseClick(window.header.notation.button("json"), Qt.MouseButton.LeftButton)
+    options = window.parts.project.options
+    assert (options.native, options.notation) == ("", "json")
+    assert window.header.shape.isEnabled()

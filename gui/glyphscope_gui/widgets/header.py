@@ -39,6 +39,7 @@ class Header(QFrame):
         super().__init__()
         self.setObjectName("header")
         self._sampling = RunRequest(prompt="", registry={}).sampling
+        self._native = False
         self.picker = picker
         self.logo = QLabel(self)
         self.logo.setAccessibleName("Glyphscope")
@@ -58,7 +59,9 @@ class Header(QFrame):
     def show_options(self, options: RunRequest) -> None:
         """What the project says, without telling it back."""
         self._sampling = options.sampling
-        self.notation.set_value(options.notation)
+        self.notation.set_value("native" if options.native else options.notation)
+        self._native = bool(options.native)
+        self.shape.setEnabled(self.notation.isEnabled() and not self._native)
         self.constraint.set_value(options.constraint)
         self.shape.setCurrentIndex(self.shape.findData(options.shape))
         self.strategy.setCurrentIndex(self.strategy.findData(options.strategy))
@@ -78,13 +81,13 @@ class Header(QFrame):
         for widget in (
             self.notation,
             self.constraint,
-            self.shape,
             self.strategy,
             self.settings_button,
             self.seed,
             self.temperature,
         ):
             widget.setEnabled(editable)
+        self.shape.setEnabled(editable and not self._native)
         self.picker.setEnabled(editable)
 
     def restyle(self) -> None:
@@ -114,12 +117,17 @@ class Header(QFrame):
             (
                 ("glyph", "GLYPH", "Calls are written in GLYPH"),
                 ("json", "JSON", "Calls are written in JSON"),
+                (
+                    "native",
+                    "Native",
+                    "Calls are written as the model was trained to, by its own chat template, which also has the shape",
+                ),
             ),
             parent=self,
         )
         self.notation.setObjectName("notationPicker")
         self.notation.setAccessibleName("Notation")
-        self.notation.chosen.connect(lambda value: self.optionsChosen.emit({"notation": value}))
+        self.notation.chosen.connect(self._choose_notation)
         self.shape = QComboBox(self)
         self.shape.setObjectName("shapePicker")
         self.shape.setAccessibleName("Shape of a call")
@@ -196,6 +204,10 @@ class Header(QFrame):
             field.setFixedHeight(self.notation.sizeHint().height())
             field.setFixedWidth(metrics.horizontalAdvance(widest) + around)
 
+    def _choose_notation(self, value: str) -> None:
+        native = value == "native"
+        self.optionsChosen.emit({"native": "auto"} if native else {"native": "", "notation": value})
+
     def _sample(self, **changes: float) -> None:
         self._sampling = msgspec.structs.replace(self._sampling, **changes)
         self.optionsChosen.emit({"sampling": self._sampling})
@@ -234,9 +246,11 @@ class Header(QFrame):
             row.addWidget(button)
 
     def _fit(self, width: int) -> None:
-        """What is the least missed goes first: the name, the words of Step and Stop."""
+        """What is the least missed goes first: the name, the sign, the words of Step and Stop."""
         self.brand.setVisible(width >= 1240)
         short = width < 1140
+        self.logo.setVisible(not short)
+        self.picker.setMaximumWidth(122 if short else 16_777_215)
         for spin, prefix, widest in (
             (self.seed, "Seed ", "Seed 0000"),
             (self.temperature, "Temp ", "Temp 0.0"),
