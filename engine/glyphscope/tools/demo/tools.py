@@ -111,8 +111,10 @@ class DemoTools:
     ) -> Outcome:
         known = self._tools.get(tool)
         if known is None:
-            names = ", ".join(self._tools)
-            return Outcome(fault="unknown", message=f"There is no tool {tool[:60]}. The tools are {names}.")
+            # without the names that there are: the run may not allow them, and the model is told this
+            return Outcome(
+                fault="unknown", message=f"Nobody carries out '{tool[:60]}': no demo tool has that name."
+            )
         if cancel.is_set():
             return Outcome(fault="cancelled", message="The call was cancelled before it began.")
         if wrong := mistakes(known, arguments):
