@@ -47,6 +47,14 @@ def test_a_file_of_servers_is_started_only_after_consent_that_shows_the_command_
     assert command("list", file, "--yes").exit_code == 0
 
 
+def test_a_file_without_servers_or_an_address_of_another_kind_is_told_in_silence(config):
+    none = command("list", config())
+    assert none.exit_code == 1 and "names no server" in none.stderr
+    for words in ("ftp://somewhere/mcp", 'echo "open'):
+        result = command("list", words)
+        assert result.exit_code == 2 and "do: " in result.stderr and words in result.stderr
+
+
 def test_a_command_line_that_hides_something_is_shown_with_signs(config):
     file = config(one={"command": "echo", "args": ["\x1b[2K\rharmless"]})
     assert "'␛[2K␍harmless'" in command("list", file).stderr
@@ -117,6 +125,7 @@ def test_a_call_as_json_is_the_outcome():
         ("refused", 1, "no city given"),
         ("leave", 1, "exit code 3"),
         ("no-such-tool", 2, "has no tool"),
+        ("no-such-tool", 2, "do: Choose one that it has: "),
     ],
 )
 def test_a_call_that_comes_to_nothing_says_why(tool, code, words):

@@ -81,10 +81,10 @@ def test_settings_of_the_loop_are_not_taken_from_presets_and_options_in_this_ord
         (["--set", "max_turn=3"], "max_turns"),
         (["--set", "max_turns"], "NAME=VALUE"),
         (["--set", "max_turns=many"], "max_turns=many"),
-        (["--set", "tool_use=always"], "tool_use=always"),
+        (["--set", "tool_use=always"], "enforced, relaxed, disabled"),
         (["--preset", "nothing"], "nothing"),
         (["--approve", "perhaps"], "perhaps"),
-        (["--router", "nothing.json"], "nothing.json"),
+        (["--router", "nothing.json"], "bundled are: destiny"),
         (["--mcp", "nothing.json"], "nothing.json"),
     ],
 )
@@ -92,6 +92,37 @@ def test_a_setting_that_is_none_is_a_traceback_or_runs_all_the_same(options, wor
     result = run("Hi.", *options)
     assert (result.exit_code, result.stdout) == (2, "")
     assert words in result.stderr and "do: " in result.stderr
+
+
+@pytest.mark.parametrize("value", ["calculate", "calculate, search", '["calculate"]'])
+def test_a_list_of_names_has_to_be_json(value):
+    started = told(run("Hi.", "--set", f"deny={value}"), "run_started")[0]
+    assert started["request"]["loop"]["deny"][0] == "calculate"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "options", "words"),
+    [
+        ("direct", ["--set", "max_turns=2"], "--set does nothing here"),
+        ("direct", ["--approve", "allow"], "--approve does nothing here"),
+        ("two-stage", ["--answer", "x"], "--answer does nothing here"),
+        ("loop", ["--repair", "2"], "--repair does nothing here"),
+        ("direct", ["--set", "max_tool_seconds=2", "--approve", "deny", "--dispatch"], ""),
+        ("loop", ["--set", "max_turns=2", "--approve", "deny"], ""),
+        ("route-execute", ["--answer", "x", "--router", "destiny", "--repair", "1"], ""),
+    ],
+)
+def test_an_option_that_does_nothing_is_passed_over_in_silence(strategy, options, words):
+    said = run(SEARCH, *options, strategy=strategy).stderr
+    assert words in said if words else "does nothing" not in said
+
+
+def test_a_tool_that_nobody_carries_out_names_tools_that_the_run_has_not(tmp_path):
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps([{"name": "ping", "description": "It.", "parameters": {"type": "object"}}]))
+    result = run(turns('{action="ping"}', "No."), "--registry", str(path), "--approve", "allow")
+    message = told(result, "tool_result")[0]["message"]
+    assert "Nobody carries out 'ping'" in message and "search" not in message
 
 
 def test_a_router_cannot_be_given_or_its_question_not_answered():

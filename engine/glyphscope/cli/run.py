@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 import typer
@@ -37,6 +37,7 @@ from glyphscope.cli.strategy_options import (
     YesOption,
     loop_settings,
     router_settings,
+    tell_unused,
 )
 from glyphscope.errors import StorageError
 from glyphscope.events import (
@@ -146,6 +147,9 @@ def run(
     """
     own = _own_grammar(grammar, constraint)
     own_tools = read_registry(registry)
+    given: dict[str, Any] = {"--set": loop, "--preset": preset, "--approve": approve, "--router": router}
+    given |= {"--answer": answer, "--repair": repair}
+    tell_unused(strategy, dispatch=dispatch, given={name: bool(value) for name, value in given.items()})
     request = RunRequest(
         prompt=read_text("-") if prompt == "-" else prompt,
         registry=own_tools.to_document(),

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, get_args, get_type_hints
 
 import msgspec
 import typer
+from rich.text import Text
 
 from glyphscope.calling.presets import compose
 from glyphscope.calling.routers import read_router, router_preset, router_presets
 from glyphscope.cli.inputs import InputError, read_text
+from glyphscope.cli.output import diagnostics
 from glyphscope.events import LoopSettings, RouterSettings, Strategy
 
 StrategyOption: TypeAlias = Annotated[Strategy, typer.Option(help="How the prompt becomes a call.")]
@@ -79,11 +81,31 @@ SettingsOption: TypeAlias = Annotated[
 ]
 
 
+_LISTS = frozenset({"allow", "deny", "transforms"})
+_CALLS = "no call is carried out without --strategy loop or --dispatch"
+_ASKS = "only --strategy route-execute has a router"
+_USED_BY = {
+    "--set": _CALLS,
+    "--preset": _CALLS,
+    "--approve": _CALLS,
+    "--router": _ASKS,
+    "--answer": _ASKS,
+    "--repair": "the loop tells the model what was wrong by itself, see max_invalid_turns",
+}
+
+
 def router_settings(name: str | None, answers: Sequence[str]) -> RouterSettings:
     """The bundled settings of that name, or those of a file; and the answers. Raises PromptError and InputError."""
     found = RouterSettings()
     if name is not None:
         known = name in router_presets() and not Path(name).exists()
+        if not known and name != "-" and not Path(name).exists():
+            bundled = ", ".join(router_presets())
+            raise InputError(
+                "There is no such file, and no bundled router of that name.",
+                where=name,
+                hint=f"Check the path; bundled are: {bundled}.",
+            )
         found = router_preset(name) if known else read_router(read_text(name), name)
     return msgspec.structs.replace(found, answers=tuple(answers) or found.answers)
 
@@ -104,11 +126,33 @@ def _with(loop: LoopSettings, text: str) -> LoopSettings:
             where="--set",
             hint=f"Write NAME=VALUE with one of: {', '.join(loop.__struct_fields__)}.",
         )
-    fields = {**msgspec.structs.asdict(loop), name: _value(value)}
+    given = _value(value)
+    if name in _LISTS and isinstance(given, str):
+        given = [word.strip() for word in given.split(",") if word.strip()]
+    fields = {**msgspec.structs.asdict(loop), name: given}
     try:
         return msgspec.convert(fields, LoopSettings)
     except msgspec.ValidationError as error:
-        raise InputError(f"`{text}`: {error}.", where="--set", hint="Give a value of that kind.") from None
+        choices = get_args(get_type_hints(LoopSettings)[name])
+        words = all(isinstance(choice, str) for choice in choices)
+        hint = f"Give one of: {', '.join(choices)}." if choices and words else "Give a value of that kind."
+        raise InputError(f"`{text}`: {error}.", where="--set", hint=hint) from None
+
+
+def tell_unused(strategy: Strategy, *, dispatch: bool, given: dict[str, bool]) -> None:
+    """Options that do nothing under the strategy are told: a run would look as if they had held."""
+    carries_out = dispatch or strategy == "loop"
+    used = {
+        "--set": carries_out,  # sizes, times and masks hold for every call that is carried out
+        "--preset": carries_out,
+        "--approve": carries_out,
+        "--router": strategy == "route-execute",
+        "--answer": strategy == "route-execute",
+        "--repair": strategy != "loop",
+    }
+    for name, is_given in given.items():
+        if is_given and not used[name]:
+            diagnostics().print(Text(f"! {name} does nothing here: {_USED_BY[name]}.", style="yellow"))
 
 
 def _value(text: str) -> Any:

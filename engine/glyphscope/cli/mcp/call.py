@@ -22,6 +22,7 @@ from glyphscope.tools.mcp.server import START_SECONDS
 from glyphscope.validation.checker import Checker
 
 _TOLD = 10
+_NAMED = 40
 
 
 def call(
@@ -74,6 +75,8 @@ def call(
     else:
         _print(outcome)
     if outcome.fault == "unknown":
+        names = ", ".join(each.name for each in source.tools()[:_NAMED])
+        diagnostics().print(Text(f"  do: Choose one that it has: {visible(names) or 'there is none'}."))
         raise typer.Exit(2)
     if not outcome.ok:
         raise typer.Exit(1)

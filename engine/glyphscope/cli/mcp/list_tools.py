@@ -18,7 +18,7 @@ from glyphscope.cli.mcp.servers import (
     started,
 )
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, print_json, visible
+from glyphscope.cli.output import console, diagnostics, print_json, visible
 from glyphscope.tools.mcp import McpServer, ServerConfig
 from glyphscope.tools.mcp.server import START_SECONDS
 
@@ -57,6 +57,8 @@ def list_servers(
             for config in wanted.disabled:
                 console().print(Text(f"– {visible(config.name)}: switched off in the file", style="dim"))
         ready = all(each.state == "ready" for each in servers)
+    if not servers and not wanted.disabled and not wanted.problems:
+        diagnostics().print(Text(f"The file names no server: {visible(words[0])}", style="yellow"))
     if not ready or not (servers or wanted.disabled):
         raise typer.Exit(1)
 

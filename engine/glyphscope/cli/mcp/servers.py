@@ -35,7 +35,7 @@ class Wanted:
         self.disabled: tuple[ServerConfig, ...] = ()
         self.is_file = len(words) == 1 and "://" not in words[0] and _is_file(words[0])
         if not self.is_file:
-            typed = shlex.split(words[0]) if len(words) == 1 else list(words)
+            typed = _typed(words)
             self.servers: tuple[ServerConfig, ...] = (command_server(typed, name or ""),)
             return
         file = read_servers(Path(words[0]))
@@ -55,6 +55,23 @@ class Wanted:
         if self.is_file:
             for server in self.servers:
                 consent(server, yes)
+
+
+def _typed(words: Sequence[str]) -> list[str]:
+    try:
+        typed = shlex.split(words[0]) if len(words) == 1 else list(words)
+    except ValueError as error:
+        raise InputError(
+            f"This is no command line: {error}.", where=words[0], hint="Close what is open."
+        ) from None
+    scheme, address, _ = typed[0].partition("://") if typed else ("", "", "")
+    if address and scheme.lower() not in ("http", "https"):
+        raise InputError(
+            f"A server is not reached over {scheme}.",
+            where=typed[0],
+            hint="Give an address that begins with http:// or https://, or a command.",
+        )
+    return typed
 
 
 def _is_file(word: str) -> bool:
