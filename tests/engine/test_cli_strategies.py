@@ -173,3 +173,20 @@ def test_a_server_of_a_file_does_not_take_part_in_a_run_or_starts_without_consen
     refused = run(call, "--mcp", str(path))
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "serve-verbs" in refused.stderr and "--yes" in refused.stderr
+
+
+def test_a_call_in_place_of_the_last_answer_is_called_empty():
+    result = run(turns(CALCULATE, "", CALCULATE), "--approve", "allow")
+    limit = told(result, "limit_reached")[-1]
+    assert (result.exit_code, limit["limit"]) == (1, "fix_empty_final")
+    assert "not one in words" in limit["message"] and "empty" not in limit["message"]
+    silent = told(run(turns(CALCULATE, "", ""), "--approve", "allow"), "limit_reached")[-1]
+    assert "empty, also when it was asked for once more" in silent["message"]
+
+
+def test_a_turn_that_came_to_nothing_does_not_say_why_in_the_terminal():
+    script = turns('{action="search" query="x" max_results=500}', "Done.")
+    shown = command(
+        "run", "--strategy", "loop", "--model", f"scripted:{script}", "--constraint", "off", "Go on"
+    )
+    assert shown.exit_code == 0 and shown.stdout.count("CONSTRAINT_MAX: ") == 1

@@ -119,11 +119,12 @@ class Guards:
         return LimitReached(limit="context", allowed=context, used=context, message=message)
 
     def ignored(self, calls: int, allowed: int) -> LimitReached:
+        left = calls - allowed
         return LimitReached(
             limit="max_tool_calls_per_turn",
             allowed=allowed,
             used=calls,
-            message=f"Of {calls} calls in one turn, {calls - allowed} are ignored.",
+            message=f"Of {calls} calls in one turn, {left} {'is' if left == 1 else 'are'} ignored.",
         )
 
     def _limit(self, name: str, used: float, message: str) -> LimitReached:

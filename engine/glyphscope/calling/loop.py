@@ -98,7 +98,7 @@ class _Loop:
         if said.fault is not None and not plan.last:
             return (yield from self._came_to_nothing(plan, said.fault))
         if said.fault is not None or not said.text.strip():
-            return (yield from self._empty())
+            return (yield from self._empty(said.fault))
         return (yield from self._answered(plan, said))
 
     def _carried_out(self, plan: Plan, said: Said) -> Generator[AnyEvent, None, Ending | None]:
@@ -141,16 +141,17 @@ class _Loop:
         yield self._emitter.stamp(limit)
         return Ending("refused" if self._missed() else "limit", False)
 
-    def _empty(self) -> Generator[AnyEvent, None, Ending | None]:
+    def _empty(self, fault: Violation | None) -> Generator[AnyEvent, None, Ending | None]:
         """The last answer says nothing, or still calls where nothing can be called: it is asked for once more."""
         if self._settings.fix_empty_final and not self._asked_again:
             self._asking_again = self._asked_again = True
             self._conversation.note(EMPTY_NOTE)
             return None
         asked = int(self._asked_again)
-        message = (
-            f"The model's last answer was empty{', also when it was asked for once more' if asked else ''}."
-        )
+        again = ", also when it was asked for once more" if asked else ""
+        message = f"The model's last answer was empty{again}."
+        if fault is not None:
+            message = f"The model's last answer is not one in words: {fault.message}."
         yield self._emitter.stamp(
             LimitReached(limit="fix_empty_final", allowed=asked, used=asked, message=message)
         )

@@ -34,13 +34,16 @@ class RunView:
         state = self._state
         parts: list[RenderableType] = []
         for stage in state.stages:
-            parts += _stage(stage, titled=len(state.stages) > 1)
+            parts += _stage(stage, titled=len(state.stages) > 1, told_later=stage is state.present)
         parts += _ending(state) if state.outcome != "running" else [_progress(state)]
         return Group(*parts)
 
 
-def _stage(stage: StageState, *, titled: bool) -> list[RenderableType]:
-    """A stage's text with its fields, and what the strategy did in it; `titled` where there are several."""
+def _stage(stage: StageState, *, titled: bool, told_later: bool) -> list[RenderableType]:
+    """A stage's text with its fields, and what the strategy did in it; `titled` where there are several.
+
+    What the text of the present one breaks is told below, with the run's end.
+    """
     parts: list[RenderableType] = []
     if titled:
         parts.append(Text(stage.title, style="bold blue"))
@@ -52,6 +55,9 @@ def _stage(stage: StageState, *, titled: bool) -> list[RenderableType]:
         parts.append(_stream(stage))
     if stage.fields:
         parts.append(_fields(stage))
+    if not told_later:
+        for violation in stage.violations[:1]:
+            parts.append(Text(f"✗ {violation.code}: {visible(violation.message)}", style="bold red"))
     for event in stage.outline:
         if event.t > first:
             parts += lines(event)
