@@ -58,6 +58,8 @@ def test_a_file_without_servers_or_an_address_of_another_kind_is_told_in_silence
 def test_a_command_line_that_hides_something_is_shown_with_signs(config):
     file = config(one={"command": "echo", "args": ["\x1b[2K\rharmless"]})
     assert "'␛[2K␍harmless'" in command("list", file).stderr
+    turned = config(one={"command": "echo", "args": ["\u202e\x9b2Kelbmul\u200b"]})
+    assert "'��2Kelbmul�'" in command("list", turned).stderr
 
 
 def test_servers_are_listed_with_their_tools_and_problems(config):

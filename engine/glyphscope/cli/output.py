@@ -91,8 +91,20 @@ def short_pointer(path: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with control characters shown as what they are, one character for each."""
+    """The text with control characters shown as what they are, one character for each.
+
+    Those without a picture, which steer a terminal, turn a line round or are not seen at all, are shown as U+FFFD.
+    """
     return text.translate(_VISIBLE)
 
 
 _VISIBLE = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}
+_VISIBLE |= dict.fromkeys(
+    [
+        *range(0x80, 0xA0),
+        *(0x061C, 0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF),
+        *range(0x2028, 0x202F),
+        *range(0x2066, 0x206A),
+    ],
+    0xFFFD,
+)
