@@ -105,3 +105,20 @@ def test_a_folder_of_the_users_that_may_not_be_written_stops_what_does_not_write
     doctor = json.loads(runner.invoke(app, ["doctor", "--json"]).stdout)
     wrong = {each["name"]: each["mend"] for each in doctor["findings"] if not each["ok"]}
     assert "GLYPHSCOPE_HOME" in wrong["history"]
+
+
+def test_ctrl_c_while_the_program_is_loaded_ends_in_a_traceback():
+    code = """
+import sys
+class Stops:
+    def find_spec(self, name, path=None, target=None):
+        if name == "glyphscope.cli.app":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Stops())
+from glyphscope.cli import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, "models"], capture_output=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, b"")

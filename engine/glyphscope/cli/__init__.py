@@ -11,8 +11,10 @@ def main() -> None:
     """The entry point of `glyphscope`."""
     if serves_at_once(sys.argv[1:]):
         return
-    from glyphscope.cli.app import main as whole  # with every command, and all that they need
-
+    try:
+        from glyphscope.cli.app import main as whole  # with every command, and all that they need
+    except KeyboardInterrupt:  # it takes a second: Ctrl-C is answered then as it is later
+        sys.exit(130)
     whole()
 
 
