@@ -11,11 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from glyphscope.calling import run
-from glyphscope.events import AnyEvent, RunRequest, RunStarted, Sampling
+from glyphscope.calling import SilentHost, run
+from glyphscope.calling.presets import compose
+from glyphscope.events import AnyEvent, ApprovalRule, RunRequest, RunStarted, Sampling
 from glyphscope.models import EMBEDDED, open_model
-from glyphscope.registry import default_registry
+from glyphscope.registry import bundled_registry, default_registry
 from glyphscope.sessions import RecordWriter
+from glyphscope.tools.demo import DemoTools
 
 FOLDER = Path(__file__).parent.parent / "assets" / "glyphscope_assets" / "runs"
 
@@ -28,24 +30,36 @@ _SOURCES = RunRequest(
     constraint="off",
     sampling=Sampling(temperature=0.7, seed=3),
 )
+_VERBS = RunRequest(
+    prompt="What is the past simple of go for she?",
+    registry=bundled_registry("verbs").to_document(),
+    model=EMBEDDED,
+    shape="name-arguments",
+    strategy="loop",
+    loop=msgspec.structs.replace(compose(["strict"]), max_turns=4),
+    approvals=(ApprovalRule(action="allow"),),
+)
 RUNS = {
     "search-mask": _SEARCH,
     "search-mask-json": msgspec.structs.replace(_SEARCH, notation="json"),
     # a list that begins as a string: stopped at its quote, and what it would have said
     "sources-abort": _SOURCES,
     "sources-whole": msgspec.structs.replace(_SOURCES, stop_on="never"),
+    # a conversation that a guardrail ends: the same call twice
+    "verbs-loop": _VERBS,
 }
 
 
 def record(name: str, folder: Path = FOLDER) -> Path:
     """Each with a model that was opened for it: nothing of the prompt is in its cache."""
     path = folder / f"{name}.jsonl"
-    model = open_model(EMBEDDED)
+    model, tools = open_model(EMBEDDED), DemoTools()
     try:
         with RecordWriter(path) as writer:
-            for event in run(RUNS[name], model):
+            for event in run(RUNS[name], model, SilentHost({"demo": tools})):
                 writer.write(_without_place(event))
     finally:
+        tools.close()
         model.close()
     return path
 

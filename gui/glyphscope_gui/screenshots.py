@@ -9,12 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 from PySide6.QtCore import QEventLoop, QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
 from glyphscope.events import RunStarted
 from glyphscope.models import Model, RecordedModel
-from glyphscope.sessions import Places
+from glyphscope.sessions import Places, Project
 from glyphscope_gui.controllers.recorder import bundled_run
 from glyphscope_gui.grammar_scenes import show_mistakes, show_tools_grammar
 from glyphscope_gui.main_window import MainWindow
@@ -42,6 +43,7 @@ class Scene(NamedTuple):
 SCENES = (
     Scene("run", "search-mask.jsonl"),
     Scene("abort", "sources-abort.jsonl", "sources-whole.jsonl"),
+    Scene("loop", "verbs-loop.jsonl"),
     Scene("grammar", "search-mask.jsonl", prepare=show_tools_grammar),
     Scene("mistakes", "search-mask.jsonl", prepare=show_mistakes),
     Scene("servers", "search-mask.jsonl", prepare=show_servers),
@@ -73,11 +75,7 @@ def _picture(app: QApplication, scene: Scene, scheme: str, size: tuple[int, int]
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         parts = make_parts(Places(home, home, home, home), owner, opener)
-        parts.prompt.set_user(started.request.prompt)
-        options = {
-            name: getattr(started.request, name) for name in ("notation", "shape", "constraint", "sampling")
-        }
-        parts.project.set_options(**options)
+        parts.project.new(Project(request=msgspec.structs.replace(started.request, model="")))
         window = MainWindow(parts, ThemeManager(app, scheme, parent=owner))
         window.resize(*size)
         window.show()

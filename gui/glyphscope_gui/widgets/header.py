@@ -196,7 +196,7 @@ class Header(QFrame):
         """As wide as the longest they are meant to show; style sheets make Qt's own guess far too wide."""
         metrics = self.fontMetrics()
         for field, widest, around in (
-            (self.shape, "name/args", 42),
+            (self.shape, "name/args", 50),
             (self.strategy, "Route → execute", 56),
             (self.seed, "Seed 0000", 20),
             (self.temperature, "Temp 0.0", 20),
