@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import threading
 import time
@@ -15,6 +16,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what it runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # or what the tests start would not hear Ctrl-C
 
 # `make check` uses quick, `make test` full; deep is for a night. With CI set the examples are the same ones each time:
 # there a change is judged by what it changes, and everywhere else other examples are tried.
@@ -57,14 +60,14 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def collected_in_this_thread() -> Iterator[None]:
+def collected_in_this_thread(request: pytest.FixtureRequest) -> Iterator[None]:
     """As in the window: what is Qt's and ended by the collector in another thread crashes the program."""
-    if "PySide6.QtWidgets" not in sys.modules:
+    if not {"qapp", "qtbot"} & set(request.fixturenames):
         yield
         return
     gc.disable()
     yield
-    gc.collect()
+    gc.collect(1)  # all that the test made, as nothing was collected since
     gc.enable()
 
 

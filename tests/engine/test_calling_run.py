@@ -368,6 +368,7 @@ PIECES = st.lists(
 )
 
 
+@pytest.mark.slow
 @at_most(300)
 @given(
     pieces=PIECES,

@@ -173,6 +173,7 @@ def test_a_lone_surrogate_in_the_answer_is_still_json():
     assert json.loads(result.stdout)["chars"] == 36
 
 
+@pytest.mark.slow
 def test_answers_are_utf8_whatever_the_locale_and_a_closed_pipe_is_quiet():
     line = json.dumps({"text": '{action="search" query="é😀"}'}) + "\n"
     process = subprocess.Popen(
@@ -190,6 +191,7 @@ def test_answers_are_utf8_whatever_the_locale_and_a_closed_pipe_is_quiet():
         assert process.wait(20) == 0
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_ends_the_command_quietly():
     process = subprocess.Popen(
         [sys.executable, "-m", "glyphscope", "check", "--lines", "-"],

@@ -136,6 +136,7 @@ def test_a_record_says_nothing_of_what_was_not_there():
     assert host.next_outcome().fault == "unknown"
 
 
+@pytest.mark.slow
 def test_a_record_without_its_end_differs_from_what_it_tells():
     events = talk(SEARCH, BROWSE, "Done.", approvals=(ApprovalRule(action="allow", tool="search"),))
     for count in range(1, len(events)):

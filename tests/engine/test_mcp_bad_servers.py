@@ -14,6 +14,8 @@ from glyphscope.errors import ServerError
 from glyphscope.tools.mcp import McpServer, ServerConfig
 from mcp_servers import call, opened, scripted
 
+pytestmark = pytest.mark.slow  # each starts servers that misbehave
+
 
 def failure(config, seconds=20.0):
     server = McpServer(config, start_seconds=seconds)

@@ -11,6 +11,8 @@ from glyphscope.errors import ServerError
 from glyphscope.tools.mcp import McpServer
 from mcp_servers import call, opened, scripted
 
+pytestmark = pytest.mark.slow  # each starts a server
+
 
 @pytest.fixture(scope="module")
 def server():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
@@ -107,6 +108,7 @@ def test_any_result_is_an_outcome(result: dict[str, object]) -> None:
     assert isinstance(outcome, Outcome) and outcome.fault in ("", "tool", "protocol")
 
 
+@pytest.mark.slow
 @given(
     st.lists(OBJECTS | VALUES | st.fixed_dictionaries({"name": WORDS, "inputSchema": OBJECTS}), max_size=8)
 )

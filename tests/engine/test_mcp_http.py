@@ -11,6 +11,8 @@ from glyphscope.tools.mcp import McpServer, ServerConfig
 from mcp_servers import call
 from scripted_http import TOOLS, http_server
 
+pytestmark = pytest.mark.slow  # each starts a server
+
 
 @contextmanager
 def connected(**more):

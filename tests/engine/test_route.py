@@ -405,6 +405,7 @@ def test_a_record_answers_the_questions_that_the_user_answered() -> None:
     assert first_difference(events[1:], again[1:]) == ""
 
 
+@pytest.mark.slow
 def test_thousands_of_tools_and_names_are_routed() -> None:
     tools = tuple(make_tool(f"tool_{i}", "", {"type": "object"}) for i in range(3000))
     names = {"thing": tuple(f"Thing Number {i}" for i in range(5000))}

@@ -210,6 +210,7 @@ def test_the_text_is_complete_after_as_many_calls_as_may_come():
     assert judge.complete
 
 
+@pytest.mark.slow
 def test_a_call_full_of_braces_in_one_piece_is_read_in_linear_time():
     judge = validator("json", "tool-args")
     judge.feed('{"tool":"search","args":{"query":"' + "}" * 300_000 + '"}}')

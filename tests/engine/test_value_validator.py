@@ -84,6 +84,7 @@ def test_chunking_changes_no_verdict(
     assert (whole.valid, whole.complete, whole.value) == (pieces.valid, pieces.complete, pieces.value)
 
 
+@pytest.mark.slow
 @given(schemas, values, NOTATIONS, st.integers(0, 60))
 def test_no_beginning_of_a_valid_value_is_refused(
     schema: Any, value: Any, notation: Notation, cut: int

@@ -13,6 +13,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+pytestmark = pytest.mark.slow  # each starts a server
+
 mcp = pytest.importorskip("mcp")
 anyio = pytest.importorskip("anyio")
 stdio = pytest.importorskip("mcp.client.stdio")
@@ -137,6 +139,7 @@ def test_lines_that_are_no_messages_end_the_server(peer: Peer) -> None:
     assert peer.ask("ping")["result"] == {}
 
 
+@pytest.mark.slow
 def test_the_server_stays_when_its_input_ends(fresh: Peer) -> None:
     fresh.start()
     assert fresh.end() == (0, "")

@@ -17,6 +17,8 @@ from glyphscope.sessions import places
 from glyphscope.sessions.files import atomic_write
 from glyphscope_gui.widgets.error_dialog import ErrorDialog
 
+pytestmark = pytest.mark.slow  # whole windows
+
 CALL = '{action="search" query="日本 😀" max_results=10}'
 
 

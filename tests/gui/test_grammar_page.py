@@ -52,6 +52,7 @@ def test_a_page_is_left_with_a_field_open_that_is_gone_when_one_comes_back(make_
     assert window.pages.current == PAGE
 
 
+@pytest.mark.slow
 def test_the_docks_of_the_playground_are_lost_when_the_window_closes_on_another_page(make_page):
     window = make_page()
     window.shut_down()
@@ -77,6 +78,7 @@ def test_the_page_does_not_fit_a_small_window(make_page):
 # -- the text ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_tools_grammar_is_not_shown_or_does_not_follow_the_tools(make_page, qtbot):
     window = make_page()
     page, document = window.grammar_page, window.parts.project.grammar
@@ -91,6 +93,7 @@ def test_the_tools_grammar_is_not_shown_or_does_not_follow_the_tools(make_page, 
     assert document.kept is None
 
 
+@pytest.mark.slow
 def test_tools_that_give_no_grammar_leave_the_page_without_a_word(make_page, qtbot):
     window = make_page()
     for tool in window.parts.document.registry.tools:
@@ -101,6 +104,7 @@ def test_tools_that_give_no_grammar_leave_the_page_without_a_word(make_page, qtb
     qtbot.waitUntil(lambda: "no mistakes" in window.grammar_page.summary.text())
 
 
+@pytest.mark.slow
 def test_a_copy_to_edit_changes_the_tools_or_cannot_be_undone(make_page, qtbot):
     window = make_page()
     page = window.grammar_page
@@ -117,6 +121,7 @@ def test_a_copy_to_edit_changes_the_tools_or_cannot_be_undone(make_page, qtbot):
     assert window.parts.project.grammar.work.text == before
 
 
+@pytest.mark.slow
 def test_three_planted_mistakes_are_not_mended_with_what_the_page_offers(make_page, qtbot):
     window = make_page()
     page = window.grammar_page
@@ -202,6 +207,7 @@ def test_a_long_text_holds_up_the_window_or_loses_a_character(make_page, qtbot):
     qtbot.waitUntil(lambda: "rules" in page.summary.text(), timeout=30_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["", "\x00", "root", "::=", '"' * 50, "(" * 300, "é😀 ::= [", "root ::= a\u00a0b", "\u2028\ud800"]
 )
@@ -234,6 +240,7 @@ def test_a_rules_name_is_not_completed(make_page, qtbot):
     assert 'pair number pair "}"' in edit.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ['"{', "[a-z", "# pa", "pa"])
 def test_names_are_offered_where_none_can_stand(make_page, qtbot, place):
     window = make_page()

@@ -19,6 +19,8 @@ from glyphscope_gui.servers_wiring import SERVERS
 from glyphscope_gui.widgets.server_dialogs import AddServerDialog, ImportServersDialog
 from mcp_servers import SCRIPT
 
+pytestmark = pytest.mark.slow  # whole windows, with servers
+
 CALL = '{action="search" query="AI news" max_results=10}'
 
 

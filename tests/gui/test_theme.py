@@ -104,6 +104,7 @@ class Dropper(QWidget):
         super().changeEvent(event)
 
 
+@pytest.mark.slow
 def test_the_collector_ends_a_widget_while_qt_is_dressing_all_of_them(qapp, qtbot):
     manager = ThemeManager(qapp, "light")
     dropper = Dropper([Leaf() for _ in range(20)])

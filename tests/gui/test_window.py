@@ -166,6 +166,7 @@ def test_the_keyboard_alone_cannot_run_stop_or_reach_the_tokens(qtbot, make):
     assert window.evidence.alternatives_heading.title.text().startswith("ALTERNATIVES OF TOKEN")
 
 
+@pytest.mark.slow
 def test_without_a_model_there_is_nothing_to_see(qtbot, make):
     window = make(ModelError("llama.cpp is not installed.", hint="Install it."))
     qtbot.waitUntil(lambda: window.runs.is_busy or bool(window.runs.events), timeout=3000)
@@ -214,6 +215,7 @@ def test_words_are_cut_off_in_a_small_window(qtbot, make, theme):
     assert right.width() <= window.evidence.viewport().width()
 
 
+@pytest.mark.slow
 def test_the_theme_does_not_change_in_an_open_window(qtbot, make):
     window = make()
     off(window)

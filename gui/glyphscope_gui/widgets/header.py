@@ -250,7 +250,7 @@ class Header(QFrame):
         self.brand.setVisible(width >= 1240)
         short = width < 1140
         self.logo.setVisible(not short)
-        self.picker.setMaximumWidth(122 if short else 16_777_215)
+        self.picker.setMaximumWidth(110 if short else 16_777_215)
         for spin, prefix, widest in (
             (self.seed, "Seed ", "Seed 0000"),
             (self.temperature, "Temp ", "Temp 0.0"),
