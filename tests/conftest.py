@@ -21,7 +21,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what 
 
 # `make check` uses quick, `make test` full; deep is for a night. With CI set the examples are the same ones each time:
 # there a change is judged by what it changes, and everywhere else other examples are tried.
-for name, examples in (("quick", 50), ("full", 2000), ("deep", 50_000)):
+for name, examples in (("quick", 25), ("full", 2000), ("deep", 50_000)):
     settings.register_profile(
         name,
         max_examples=examples,
