@@ -24,14 +24,18 @@ COLUMNS = (
 )
 TEXT, BAR, RAW, FINAL = range(4)
 LONGEST_TEXT = 4000
-"""Beyond so many characters no reasons are looked for: the whole text is read again for each."""
+"""A token behind so many characters has its alternatives explained by nobody."""
+MOST_READ = 3000
+"""Characters that are read for the reasons of one token, as the whole text is read again for each alternative: some
+milliseconds of the window's thread. Beyond that none are looked for; the grammar's words come from elsewhere.
+"""
 
 
 def reasons(
     request: RunRequest, registry: ToolRegistry, before: str, alternatives: Sequence[Alternative]
 ) -> list[str]:
     """For each alternative why no valid call can go on with it; "" where one can, or where the reason is not known."""
-    if len(before) > LONGEST_TEXT:
+    if len(before) * len(alternatives) > MOST_READ:
         return [""] * len(alternatives)
     return [_reason(request, registry, before, alternative) for alternative in alternatives]
 
