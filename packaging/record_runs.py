@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from glyphscope.calling import SilentHost, run
-from glyphscope.calling.presets import compose
+from glyphscope.calling.loop.presets import compose
 from glyphscope.events import AnyEvent, ApprovalRule, RunRequest, RunStarted, Sampling
 from glyphscope.models import EMBEDDED, open_model
 from glyphscope.registry import bundled_registry, default_registry

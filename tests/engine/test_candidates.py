@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glyphscope.calling.candidates import MOST_CANDIDATES, find_candidates
+from glyphscope.calling.routing.candidates import MOST_CANDIDATES, find_candidates
 
 NAMES = {
     "item": ("Gjallarhorn", "Ace of Spades", "Osteo Striga", "Hunter's Trance", "1-Up"),

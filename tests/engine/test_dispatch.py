@@ -9,7 +9,7 @@ import pytest
 
 from glyphscope.calling import Decision, SilentHost
 from glyphscope.calling.context import Context
-from glyphscope.calling.dispatch import carry_out
+from glyphscope.calling.dispatch.carry import carry_out
 from glyphscope.calling.emitter import Emitter
 from glyphscope.errors import ServerError, ToolError
 from glyphscope.events import (
@@ -408,7 +408,7 @@ def test_a_stop_while_a_person_is_asked_runs_nothing():
 
 
 def test_a_tool_that_does_not_come_back_is_left_behind_after_its_time(monkeypatch):
-    monkeypatch.setattr("glyphscope.calling.working.GRACE_SECONDS", 0.05)
+    monkeypatch.setattr("glyphscope.calling.dispatch.working.GRACE_SECONDS", 0.05)
     release = threading.Event()
     box = Box(search=lambda query: (release.wait(5), 1)[1])
     _, result = carried(SilentHost({"demo": box}), loop=LoopSettings(max_tool_seconds=0.05))

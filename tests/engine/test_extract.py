@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glyphscope.calling.extract import MOST_CHANGES, extract
+from glyphscope.calling.mending.extract import MOST_CHANGES, extract
 from glyphscope.notation.read import parse_value
 from glyphscope.notation.write import write_value
 

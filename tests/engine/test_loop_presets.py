@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from glyphscope.calling.presets import compose, loop_preset, loop_presets
-from glyphscope.calling.transforms import TRANSFORMS, transforms
+from glyphscope.calling.loop.presets import compose, loop_preset, loop_presets
+from glyphscope.calling.loop.transforms import TRANSFORMS, transforms
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoopSettings
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from glyphscope.calling import SilentHost, fold_events, run
-from glyphscope.calling.choice import ChoiceValidator, choice_schema
 from glyphscope.calling.recorded import RecordedHost
+from glyphscope.calling.routing.choice import ChoiceValidator, choice_schema
 from glyphscope.events import (
     Aborted,
     AnyEvent,

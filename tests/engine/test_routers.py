@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from glyphscope.calling import read_router, router_preset, router_presets, run
-from glyphscope.calling.candidates import find_candidates
+from glyphscope.calling.routing.candidates import find_candidates
 from glyphscope.errors import PromptError, RegistryError
 from glyphscope.events import CallReady, CandidatesFound, RunRequest
 from glyphscope.prompting import render_router

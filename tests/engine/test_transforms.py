@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glyphscope.calling.transforms import TRANSFORMS, Chain, Form, chain_of, transforms
+from glyphscope.calling.loop.transforms import TRANSFORMS, Chain, Form, chain_of, transforms
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoopSettings, Message, RunRequest
 from glyphscope.registry import default_registry, make_tool

@@ -6,8 +6,8 @@ import pytest
 from PySide6.QtCore import Qt
 
 from glyphscope.calling import RunState
-from glyphscope.calling.presets import compose
-from glyphscope.calling.routers import router_preset
+from glyphscope.calling.loop.presets import compose
+from glyphscope.calling.routing.routers import router_preset
 from glyphscope.events import (
     STRATEGIES,
     ApprovalRule,

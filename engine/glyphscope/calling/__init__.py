@@ -1,7 +1,7 @@
 """Strategies: how a request becomes a call, as one stream of events."""
 
 from glyphscope.calling.continuation import continue_aborted
-from glyphscope.calling.dispatch import carry_out
+from glyphscope.calling.dispatch.carry import carry_out
 from glyphscope.calling.fold import (
     CONTINUATION,
     FieldState,
@@ -13,9 +13,9 @@ from glyphscope.calling.fold import (
     fold_events,
 )
 from glyphscope.calling.host import Decision, Host, SilentHost
-from glyphscope.calling.presets import LoopPreset, compose, loop_presets
+from glyphscope.calling.loop.presets import LoopPreset, compose, loop_presets
 from glyphscope.calling.recorded import RecordedHost
-from glyphscope.calling.routers import read_router, router_preset, router_presets
+from glyphscope.calling.routing.routers import read_router, router_preset, router_presets
 from glyphscope.calling.run import run
 
 __all__ = [

@@ -6,9 +6,9 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from glyphscope.calling.dispatch.permissions import Permissions
 from glyphscope.calling.emitter import Emitter
 from glyphscope.calling.host import Host
-from glyphscope.calling.permissions import Permissions
 from glyphscope.events import AnyEvent, EndReason, RunRequest
 from glyphscope.models import Model
 from glyphscope.registry import ToolRegistry

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from glyphscope.calling.context import Context, Ending
 from glyphscope.calling.decode import call_of
-from glyphscope.calling.repair import asked_for_call, generate
+from glyphscope.calling.mending.repair import asked_for_call, generate
 from glyphscope.events import AnyEvent
 from glyphscope.prompting import render_messages
 

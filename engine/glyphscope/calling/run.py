@@ -7,13 +7,13 @@ from contextlib import closing
 
 from glyphscope.calling.context import Context, Ending, Strategy
 from glyphscope.calling.direct import direct
-from glyphscope.calling.dispatch import carry_out
+from glyphscope.calling.dispatch.carry import carry_out
 from glyphscope.calling.emitter import Emitter
 from glyphscope.calling.failures import failed
 from glyphscope.calling.host import Host, SilentHost
-from glyphscope.calling.loop import loop
+from glyphscope.calling.loop.conversing import loop
 from glyphscope.calling.native import check_native, settled
-from glyphscope.calling.route import route_execute
+from glyphscope.calling.routing.route import route_execute
 from glyphscope.calling.two_stage import two_stage
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, CallReady, RunFinished, RunRequest

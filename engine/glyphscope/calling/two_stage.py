@@ -20,7 +20,7 @@ import msgspec
 from glyphscope.calling.constraints import white_space
 from glyphscope.calling.context import Context, Ending
 from glyphscope.calling.decode import Decoding, Generated, call_of
-from glyphscope.calling.repair import asked_for_call, repaired
+from glyphscope.calling.mending.repair import asked_for_call, repaired
 from glyphscope.calling.request import generate_request, render_prompt
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, CallReady, RunRequest, Violation

@@ -11,8 +11,8 @@ import msgspec
 import typer
 from rich.text import Text
 
-from glyphscope.calling.presets import compose
-from glyphscope.calling.routers import read_router, router_preset, router_presets
+from glyphscope.calling.loop.presets import compose
+from glyphscope.calling.routing.routers import read_router, router_preset, router_presets
 from glyphscope.cli.inputs import InputError, read_text
 from glyphscope.cli.output import diagnostics
 from glyphscope.events import LoopSettings, RouterSettings, Strategy

@@ -8,8 +8,8 @@ import msgspec
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
 
-from glyphscope.calling.presets import compose, loop_presets
-from glyphscope.calling.transforms import TRANSFORMS
+from glyphscope.calling.loop.presets import compose, loop_presets
+from glyphscope.calling.loop.transforms import TRANSFORMS
 from glyphscope.events import LoopSettings
 from glyphscope_gui.models.strategy_texts import words, words_of
 from glyphscope_gui.widgets.settings_grid import (

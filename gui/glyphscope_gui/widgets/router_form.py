@@ -8,7 +8,7 @@ import msgspec
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
 
-from glyphscope.calling.routers import router_preset, router_presets
+from glyphscope.calling.routing.routers import router_preset, router_presets
 from glyphscope.events import RouterSettings
 from glyphscope.prompting.strategies import strategy_preset
 from glyphscope_gui.models.strategy_texts import lines_of, named_lists

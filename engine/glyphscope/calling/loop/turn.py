@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from glyphscope.calling.context import Context
-from glyphscope.calling.conversation import Conversation
 from glyphscope.calling.decode import Decoding, Generated, Validator
-from glyphscope.calling.guards import Guards
+from glyphscope.calling.loop.conversation import Conversation
+from glyphscope.calling.loop.guards import Guards
+from glyphscope.calling.loop.transforms import Chain
 from glyphscope.calling.request import generate_request, priced_prompt
-from glyphscope.calling.transforms import Chain
 from glyphscope.events import AnyEvent, RunRequest, StageKind, StopOn, Violation
 from glyphscope.grammar import GrammarOptions
 from glyphscope.registry import ToolRegistry

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from glyphscope.calling.context import Context
 from glyphscope.calling.decode import Decoding, Generated, Validator
-from glyphscope.calling.extract import extract
+from glyphscope.calling.mending.extract import extract
 from glyphscope.calling.request import generate_request, priced_prompt
 from glyphscope.events import (
     AnyEvent,

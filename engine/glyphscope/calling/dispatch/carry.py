@@ -13,10 +13,10 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from glyphscope.calling.context import Context
-from glyphscope.calling.envelope import compact, disarmed, envelope, json_bytes, size
+from glyphscope.calling.dispatch.envelope import compact, disarmed, envelope, json_bytes, size
+from glyphscope.calling.dispatch.working import Work
 from glyphscope.calling.host import Decision
-from glyphscope.calling.masking import refused
-from glyphscope.calling.working import Work
+from glyphscope.calling.loop.masking import refused
 from glyphscope.events import (
     AnyEvent,
     ApprovalGiven,

@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from glyphscope.calling.candidates import LIBRARY, find_candidates
-from glyphscope.calling.choice import ChoiceValidator, choice_schema
 from glyphscope.calling.context import Context, Ending
 from glyphscope.calling.decode import Generated, call_of
-from glyphscope.calling.repair import Asked, asked_for_call, generate
+from glyphscope.calling.mending.repair import Asked, asked_for_call, generate
 from glyphscope.calling.request import generate_under
+from glyphscope.calling.routing.candidates import LIBRARY, find_candidates
+from glyphscope.calling.routing.choice import ChoiceValidator, choice_schema
 from glyphscope.errors import GrammarError
 from glyphscope.events import (
     AnyEvent,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
-from glyphscope.calling.envelope import disarmed
-from glyphscope.calling.transforms import Chain
+from glyphscope.calling.dispatch.envelope import disarmed
+from glyphscope.calling.loop.transforms import Chain
 from glyphscope.events import Message, RunRequest, TransformActed, Violation
 from glyphscope.prompting import Part, RenderedMessages, render_messages, strategy_preset
 from glyphscope.registry import ToolRegistry

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from glyphscope.calling.context import Context, Ending
-from glyphscope.calling.conversation import EMPTY_NOTE, Conversation, fault_note
-from glyphscope.calling.dispatch import carry_out
-from glyphscope.calling.guards import Guards, calls_per_turn
-from glyphscope.calling.masking import check_names, shown, without_tools
-from glyphscope.calling.transforms import chain_of
-from glyphscope.calling.turn import FoundCall, Plan, Said, take_turn
+from glyphscope.calling.dispatch.carry import carry_out
+from glyphscope.calling.loop.conversation import EMPTY_NOTE, Conversation, fault_note
+from glyphscope.calling.loop.guards import Guards, calls_per_turn
+from glyphscope.calling.loop.masking import check_names, shown, without_tools
+from glyphscope.calling.loop.transforms import chain_of
+from glyphscope.calling.loop.turn import FoundCall, Plan, Said, take_turn
 from glyphscope.errors import ContextOverflow, GlyphscopeError
 from glyphscope.events import AnyEvent, CallReady, FinalAnswer, LimitReached, Violation
 

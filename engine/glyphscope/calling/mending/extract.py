@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from glyphscope.calling.lenient import Edit, LenientObject, read_lenient
+from glyphscope.calling.mending.lenient import Edit, LenientObject, read_lenient
 from glyphscope.errors import NotationError
 from glyphscope.events import Change, Notation
 from glyphscope.notation.read import parse_value

@@ -1,0 +1,1 @@
+"""The tool loop: a conversation of calls and results, its guardrails, presets and transforms."""
