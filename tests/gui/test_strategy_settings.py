@@ -208,3 +208,13 @@ def test_the_panel_and_the_project_disagree(open_window, qtbot):
     assert header.settings.loop.field("max_turns").value() == 2
     for button in header.constraint.findChildren(type(header.run_button)):
         assert button.width() >= button.sizeHint().width() - 1  # nothing is cut off in a small window
+
+
+@pytest.mark.parametrize(
+    ("several", "most", "words"), [(False, None, "1"), (True, None, "no limit"), (True, 3, "3")]
+)
+def test_the_calls_of_a_turn_are_told_otherwise_than_they_are_limited(panel, several, most, words):
+    loop = LoopSettings(parallel_tool_calls=several, max_tool_calls_per_turn=most)
+    panel.show_options(options(strategy="loop", loop=loop))
+    assert panel.loop._fields["max_tool_calls_per_turn"].text() == words
+    assert panel.said == []

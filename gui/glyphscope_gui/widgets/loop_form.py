@@ -8,6 +8,7 @@ import msgspec
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
 
+from glyphscope.calling.loop.guards import calls_per_turn
 from glyphscope.calling.loop.presets import compose, loop_presets
 from glyphscope.calling.loop.transforms import TRANSFORMS
 from glyphscope.events import LoopSettings
@@ -71,8 +72,10 @@ class LoopForm(QWidget):
         """Show them without telling."""
         self._settings = settings
         for name, field in self._fields.items():
-            value = getattr(settings, name)
-            field.show_value(value or 0 if name == "max_tool_calls_per_turn" else value)
+            per_turn = (
+                name == "max_tool_calls_per_turn"
+            )  # what holds, which is 1 where several are not wanted
+            field.show_value((calls_per_turn(settings) or 0) if per_turn else getattr(settings, name))
         self._fields["max_tool_calls_per_turn"].setEnabled(settings.parallel_tool_calls)
         self._fields["fix_empty_final_disable_tools"].setEnabled(settings.fix_empty_final)
         self.transforms_button.setText(words_of(settings.transforms)[:60] or "None")

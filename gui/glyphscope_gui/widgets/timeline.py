@@ -42,6 +42,8 @@ ROWS_SHOWN = 6
 """Rows in sight before the timeline scrolls."""
 ROOMY = 640
 """Pixels of width below which the prompt's price goes: the hint on a stage has it."""
+WIDE = 720
+"""Pixels of width from which the title of a turn has all its room."""
 NARROW = 560
 """Pixels of width below which the bytes go."""
 NARROWEST = 460
@@ -147,7 +149,7 @@ class TimelineTable(PlainTable):
         self.setColumnHidden(PROMPT, width < ROOMY)
         self.setColumnHidden(BYTES, width < NARROW)
         self.setColumnHidden(TIME, width < NARROWEST)
-        letters = 14 if width < NARROWEST else 18 if width < NARROW else 22
+        letters = 14 if width < NARROWEST else 18 if width < NARROW else 22 if width < WIDE else 29
         self.setColumnWidth(STAGE, self.fontMetrics().averageCharWidth() * letters)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
