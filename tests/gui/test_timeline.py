@@ -144,7 +144,7 @@ def test_a_denied_call_looks_well(qapp):
     made.done(valid=False, reason="denied")
     model, _ = model_of(made.events)
     assert rows(model) == [("search", "impossible"), ("Approval", "impossible"), ("Result", "impossible")]
-    assert model.row(1).words == "denied as nobody was there to ask"
+    assert model.row(1).words == "denied as nobody answered"
 
 
 def test_a_run_that_failed_or_was_stopped_looks_well(qapp):
@@ -371,3 +371,15 @@ def test_arguments_in_a_stage_of_their_own_have_no_constraints(qtbot):
     assert name.tool.name == "search"
     assert found["/args/max_results"].startswith("integer 1")
     assert "/args/sources" in found
+
+
+def test_a_call_that_was_stopped_is_said_to_have_failed(qapp):
+    made = Maker(loop_request()).enter("tool", "search", "tool", 1)
+    made.add(
+        ToolResult(
+            call="call-1", tool="search", source="demo", ok=False, fault="cancelled", message="stopped"
+        )
+    )
+    made.done(valid=False, reason="cancelled")
+    model, _ = model_of(made.events)
+    assert model.row(0).words == "stopped"

@@ -77,7 +77,12 @@ def _tool_words(stage: StageState) -> str:
         return ""
     if stage.finished.valid:
         return "carried out"
-    reasons = {"denied": "not allowed", "guard": "kept back by a limit", "unknown": "nobody carries it out"}
+    reasons = {
+        "denied": "not allowed",
+        "guard": "kept back by a limit",
+        "unknown": "nobody carries it out",
+        "cancelled": "stopped",
+    }
     return reasons.get(stage.finished.reason, f"failed: {stage.finished.reason}")
 
 
@@ -113,7 +118,7 @@ def mask_words(stage: StageState) -> str:
 
 def approval_words(event: ApprovalGiven) -> str:
     """`allowed by you for this run, with edited arguments`."""
-    who = {"person": "by you", "rule": "by a rule", "nobody": "as nobody was there to ask"}[event.by]
+    who = {"person": "by you", "rule": "by a rule", "nobody": "as nobody answered"}[event.by]
     done = "allowed" if event.action == "allow" else "denied"
     edited = ", with edited arguments" if event.edited else ""
     reason = f": {one_line(event.reason)}" if event.reason and event.by != "nobody" else ""
