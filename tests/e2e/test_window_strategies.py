@@ -4,32 +4,11 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QPushButton
-
-from glyphscope.models.opening import embedded_path
-from glyphscope.sessions import places
-from glyphscope_gui.main_window import MainWindow
-from glyphscope_gui.parts import make_parts
-from glyphscope_gui.theme import ThemeManager
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 RUN_MS = 90_000
-
-
-@pytest.fixture
-def window(qapp, qtbot):
-    if embedded_path() is None:
-        pytest.skip("the embedded model is not installed")
-    owner = QObject()
-    window = MainWindow(make_parts(places(), owner), ThemeManager(qapp, "light", parent=owner))
-    window.resize(1440, 900)
-    window.show()
-    yield window
-    window.shut_down()
-    window.deleteLater()
-    owner.deleteLater()
-    qtbot.wait(1)
 
 
 def click(qtbot, window, name):
