@@ -6,7 +6,8 @@ parts and never a traceback; anything that is not a `GlyphscopeError` is a bug o
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Generic, NamedTuple, TypeVar
 
 
 class GlyphscopeError(Exception):
@@ -30,21 +31,56 @@ class Problem(NamedTuple):
     message: str
 
 
-class RegistryError(GlyphscopeError):
-    """A registry that cannot be used; `problems` lists every mistake that was found."""
+class PlacedProblem(NamedTuple):
+    """A mistake in a text: as a `Problem`, and where its value begins, from 1; line 0 where there is no text."""
+
+    pointer: str
+    message: str
+    line: int = 0
+    column: int = 0
+
+
+P = TypeVar("P", Problem, PlacedProblem)
+
+
+class DocumentError(GlyphscopeError, Generic[P]):
+    """A document that cannot be used; `problems` lists every mistake that was found."""
 
     def __init__(
-        self, message: str, *, where: str = "", hint: str = "", problems: tuple[Problem, ...] = ()
+        self, message: str, *, where: str = "", hint: str = "", problems: tuple[P, ...] = ()
     ) -> None:
         super().__init__(message, where=where, hint=hint)
-        self.problems = problems
+        self.problems: tuple[P, ...] = problems
 
     def __str__(self) -> str:
-        lines = [super().__str__()]
-        lines += [f"  {p.pointer or '(whole document)'}: {p.message}" for p in self.problems[:20]]
-        if len(self.problems) > 20:
-            lines.append(f"  … and {len(self.problems) - 20} more")
-        return "\n".join(lines)
+        return _with_problems(super().__str__(), self.problems)
+
+
+class RegistryError(DocumentError[Problem]):
+    """A registry that cannot be used."""
+
+
+class SuiteError(DocumentError[PlacedProblem]):
+    """A suite that cannot be used; its mistakes come in the order of the text."""
+
+
+class LessonError(DocumentError[PlacedProblem]):
+    """A lesson that cannot be used, or a part of it; its mistakes come in the order of the text."""
+
+
+def problem_words(problem: Problem | PlacedProblem) -> str:
+    """The mistake as a line: where, and what."""
+    at = ""
+    if isinstance(problem, PlacedProblem) and problem.line > 0:
+        at = f"line {problem.line}, column {problem.column}, "
+    return f"{at}{problem.pointer or '(whole document)'}: {problem.message}"
+
+
+def _with_problems(text: str, problems: Sequence[Problem | PlacedProblem]) -> str:
+    lines = [text, *(f"  {problem_words(problem)}" for problem in problems[:20])]
+    if len(problems) > 20:
+        lines.append(f"  … and {len(problems) - 20} more")
+    return "\n".join(lines)
 
 
 class NotationError(GlyphscopeError):
@@ -53,6 +89,10 @@ class NotationError(GlyphscopeError):
 
 class GrammarError(GlyphscopeError):
     """A grammar or a constraint that cannot be built. A run never goes on without it."""
+
+
+class ConstraintIgnored(GrammarError):
+    """An endpoint answered what the constraint that it was sent excludes: nothing of the answer counts."""
 
 
 class PromptError(GlyphscopeError):

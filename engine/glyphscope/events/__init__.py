@@ -10,13 +10,14 @@ shape, `/args/max_results` in the tool-args shape); `rule` is a JSON Pointer int
 """
 
 from glyphscope.events.base import Code, ModelInfo, RunEvent, Status, TemplateForm
-from glyphscope.events.evidence import BEGUN, Alternative, PromptPart, TokenStep
+from glyphscope.events.evidence import BEGUN, Alternative, Origin, PromptPart, TokenStep
 from glyphscope.events.request import (
     NOTATIONS,
     SHAPES,
     STRATEGIES,
     Approval,
     ApprovalRule,
+    BranchPoint,
     ConstraintKind,
     EvidenceKind,
     FailurePolicy,
@@ -24,6 +25,7 @@ from glyphscope.events.request import (
     Message,
     NativeForm,
     Notation,
+    Relaxed,
     RepairSettings,
     RouterSettings,
     RunRequest,
@@ -32,6 +34,7 @@ from glyphscope.events.request import (
     StopOn,
     Strategy,
     ToolUse,
+    Written,
 )
 from glyphscope.events.stages import (
     CandidatesFound,
@@ -92,6 +95,7 @@ __all__ = [
     "ApprovalGiven",
     "ApprovalNeeded",
     "ApprovalRule",
+    "BranchPoint",
     "CallReady",
     "CandidatesFound",
     "Change",
@@ -115,11 +119,13 @@ __all__ = [
     "NameCandidate",
     "NativeForm",
     "Notation",
+    "Origin",
     "PromptEvaluated",
     "PromptPart",
     "PromptRendered",
     "QuestionAnswered",
     "QuestionAsked",
+    "Relaxed",
     "RepairSettings",
     "RepairTried",
     "Routed",
@@ -148,6 +154,7 @@ __all__ = [
     "ToolUse",
     "TransformActed",
     "Violation",
+    "Written",
     "decode_event",
     "encode_event",
 ]

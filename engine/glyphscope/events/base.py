@@ -17,15 +17,19 @@ Code: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-TemplateForm: TypeAlias = Literal["", "hermes", "llama", "mistral", "other"]
-"""How a model's chat template writes tool calls; empty where it has no place for tools."""
+TemplateForm: TypeAlias = Literal["", "hermes", "llama", "mistral", "openai", "other"]
+"""How a model's chat template writes tool calls; empty where it has no place for tools. `openai` is an endpoint's."""
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the model that ran: for records, and for every figure that is shown."""
+    """What is known of the model that ran: for records, and for every figure that is shown.
+
+    A remote model's `path` is its address without secrets, and `server` the program behind it with its version, where
+    it tells; what an endpoint does not tell is 0 or empty.
+    """
 
     name: str
-    kind: Literal["llama.cpp", "scripted", "recorded"] = "llama.cpp"
+    kind: Literal["llama.cpp", "scripted", "recorded", "remote"] = "llama.cpp"
     path: str = ""
     sha256: str = ""
     quantisation: str = ""
@@ -36,6 +40,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int = 0
     has_chat_template: bool = True
     tool_calls: TemplateForm = ""
+    server: str = ""
 
 
 class RunEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):

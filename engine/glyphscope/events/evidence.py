@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 import msgspec
 
 BEGUN = "begun"
 """The name of a prompt's last part where the assistant's answer is begun already: what the model goes on from."""
 
 
+Origin: TypeAlias = Literal["model", "kept", "written"]
+"""Whose a token is: drawn (or forced) in this run, kept from the run it branches off, or put there by somebody."""
+
+
 class PromptPart(msgspec.Struct, frozen=True):
-    """A part of the rendered prompt (template, system, tools, examples, user, begun) with its place and its price."""
+    """A part of the rendered prompt (template, system, tools, examples, user, begun) with its place and its price.
+
+    `of` tells what of it: of tools and examples a JSON Pointer whose first step is the tool's name and whose others
+    lead into the tool (`/search/parameters/properties/query/description`), of a template's own words their line
+    (`line 3`), of the history its message (`message 1`). Empty where it is one piece, and in records of before.
+    A token over a border is counted where the last character stands that it completes.
+    """
 
     name: str
     start: int
     end: int
     tokens: int
+    of: str = ""
 
 
 class Alternative(msgspec.Struct, frozen=True):
-    """A token that could have come. `raw` is the model's own probability, `final` the one after mask and sampler."""
+    """A token that could have come. `raw` is the model's own probability, `final` the one after mask and sampler.
+
+    An endpoint tells neither `final` nor what its constraint `allowed`: they are None. Its `id` is -1 where untold.
+    """
 
     id: int
     data: bytes
     text: str
     raw: float
-    final: float
-    allowed: bool
+    final: float | None
+    allowed: bool | None
 
 
 class TokenStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,9 +52,11 @@ class TokenStep(msgspec.Struct, frozen=True, kw_only=True):
     `logprob` (natural log) and `rank` (0 is the best) are the model's own, before mask and sampler; `probability` is
     the final one. `allowed` counts the tokens the constraint left, `feasible` is the share of raw probability it left
     (1.0 without a constraint); `entropy` in bits of the raw distribution. A forced token was the only one allowed:
-    its `probability` is 1.0. Where the model's own figures were not asked for (`EvidenceKind`), `logprob`, `rank`,
-    `feasible` and `entropy` are None and nothing is guessed. Times are milliseconds; a forced batch's time is told at
-    its first token.
+    its `probability` is 1.0; it is None where an endpoint drew the token. Where the model's own figures were not asked
+    for (`EvidenceKind`), `logprob`, `rank`, `feasible` and `entropy` are None and nothing is guessed. Times are
+    milliseconds; a forced batch's time is told at its first token. A `piece` is what an endpoint sent at once, which
+    may be several tokens; its `id` is -1. A token whose `origin` is not the model was not drawn here: its figures are
+    what the model gave it all the same, and what its `probability` would have been; None where nobody asked.
     """
 
     index: int
@@ -47,12 +65,14 @@ class TokenStep(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     logprob: float | None = None
     rank: int | None = None
-    probability: float = 1.0
+    probability: float | None = 1.0
     allowed: int = 0
     feasible: float | None = None
     entropy: float | None = None
     forced: bool = False
     end: bool = False
+    piece: bool = False
+    origin: Origin = "model"
     alternatives: tuple[Alternative, ...] = ()
     mask_ms: float = 0.0
     sample_ms: float = 0.0

@@ -9,8 +9,10 @@ import msgspec
 Notation: TypeAlias = Literal["glyph", "json"]
 Shape: TypeAlias = Literal["flat", "tool-args", "name-arguments", "name-parameters"]
 """The last one is that of Llama 3's own calls; `SHAPES` are the ones to choose from."""
-NativeForm: TypeAlias = Literal["hermes", "llama", "mistral"]
-ConstraintKind: TypeAlias = Literal["off", "mask", "gbnf"]
+NativeForm: TypeAlias = Literal["hermes", "llama", "mistral", "openai"]
+"""The last one is an endpoint's own `tool_calls`, whatever its model writes."""
+ConstraintKind: TypeAlias = Literal["off", "mask", "gbnf", "endpoint"]
+"""`endpoint`: held by the server of a remote model, which `mask` and `gbnf` become there."""
 EvidenceKind: TypeAlias = Literal["all", "chosen", "none"]
 """Of which tokens the model's own figures are told: `chosen` leaves the forced ones out, which costs least of all."""
 StopOn: TypeAlias = Literal["error", "unknown-tool", "never"]
@@ -123,20 +125,54 @@ class ApprovalRule(msgspec.Struct, frozen=True, kw_only=True):
     action: Approval = "ask"
 
 
+class Written(msgspec.Struct, frozen=True):
+    """A piece of what an answer begins with and no model draws: a token by its id, or text that somebody typed.
+
+    `data` is what it spells, for a token possibly half a character. `id` is -1 for text: the model cuts it into tokens.
+    `kept`: the run that this one branches off wrote it.
+    """
+
+    data: bytes
+    id: int = -1
+    kept: bool = False
+
+
+class BranchPoint(msgspec.Struct, frozen=True):
+    """Where a run leaves another one: the first token, from 0, that is not that run's any more."""
+
+    run: str
+    token: int
+
+
+class Relaxed(msgspec.Struct, frozen=True):
+    """A constraint that does not hold a run: the keyword at JSON Pointer `pointer` of the `parameters` of `tool`."""
+
+    tool: str
+    pointer: str
+
+
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A snapshot of everything that decides a run. Nothing outside it may change what the run does.
 
-    `registry` is the registry's document in our form. `messages`, when given, replaces the rendered preset.
+    `registry` is the registry's document in our form. `history` are the messages of earlier turns, between the system
+    message and this `prompt`: every strategy goes on from them.
     `model` is a file path, or the name of a scripted or recorded model. `grammar` is GBNF that holds in place of the
     registry's own, under either constraint. With `free_text`, any text may stand before the call.
     With `native`, the model's own chat template asks for the call and its tools, in the form that it was trained on:
     `auto` is the template's, another name is meant in any case. Notation and shape are then that form's.
+    With `repeatable`, only what cannot change any figure is taken from the model's cache: the same request then gives
+    the same tokens whatever ran before it, at the price of up to 63 more tokens of prompt to evaluate.
     With `dispatch`, the call of a strategy other than the loop is carried out too. `sources` names by tool who carries
     it out: "demo", the default, or an MCP server; `approvals` are the rules for what may be.
+    With `written` the answer begins with that, and `max_tokens` counts what comes after it; that goes with the strategy
+    direct. `branch_of` only tells where it comes from.
+    What is `relaxed` is taken out of the registry for the constraint and the verdict, in this order; the prompt tells
+    the registry as it is. That goes with the strategy direct too.
     """
 
     prompt: str
     registry: dict[str, Any]
+    history: tuple[Message, ...] = ()
     model: str = ""
     preset: str = "default"
     system: str | None = None
@@ -152,9 +188,13 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int = 512
     alternatives: int = 10
     evidence: EvidenceKind = "all"
+    repeatable: bool = False
     router: RouterSettings = RouterSettings()
     repair: RepairSettings = RepairSettings()
     loop: LoopSettings = LoopSettings()
     dispatch: bool = False
     sources: dict[str, str] = {}
     approvals: tuple[ApprovalRule, ...] = ()
+    written: tuple[Written, ...] = ()
+    branch_of: BranchPoint | None = None
+    relaxed: tuple[Relaxed, ...] = ()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from glyphscope.events.base import Code, ModelInfo, RunEvent, Status
+from glyphscope.events.encoding import encode_json
 from glyphscope.events.evidence import PromptPart, TokenStep
 from glyphscope.events.request import RunRequest
 from glyphscope.events.stages import (
@@ -38,17 +38,22 @@ class RunStarted(RunEvent, frozen=True, kw_only=True, tag="run_started"):
 
 
 class PromptRendered(RunEvent, frozen=True, kw_only=True, tag="prompt_rendered"):
-    """The full text that goes to the model, with the chat template applied; `cached` tokens need no evaluation."""
+    """The full text that goes to the model, with the chat template applied; `cached` tokens need no evaluation.
+
+    `lengths` are the characters that each token completes, so 0 for half a character, and for a token that begins the
+    sequence; empty where that is not known.
+    """
 
     text: str
     tokens: int
     cached: int
     parts: tuple[PromptPart, ...] = ()
     note: str = ""
+    lengths: tuple[int, ...] = ()
 
 
 class PromptEvaluated(RunEvent, frozen=True, kw_only=True, tag="prompt_evaluated"):
-    """Evaluation of the prompt: progress while it goes on, `done` equal to `total` at its end."""
+    """Evaluation of the prompt: progress while it goes on, `done` equal to `total` at its end; both 0 where untold."""
 
     done: int
     total: int
@@ -155,7 +160,12 @@ class RunFinished(RunEvent, frozen=True, kw_only=True, tag="run_finished"):
 class RunFailed(RunEvent, frozen=True, kw_only=True, tag="run_failed"):
     """The run could not go on; `message` tells why, `hint` what to do, `detail` the evidence (a signal, stderr)."""
 
-    code: Code | Literal["CONSTRAINT_FAILED", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "BAD_REQUEST"]
+    code: (
+        Code
+        | Literal[
+            "CONSTRAINT_FAILED", "CONSTRAINT_IGNORED", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "BAD_REQUEST"
+        ]
+    )
     message: str
     hint: str = ""
     detail: str = ""
@@ -171,20 +181,12 @@ AnyEvent: TypeAlias = (
 
 EventStream: TypeAlias = Iterator[AnyEvent]
 
-_encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 
 def encode_event(event: RunEvent) -> bytes:
-    """One JSON object without a line end; bytes are base64, as in RFC 4648.
-
-    A lone surrogate, which a model can write as an escape and no UTF-8 can hold, becomes U+FFFD.
-    """
-    try:
-        return _encoder.encode(event)
-    except UnicodeEncodeError:
-        text = json.dumps(msgspec.to_builtins(event), ensure_ascii=False)
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+    """One JSON object without a line end, as `encode_json` writes it."""
+    return encode_json(event)
 
 
 def decode_event(line: bytes | str) -> AnyEvent:

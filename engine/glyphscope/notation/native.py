@@ -8,6 +8,9 @@ that has no place for tools.
 | hermes  | `<tool_call>⏎{"name": …, "arguments": …}⏎</tool_call>`        | Hermes 2/3, Qwen 2.5 and 3 |
 | llama   | `{"name": …, "parameters": …}`                                | Llama 3.1, 3.2, 3.3       |
 | mistral | `[TOOL_CALLS] [{"name": …, "arguments": …}]`                  | Mistral 7B v0.3, Nemo, Small |
+
+A fourth is no template's: `openai` is how we write down what an endpoint tells as `tool_calls`, `{"name": …,
+"arguments": …}`, whatever its model wrote.
 """
 
 from __future__ import annotations
@@ -39,8 +42,15 @@ NATIVE: dict[NativeForm, NativeFormat] = {
 }
 
 
+ENDPOINTS_OWN: NativeForm = "openai"
+"""The form that is no model's: its calls come apart from the text, and nothing of it is begun for the model."""
+_ENDPOINTS = NativeFormat("name-arguments", "", "", "", "")
+
+
 def native_format(native: str) -> NativeFormat | None:
     """The form of that name; None for "auto" that nobody has looked up, and for none."""
+    if native == ENDPOINTS_OWN:
+        return _ENDPOINTS
     return next((known for name, known in NATIVE.items() if name == native), None)
 
 

@@ -15,6 +15,11 @@ def to_pointer(path: Path) -> str:
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
+def steps_of(pointer: str) -> tuple[str, ...]:
+    """`/a~1b/0` is `("a/b", "0")`: a number stays text. What stands before the first slash is no step."""
+    return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
+
+
 def to_fragment(path: Path) -> str:
     """The pointer as a `$ref` writes it: `#/$defs/a%20b`."""
     return "#" + quote(to_pointer(path), safe="/~!$&'()*+,;=:@?")

@@ -1,0 +1,26 @@
+"""How a module of ours is started as a process of its own: by this Python, or by the frozen program, which has none."""
+
+from __future__ import annotations
+
+import sys
+
+RUN_MODULE = "--run-module"
+"""With it and a module's name the frozen program (packaging/launcher.py) calls that module's `main()`, no more."""
+
+
+def is_frozen() -> bool:
+    """Whether this is the packaged program, whose `sys.executable` is itself and no Python."""
+    return bool(getattr(sys, "frozen", False))
+
+
+def module_command(module: str, *arguments: str) -> list[str]:
+    """The command line; the module has a `main()` that reads `sys.argv`, and calls it when it is run."""
+    if is_frozen():
+        return [sys.executable, RUN_MODULE, module, *arguments]
+    # -P: the working folder is the user's, and no module is to be imported from it
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def own_command(*arguments: str) -> list[str]:
+    """The command line of `glyphscope` with those arguments, by this very program."""
+    return [sys.executable, *arguments] if is_frozen() else module_command("glyphscope", *arguments)

@@ -1,0 +1,112 @@
+"""Where in a JSON text a value stands: from a JSON Pointer to characters, and on to line and column.
+
+The text is read in one loop, so depth costs no stack; pointers are made only of what is asked for, so a text of many
+levels costs no more than a flat one of its length.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from glyphscope.registry.pointer import steps_of, to_pointer
+
+_TOKEN = re.compile(r'[ \t\r\n]*(?:("(?:[^"\\]|\\.)*")|([{}\[\]:,])|([^\s{}\[\]:,"]+))')
+
+_Wanted: TypeAlias = dict[str, Any]
+"""Pointers as a tree of their steps."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A stretch of text: characters `start` to `end` (exclusive), both counted from 0."""
+
+    start: int
+    end: int
+
+
+@dataclass
+class _Container:
+    """One open object or array of the scan; `wanted` is None where nothing in it, and it itself, is asked for."""
+
+    pointer: str
+    start: int
+    is_object: bool
+    wanted: _Wanted | None
+    every: bool
+    index: int = 0
+    key: str | None = None
+
+    def child(self) -> tuple[str, _Wanted | None]:
+        """The pointer of the value that comes next, and what is wanted of it."""
+        name = self.key or "" if self.is_object else str(self.index)
+        below = {} if self.every else None if self.wanted is None else self.wanted.get(name)
+        return ("", None) if below is None else (self.pointer + to_pointer((name,)), below)
+
+
+def scan(text: str, pointers: Iterable[str] | None = None) -> Iterator[tuple[str, Place, bool]]:
+    """Every name (True) and every value (False) of a valid JSON text, with its pointer.
+
+    With `pointers`, only those and the values around them.
+    """
+    every = pointers is None
+    root = _tree(pointers or ())
+    stack: list[_Container] = []
+    for match in _TOKEN.finditer(text):
+        string, mark, word = match.groups()
+        start, end = match.span(match.lastindex or 0)
+        top = stack[-1] if stack else None
+        if mark in ("{", "["):
+            pointer, wanted = top.child() if top else ("", root)
+            stack.append(_Container(pointer, start, mark == "{", wanted, every))
+        elif mark in ("}", "]"):
+            if top is None:
+                break
+            stack.pop()
+            if top.wanted is not None:
+                yield top.pointer, Place(top.start, end), False
+        elif mark == "," and top:
+            top.index += 1
+            top.key = None
+        elif string is not None and top and top.is_object and top.key is None:
+            top.key = str(json.loads(string, strict=False))
+            pointer, wanted = top.child()
+            if wanted is not None:
+                yield pointer, Place(start, end), True
+        elif string is not None or word is not None:
+            pointer, wanted = top.child() if top else ("", root)
+            if wanted is not None:
+                yield pointer, Place(start, end), False
+
+
+def find_places(text: str, pointers: Sequence[str]) -> list[Place]:
+    """The place of each pointer's value, or of the nearest value around it that exists.
+
+    Of a name that comes twice in one object the last value counts, as it does for JSON readers.
+    """
+    found = {pointer: place for pointer, place, is_name in scan(text, pointers) if not is_name}
+    places = []
+    for pointer in pointers:
+        near = pointer
+        while near and near not in found:
+            near = near.rpartition("/")[0]
+        places.append(found.get(near, Place(0, 0)))
+    return places
+
+
+def line_and_column(text: str, position: int) -> tuple[int, int]:
+    """Line and column, from 1, of a character position."""
+    line = text.count("\n", 0, position) + 1
+    return line, position - (text.rfind("\n", 0, position) + 1) + 1
+
+
+def _tree(pointers: Iterable[str]) -> _Wanted:
+    root: _Wanted = {}
+    for pointer in pointers:
+        node = root
+        for step in steps_of(pointer):
+            node = node.setdefault(step, {})
+    return root
