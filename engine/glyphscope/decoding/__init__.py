@@ -5,6 +5,7 @@ from glyphscope.decoding.loop import Backend, Decoder
 from glyphscope.decoding.mask import Constraint, MaskTokenizer, TokenMask, mask_tokenizer, schema_grammar
 from glyphscope.decoding.sampler import Allowed, Draw, Logits, SamplerState, top
 from glyphscope.decoding.text import TextAssembler, shown
+from glyphscope.decoding.written import WrittenToken, commit_written
 
 __all__ = [
     "Allowed",
@@ -18,6 +19,8 @@ __all__ = [
     "SamplerState",
     "TextAssembler",
     "TokenMask",
+    "WrittenToken",
+    "commit_written",
     "mask_tokenizer",
     "schema_grammar",
     "shown",

@@ -7,14 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import msgspec
 import numpy as np
 
 from glyphscope.decoding.evidence import Evidence, best_logit
 from glyphscope.decoding.mask import Constraint
 from glyphscope.decoding.sampler import Allowed, Draw, Logits, SamplerState
 from glyphscope.decoding.text import TextAssembler
+from glyphscope.decoding.written import WrittenToken
 from glyphscope.errors import GrammarError
-from glyphscope.events import EvidenceKind, Sampling, TokenStep
+from glyphscope.events import EvidenceKind, Origin, Sampling, TokenStep
+
+_BATCH = 64
+"""Written tokens that are evaluated at once: their logits are all kept until each is told."""
 
 
 class Backend(Protocol):
@@ -50,6 +55,10 @@ class Decoder:
     `prompt` is in the backend's context except for its last token: that one, and later the token that was chosen
     last, is evaluated together with the tokens that are forced after it, in one batch. The logits of every position
     in the batch are made as evidence, which costs a quarter of a forced token's time; `evidence` says of which tokens.
+
+    What is `written` comes first, in a step of its own, and does not count as `max_tokens`. The constraint was told of
+    it. Its tokens from `figures_from` on are evaluated for their evidence; those before are in the context as the
+    prompt is, and the last of them is then the one that is not.
     """
 
     def __init__(
@@ -62,11 +71,15 @@ class Decoder:
         max_tokens: int,
         alternatives: int,
         evidence: EvidenceKind = "all",
+        written: Sequence[WrittenToken] = (),
+        figures_from: int = 0,
     ) -> None:
         self._backend = backend
         self._constraint = constraint
         self._sampler = SamplerState(sampling)
-        self._max_tokens = max_tokens
+        self._max_tokens = max_tokens + len(written)
+        self._written = tuple(written)
+        self._figures_from = figures_from
         self._alternatives = alternatives
         self._evidence = evidence
         self._tokens = list(prompt)
@@ -78,7 +91,7 @@ class Decoder:
     @property
     def ended(self) -> bool:
         """Nothing comes any more: an end token came, or nothing else may come, or there is no room for it."""
-        return self._next is None and (self._complete or self._backend.room < 1)
+        return not self._written and self._next is None and (self._complete or self._backend.room < 1)
 
     @property
     def _complete(self) -> bool:
@@ -95,7 +108,7 @@ class Decoder:
 
         No token is chosen by it. Raises ModelError, and the next step will again.
         """
-        if self.ended:
+        if self.ended or self._written:
             return
         if self._next is None:
             self._next = _Next(self._next_forced())
@@ -110,7 +123,12 @@ class Decoder:
         self._next.evaluated = True
 
     def step(self) -> tuple[TokenStep, ...]:
-        """The forced tokens, and one that was chosen; empty at the end. Raises GrammarError and ModelError."""
+        """The forced tokens, and one that was chosen; empty at the end. Raises GrammarError and ModelError.
+
+        The first step is what is written, all of it and nothing else.
+        """
+        if self._written:
+            return self._written_steps()
         self.evaluate()
         if self._next is None:
             return ()
@@ -125,6 +143,39 @@ class Decoder:
         if not self._complete:
             steps.append(self._chosen_step(following.rows[-1], decode_ms=0.0 if steps else spent))
         return tuple(steps)
+
+    def _written_steps(self) -> tuple[TokenStep, ...]:
+        """The last one is not evaluated: it takes its place in the next step's batch, as one that was chosen does."""
+        written, known = self._written, min(self._figures_from, len(self._written))
+        steps = [self._written_step(one, None, 0.0) for one in written[:known]]
+        for start in range(known, len(written), _BATCH):
+            batch = written[start : start + _BATCH]
+            began = time.perf_counter()
+            rows = self._backend.decode([self._tokens[-1], *(one.id for one in batch[:-1])], len(batch))
+            spent = (time.perf_counter() - began) * 1000
+            for one, row in zip(batch, rows):
+                steps.append(self._written_step(one, row, spent))
+                spent = 0.0
+        self._written = ()
+        return tuple(steps)
+
+    def _written_step(self, one: WrittenToken, row: Logits | None, decode_ms: float) -> TokenStep:
+        start = time.perf_counter()
+        allowed = one.allowed(len(self._backend.pieces))
+        if not one.forced:
+            self._sampler.skip()
+        draw = Draw(one.id, np.array([one.id]), np.ones(1))
+        evidence = None
+        if row is not None and (self._evidence == "all" or not one.forced):
+            evidence = Evidence(row)
+            if not one.forced:
+                draw = self._sampler.put(one.id, row, allowed, self._tokens)
+        step = self._step(
+            draw, allowed, evidence, mask_ms=0.0, start=start, decode_ms=decode_ms, origin=one.origin
+        )
+        if row is None and not step.forced:
+            step = msgspec.structs.replace(step, probability=None)
+        return step
 
     def _next_forced(self) -> list[int]:
         if self._constraint is None:
@@ -174,6 +225,7 @@ class Decoder:
         mask_ms: float,
         start: float,
         decode_ms: float,
+        origin: Origin = "model",
     ) -> TokenStep:
         """The step of a token that came; `start` is when choosing it began."""
         raw = {} if evidence is None else self._raw(evidence, draw, allowed)
@@ -189,6 +241,7 @@ class Decoder:
             allowed=count,
             forced=count == 1,
             end=end,
+            origin=origin,
             mask_ms=mask_ms,
             sample_ms=(time.perf_counter() - start) * 1000,
             decode_ms=decode_ms,

@@ -31,8 +31,11 @@ class Constraint(Protocol):
     def allowed(self) -> Allowed:
         """What may come next; an end token among them where the text may end here."""
 
+    def takes(self, token: int) -> bool:
+        """Whether the text may go on with it, allowed or not: of a forced text, one way to spell it is allowed."""
+
     def commit(self, token: int) -> None:
-        """The token came. Raises GrammarError for one that is not allowed."""
+        """The token came. Raises GrammarError for one with which the text may not go on."""
 
 
 def mask_tokenizer(pieces: Sequence[bytes], vocab: int, tokenize: int, ends: Sequence[int]) -> MaskTokenizer:
@@ -81,6 +84,9 @@ class TokenMask:
         self._matcher.unsafe_compute_mask_ptr(self._bits.ctypes.data, self._bits.nbytes)
         self._check()
         return np.unpackbits(self._bits.view(np.uint8), count=self._size, bitorder="little").view(np.bool_)
+
+    def takes(self, token: int) -> bool:
+        return self._matcher.validate_tokens([token]) == 1
 
     def commit(self, token: int) -> None:
         if not self._matcher.consume_token(token):

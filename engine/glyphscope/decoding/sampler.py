@@ -20,7 +20,10 @@ _BLOCK = 64
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The drawn token, and the final distribution it was drawn from: `ids` by falling probability; all others had 0."""
+    """The token that came, and the final distribution: `ids` by falling probability; all others had 0.
+
+    It was drawn from that, or, as a written one is not, put in the place of what would have been.
+    """
 
     id: int
     ids: NDArray[np.int64]
@@ -33,7 +36,8 @@ class Draw:
     def probability_of(self, tokens: Sequence[int]) -> list[float]:
         """The tokens' final probabilities."""
         if self.ids.size == 1:
-            return [1.0 if token == self.id else 0.0 for token in tokens]
+            only = int(self.ids[0])
+            return [1.0 if token == only else 0.0 for token in tokens]
         same = self.ids == np.asarray(tokens)[:, np.newaxis]
         return (same @ self.probabilities).tolist()  # type: ignore[no-any-return]
 
@@ -58,7 +62,8 @@ def top(logits: Logits, k: int) -> NDArray[np.int64]:
 class SamplerState:
     """Draws the tokens of one generation. The seed (its lower 64 bits) decides all draws: numpy's PCG64.
 
-    One number is used for each token that is drawn, none for a greedy or a forced one.
+    One number is used for each token that is drawn, none for a greedy or a forced one. A token that was written in the
+    place of a drawn one uses its number up (`skip`): what is drawn after it depends on its place, not on who wrote it.
     """
 
     def __init__(self, sampling: Sampling) -> None:
@@ -67,20 +72,36 @@ class SamplerState:
 
     def draw(self, logits: Logits, allowed: Allowed | None, recent: Sequence[int]) -> Draw:
         """A token among the allowed ones, of which there is at least one. `recent` are the text's tokens so far."""
+        ids, final = self._distribution(logits, allowed, recent)
+        if self._sampling.temperature <= 0:
+            return Draw(int(ids[0]), ids, final)
+        place = int(np.searchsorted(np.cumsum(final), self._random.random() * final.sum(), side="right"))
+        return Draw(int(ids[min(place, ids.size - 1)]), ids, final)
+
+    def put(self, token: int, logits: Logits, allowed: Allowed | None, recent: Sequence[int]) -> Draw:
+        """That token in the place of the one that would be drawn; no number is used for it."""
+        return Draw(token, *self._distribution(logits, allowed, recent))
+
+    def skip(self) -> None:
+        """A token was put in the place of one that would have been drawn."""
+        if self._sampling.temperature > 0:
+            self._random.random()
+
+    def _distribution(
+        self, logits: Logits, allowed: Allowed | None, recent: Sequence[int]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The tokens that may be drawn, by falling probability, and their probabilities; a greedy one is alone."""
         sampling = self._sampling
         logits = self._penalise(logits, recent)
         if allowed is not None:
             logits = np.where(allowed, logits, np.float32(-np.inf))
         if sampling.temperature <= 0:
-            best = int(logits.argmax())
-            return Draw(best, np.array([best]), np.ones(1))
+            return np.array([int(logits.argmax())]), np.ones(1)
         ids = top(logits, max(sampling.top_k, 0))
         weights = _softmax(logits[ids].astype(np.float64))
         kept = _kept(weights, sampling)
         ids = ids[:kept]
-        final = _softmax(logits[ids].astype(np.float64) / sampling.temperature)
-        place = int(np.searchsorted(np.cumsum(final), self._random.random() * final.sum(), side="right"))
-        return Draw(int(ids[min(place, kept - 1)]), ids, final)
+        return ids, _softmax(logits[ids].astype(np.float64) / sampling.temperature)
 
     def _penalise(self, logits: Logits, recent: Sequence[int]) -> Logits:
         """The repetition penalty of CTRL (arXiv:1909.05858), once for each token among the last `repeat_last_n`."""
