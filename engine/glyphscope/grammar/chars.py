@@ -70,6 +70,19 @@ def of(text: str) -> Ranges:
     return union((ord(c), ord(c)) for c in text)
 
 
+def with_same_first_byte(ranges: Ranges) -> Ranges:
+    """The characters whose UTF-8 begins with the byte with which one of the ranges does: what a lexer of bytes takes
+    them for until it has read the next one."""
+    return union((_of_first_byte(low)[0], _of_first_byte(high)[1]) for low, high in ranges)
+
+
+def _of_first_byte(code: int) -> tuple[int, int]:
+    for size, least, limit in ((1, 0, 0x80), (0x40, 0x80, 0x800), (0x1000, 0x800, 0x10000)):
+        if code < limit:
+            return max(code - code % size, least), code - code % size + size - 1
+    return max(code - code % 0x40000, 0x10000), min(code - code % 0x40000 + 0x3FFFF, sys.maxunicode)
+
+
 @lru_cache(maxsize=1)
 def not_digit() -> Ranges:
     r"""`\D` where ECMA-262, Python and Unicode-aware engines agree: no digit of any script."""

@@ -81,10 +81,20 @@ Node: TypeAlias = TokenMatch | Literal | CharClass | Seq | Alt | Repeat | RuleRe
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The place a rule comes from: a JSON Pointer into the `parameters` of a tool."""
+    """The place a rule comes from: a JSON Pointer into the `parameters` of a tool.
+
+    `text_keywords`: the pointers of all keywords that limit its text, where some stand at another place that holds
+    together with this one.
+    """
 
     tool: str
     pointer: str
+    text_keywords: tuple[str, ...] = ()
+
+    def at(self, keyword: str) -> tuple[str, ...]:
+        """The pointers of a keyword that limits its text."""
+        ending = f"/{keyword}"
+        return tuple(p for p in self.text_keywords if p.endswith(ending)) or (self.pointer + ending,)
 
 
 @dataclass(frozen=True, slots=True)

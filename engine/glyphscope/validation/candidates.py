@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from glyphscope.validation.reasons import Reason, kinds_in_words, one_of
+from glyphscope.validation.reasons import AS_DECIMAL, Reason, kinds_in_words, one_of
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import ANYTHING, Deferred, Spec
 
@@ -60,13 +60,25 @@ def unjudged(candidates: list[Candidate]) -> list[Candidate]:
 
 
 def gravest(reasons: Iterable[Reason]) -> Reason:
-    """The reason to tell when every alternative has its own: a broken constraint says more than a wrong type."""
+    """The reason to tell when every alternative has its own: a broken constraint says more than a wrong type, and so
+    does a way of writing."""
     listed = list(reasons)
-    chosen = next((reason for reason in listed if reason.code != "TYPE_MISMATCH"), listed[0])
-    viable = one_of(dict.fromkeys(r.viable for r in listed if r.code == chosen.code and r.viable))
-    if chosen.code == "TYPE_MISMATCH":
+    chosen = min(listed, key=_gravity)
+    alike = [reason for reason in listed if reason.code == chosen.code]
+    viable = one_of(dict.fromkeys(reason.viable for reason in alike if reason.viable))
+    if _gravity(chosen) == _ONLY_TYPE and len({reason.message for reason in alike}) > 1:
         return chosen._replace(message=f"must be of type {viable}", viable=viable)
     return chosen._replace(viable=viable)
+
+
+_ONLY_TYPE = 2
+
+
+def _gravity(reason: Reason) -> int:
+    """The lower, the graver."""
+    if reason.code != "TYPE_MISMATCH":
+        return 0
+    return 1 if reason.message == AS_DECIMAL else _ONLY_TYPE
 
 
 def wrong_type(candidate: Candidate) -> Reason:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from glyphscope.events import Notation, RunEvent, RunRequest, Shape
 from glyphscope.grammar.builder.free_text import call_opening
-from glyphscope.notation.native import native_format
+from glyphscope.notation.native import ENDPOINTS_OWN, native_format
 from glyphscope.registry import ToolRegistry
 from glyphscope.validation.call import CallValidator
 from glyphscope.validation.judge import Limits
@@ -18,7 +18,8 @@ from glyphscope.validation.native import NativeValidator
 def validator_of(request: RunRequest, registry: ToolRegistry) -> CallValidator:
     """The validator of a run. Raises NotationError when the registry has a tool that the shape cannot write."""
     if (native := native_format(request.native)) is not None:
-        return NativeValidator(registry, native, begun=request.constraint != "off")
+        own = request.native == ENDPOINTS_OWN  # which tells words and calls apart, and may tell both
+        return NativeValidator(registry, native, begun=request.constraint != "off" and not own)
     kind = FreeTextValidator if request.free_text else CallValidator
     return kind(registry, request.notation, request.shape)
 

@@ -18,6 +18,7 @@ from glyphscope.notation.scalars import (
 )
 from glyphscope.validation.numbers import Range, can_become, exact
 from glyphscope.validation.reasons import (
+    AS_DECIMAL,
     Reason,
     kinds_in_words,
     number_in_words,
@@ -114,7 +115,7 @@ def why_not(spec: Spec, prefix: ScalarPrefix, string: StringCheck | None) -> Rea
 def _number_reason(spec: Spec, text: str, kinds: int) -> Reason:
     viable = range_in_words(spec.span, spec.kinds)
     if "e" in text or "E" in text:
-        return Reason("TYPE_MISMATCH", "is written without an exponent here", spec.kinds_rule, viable)
+        return Reason("TYPE_MISMATCH", AS_DECIMAL, spec.kinds_rule, viable)
     if not kinds and "." in text:
         return Reason("TYPE_MISMATCH", "must be an integer", spec.kinds_rule, viable)
     span = spec.span

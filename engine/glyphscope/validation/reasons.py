@@ -23,6 +23,9 @@ class Reason(NamedTuple):
     viable: str = ""
 
 
+AS_DECIMAL = "is written without an exponent here"
+"""Of a number that is of the right type, and within its bounds perhaps."""
+
 # Reasons whose message is a sentence of its own; the others' follow the name of the value.
 _WHOLE_SENTENCES = frozenset(
     {

@@ -17,6 +17,8 @@ Form: TypeAlias = Literal["value", "members"]
 
 MAX_RULES = 20_000
 
+_OF_TEXTS = ("minLength", "maxLength", "pattern", "format")
+
 
 class Wanted(NamedTuple):
     """A rule that was referred to and is still to be made."""
@@ -42,6 +44,15 @@ class Choice(NamedTuple):
     parts: Parts
     rules: tuple[str, ...]
     """Empty for an alternative that no value satisfies."""
+
+
+def _text_keywords(parts: Parts, pointer: str) -> tuple[str, ...]:
+    """Where the keywords of texts stand, if not all at the pointer."""
+    found = [
+        (part.place.pointer, keyword) for part in parts for keyword in _OF_TEXTS if keyword in part.schema
+    ]
+    apart = any(place != pointer for place, _ in found)
+    return tuple(join(place, keyword) for place, keyword in found) if apart else ()
 
 
 class ToolContext:
@@ -88,9 +99,8 @@ class ToolContext:
                     hint="Its anyOf and oneOf multiply each other: merge or nest them.",
                 )
             name = self._names[key] = self.book.reserve(hint)
-            self.origins[name] = Origin(
-                self.schema.tool, next((p for p in places if not p.taken), places[0]).pointer
-            )
+            pointer = next((p for p in places if not p.taken), places[0]).pointer
+            self.origins[name] = Origin(self.schema.tool, pointer, _text_keywords(parts, pointer))
             self.wanted.append(Wanted(name, parts, form))
         return RuleRef(name)
 

@@ -72,7 +72,7 @@ def _circle(
 ) -> Diagnostic:
     way = way_around(edges, members, first, second)
     rule = survey.rules[first]
-    place = next((r for r in rule.references if r.name == second), None)
+    place = _beginning(survey.document.text, rule, second)
     start, end = (place.start, place.end) if place else rule.name_span
     how = (
         f"{first} begins with itself"
@@ -85,6 +85,20 @@ def _circle(
     return report(
         codes.LEFT_RECURSION, message, start, end, _as_repetition(survey, rule) if len(way) == 2 else None
     )
+
+
+def _beginning(text: str, rule: GbnfRule, name: str) -> Reference | None:
+    """The reference with which the rule begins, as far as the sign before it tells; else the first of that name."""
+    first = None
+    for reference in rule.references:
+        if reference.name == name:
+            first = first or reference
+            before = reference.start - 1
+            while before >= rule.body.start and text[before].isspace():
+                before -= 1
+            if before < rule.body.start or text[before] in "|(":
+                return reference
+    return first
 
 
 def _as_repetition(survey: Survey, rule: GbnfRule) -> Fix | None:

@@ -88,6 +88,8 @@ class _Emitter:
         self.unheld: dict[Unheld, None] = {}
         self.speller = Speller(ROOT, grammar.root, grammar.rules)
         self._shared: dict[Node, str] = {}
+        self._weakened: list[Weakened] = []
+        self._weakened_in: dict[str, list[Weakened]] = {}
         self._uses: dict[int, int] = {}
 
     def emit(self, notes: Callable[[Origin], str] | None) -> GbnfText:
@@ -165,11 +167,23 @@ class _Emitter:
             return self._written(body, owner)
         name = self._shared.get(body)
         if name is None:
+            self._weakened = []
             ready = self._written(body, owner)
             made = self._helper(f"{self.speller.name(owner.name)}-text", ready, owner)
             assert isinstance(made, RuleRef)
             name = self._shared[body] = made.name
+            self._weakened_in[name] = self._weakened
+        else:
+            self._tell(self._weakened_in[name], owner)
         return RuleRef(name)
+
+    def _tell(self, weakened: list[Weakened], owner: Rule) -> None:
+        """Names what was lost at the place of the owner: each that shares a rule loses it."""
+        origin = owner.origin or Origin("", "")
+        for part in weakened:
+            for keyword in part.keywords:
+                for pointer in origin.at(keyword):
+                    self.unheld[Unheld(origin.tool, pointer, keyword, part.why)] = None
 
     def _written(self, body: Node, owner: Rule) -> Node:
         """A lexeme's body. One that ends in any characters and a quote ends in the rule that all strings share."""
@@ -225,22 +239,24 @@ class _Emitter:
         return times(body, node.minimum, node.maximum, block)
 
     def _intersection(self, node: Intersect, owner: Rule) -> Node:
-        pointer, tool = (owner.origin.pointer, owner.origin.tool) if owner.origin else ("", "")
-
-        def lost(weakened: Weakened) -> None:
-            for keyword in weakened.keywords:
-                self.unheld[Unheld(tool, f"{pointer}/{keyword}", keyword, weakened.why)] = None
-
+        weakened: list[Weakened] = []
         name = self._shared.get(node)
         if name is None:
             base = f"{self.speller.name(owner.name)}-text"
-            ready = right_linear(node, lambda body: self._helper(base, body, owner), self.rules, lost)
-            if isinstance(ready, Intersect):
-                return NEVER
-            if not isinstance(ready, RuleRef):
-                return self._node(ready, owner)
-            name = self._shared[node] = ready.name
-        return RuleRef(name)
+            ready = right_linear(
+                node, lambda body: self._helper(base, body, owner), self.rules, weakened.append
+            )
+        else:
+            ready, weakened = RuleRef(name), self._weakened_in[name]
+        self._weakened += weakened
+        self._tell(weakened, owner)
+        if isinstance(ready, Intersect):
+            return NEVER
+        if not isinstance(ready, RuleRef):
+            return self._node(ready, owner)
+        self._shared[node] = ready.name
+        self._weakened_in[ready.name] = weakened
+        return ready
 
     def _apart(self, options: list[Node], owner: Rule) -> Node:
         """Alternatives told apart letter by letter where many begin with the same one."""

@@ -198,9 +198,9 @@ class _Cutter:
         return left if isinstance(left, RuleRef) else self._cut(left)
 
     def _weakened(self, part: Weakened) -> None:
-        tool, pointer = self._origin.tool, self._origin.pointer
         for keyword in part.keywords:
-            self._lost[Unheld(tool, f"{pointer}/{keyword}", keyword, _TOO_LARGE)] = None
+            for pointer in self._origin.at(keyword):
+                self._lost[Unheld(self._origin.tool, pointer, keyword, _TOO_LARGE)] = None
 
     def _helper(self, body: Node) -> Node:
         """A rule of the automaton that an intersection becomes."""

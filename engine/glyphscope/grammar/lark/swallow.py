@@ -1,8 +1,9 @@
 """Which lexemes could swallow the beginning of what follows another one: what a lexer that never goes back would lose.
 
 A lexeme does so after another one where a text of that one goes on in it with a character that may follow in the
-grammar. Which characters these are is looked for in two lexemes at a time, and remembered: the tools of a registry
-have most of their lexemes in common, and a grammar that is cut again has most of those it had before.
+grammar, or with another of the same first byte: the lexer reads bytes, and `é` is in its way where `ñ` follows. Which
+characters these are is looked for in two lexemes at a time, and remembered: the tools of a registry have most of their
+lexemes in common, and a grammar that is cut again has most of those it had before.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Swallowing:
         listed = list(lexemes)
         known = [self._of(lexeme) for lexeme in listed]
         follows = Follows(grammar, {lexeme: facts.first for lexeme, facts in zip(listed, known, strict=True)})
-        after = [follows.of(number) for number in range(len(listed))]
+        after = [chars.with_same_first_byte(follows.of(number)) for number in range(len(listed))]
         words = {lexeme.text: number for number, lexeme in enumerate(listed) if isinstance(lexeme, Literal)}
         found = {lexeme for lexeme, facts in zip(listed, known, strict=True) if facts.start is None}
         found |= {listed[number] for number in _longer(words, after)}
