@@ -13,9 +13,13 @@ from glyphscope.events import Message, Notation, RunRequest
 from glyphscope.notation import Style, shape_keys, write_call
 from glyphscope.notation.native import native_format
 from glyphscope.prompting.presets import preset
-from glyphscope.prompting.signature import argument_types, signature
+from glyphscope.prompting.signature import argument_types, signature_pieces
 from glyphscope.prompting.template import Part, PartText, render
 from glyphscope.registry import Tool, ToolRegistry, example_arguments, to_openai
+from glyphscope.registry.pointer import to_pointer
+
+HISTORY = "history"
+"""The part's name for what was said before the prompt."""
 
 _STYLES: dict[Notation, Style] = {"glyph": "glyph", "json": "json"}
 """How calls are shown to the model: GLYPH quoted, JSON compact, so that neither is made to look larger."""
@@ -56,7 +60,7 @@ class ArgumentView:
 
 
 def render_messages(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:
-    """The system message of the preset (or the request's own template) and the user's prompt.
+    """The system message of the preset (or the request's own template), what was said before, and the user's prompt.
 
     An empty message is left out. Raises PromptError with the template's line.
     """
@@ -65,7 +69,7 @@ def render_messages(request: RunRequest, registry: ToolRegistry) -> RenderedMess
     template = preset(request.preset).system_template if request.system is None else request.system
     return compose(
         ("system", render(template, template_values(request, registry), rest="system")),
-        ("user", [Part("user", request.prompt)]),
+        *up_to_prompt(request),
     )
 
 
@@ -83,9 +87,18 @@ def _native(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:
         )
     own = request.system
     system = [] if own is None else render(own, template_values(request, registry), rest="system")
-    made = compose(("system", system), ("user", [Part("user", request.prompt)]))
+    made = compose(("system", system), *up_to_prompt(request))
     begun = native.begun if native is not None and request.constraint != "off" else ""
     return replace(made, tools=tuple(to_openai(registry)), begun=begun)
+
+
+def up_to_prompt(request: RunRequest) -> tuple[tuple[str, Sequence[Part]], ...]:
+    """The messages of earlier turns, then the user's prompt: what every strategy puts after its system message."""
+    history = (
+        (message.role, [Part(HISTORY, message.content, f"message {number}")])
+        for number, message in enumerate(request.history, 1)
+    )
+    return (*history, ("user", [Part("user", request.prompt)]))
 
 
 def compose(*messages: tuple[str, Sequence[Part]]) -> RenderedMessages:
@@ -103,7 +116,7 @@ def template_values(request: RunRequest, registry: ToolRegistry) -> dict[str, An
     name_key, args_key = shape_keys(request.shape)
     return {
         "tools": [_tool_view(tool, written.get(tool.name, "")) for tool in registry.allowed],
-        "examples": [PartText("examples", text) for text in written.values()],
+        "examples": [PartText("examples", text, to_pointer((name,))) for name, text in written.items()],
         "format": _format(request),
         "notation": request.notation,
         "shape": request.shape,
@@ -144,16 +157,19 @@ def _format(request: RunRequest) -> str:
 def _tool_view(tool: Tool, example: str) -> ToolView:
     properties = tool.parameters.get("properties", {})
     required = tool.parameters.get("required", ())
+    own = to_pointer((tool.name,))
+    of = {name: to_pointer((tool.name, "parameters", "properties", name)) for name in properties}
+    written = [(own if name is None else of[name], text) for name, text in signature_pieces(tool)]
     return ToolView(
-        name=PartText("tools", tool.name),
-        description=PartText("tools", tool.description),
-        signature=PartText("tools", signature(tool)),
-        example=PartText("examples", example),
+        name=PartText("tools", tool.name, own),
+        description=PartText("tools", tool.description, f"{own}/description"),
+        signature=PartText.of_pieces("tools", written),
+        example=PartText("examples", example, own),
         arguments=tuple(
             ArgumentView(
-                name=PartText("tools", name),
-                type=PartText("tools", text),
-                description=PartText("tools", _description(properties[name])),
+                name=PartText("tools", name, of[name]),
+                type=PartText("tools", text, of[name]),
+                description=PartText("tools", _description(properties[name]), f"{of[name]}/description"),
                 required=name in required,
             )
             for name, text in argument_types(tool).items()

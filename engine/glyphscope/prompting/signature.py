@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from glyphscope.registry import Tool
@@ -16,7 +17,20 @@ _MOST_VALUES = 20
 
 def signature(tool: Tool) -> str:
     """Such as `search(query: string, max_results?: integer 1..100)`; `?` marks what may be left out."""
-    return f"{tool.name}({_arguments(tool.parameters, tool.parameters, 0)})"
+    return "".join(text for _, text in signature_pieces(tool))
+
+
+def signature_pieces(tool: Tool) -> list[tuple[str | None, str]]:
+    """The same in pieces: what is of an argument, with its name, and the tool's own with None.
+
+    A comma is of the argument after it: without that it would not be there.
+    """
+    required = tool.parameters.get("required", ())
+    pieces: list[tuple[str | None, str]] = [(None, f"{tool.name}(")]
+    for name, text in argument_types(tool).items():
+        comma = ", " if len(pieces) > 1 else ""
+        pieces.append((name, f"{comma}{_argument(name, text, required)}"))
+    return [*pieces, (None, ")")]
 
 
 def argument_types(tool: Tool) -> dict[str, str]:
@@ -82,9 +96,12 @@ def _arguments(schema: dict[str, Any], root: dict[str, Any], depth: int) -> str:
     required = schema.get("required", ())
     properties = schema.get("properties", {})
     return ", ".join(
-        f"{name}{'' if name in required else '?'}: {type_text(item, root, depth)}"
-        for name, item in properties.items()
+        _argument(name, type_text(item, root, depth), required) for name, item in properties.items()
     )
+
+
+def _argument(name: str, text: str, required: Sequence[str]) -> str:
+    return f"{name}{'' if name in required else '?'}: {text}"
 
 
 def _range(schema: dict[str, Any], least: str, most: str, before: str) -> str:

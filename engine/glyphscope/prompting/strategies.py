@@ -18,10 +18,11 @@ import msgspec
 from glyphscope import resources
 from glyphscope.errors import PromptError
 from glyphscope.events import Message, NameCandidate, Notation, RunRequest
-from glyphscope.prompting.messages import RenderedMessages, compose, template_values
+from glyphscope.prompting.messages import RenderedMessages, compose, template_values, up_to_prompt
 from glyphscope.prompting.presets import PromptPreset
 from glyphscope.prompting.template import Part, PartText, render
 from glyphscope.registry import ToolRegistry
+from glyphscope.registry.pointer import to_pointer
 
 _FOLDER, _SUFFIX = "prompts/strategies", ".jinja"
 
@@ -71,9 +72,12 @@ def render_router(
     names = [tool.name for tool in registry.allowed]
     values = {
         "tools": [_tool(name) for name in names],
-        "rules": list(settings.rules),
+        "rules": [PartText("rules", rule, f"rule {n}") for n, rule in enumerate(settings.rules, 1)],
         "synonyms": [
-            {"tool": PartText("tools", name), "phrases": PartText("tools", _quoted(settings.synonyms[name]))}
+            {
+                "tool": PartText("tools", name, to_pointer((name,))),
+                "phrases": PartText("tools", _quoted(settings.synonyms[name]), to_pointer((name,))),
+            }
             for name in names
             if settings.synonyms.get(name)
         ],
@@ -87,7 +91,7 @@ def render_router(
     ]
     return compose(
         ("system", render(_template(settings.router, settings.router_system), values, rest="system")),
-        ("user", [Part("user", request.prompt)]),
+        *up_to_prompt(request),
         *turns,
     )
 
@@ -104,7 +108,9 @@ def render_executor(
     values = template_values(request, registry)
     values = {
         "tool": values["tools"][0],
-        "schema": PartText("tools", json.dumps(tool.parameters, ensure_ascii=False)),
+        "schema": PartText(
+            "tools", json.dumps(tool.parameters, ensure_ascii=False), to_pointer((tool.name,))
+        ),
         "candidates": _named(candidates),
         **values,
     }
@@ -115,7 +121,7 @@ def render_executor(
     ]
     return compose(
         ("system", render(_template(settings.executor, settings.executor_system), values, rest="system")),
-        ("user", [Part("user", request.prompt)]),
+        *up_to_prompt(request),
         *turns,
     )
 
@@ -149,7 +155,7 @@ def _tool(name: str) -> dict[str, PartText]:
     """A tool as the router's template sees it: its name, as words, and as JSON writes it."""
     words = re.sub(r"[\W_]+", " ", name).strip()
     forms = {"name": name, "words": words or name, "json": json.dumps(name, ensure_ascii=False)}
-    return {form: PartText("tools", text) for form, text in forms.items()}
+    return {form: PartText("tools", text, to_pointer((name,))) for form, text in forms.items()}
 
 
 def _template(name: str, own: str | None) -> str:

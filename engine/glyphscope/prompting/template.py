@@ -1,9 +1,9 @@
-"""Rendering a user's template: sandboxed, strict, and with every piece knowing which part of the prompt it is.
+"""Rendering a user's template: sandboxed, strict, and with every piece knowing what of the prompt it is.
 
 A value that belongs to a part is a `PartText`. Where a template prints one, the marked rendering puts marks around it
-that no text can contain, because they are drawn anew in each process; the parts are read off the marks. A template
-that treats printed text as data (`{% filter %}`) could mangle marks: then it no longer equals the plain rendering, and
-the text counts as one part.
+that no text can contain, because they are drawn anew in each process; the template's own words and what it prints
+besides are marked with their line. The pieces are read off the marks. A template that treats printed text as data
+(`{% filter %}`) could mangle marks: then it no longer equals the plain rendering, and the text counts as one part.
 """
 
 from __future__ import annotations
@@ -11,39 +11,58 @@ from __future__ import annotations
 import re
 import secrets
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jinja2
+from jinja2 import nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from glyphscope.errors import PromptError
 
 MAX_CHARACTERS = 4_000_000
 """A rendered prompt is longer than this only by a mistake: no model's context holds it."""
+LINE = "line "
+"""What a piece of the template's own words is of: this and the line's number, from 1."""
 
 _NONCE = str(secrets.randbits(60))
 _OPEN, _MIDDLE, _CLOSE = f"\x02{_NONCE}\x1e", f"\x1e{_NONCE}\x02", f"\x03{_NONCE}\x03"
-_MARKED = re.compile(f"{_OPEN}(.*?){_MIDDLE}(.*?){_CLOSE}", re.DOTALL)
+_MARKED = re.compile(f"{_OPEN}([0-9]*?){_MIDDLE}(.*?){_CLOSE}", re.DOTALL)
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
+_OWN = "_glyphscope_own"
 
 
 class Part(NamedTuple):
-    """A piece of a message: system, tools, examples or user, and its text."""
+    """A piece of a message: system, tools, examples or user, and its text; `of` as in `PromptPart`."""
 
     name: str
     text: str
+    of: str = ""
 
 
 class PartText(str):
-    """Text of the prompt that belongs to a part. Filters make plain text of it, which belongs to the template."""
+    """Text of the prompt that belongs to a part. Filters make plain text of it, which belongs to the template.
 
-    __slots__ = ("part",)
+    `of` is what of the tools it is, by JSON Pointer; `pieces` (of, text) are what it is put together from, where that
+    is more than one thing.
+    """
+
+    __slots__ = ("of", "part", "pieces")
     part: str
+    of: str
+    pieces: tuple[tuple[str, str], ...]
 
-    def __new__(cls, part: str, text: str) -> PartText:
+    def __new__(cls, part: str, text: str, of: str = "") -> PartText:
         self = super().__new__(cls, text)
-        self.part = part
+        self.part, self.of, self.pieces = part, of, ((of, text),)
+        return self
+
+    @classmethod
+    def of_pieces(cls, part: str, pieces: Sequence[tuple[str, str]]) -> PartText:
+        """Put together from those."""
+        self = cls(part, "".join(text for _, text in pieces))
+        self.pieces = tuple(pieces)
         return self
 
 
@@ -61,18 +80,54 @@ class _Environment(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
 
-def _mark(value: Any) -> Any:
-    return f"{_OPEN}{value.part}{_MIDDLE}{value}{_CLOSE}" if isinstance(value, PartText) else value
+class _Marks:
+    """The marks of one rendering: numbers, which no filter changes, for what they stand for."""
+
+    def __init__(self, rest: str) -> None:
+        self._rest = rest
+        self._numbers: dict[tuple[str, str], int] = {}
+
+    def finalize(self, value: Any) -> Any:
+        """What is printed, with marks where it is a part."""
+        if not isinstance(value, PartText):
+            return value
+        return "".join(self._marked((value.part, of), text) for of, text in value.pieces)
+
+    def own(self, value: Any, line: int) -> Any:
+        """What the template itself says in that line; what is marked already stays as it is."""
+        if isinstance(value, PartText | jinja2.Undefined):
+            return value
+        text = str(value)
+        return text if _OPEN in text else self._marked((self._rest, f"{LINE}{line}"), text)
+
+    def lines(self, data: str, line: int) -> str:
+        """Words of the template that begin in that line."""
+        return "".join(self.own(text, line + n) for n, text in enumerate(_LINES.findall(data)))
+
+    def read(self, marked: str) -> list[Part]:
+        """The pieces in order."""
+        known = list(self._numbers)
+        split = _MARKED.split(marked)  # without a mark, number, text, without a mark, number, text, …
+        parts = [Part(self._rest, split[0])]
+        for number, text, after in zip(split[1::3], split[2::3], split[3::3]):
+            name, of = known[int(number)]
+            parts += [Part(name, text, of), Part(self._rest, after)]
+        return [part for part in parts if part.text]
+
+    def _marked(self, what: tuple[str, str], text: str) -> str:
+        number = self._numbers.setdefault(what, len(self._numbers))
+        return f"{_OPEN}{number}{_MIDDLE}{text}{_CLOSE}"
 
 
-@lru_cache(maxsize=2)
-def _environment(marked: bool) -> _Environment:
+def _environment(finalize: Callable[[Any], Any] | None = None) -> _Environment:
     return _Environment(
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_mark if marked else None,
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=finalize
     )
+
+
+@lru_cache(maxsize=8)
+def _compiled(template: str) -> jinja2.Template:
+    return _environment().from_string(template)
 
 
 def render(template: str, values: Mapping[str, Any], *, rest: str) -> list[Part]:
@@ -80,19 +135,50 @@ def render(template: str, values: Mapping[str, Any], *, rest: str) -> list[Part]
 
     `rest` names the part of the template's own words. Raises PromptError with the line (from 1).
     """
-    plain = _render(template, values, marked=False)
-    parts = _parts(_render(template, values, marked=True), rest)
+    plain = _render(_compiled, template, values, MAX_CHARACTERS)
+    parts = _marked_parts(template, values, rest)
     if "".join(part.text for part in parts) != plain:
         parts = [Part(rest, plain)]
-    return _stripped(_joined(parts))
+    return _stripped(_joined(parts, rest))
 
 
-def _render(template: str, values: Mapping[str, Any], *, marked: bool) -> str:
+def _marked_parts(template: str, values: Mapping[str, Any], rest: str) -> list[Part]:
+    """Empty where the marks get in the template's way: it renders without them."""
+    marks = _Marks(rest)
+    try:
+        return marks.read(_render(lambda text: _marking(text, marks), template, values, 8 * MAX_CHARACTERS))
+    except (PromptError, LookupError):
+        return []
+
+
+def _marking(template: str, marks: _Marks) -> jinja2.Template:
+    """The template with marks around all that it prints."""
+    environment = _environment(marks.finalize)
+    environment.filters[_OWN] = marks.own
+    tree = environment.parse(template)
+    for output in tree.find_all(nodes.Output):
+        printed: list[nodes.Expr] = []
+        for node in output.nodes:
+            if isinstance(node, nodes.TemplateData):
+                node.data = marks.lines(node.data, node.lineno)
+                printed.append(node)
+            else:
+                line = [nodes.Const(node.lineno, lineno=node.lineno)]
+                own = nodes.Filter(node, _OWN, line, [], None, None, lineno=node.lineno)
+                own.set_environment(environment)
+                printed.append(own)
+        output.nodes = printed
+    return environment.from_string(tree)
+
+
+def _render(
+    compiled: Callable[[str], jinja2.Template], template: str, values: Mapping[str, Any], most: int
+) -> str:
     try:
         pieces, length = [], 0
-        for piece in _environment(marked).from_string(template).generate(values):
+        for piece in compiled(template).generate(values):
             length += len(piece)
-            if length > MAX_CHARACTERS:
+            if length > most:
                 raise OverflowError("the text is too long")
             pieces.append(piece)
     except jinja2.TemplateSyntaxError as error:
@@ -119,26 +205,53 @@ def _line(error: Exception) -> int:
     return (lines[-1] if lines else None) or 0
 
 
-def _parts(marked: str, rest: str) -> list[Part]:
-    pieces = _MARKED.split(marked)  # own words, part, text, own words, part, text, … own words
-    parts = [Part(rest, pieces[0])]
-    for name, text, after in zip(pieces[1::3], pieces[2::3], pieces[3::3]):
-        parts += [Part(name, text), Part(rest, after)]
-    return [part for part in parts if part.text]
+def _joined(parts: list[Part], rest: str) -> list[Part]:
+    """What separates two pieces of one part (a dash, a line end) is of that part; its neighbours become one piece.
 
-
-def _joined(parts: list[Part]) -> list[Part]:
-    """What separates two pieces of one part (a dash, a line end) is of that part; its neighbours become one piece."""
+    Between two pieces of one tool it is of the second, as it would not be there without it; else of the first.
+    """
     joined: list[Part] = []
-    for index, part in enumerate(parts):
-        after = parts[index + 1].name if index + 1 < len(parts) else ""
-        separates = joined and joined[-1].name == after and not any(map(str.isalnum, part.text))
-        name = after if separates else part.name
-        if joined and joined[-1].name == name:
-            joined[-1] = Part(name, joined[-1].text + part.text)
+    at = 0
+    while at < len(parts):
+        run = at
+        while run < len(parts) and parts[run].name == rest and not any(map(str.isalnum, parts[run].text)):
+            run += 1
+        before = joined[-1] if joined else None
+        after = parts[run] if run < len(parts) else None
+        if before and after and before.name == after.name != rest:
+            of = after.of if _root(before.of) == _root(after.of) else before.of
+            _add(joined, Part(after.name, "".join(part.text for part in parts[at:run]), of))
         else:
-            joined.append(Part(name, part.text))
+            for part in parts[at:run]:
+                _add(joined, _blank_of(part, joined, after))
+        if after is not None:
+            _add(joined, after)
+        at = run + 1
     return joined
+
+
+def _blank_of(part: Part, joined: list[Part], after: Part | None) -> Part:
+    """An empty line counts with the template's line before it, or else with the one after it."""
+    if part.text.strip():
+        return part
+    for near in (joined[-1] if joined else None, after):
+        if near is not None and near.name == part.name:
+            return part._replace(of=near.of)
+    return part
+
+
+def _add(joined: list[Part], part: Part) -> None:
+    if not part.text:
+        return
+    if joined and (joined[-1].name, joined[-1].of) == (part.name, part.of):
+        joined[-1] = Part(part.name, joined[-1].text + part.text, part.of)
+    else:
+        joined.append(part)
+
+
+def _root(of: str) -> str:
+    """The tool of a pointer, which is its first step."""
+    return "/".join(of.split("/", 2)[:2])
 
 
 def _stripped(parts: list[Part]) -> list[Part]:
@@ -148,6 +261,6 @@ def _stripped(parts: list[Part]) -> list[Part]:
     while parts and not parts[-1].text.strip():
         parts = parts[:-1]
     if parts:
-        parts[0] = Part(parts[0].name, parts[0].text.lstrip())
-        parts[-1] = Part(parts[-1].name, parts[-1].text.rstrip())
+        parts[0] = parts[0]._replace(text=parts[0].text.lstrip())
+        parts[-1] = parts[-1]._replace(text=parts[-1].text.rstrip())
     return parts

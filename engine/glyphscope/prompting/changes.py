@@ -1,0 +1,293 @@
+"""What changed between two prompts, in text and tokens, and from where the cache was lost: from events only.
+
+The prompts are cut into their tokens where the events tell them, else into words, which then are no tokens: counts are
+None. Differences are found by Myers' algorithm within a bound; beyond it a stretch counts as replaced, which is true,
+if not the shortest way of saying it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, groupby
+from typing import Literal, TypeAlias
+
+from glyphscope.events import BEGUN, PromptEvaluated, PromptPart, PromptRendered
+from glyphscope.prompting.costs import part_words
+
+Kind: TypeAlias = Literal["same", "removed", "added"]
+Why: TypeAlias = Literal["first", "kept", "changed", "less", "more", "unknown"]
+
+_MOST_EDITS = 600
+_WORDS = re.compile(r"\s*[^\W_]+|\s*[\W_]", re.DOTALL)
+_SHOWN = 40
+"""Characters of the text at a place that are shown."""
+WORTH_TELLING = 16
+"""Tokens below which advice is not worth a person's time: what ends a chat's turn has as many."""
+_CHANGING = ("user", "history", "template", BEGUN, "said", "result", "note", "asked", "attempt", "repair")
+"""Parts that change from one run to the next by nature, or that are the chat template's own."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch that is in both prompts, or in one only; `start` is its character there (of `same`: in the second).
+
+    `tokens` is None where the prompts' tokens are not known.
+    """
+
+    kind: Kind
+    text: str
+    start: int
+    tokens: int | None
+
+
+@dataclass(frozen=True)
+class Changes:
+    """All pieces in order: those that are not `added` spell the first prompt, those not `removed` the second."""
+
+    pieces: tuple[Piece, ...]
+
+    def tokens(self, kind: Kind) -> int | None:
+        """How many are of a kind; None where tokens are not known."""
+        counts = [piece.tokens for piece in self.pieces if piece.kind == kind]
+        if any(piece.tokens is None for piece in self.pieces):
+            return None
+        return sum(count or 0 for count in counts)
+
+    @property
+    def is_same(self) -> bool:
+        return all(piece.kind == "same" for piece in self.pieces)
+
+
+@dataclass(frozen=True)
+class CacheLoss:
+    """From where a prompt was read anew. `token` is the first that was evaluated, `again` how many were, in `ms`.
+
+    `char` is where that token begins, `before` and `after` the text there, `part` what of the prompt it is; None and
+    empty where tokens are not known. `why` compares with the prompt that was read before: they part there (`changed`),
+    the cache held all that it could (`kept`), or `less` or `more` than the two have in common. `unchanged` are the
+    tokens read anew that were in that prompt as well; None where that is not known.
+    """
+
+    token: int
+    again: int
+    ms: float | None
+    char: int | None
+    before: str
+    after: str
+    part: PromptPart | None
+    why: Why
+    common: int | None
+    unchanged: int | None
+
+
+def prompt_changes(before: PromptRendered, after: PromptRendered) -> Changes:
+    """What is to be done to the first prompt to get the second."""
+    counted = bool(before.lengths or not before.text) and bool(after.lengths or not after.text)
+    one, other = _units(before, counted), _units(after, counted)
+    begin = _common(one, other)
+    end = _common(one[begin:][::-1], other[begin:][::-1])
+    steps: list[tuple[Kind, str]] = [("same", text) for text in one[:begin]]
+    steps += _myers(one[begin : len(one) - end], other[begin : len(other) - end])
+    steps += [("same", text) for text in one[len(one) - end :]]
+    return Changes(tuple(_pieces(steps, counted)))
+
+
+def cache_loss(
+    prompt: PromptRendered,
+    evaluated: PromptEvaluated | None,
+    before: PromptRendered | None,
+    *,
+    first: bool = False,
+) -> CacheLoss | None:
+    """Of a run's prompt and its evaluation; `before` is what the same model read last, None where that is not known.
+
+    `first`: it is known that it had read none. None where nobody counted.
+    """
+    if not prompt.tokens:
+        return None
+    again = prompt.tokens - prompt.cached
+    ends = list(accumulate(prompt.lengths))
+    known = bool(ends) and prompt.cached < len(ends)
+    char = (ends[prompt.cached - 1] if prompt.cached else 0) if known else None
+    common = None if before is None else in_common(before, prompt)
+    return CacheLoss(
+        token=prompt.cached,
+        again=again,
+        ms=evaluated.ms if evaluated is not None and evaluated.done == evaluated.total > 0 else None,
+        char=char,
+        before="" if char is None else prompt.text[max(0, char - _SHOWN) : char],
+        after="" if char is None else prompt.text[char : char + _SHOWN],
+        part=None if char is None else next((p for p in prompt.parts if p.start <= char < p.end), None),
+        why=_why(prompt, common, first=first),
+        common=common,
+        unchanged=_unchanged(before, prompt),
+    )
+
+
+def in_common(before: PromptRendered, after: PromptRendered) -> int | None:
+    """The tokens that both begin with; None where tokens are not known."""
+    if not before.lengths or not after.lengths:
+        return None
+    return _common(_units(before, True), _units(after, True))
+
+
+def advice(prompt: PromptRendered, loss: CacheLoss | None = None) -> tuple[str, ...]:
+    """What would make the next runs cheaper: only what this prompt, and what was read of it, show to be so."""
+    found = []
+    behind = _behind_the_user(prompt)
+    if behind >= WORTH_TELLING:
+        found.append(
+            f"The user's text stands before what stays the same: every change of it re-reads {behind:,} tokens "
+            "of system message, tools and examples behind it."
+        )
+    if loss is not None and loss.why == "changed" and loss.unchanged and loss.part is not None:
+        fixed = loss.part.name not in _CHANGING
+        if fixed and loss.unchanged >= WORTH_TELLING:
+            found.append(
+                f"A change in {part_words(loss.part, prompt.text)} made {loss.unchanged:,} tokens behind it be read "
+                "again that had not changed. What changes often costs least near the end of the prompt."
+            )
+    return tuple(found)
+
+
+def loss_words(loss: CacheLoss) -> str:
+    """Where and why the cache ended, and what that cost, in a sentence or two."""
+    if loss.why == "kept":
+        return f"All of it was in the cache; the last token is read in any case{_ms(loss)}."
+    if loss.token == 0:
+        said = f"Nothing was in the cache: all {loss.again:,} tokens were read{_ms(loss)}."
+        why = {
+            "first": _WHY["first"],
+            "less": "The prompt before it begins alike, but the cache did not have it.",
+        }
+        return f"{said} {why.get(loss.why, '')}".rstrip()
+    place = f"From token {loss.token:,} on: {loss.again:,} tokens were read{_ms(loss)}."
+    if loss.why in ("less", "more") and loss.common is not None:
+        return f"{place} {_WHY[loss.why].format(common=loss.common)}"
+    return f"{place} {_WHY[loss.why]}".rstrip()
+
+
+_WHY: dict[Why, str] = {
+    "first": "No prompt was read before it.",
+    "changed": "There it parts from the prompt before it.",
+    "less": "The prompt before it begins alike for longer than that, but it was not all in the cache.",
+    "more": "The cache held more than it has in common with the prompt before it ({common:,}).",
+    "unknown": "",
+    "kept": "",
+}
+
+
+# -- inside ----------------------------------------------------------------------------------------------------
+
+
+def _ms(loss: CacheLoss) -> str:
+    return "" if loss.ms is None else f" in {loss.ms:,.0f} ms"
+
+
+def _why(prompt: PromptRendered, common: int | None, *, first: bool) -> Why:
+    if prompt.cached >= prompt.tokens - 1:
+        return "kept"
+    if first and prompt.cached == 0:
+        return "first"
+    if common is None:
+        return "unknown"
+    if common == prompt.cached:
+        return "changed"
+    return "less" if prompt.cached < common else "more"
+
+
+def _unchanged(before: PromptRendered | None, prompt: PromptRendered) -> int | None:
+    """Tokens that were read anew though they were in the prompt before as well."""
+    if before is None or not before.lengths or not prompt.lengths:
+        return None
+    number = count = 0
+    for piece in prompt_changes(before, prompt).pieces:
+        if piece.kind != "removed":
+            after = number + (piece.tokens or 0)
+            if piece.kind == "same":
+                count += max(0, after - max(number, prompt.cached))
+            number = after
+    return count
+
+
+def _behind_the_user(prompt: PromptRendered) -> int:
+    """The tokens of what does not change by nature behind the first character of the user's text."""
+    at = next((part.start for part in prompt.parts if part.name == "user"), None)
+    if at is None:
+        return 0
+    return sum(part.tokens for part in prompt.parts if part.start > at and part.name not in _CHANGING)
+
+
+def _units(prompt: PromptRendered, counted: bool) -> list[str]:
+    """The prompt's tokens as the characters that they complete, or its words."""
+    if not counted:
+        return _WORDS.findall(prompt.text)
+    ends = list(accumulate(prompt.lengths))
+    return [prompt.text[end - length : end] for end, length in zip(ends, prompt.lengths)]
+
+
+def _common(one: Sequence[Hashable], other: Sequence[Hashable]) -> int:
+    """How many both begin with."""
+    return next((n for n, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+
+
+def _myers(one: Sequence[str], other: Sequence[str]) -> list[tuple[Kind, str]]:
+    """The shortest way from one to the other (Myers 1986, Algorithmica 1:251), removals before additions."""
+    reached = {1: 0}
+    trail: list[dict[int, int]] = []
+    for edits in range(min(len(one) + len(other), _MOST_EDITS) + 1):
+        trail.append(dict(reached))
+        for k in range(-edits, edits + 1, 2):
+            down = k == -edits or (k != edits and reached[k - 1] < reached[k + 1])
+            x = reached[k + 1] if down else reached[k - 1] + 1
+            y = x - k
+            while x < len(one) and y < len(other) and one[x] == other[y]:
+                x, y = x + 1, y + 1
+            reached[k] = x
+            if x >= len(one) and y >= len(other):
+                return _way_back(one, other, trail)
+    return [*(("removed", text) for text in one), *(("added", text) for text in other)]
+
+
+def _way_back(
+    one: Sequence[str], other: Sequence[str], trail: Sequence[dict[int, int]]
+) -> list[tuple[Kind, str]]:
+    steps: list[tuple[Kind, str]] = []
+    x, y = len(one), len(other)
+    for edits in range(len(trail) - 1, -1, -1):
+        reached = trail[edits]
+        k = x - y
+        down = k == -edits or (k != edits and reached[k - 1] < reached[k + 1])
+        before = k + 1 if down else k - 1
+        from_x = reached[before]
+        from_y = from_x - before
+        while x > from_x and y > from_y:
+            x, y = x - 1, y - 1
+            steps.append(("same", one[x]))
+            if x == 0 and y == 0:
+                break
+        if edits and down:
+            y -= 1
+            steps.append(("added", other[y]))
+        elif edits:
+            x -= 1
+            steps.append(("removed", one[x]))
+    return steps[::-1]
+
+
+def _pieces(steps: Sequence[tuple[Kind, str]], counted: bool) -> Iterator[Piece]:
+    """Neighbours of one kind as one piece; between two stretches in common, what is removed comes first."""
+    first = second = 0
+    for same, group in groupby(steps, key=lambda step: step[0] == "same"):
+        inside = list(group)
+        kinds: tuple[Kind, ...] = ("same",) if same else ("removed", "added")
+        for kind in kinds:
+            texts = [text for each, text in inside if each == kind]
+            if not texts:
+                continue
+            text = "".join(texts)
+            yield Piece(kind, text, first if kind == "removed" else second, len(texts) if counted else None)
+            first += len(text) if kind != "added" else 0
+            second += len(text) if kind != "removed" else 0

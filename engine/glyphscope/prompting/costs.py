@@ -1,0 +1,136 @@
+"""A prompt's costs as a tree: kinds of parts, in them tools, examples and lines, in those arguments and descriptions.
+
+Every part of the prompt is in exactly one branch, so each row is the sum of those below it, and all rows of the top
+together are the prompt. The dearest come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from glyphscope.events import BEGUN, PromptPart, PromptRendered
+from glyphscope.prompting.template import LINE
+from glyphscope.registry.pointer import steps_of
+
+KINDS = {
+    "system": "system message",
+    "tools": "tools",
+    "examples": "examples",
+    "rules": "rules",
+    "user": "user's text",
+    "history": "history",
+    "template": "chat template",
+    "candidates": "known names",
+    BEGUN: "begun answer",
+}
+"""What kinds of parts are called; any other is called by its name."""
+ITSELF = "itself"
+"""The row of what is written of a tool besides its arguments and descriptions: its name, brackets."""
+_LONGEST = 60
+"""Characters of a part's text that name it."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A row. `tokens` are its own and those of all `below`; `parts` are all of them, in the order of the text.
+
+    `kind` is the name of the parts, `of` what of them it is (`PromptPart`), empty for all of a kind.
+    """
+
+    title: str
+    kind: str
+    of: str
+    tokens: int
+    parts: tuple[PromptPart, ...]
+    below: tuple[Cost, ...] = ()
+
+    def rows(self, depth: int = 0) -> Iterator[tuple[int, Cost]]:
+        """This row and those below it, each with its depth."""
+        yield depth, self
+        for cost in self.below:
+            yield from cost.rows(depth + 1)
+
+
+@dataclass
+class _Branch:
+    own: list[PromptPart] = field(default_factory=list)
+    below: dict[tuple[str, str], _Branch] = field(default_factory=dict)
+    """By title and what it is of."""
+
+
+def prompt_costs(prompt: PromptRendered) -> tuple[Cost, ...]:
+    """The kinds of the prompt's parts, the dearest first."""
+    root = _Branch()
+    for part in prompt.parts:
+        branch = root.below.setdefault((KINDS.get(part.name, part.name), ""), _Branch())
+        for step in _steps(part, prompt.text):
+            branch = branch.below.setdefault(step, _Branch())
+        branch.own.append(part)
+    return _costs(root, "")
+
+
+def part_words(part: PromptPart, text: str) -> str:
+    """What a part is called in a sentence: `description of query of search`, `system message, line 3`."""
+    steps = [title for title, _ in _steps(part, text)] if part.of.startswith("/") else []
+    kind = KINDS.get(part.name, part.name)
+    if steps:
+        named = " of ".join(reversed(steps))
+        return f"example of {named}" if part.name == "examples" else named
+    return f"{kind}, {part.of}" if part.of else kind
+
+
+def tool_place(of: str) -> tuple[str, str | None, bool] | None:
+    """Tool, argument and whether its description of what a part is of; None where it is of no tool."""
+    if not of.startswith("/"):
+        return None
+    tool, *rest = steps_of(of)
+    if rest[:2] == ["parameters", "properties"] and len(rest) > 2:
+        return tool, rest[2], rest[3:] == ["description"]
+    return tool, None, rest == ["description"]
+
+
+# -- inside ----------------------------------------------------------------------------------------------------
+
+
+def _steps(part: PromptPart, text: str) -> list[tuple[str, str]]:
+    """The way from its kind to a part: titles, each with what it is of."""
+    place = tool_place(part.of)
+    if place is None:
+        written = " ".join(text[part.start : min(part.end, part.start + 4 * _LONGEST)].split())
+        short = written if len(written) <= _LONGEST else written[: _LONGEST - 1] + "…"
+        titled = f"{part.of.removeprefix(LINE)}  {short}" if part.of.startswith(LINE) else short
+        return [(titled, part.of)] if part.of else []
+    tool, argument, describes = place
+    own = "/" + part.of.split("/")[1]
+    steps = [(tool, own)]
+    if argument is not None:
+        steps.append((argument, part.of.removesuffix("/description") if describes else part.of))
+    if describes:
+        steps.append(("description", part.of))
+    return steps
+
+
+def _costs(branch: _Branch, kind: str) -> tuple[Cost, ...]:
+    made = [_cost(title, of, inner, kind) for (title, of), inner in branch.below.items()]
+    return tuple(sorted(made, key=lambda cost: (-cost.tokens, cost.parts[0].start)))
+
+
+def _cost(title: str, of: str, branch: _Branch, kind: str) -> Cost:
+    kind = kind or _first(branch).name
+    below = _costs(branch, kind)
+    if below and branch.own:
+        rest = Cost(ITSELF, kind, of, _sum(branch.own), tuple(branch.own))
+        below = tuple(sorted((*below, rest), key=lambda cost: (-cost.tokens, cost.parts[0].start)))
+    parts = [*(part for cost in below for part in cost.parts)] if below else branch.own
+    return Cost(title, kind, of, _sum(parts), tuple(sorted(parts, key=lambda part: part.start)), below)
+
+
+def _first(branch: _Branch) -> PromptPart:
+    while not branch.own:
+        branch = next(iter(branch.below.values()))
+    return branch.own[0]
+
+
+def _sum(parts: Sequence[PromptPart]) -> int:
+    return sum(part.tokens for part in parts)

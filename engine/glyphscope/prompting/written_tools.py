@@ -1,0 +1,119 @@
+"""Tools as a chat template wrote them, in JSON: which characters are of which tool, argument and description."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from glyphscope.prompting.template import Part
+from glyphscope.registry.places import scan
+from glyphscope.registry.pointer import to_pointer
+
+TOOLS = "tools"
+_MOST_TRIES = 2000
+"""Places at which a JSON value is looked for: a template that writes tools otherwise is not read for ever."""
+_DECODER = json.JSONDecoder()
+
+
+def tool_parts(written: str, tools: Sequence[Mapping[str, Any]]) -> list[Part]:
+    """Parts that together are `written`. What is no JSON of one of the `tools` (OpenAI's functions) is of none."""
+    names = {str(tool.get("name", "")) for tool in tools}
+    parts: list[Part] = []
+    at = 0
+    for start, end, value in _values(written):
+        for begin, stop, of in _of_tools(written[start:end], value, names):
+            if start + begin > at:
+                _add(parts, written[at : start + begin], "")
+            _add(parts, written[start + begin : start + stop], of)
+            at = start + stop
+    _add(parts, written[at:], "")
+    return parts
+
+
+def _add(parts: list[Part], text: str, of: str) -> None:
+    if text and parts and parts[-1].of == of:
+        parts[-1] = Part(TOOLS, parts[-1].text + text, of)
+    elif text:
+        parts.append(Part(TOOLS, text, of))
+
+
+def _values(text: str) -> Iterator[tuple[int, int, Any]]:
+    """The outermost objects and lists of JSON in the text, with their places."""
+    at = tries = 0
+    while tries < _MOST_TRIES:
+        places = [place for mark in "{[" if (place := text.find(mark, at)) >= 0]
+        if not places:
+            return
+        at = min(places)
+        tries += 1
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            at += 1
+            continue
+        yield at, end, value
+        at = end
+
+
+def _of_tools(text: str, value: Any, names: set[str]) -> Iterator[tuple[int, int, str]]:
+    """Neighbouring stretches of the JSON text of one value, each with what it is of."""
+    listed = isinstance(value, list)
+    roots: dict[str, str] = {}
+    for number, one in enumerate(value if listed else [value]):
+        inside = f"/{number}" if listed else ""
+        for below in ("/function", ""):
+            function = one.get("function") if below and isinstance(one, dict) else one
+            name = function.get("name") if isinstance(function, dict) else None
+            if isinstance(name, str) and name in names:
+                roots[inside] = to_pointer((name,))
+                roots[f"{inside}{below}"] = roots[inside]
+                break
+    if roots:
+        yield from _flat(len(text), _stretches(text, roots))
+
+
+def _stretches(text: str, roots: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
+    """Of each tool, its arguments and all descriptions; those inside others lie in them. A name is of its value."""
+    begins: dict[str, int] = {}
+    for pointer, place, is_name in scan(text):
+        if is_name:
+            begins[pointer] = place.start
+            continue
+        if pointer in roots:
+            yield place.start, place.end, roots[pointer]
+            continue
+        steps = pointer.split("/")
+        for size in range(len(steps) - 1, 0, -1):
+            root = roots.get("/".join(steps[:size]))
+            if root is not None:
+                rest = steps[size:]
+                of_argument = len(rest) == 3 and rest[:2] == ["parameters", "properties"]
+                describes = rest == ["description"] or (
+                    len(rest) == 4 and rest[:2] == ["parameters", "properties"] and rest[3] == "description"
+                )
+                if of_argument or describes:
+                    yield begins.get(pointer, place.start), place.end, f"{root}/{'/'.join(rest)}"
+                break
+
+
+def _flat(size: int, stretches: Iterator[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
+    """From stretches that lie in each other to neighbours, each of the innermost one; `size` characters in all."""
+    begins = sorted(stretches, key=lambda each: (each[0], -each[1]))
+    stack: list[tuple[int, str]] = [(size, "")]
+    at = 0
+    for start, end, of in begins:
+        while stack[-1][0] <= start:
+            upto, name = stack.pop()
+            if upto > at:
+                yield at, upto, name
+                at = upto
+        if start > at:
+            yield at, start, stack[-1][1]
+            at = start
+        stack.append((end, of))
+    while stack:
+        upto, name = stack.pop()
+        if upto > at:
+            yield at, upto, name
+            at = upto
