@@ -1,0 +1,104 @@
+"""An endpoint's address as a user writes it: `http://host:port/v1?dialect=vllm#model-name`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from glyphscope.errors import ModelError
+
+KEY_HINT = "Keep the key with: glyphscope keys set URL (or in the environment as GLYPHSCOPE_API_KEY)."
+OPTIONS = ("dialect", "logprobs")
+"""What may stand behind the question mark; `logprobs` is yes or no."""
+
+_PORTS = {"http": 80, "https": 443}
+_SECRET_NAMES = ("key", "token", "secret", "password", "auth")
+
+
+class Address(NamedTuple):
+    """`base` is where the API's paths begin, without a slash at its end; `model` may be empty: the endpoint's first."""
+
+    base: str
+    model: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port: what a key belongs to."""
+        parts = urlsplit(self.base)
+        return f"{parts.scheme}://{_host(parts)}:{parts.port or _PORTS[parts.scheme]}"
+
+    @property
+    def root(self) -> str:
+        """The server's own paths, beside the API's."""
+        return self.base.removesuffix("/v1")
+
+    @property
+    def loopback(self) -> bool:
+        """Whether it is this machine, to which no proxy leads."""
+        host = urlsplit(self.base).hostname or ""
+        return host == "localhost" or host == "::1" or host.startswith("127.")
+
+    def option(self, name: str) -> str:
+        """The option's value; empty where it is not given."""
+        return dict(self.options).get(name, "")
+
+    def named(self, model: str) -> Address:
+        """The same with the model's name."""
+        return self._replace(model=model)
+
+    def __str__(self) -> str:
+        """The address to be shown and recorded; it never holds a secret."""
+        query = "&".join(f"{name}={value}" for name, value in self.options)
+        return self.base + (f"?{query}" if query else "") + (f"#{self.model}" if self.model else "")
+
+
+def is_address(name: str) -> bool:
+    """Whether a model's name is the address of an endpoint."""
+    return name.lower().startswith(("http://", "https://"))
+
+
+def read_address(text: str) -> Address:
+    """Raises ModelError for one that is none, and for one with a key in it, which it does not say again."""
+    try:
+        parts = urlsplit(text.strip())
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port, parts = None, None, urlsplit("")
+    if parts.scheme not in _PORTS or not host or port == 0 or any(c.isspace() or ord(c) < 32 for c in host):
+        raise ModelError("This is no address of an endpoint.", hint="Write it as http://host:port/v1.")
+    if "@" in parts.netloc:
+        raise ModelError(
+            "A key or password in an address would end up in records.", where=_shown(parts), hint=KEY_HINT
+        )
+    path = parts.path.rstrip("/").removesuffix("/chat/completions").removesuffix("/completions")
+    base = f"{parts.scheme}://{_host(parts)}{f':{port}' if port else ''}{path or '/v1'}"
+    return Address(base, unquote(parts.fragment), _options(parts))
+
+
+def _options(parts: SplitResult) -> tuple[tuple[str, str], ...]:
+    options = tuple(parse_qsl(parts.query, keep_blank_values=True))
+    for name, value in options:
+        if any(secret in name.lower() for secret in _SECRET_NAMES):
+            raise ModelError(
+                "A key in an address would end up in records.", where=_shown(parts), hint=KEY_HINT
+            )
+        if name not in OPTIONS:
+            raise ModelError(
+                f"An endpoint's address has no option {name!r}.",
+                where=_shown(parts),
+                hint=f"There are: {', '.join(OPTIONS)}.",
+            )
+        if name == "logprobs" and value not in ("yes", "no"):
+            raise ModelError("The option logprobs is yes or no.", where=_shown(parts))
+    return options
+
+
+def _host(parts: SplitResult) -> str:
+    host = parts.hostname or ""
+    return f"[{host}]" if ":" in host else host
+
+
+def _shown(parts: SplitResult) -> str:
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{_host(parts)}{port}{parts.path}"

@@ -1,0 +1,148 @@
+"""An answer as it comes: whole events in bounded time, and an end only where the endpoint said why it ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+
+from glyphscope.errors import ModelError
+from glyphscope.models.remote.address import Address
+from glyphscope.models.remote.chunks import Chunk, read_chunk
+from glyphscope.models.remote.connection import LARGEST_BODY, Exchange
+from glyphscope.models.remote.failures import not_understood
+from glyphscope.models.remote.retry import Patience, Refused
+from glyphscope.models.remote.sse import EventReader
+
+DONE = b"[DONE]"
+AFTER_END = 2.0
+"""Seconds in which an endpoint may still tell what it counted, once it said why it ended."""
+CUT_HINT = "Run it again; the endpoint's own log may tell why. What came before is kept."
+
+
+class Answer:
+    """One reply of status 200, read as chunks.
+
+    `characters` counts what came. Before the first chunk of substance a break is `Refused`, so that it may be asked
+    again; after it, it is a ModelError.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        headers: Mapping[str, str],
+        address: Address,
+        patience: Patience,
+        deadline: float,
+    ) -> None:
+        """`deadline`, by the monotonic clock, is for the first chunk of substance."""
+        self._exchange, self._address, self._patience = exchange, address, patience
+        self._kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        self._packed = headers.get("content-encoding", "identity").lower() not in ("", "identity")
+        self._deadline = deadline
+        self._begun = self._ended = False
+        self.characters = 0
+
+    def chunks(self) -> Iterator[Chunk]:
+        """To the end. Raises ModelError, Refused and Interrupted."""
+        if self._packed:
+            raise not_understood(
+                "The endpoint packed its answer, which it was asked not to do.", self._address
+            )
+        if self._kind == "text/html":
+            raise not_understood("The endpoint sent a web page.", self._address, self._bytes())
+        if self._kind == "application/json":
+            yield from self._whole()
+        else:
+            yield from self._streamed()
+
+    def _streamed(self) -> Iterator[Chunk]:
+        reader, beginning, events = EventReader(), b"", 0
+        while data := self._bytes():
+            beginning = beginning or data[:512]
+            for event in reader.feed(data):
+                events += 1
+                if event.strip() == DONE:
+                    yield from self._done()
+                    return
+                yield self._chunk(event)
+        for event in reader.end():
+            events += 1
+            if event.strip() == DONE:
+                break
+            yield self._chunk(event, last=True)
+        if not events and beginning.lstrip()[:1] in (b"", b":"):  # nothing, or only signs of life
+            failed = ModelError(
+                "The endpoint ended its stream without an event.",
+                where=str(self._address),
+                hint="Its own log may tell why: llama_cpp.server does so for a prompt beyond its context.",
+            )
+            raise Refused(failed, again=False, silent=True)
+        if not events:
+            raise not_understood("The endpoint sent no event of a stream.", self._address, beginning)
+        yield from self._done()
+
+    def _whole(self) -> Iterator[Chunk]:
+        """An endpoint that does not stream: all of it in one chunk."""
+        body = bytearray()
+        while data := self._bytes():
+            body += data
+            if len(body) > LARGEST_BODY:
+                raise not_understood(
+                    f"The endpoint sent more than {LARGEST_BODY >> 20} MB at once.", self._address
+                )
+        yield self._chunk(bytes(body))
+        yield from self._done()
+
+    def _chunk(self, event: bytes, *, last: bool = False) -> Chunk:
+        try:
+            chunk = read_chunk(event, self._address)
+        except ModelError:
+            if last:  # a stream that was cut in the middle of an event
+                raise self._cut("The stream ended in the middle of an event") from None
+            raise
+        if chunk.substance:
+            self._begun = True
+            self._deadline = time.monotonic() + self._patience.between
+            self.characters += len(chunk.text)
+        if chunk.finish and not self._ended:
+            self._ended = True
+            self._deadline = time.monotonic() + AFTER_END
+        return chunk
+
+    def _done(self) -> Iterator[Chunk]:
+        if not self._ended:
+            raise self._cut("The stream ended before the answer did: the endpoint did not say why")
+        return iter(())
+
+    def _bytes(self) -> bytes:
+        """The next bytes; b"" at the end, and once the answer has ended and the endpoint says no more."""
+        left = self._deadline - time.monotonic()
+        try:
+            if left <= 0:
+                raise TimeoutError
+            return self._exchange.read(left)
+        except TimeoutError:
+            if self._ended:
+                return b""
+            raise self._late() from None
+        except ModelError as error:
+            if self._ended:
+                return b""
+            if not self._begun:
+                raise Refused(error, again=True) from error
+            raise self._cut("The connection broke in the middle of the answer") from error
+
+    def _late(self) -> ModelError:
+        if not self._begun:
+            said = f"The endpoint sent nothing of its answer within {self._patience.first:g} s."
+        else:
+            said = (
+                f"The endpoint fell silent for {self._patience.between:g} s, "
+                f"after {self.characters} characters of its answer."
+            )
+        return ModelError(said, where=str(self._address), hint="It may have too much to do; try again later.")
+
+    def _cut(self, how: str) -> ModelError:
+        return ModelError(
+            f"{how}, after {self.characters} characters.", where=str(self._address), hint=CUT_HINT
+        )

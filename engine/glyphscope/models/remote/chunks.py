@@ -1,0 +1,162 @@
+"""One chunk of a streamed chat completion, read with what servers do to its form."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from glyphscope.errors import ModelError
+from glyphscope.models.interface import Usage
+from glyphscope.models.remote.address import Address
+from glyphscope.models.remote.failures import excerpt, message_of, not_understood
+
+
+class Likely(NamedTuple):
+    """A token with its natural log-probability, as the endpoint tells it; `id` is -1 where untold."""
+
+    data: bytes
+    logprob: float
+    id: int = -1
+    others: tuple[Likely, ...] = ()
+
+
+class CallPiece(NamedTuple):
+    """A piece of a tool call: what came of its name and of its arguments, which are JSON text."""
+
+    number: int | None
+    name: str
+    arguments: str
+
+
+class Chunk(NamedTuple):
+    """What one event added. `finish` is why the answer ended, empty before that; `reasoning` counts characters."""
+
+    text: str = ""
+    tokens: tuple[Likely, ...] = ()
+    calls: tuple[CallPiece, ...] = ()
+    finish: str = ""
+    usage: Usage | None = None
+    reasoning: int = 0
+
+    @property
+    def substance(self) -> bool:
+        """Whether the endpoint is getting on."""
+        return bool(self.text or self.tokens or self.calls or self.finish or self.reasoning)
+
+
+def read_chunk(data: bytes, address: Address) -> Chunk:
+    """Raises ModelError for what is no JSON or no chunk, and with the words of an error that was sent in its place."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        what = (
+            "The endpoint sent text that is not UTF-8."
+            if not _is_text(data)
+            else "The endpoint sent no JSON."
+        )
+        raise not_understood(what, address, data) from None
+    if not isinstance(document, dict):
+        raise not_understood("The endpoint sent JSON that is no chunk of an answer.", address, data)
+    if document.get("error"):
+        raise ModelError(
+            f"The endpoint broke its answer off: {excerpt(message_of(document))}",
+            where=str(address),
+            hint="Its own log may tell why.",
+        )
+    usage = _usage(document)
+    choice = next((each for each in _list(document.get("choices")) if _index(each) == 0), None)
+    if choice is None:
+        return Chunk(usage=usage)
+    delta = _dict(choice.get("delta") or choice.get("message"))
+    text = _text(delta.get("content")) or _text(choice.get("text"))
+    logprobs = _list(_dict(choice.get("logprobs")).get("content"))
+    reasoning = delta.get("reasoning_content") or delta.get("reasoning")
+    return Chunk(
+        text=text,
+        tokens=tuple(found for each in logprobs if (found := _likely(each)) is not None),
+        calls=tuple(_calls(delta)),
+        finish=str(choice.get("finish_reason") or ""),
+        usage=usage,
+        reasoning=len(reasoning) if isinstance(reasoning, str) else 0,
+    )
+
+
+def _calls(delta: dict[str, Any]) -> list[CallPiece]:
+    """The calls of a list, of a single object in its place, or of the older `function_call`."""
+    given = delta.get("tool_calls")
+    pieces = []
+    for each in [given] if isinstance(given, dict) else _list(given):
+        function = _dict(each.get("function")) or each
+        index = each.get("index")
+        pieces.append(CallPiece(index if isinstance(index, int) else None, *_function(function)))
+    if isinstance(delta.get("function_call"), dict):
+        pieces.append(CallPiece(0, *_function(delta["function_call"])))
+    return pieces
+
+
+def _function(function: dict[str, Any]) -> tuple[str, str]:
+    name, arguments = function.get("name"), function.get("arguments")
+    if isinstance(arguments, dict):
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    return name if isinstance(name, str) else "", arguments if isinstance(arguments, str) else ""
+
+
+def _likely(entry: dict[str, Any], *, alone: bool = False) -> Likely | None:
+    token, logprob = entry.get("token"), entry.get("logprob")
+    if not isinstance(token, str) or isinstance(logprob, bool) or not isinstance(logprob, int | float):
+        return None
+    data, id = entry.get("bytes"), entry.get("id")
+    try:
+        raw = bytes(data) if isinstance(data, list) else token.encode("utf-8", "replace")
+    except (TypeError, ValueError):
+        raw = token.encode("utf-8", "replace")
+    others = [] if alone else [_likely(each, alone=True) for each in _list(entry.get("top_logprobs"))]
+    return Likely(
+        raw, float(logprob), id if isinstance(id, int) else -1, tuple(each for each in others if each)
+    )
+
+
+def _usage(document: dict[str, Any]) -> Usage | None:
+    usage, timings = _dict(document.get("usage")), _dict(document.get("timings"))
+    if usage:
+        details = _dict(usage.get("prompt_tokens_details"))
+        return Usage(
+            _count(usage.get("prompt_tokens")),
+            _count(details.get("cached_tokens")),
+            _count(usage.get("completion_tokens")),
+        )
+    if timings:  # llama-server's own: the tokens evaluated, those from its cache, those written
+        evaluated, cached = _count(timings.get("prompt_n")), _count(timings.get("cache_n"))
+        prompt = None if evaluated is None or cached is None else evaluated + cached
+        return Usage(prompt, cached, _count(timings.get("predicted_n")))
+    return None
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):  # parts, of which the text's count
+        return "".join(_text(part.get("text")) for part in _list(content))
+    return content if isinstance(content, str) else ""
+
+
+def _index(choice: dict[str, Any]) -> Any:
+    return choice.get("index") or 0
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _list(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

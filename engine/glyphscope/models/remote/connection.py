@@ -1,0 +1,260 @@
+"""Requests that any thread can end at once: httpx in an event loop of a thread of its own.
+
+A thread that waits for a socket cannot be woken; a task of an event loop can. The caller asks for each next piece, so
+what it does not read the endpoint cannot send either: memory is bounded by the socket's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, NamedTuple, TypeVar
+
+import httpx
+
+from glyphscope.errors import ModelError
+from glyphscope.models.remote.address import Address
+from glyphscope.models.remote.failures import not_understood, unreachable
+from glyphscope.models.remote.retry import Patience, Refused
+
+LARGEST_BODY = 8 << 20
+"""Bytes of an answer that is not streamed."""
+LARGEST_REFUSAL = 64 << 10
+"""Bytes of an error's body that are read."""
+
+T = TypeVar("T")
+
+
+class Interrupted(Exception):
+    """Somebody ended the exchange."""
+
+
+class Reply(NamedTuple):
+    """An answer that was read whole, or as far as `most` bytes."""
+
+    status: int
+    headers: httpx.Headers
+    body: bytes
+
+
+class Connection:
+    """To one endpoint, with one key. From any thread; `close` ends its thread and everything under way."""
+
+    def __init__(self, address: Address, key: str, patience: Patience) -> None:
+        self.address, self.key, self.patience = address, key, patience
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._client: httpx.AsyncClient | None = None
+        self._lock = threading.Lock()
+
+    def exchange(self) -> Exchange:
+        """For one request, or for a few that belong together."""
+        return Exchange(self)
+
+    def started(self) -> tuple[asyncio.AbstractEventLoop, httpx.AsyncClient]:
+        """The loop, which runs, and its client; they are made again after `close`."""
+        with self._lock:
+            if self._loop is None or self._client is None:
+                self._loop = asyncio.new_event_loop()
+                self._client = self._made()
+                self._thread = threading.Thread(
+                    target=self._loop.run_forever, name="glyphscope-remote", daemon=True
+                )
+                self._thread.start()
+            return self._loop, self._client
+
+    def close(self) -> None:
+        with self._lock:
+            loop, client, thread = self._loop, self._client, self._thread
+            self._loop = self._client = self._thread = None
+        if loop is None or client is None or thread is None:
+            return
+        ended = asyncio.run_coroutine_threadsafe(_ended(client), loop)
+        with contextlib.suppress(concurrent.futures.TimeoutError, concurrent.futures.CancelledError):
+            ended.result(2.0)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(2.0)
+        if not thread.is_alive():
+            _finish(loop)
+            loop.close()
+
+    def _made(self) -> httpx.AsyncClient:
+        headers = {"accept-encoding": "identity", "user-agent": "glyphscope"}
+        if self.key:
+            headers["authorization"] = f"Bearer {self.key}"
+        return httpx.AsyncClient(
+            headers=headers,
+            verify=self.address.base.startswith("https:"),  # else the certificates are loaded for nothing
+            timeout=httpx.Timeout(self.patience.connect, read=None, write=30.0),
+            trust_env=not self.address.loopback,  # no proxy leads to this machine
+            follow_redirects=False,
+        )
+
+
+class Exchange:
+    """What one thread asks and waits for; `cancel`, from any other, ends the wait with `Interrupted`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._future: concurrent.futures.Future[Any] | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._response: httpx.Response | None = None
+        self._bytes: AsyncIterator[bytes] | None = None
+        self._cancelled = False
+
+    def get(self, path: str, *, json: Any = None, seconds: float = 15.0) -> Reply:
+        """A whole answer; a POST where there is `json`. `path` is beside the API's own. Raises Refused."""
+
+        async def asked(client: httpx.AsyncClient) -> Reply:
+            request = client.build_request("GET" if json is None else "POST", path, json=json)
+            response = await client.send(request, stream=True)
+            try:
+                return await _whole(response, LARGEST_BODY)
+            finally:
+                await response.aclose()
+
+        return self._limited(asked, seconds, "The endpoint did not answer in time.")
+
+    def open(self, path: str, body: bytes, seconds: float) -> Reply:
+        """Sends the request. A reply of status 200 has no body yet: `read` gives it. Raises Refused."""
+
+        async def asked(client: httpx.AsyncClient) -> Reply:
+            headers = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
+            request = client.build_request("POST", path, content=body, headers=headers)
+            response = self._response = await client.send(request, stream=True)
+            if response.status_code == 200:
+                self._bytes = response.aiter_raw().__aiter__()
+                return Reply(200, response.headers, b"")
+            try:
+                return await _whole(response, LARGEST_REFUSAL)
+            finally:
+                await response.aclose()
+
+        return self._limited(asked, seconds, f"The endpoint did not begin to answer within {seconds:g} s.")
+
+    def read(self, seconds: float) -> bytes:
+        """The next bytes, b"" at the end. Raises TimeoutError, ModelError where the connection breaks."""
+
+        async def asked(client: httpx.AsyncClient) -> bytes:
+            assert self._bytes is not None, "nothing was opened"
+            async with asyncio.timeout(seconds):
+                async for data in self._bytes:
+                    if data:
+                        return data
+            return b""
+
+        try:
+            return self._run(asked)
+        except httpx.HTTPError as error:
+            raise unreachable(error, self._connection.address).error from error
+
+    def wait(self, seconds: float) -> None:
+        """A pause that `cancel` ends too."""
+        self._run(lambda client: asyncio.sleep(seconds))
+
+    def cancel(self) -> None:
+        with self._lock:
+            self._cancelled = True
+            if self._future is not None:
+                self._future.cancel()
+
+    def close(self) -> None:
+        """Ends what is under way: the endpoint sees the connection closed, where its answer was not read to the end."""
+        response, task = self._response, self._task
+        self._response = self._bytes = None
+        loop = self._loop
+        if response is None and (task is None or task.done()):
+            return
+        if (
+            loop is None or not loop.is_running()
+        ):  # the connection was closed meanwhile, and everything with it
+            return
+        ended = asyncio.run_coroutine_threadsafe(_shut(response, task), loop)
+        with contextlib.suppress(concurrent.futures.TimeoutError, concurrent.futures.CancelledError):
+            ended.result(0.5)
+
+    def _limited(
+        self, ask: Callable[[httpx.AsyncClient], Coroutine[Any, Any, T]], seconds: float, late: str
+    ) -> T:
+        async def asked(client: httpx.AsyncClient) -> T:
+            async with asyncio.timeout(seconds):
+                return await ask(client)
+
+        address = self._connection.address
+        try:
+            return self._run(asked)
+        except TimeoutError as error:
+            hint = "It may have too much to do, or the prompt is long."
+            raise Refused(ModelError(late, where=str(address), hint=hint), again=False) from error
+        except httpx.HTTPError as error:
+            raise unreachable(error, address) from error
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise Refused(not_understood("This is no address.", address), again=False) from error
+
+    def _run(self, ask: Callable[[httpx.AsyncClient], Coroutine[Any, Any, T]]) -> T:
+        loop, client = self._connection.started()
+
+        async def asked() -> T:
+            self._task = asyncio.current_task()
+            return await ask(client)
+
+        with self._lock:
+            if self._cancelled:
+                raise Interrupted
+            self._loop = loop
+            future = self._future = asyncio.run_coroutine_threadsafe(asked(), loop)
+        try:
+            result: T = future.result()
+        except concurrent.futures.CancelledError:
+            raise Interrupted from None
+        except BaseException:
+            future.cancel()  # Ctrl-C while waiting
+            raise
+        finally:
+            self._future = None
+        return result
+
+
+def _finish(loop: asyncio.AbstractEventLoop) -> None:
+    """What was not over in time ends now, in this thread: on a busy machine closing a socket takes longer."""
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    if left:
+        loop.run_until_complete(asyncio.wait(left, timeout=1.0))
+
+
+async def _whole(response: httpx.Response, most: int) -> Reply:
+    body = bytearray()
+    async for data in response.aiter_raw():
+        body += data[: most - len(body)]
+        if len(body) >= most:
+            break
+    return Reply(response.status_code, response.headers, bytes(body))
+
+
+async def _shut(response: httpx.Response | None, task: asyncio.Task[Any] | None) -> None:
+    if task is not None and not task.done():
+        if not task.cancelling():  # a second time would break off the closing of the socket
+            task.cancel()
+        await asyncio.wait([task], timeout=0.3)
+    if response is not None:
+        with contextlib.suppress(httpx.HTTPError):
+            await response.aclose()
+
+
+async def _ended(client: httpx.AsyncClient) -> None:
+    """Every task but this one ends, then the client, then the executor that looked names up."""
+    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in others:
+        if not task.cancelling():
+            task.cancel()
+    if others:
+        await asyncio.wait(others, timeout=0.5)
+    await client.aclose()
+    await asyncio.get_running_loop().shutdown_asyncgens()

@@ -1,0 +1,105 @@
+"""What the servers behind OpenAI's protocol take beyond it, and how each is told from the others.
+
+The facts are from the servers' own documentation: llama.cpp `tools/server/README.md`, the pydantic models of
+llama-cpp-python, vLLM and SGLang, and OpenAI's reference. Ollama, LM Studio and others count as `compatible`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from glyphscope.errors import ModelError
+
+GrammarField: TypeAlias = Literal["", "grammar", "structured_outputs", "guided", "ebnf"]
+SchemaField: TypeAlias = Literal["json_schema", "json_object"]
+Prefill: TypeAlias = Literal["", "message", "continue"]
+
+
+class Dialect(NamedTuple):
+    """A server's own fields. `sampling` gives its names by ours; what is not in it cannot be said to it.
+
+    `grammar` is the field that takes GBNF, empty where none does; `schema` the form of `response_format`. `prefill` is
+    how an answer that is begun already is sent: as a last message, or as one with fields that ask to go on from it.
+    `counting` are fields that make every chunk tell what was counted so far. `tokenize` is its path. `figures`: it can
+    be asked for log-probabilities and still write the whole text.
+    """
+
+    name: str
+    title: str
+    grammar: GrammarField = ""
+    schema: SchemaField = "json_schema"
+    prefill: Prefill = ""
+    sampling: Mapping[str, str] = {}
+    most_tokens: str = "max_tokens"
+    counting: Mapping[str, Any] = {"stream_options": {"include_usage": True}}
+    tokenize: str = ""
+    off_top_k: int = 0
+    figures: bool = True
+
+
+_LLAMA = {
+    "top_k": "top_k", "top_p": "top_p", "min_p": "min_p", "repeat_penalty": "repeat_penalty", "seed": "seed",
+}  # fmt: skip
+_VLLM = _LLAMA | {"repeat_penalty": "repetition_penalty"}
+_EVERY_CHUNK = {"stream_options": {"include_usage": True, "continuous_usage_stats": True}}
+
+LLAMA_SERVER = Dialect(
+    "llama-server", "llama-server", "grammar", prefill="message", tokenize="/tokenize",
+    sampling=_LLAMA | {"repeat_last_n": "repeat_last_n"},
+    counting={"stream_options": {"include_usage": True}, "timings_per_token": True},
+)  # fmt: skip
+LLAMA_CPP_PYTHON = Dialect(
+    "llama-cpp-python", "llama_cpp.server", "grammar", "json_object", sampling=_LLAMA,
+    counting={}, tokenize="/extras/tokenize/count",
+    figures=False,  # with them it leaves out every token that is half a character (0.3.36: `Llama._create_completion`)
+)  # fmt: skip
+VLLM = Dialect(
+    "vllm", "vLLM", "structured_outputs", prefill="continue", sampling=_VLLM, counting=_EVERY_CHUNK,
+    tokenize="/tokenize", off_top_k=-1,
+)  # fmt: skip
+VLLM_GUIDED = VLLM._replace(name="vllm-guided", grammar="guided")
+SGLANG = Dialect(
+    "sglang", "SGLang", "ebnf", prefill="continue", sampling=_VLLM, counting=_EVERY_CHUNK, off_top_k=-1
+)
+OPENAI = Dialect(
+    "openai", "OpenAI", sampling={"top_p": "top_p", "seed": "seed"}, most_tokens="max_completion_tokens"
+)
+COMPATIBLE = Dialect("compatible", "OpenAI-compatible", sampling={"top_p": "top_p", "seed": "seed"})
+
+DIALECTS = {
+    each.name: each
+    for each in (LLAMA_SERVER, LLAMA_CPP_PYTHON, VLLM, VLLM_GUIDED, SGLANG, OPENAI, COMPATIBLE)
+}
+
+_OWNERS = {"llamacpp": LLAMA_SERVER, "me": LLAMA_CPP_PYTHON, "vllm": VLLM, "sglang": SGLANG}
+"""By whom the model is owned in the list of models: what the server itself writes there."""
+_STRUCTURED_OUTPUTS = (0, 11)
+"""The vLLM from which `structured_outputs` holds; before it there were `guided_grammar` and `guided_json`."""
+
+
+def dialect_named(name: str, where: str) -> Dialect:
+    """Raises ModelError for a name that is none."""
+    if name not in DIALECTS:
+        raise ModelError(
+            f"There is no dialect {name!r}.", where=where, hint=f"There are: {', '.join(DIALECTS)}."
+        )
+    return DIALECTS[name]
+
+
+def dialect_of(host: str, owner: str, headers: Mapping[str, str]) -> Dialect | None:
+    """The dialect as the list of models and its headers tell it; None where they do not."""
+    if host == "api.openai.com":
+        return OPENAI
+    if "llama.cpp" in headers.get("server", "").lower():
+        return LLAMA_SERVER
+    return _OWNERS.get(owner.lower())
+
+
+def vllm_of(version: str) -> Dialect:
+    """vLLM's dialect by its version; the present one where that tells nothing."""
+    match = re.match(r"v?(\d+)\.(\d+)", version)
+    if match is None or (int(match[1]), int(match[2])) >= _STRUCTURED_OUTPUTS:
+        return VLLM
+    return VLLM_GUIDED

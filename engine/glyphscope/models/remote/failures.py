@@ -1,0 +1,154 @@
+"""What an endpoint said in place of an answer, in words: what happened, where, what to do. Never a key."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelError, PromptError
+from glyphscope.models.remote.address import KEY_HINT, Address
+from glyphscope.models.remote.retry import AGAIN, Refused, asked_pause
+
+LONGEST_WORDS = 400
+"""Characters of an endpoint's own words that are shown."""
+
+
+def excerpt(data: bytes | str, most: int = LONGEST_WORDS) -> str:
+    """Its beginning on one line, without control characters."""
+    text = data[: most * 4].decode("utf-8", "replace") if isinstance(data, bytes) else data[: most * 4]
+    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def without(key: str, text: str) -> str:
+    """The text without the key, should an endpoint have said it again."""
+    return text.replace(key, "•••") if key else text
+
+
+def unreachable(error: httpx.HTTPError, address: Address) -> Refused:
+    """What kept the request from being answered at all; nothing of an answer was read."""
+    words = excerpt(str(error), 200) or type(error).__name__
+    hint = "Is the server running, and is this its address?"
+    match error:
+        case httpx.ConnectTimeout():
+            said = "The endpoint did not take the connection in time."
+        case httpx.ConnectError() if "CERTIFICATE" in words.upper():
+            return Refused(
+                ModelError(
+                    f"The endpoint's certificate is not to be trusted: {words}",
+                    where=str(address),
+                    hint="Mend the certificate, or name its authority in SSL_CERT_FILE.",
+                ),
+                again=False,
+            )
+        case httpx.ConnectError():
+            said = f"The endpoint cannot be reached: {words}."
+        case httpx.RemoteProtocolError() | httpx.ReadError() | httpx.WriteError():
+            said = f"The endpoint closed the connection instead of answering: {words}."
+            hint = "Its own log may tell why."
+        case _:
+            said = f"The request could not be sent: {words}."
+    return Refused(ModelError(said, where=str(address), hint=hint), again=True)
+
+
+def refusal(status: int, headers: Mapping[str, str], body: bytes, address: Address, key: str) -> Refused:
+    """What a status other than 200 says."""
+    said = without(key, words_of(body))
+    told = f" {said}" if said else ""
+    again, wait = status in AGAIN, asked_pause(headers.get("retry-after"))
+    where = str(address)
+    error: GlyphscopeError
+    if (overflow := _overflow(body)) is not None:
+        return Refused(overflow, again=False)
+    if status in (401, 403):
+        had = "The key was refused" if key else "The endpoint asks for a key"
+        error = ModelError(f"{had} ({status}).{told}", where=where, hint=KEY_HINT)
+    elif 300 <= status < 400:
+        error = ModelError(
+            f"The endpoint leads elsewhere ({status}), where a key is not sent to.",
+            where=where,
+            hint="Use the address it leads to.",
+        )
+    elif status == 404:
+        error = ModelError(
+            f"There is no such model or path ({status}).{told}",
+            where=where,
+            hint="The address of an API mostly ends in /v1; a model is named behind it, as in …/v1#name.",
+        )
+    elif status == 429:
+        error = ModelError(
+            f"The endpoint has too much to do, or you have used up your share ({status}).{told}",
+            where=where,
+            hint="Try later, or ask for less at a time.",
+        )
+    elif status in (400, 413, 422):
+        error = PromptError(
+            f"The endpoint does not take the request ({status}).{told}", where=where, hint=_hint(said)
+        )
+    else:
+        error = ModelError(
+            f"The endpoint failed ({status}).{told}", where=where, hint="Its own log may tell why."
+        )
+    return Refused(error, again=again, wait=wait)
+
+
+def words_of(body: bytes) -> str:
+    """The sentence in an error's body: of JSON its message, of a web page its title."""
+    try:
+        document: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        if body.lstrip()[:1] == b"<":
+            title = re.search(rb"<title[^>]*>(.{1,400}?)</title", body, re.IGNORECASE | re.DOTALL)
+            return f"It sent a web page: {excerpt(title[1] if title else body, 120)}"
+        return excerpt(body)
+    return excerpt(message_of(document))
+
+
+def message_of(document: Any) -> str:
+    """The message in any of the forms that errors have."""
+    found = document
+    for name in ("error", "detail", "message"):
+        if isinstance(found, dict) and found.get(name):
+            found = found[name]
+    if isinstance(found, str):
+        return found
+    return json.dumps(found, ensure_ascii=False) if found else ""
+
+
+def not_understood(what: str, address: Address, data: bytes | str = b"") -> ModelError:
+    """For an answer that is none of the protocol's."""
+    shown = f" It begins: {excerpt(data, 160)}" if data else ""
+    return ModelError(
+        f"{what}{shown}", where=str(address), hint="Is this the address of an OpenAI-compatible API?"
+    )
+
+
+def _overflow(body: bytes) -> ContextOverflow | PromptError | None:
+    """The error of a prompt that is too long for the endpoint's model."""
+    try:
+        error = json.loads(body)["error"]
+        kind = f"{error.get('type')} {error.get('code')}"
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        return None
+    if "exceed_context_size" not in kind and "context_length_exceeded" not in kind:
+        return None
+    needed, available = error.get("n_prompt_tokens"), error.get("n_ctx")
+    if isinstance(needed, int) and isinstance(available, int):
+        return ContextOverflow(needed, available)
+    return PromptError(
+        f"The prompt is too long for the endpoint's model. {excerpt(message_of(error))}",
+        hint="Shorten the prompt, allow fewer tools, or start the server with a larger context.",
+    )
+
+
+def _hint(said: str) -> str:
+    low = said.lower()
+    if "grammar" in low or "schema" in low or "response_format" in low:
+        return "It refuses the constraint; name its dialect in the address (?dialect=…), or use --constraint off."
+    if "tool" in low:
+        return "Use the notation glyph or json, or start the server with its tool calls enabled."
+    return ""

@@ -1,0 +1,128 @@
+"""A generation as the body of a chat completion, and as the text that shows what is sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from glyphscope.errors import GrammarError, PromptError
+from glyphscope.events import Message
+from glyphscope.models.chat import RESULTS_AS_USER, results_as_user
+from glyphscope.models.interface import GenerateRequest
+from glyphscope.models.remote.constraint import Constraint
+from glyphscope.models.remote.dialect import Dialect
+
+MOST_ALTERNATIVES = 20
+"""The most that OpenAI and vLLM tell of one token."""
+
+_OFF: dict[str, float] = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0}
+
+
+def outgoing(messages: Sequence[Message]) -> tuple[list[Message], str]:
+    """The messages as they are sent, and a note. A tool's result needs the number of a call that the endpoint itself
+    told; ours are calls in text, so their results go as the user's.
+    """
+    if any(message.role == "tool" for message in messages):
+        return results_as_user(messages), RESULTS_AS_USER.replace(
+            "model's chat template takes", "endpoint gets"
+        )
+    return list(messages), ""
+
+
+def readable(messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> tuple[str, str]:
+    """What is sent, to be read: each message under its role, open for the answer; and what of it the tools are."""
+    added = f"[tools]\n{json.dumps(list(tools), ensure_ascii=False, indent=1)}\n\n" if tools else ""
+    turns = [f"[{message.role}]\n{message.content}\n\n" for message in messages]
+    return f"{added}{''.join(turns)}[assistant]\n", added
+
+
+def body_of(
+    request: GenerateRequest, constraint: Constraint, dialect: Dialect, model: str, *, logprobs: bool
+) -> dict[str, Any]:
+    """The request's body. Raises PromptError where the endpoint cannot go on from an answer that is begun."""
+    messages: list[dict[str, Any]] = [
+        {"role": message.role, "content": message.content} for message in outgoing(request.messages)[0]
+    ]
+    if not messages:
+        messages = [{"role": "user", "content": request.prompt}]
+    body: dict[str, Any] = {"model": model, "messages": messages, "stream": True, **dialect.counting}
+    if request.begun:
+        body |= _begun(request.begun, messages, dialect)
+    body |= _sampling(request, dialect)
+    if request.tools:
+        body |= {"tools": list(request.tools), "tool_choice": "auto", "parallel_tool_calls": False}
+    elif logprobs and request.evidence != "none":
+        body["logprobs"] = True
+        if request.alternatives:
+            body["top_logprobs"] = min(request.alternatives, MOST_ALTERNATIVES)
+    return body | dict(constraint.fields)
+
+
+def unsaid(request: GenerateRequest, dialect: Dialect) -> str:
+    """A note on the sampling that this endpoint has no fields for; empty where all of it was said."""
+    sampling = request.sampling
+    if sampling.temperature == 0:  # the likeliest token, whatever the rest says
+        names = ["repeat_penalty"]
+    else:
+        names = list(_OFF)
+    left = [
+        name
+        for name in names
+        if name not in dialect.sampling and name != "top_p" and getattr(sampling, name) != _OFF[name]
+    ]
+    if not left:
+        return ""
+    return f"{dialect.title} has no field for {', '.join(left)}: sampling was without."
+
+
+def with_written(request: GenerateRequest, dialect: Dialect) -> GenerateRequest:
+    """The request whose answer is begun with what is written. Raises GrammarError under a constraint, which an endpoint
+    holds from where it begins itself, PromptError for a call that it tells in a form of its own, and where it cannot.
+    """
+    if not request.written:
+        return request
+    if request.tools:
+        raise PromptError(
+            "An endpoint cannot go on from a call that it tells in its own form.",
+            hint="Use the notation json or glyph.",
+        )
+    if request.constraint != "off":
+        raise GrammarError(
+            "An endpoint holds its constraint from where it begins to write, and cannot go on under it from what is "
+            "written.",
+            hint="Turn the constraint off for this run, or branch with a model here.",
+        )
+    if not dialect.prefill:
+        raise PromptError(
+            f"This endpoint ({dialect.title}) cannot go on from an answer that is begun already.",
+            hint="Branch with a model here, or an endpoint of llama-server, vLLM or SGLang.",
+        )
+    text = b"".join(one.data for one in request.written).decode("utf-8", errors="replace")
+    return msgspec.structs.replace(request, begun=request.begun + text)
+
+
+def _begun(begun: str, messages: list[dict[str, Any]], dialect: Dialect) -> dict[str, Any]:
+    if not dialect.prefill:
+        raise PromptError(
+            f"This endpoint ({dialect.title}) cannot go on from an answer that is begun already.",
+            hint="Use the strategy direct, or an endpoint of llama-server, vLLM or SGLang.",
+        )
+    messages.append({"role": "assistant", "content": begun})
+    if dialect.prefill == "continue":
+        return {"add_generation_prompt": False, "continue_final_message": True}
+    return {}
+
+
+def _sampling(request: GenerateRequest, dialect: Dialect) -> dict[str, Any]:
+    sampling = request.sampling
+    fields: dict[str, Any] = {"temperature": sampling.temperature, dialect.most_tokens: request.max_tokens}
+    for ours, theirs in dialect.sampling.items():
+        fields[theirs] = getattr(sampling, ours)
+    if sampling.temperature == 0 and not dialect.grammar:
+        fields.pop("top_p", None)  # OpenAI's own advice: one of the two
+    if sampling.top_k == 0 and "top_k" in dialect.sampling:
+        fields[dialect.sampling["top_k"]] = dialect.off_top_k
+    return fields

@@ -1,0 +1,187 @@
+"""What an endpoint is: its models, the server behind it, and what that tells of the model."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from glyphscope.errors import ModelError
+from glyphscope.events import ModelInfo
+from glyphscope.models.remote.address import Address
+from glyphscope.models.remote.connection import Connection, Exchange, Reply
+from glyphscope.models.remote.dialect import (
+    COMPATIBLE,
+    LLAMA_CPP_PYTHON,
+    LLAMA_SERVER,
+    SGLANG,
+    VLLM,
+    Dialect,
+    dialect_named,
+    dialect_of,
+    vllm_of,
+)
+from glyphscope.models.remote.failures import not_understood, refusal
+from glyphscope.models.remote.retry import Refused, Retries
+
+_PROBES = (
+    ("/props", "default_generation_settings", LLAMA_SERVER),
+    ("/get_model_info", "model_path", SGLANG),
+    ("/version", "version", VLLM),
+)
+"""Paths beside the API that only one kind of server has, with a member of its answer."""
+
+
+class Found(NamedTuple):
+    """`model` is the name that requests carry."""
+
+    info: ModelInfo
+    dialect: Dialect
+    model: str
+    logprobs: bool
+
+
+def find(exchange: Exchange, address: Address, connection: Connection) -> Found:
+    """Raises ModelError, and Refused."""
+    wanted = address.option("dialect")
+    dialect = dialect_named(wanted, str(address)) if wanted else None
+    reply = _models(exchange, address, connection)
+    entries = _entries(reply, address)
+    entry = _entry(entries, address)
+    model = address.model or str(entry["id"])
+    host = address.origin.partition("://")[2].rpartition(":")[0]
+    dialect = dialect or dialect_of(host, str(entry.get("owned_by") or ""), reply.headers)
+    facts: dict[str, Any] = {}
+    if dialect is None:
+        dialect, facts = _probed(exchange, address)
+    elif host != "api.openai.com":
+        path = next((path for path, _, known in _PROBES if known.title == dialect.title), "")
+        facts = _facts(exchange, address.root + path) if path else {}
+    version = str(facts.get("version") or facts.get("build_info") or "")
+    if dialect.name == VLLM.name and not wanted:
+        dialect = vllm_of(version)
+    wanted = address.option("logprobs")
+    logprobs = wanted == "yes" or (dialect.figures and wanted != "no")
+    return Found(_info(address.named(model), model, entry, facts, dialect, version), dialect, model, logprobs)
+
+
+def count_tokens(exchange: Exchange, address: Address, dialect: Dialect, text: str) -> int:
+    """By the server's own tokenizer. Raises ModelError where it has none, or does not answer as it should."""
+    if not dialect.tokenize:
+        raise ModelError(
+            f"This endpoint ({dialect.title}) does not count tokens before it answers.", where=str(address)
+        )
+    count = _count(exchange, address, dialect, text)
+    if dialect is LLAMA_CPP_PYTHON:  # which counts the token that begins a sequence, where its model has one
+        count -= _count(exchange, address, dialect, "")
+    return count
+
+
+def _count(exchange: Exchange, address: Address, dialect: Dialect, text: str) -> int:
+    field = {VLLM.title: "prompt", LLAMA_SERVER.title: "content"}.get(dialect.title, "input")
+    asked: dict[str, Any] = {field: text, "add_special_tokens": False}
+    if dialect is not LLAMA_SERVER:
+        asked["model"] = address.model
+    try:
+        reply = exchange.get(address.root + dialect.tokenize, json=asked)
+        found = json.loads(reply.body) if reply.status == 200 else {}
+    except Refused as refused:
+        raise refused.error from None
+    except (ValueError, RecursionError):
+        found = {}
+    count = found.get("count") if isinstance(found, dict) else None
+    tokens = found.get("tokens") if isinstance(found, dict) else None
+    if isinstance(count, int):
+        return count
+    if isinstance(tokens, list):
+        return len(tokens)
+    raise ModelError(f"This endpoint ({dialect.title}) does not count tokens.", where=str(address))
+
+
+def _models(exchange: Exchange, address: Address, connection: Connection) -> Reply:
+    """The list of models; a status of 404 is an answer too, as not every endpoint has one."""
+    retries = Retries(connection.patience)
+    while True:
+        try:
+            reply = exchange.get(f"{address.base}/models", seconds=connection.patience.connect + 20)
+            if reply.status == 200 or (reply.status in (404, 405) and address.model):
+                return reply
+            raise refusal(reply.status, reply.headers, reply.body, address, connection.key)
+        except Refused as refused:
+            exchange.wait(retries.pause(refused))
+
+
+def _entries(reply: Reply, address: Address) -> list[dict[str, Any]]:
+    if reply.status != 200:
+        return []
+    try:
+        document = json.loads(reply.body)
+    except (ValueError, RecursionError):
+        page = reply.body.lstrip()[:1] == b"<"
+        what = (
+            "The endpoint sent a web page for its list of models."
+            if page
+            else "Its list of models is no JSON."
+        )
+        raise not_understood(what, address, reply.body) from None
+    listed = document.get("data", document.get("models")) if isinstance(document, dict) else document
+    if not isinstance(listed, list):
+        raise not_understood("The endpoint sent no list of models.", address, reply.body)
+    return [each for each in listed if isinstance(each, dict) and isinstance(each.get("id"), str)]
+
+
+def _entry(entries: list[dict[str, Any]], address: Address) -> dict[str, Any]:
+    """The entry of the model that is meant. Raises ModelError where there is none to choose."""
+    if address.model:
+        found = next((each for each in entries if each["id"] == address.model), None)
+        # some servers take any name, and some list fewer models than they have
+        return found or (entries[0] | {"meta": None, "max_model_len": None} if entries else {})
+    if not entries:
+        raise ModelError(
+            "The endpoint lists no models.",
+            where=str(address),
+            hint="Name one behind the address: …/v1#model-name.",
+        )
+    return entries[0]
+
+
+def _probed(exchange: Exchange, address: Address) -> tuple[Dialect, dict[str, Any]]:
+    for path, member, dialect in _PROBES:
+        facts = _facts(exchange, address.root + path)
+        if member in facts:
+            return dialect, facts
+    return COMPATIBLE, {}
+
+
+def _facts(exchange: Exchange, url: str) -> dict[str, Any]:
+    """What a server tells of itself; nothing where it does not."""
+    try:
+        reply = exchange.get(url, seconds=5.0)
+        found = json.loads(reply.body) if reply.status == 200 else {}
+    except (Refused, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _info(
+    address: Address, model: str, entry: dict[str, Any], facts: dict[str, Any], dialect: Dialect, version: str
+) -> ModelInfo:
+    meta = entry.get("meta")
+    meta = meta if isinstance(meta, dict) else {}
+    settings = facts.get("default_generation_settings")
+    settings = settings if isinstance(settings, dict) else {}
+    name = model.replace("\\", "/").rpartition("/")[2] if model.endswith(".gguf") else model
+    return ModelInfo(
+        name=name.removesuffix(".gguf"),
+        kind="remote",
+        path=str(address),
+        parameters=_number(meta.get("n_params")),
+        vocabulary=_number(meta.get("n_vocab")),
+        context=_number(entry.get("max_model_len")) or _number(settings.get("n_ctx")),
+        bytes=_number(meta.get("size")),
+        tool_calls="openai",
+        server=f"{dialect.title} {version}".strip(),
+    )
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -1,0 +1,87 @@
+"""API keys: from the environment or the keyring, into one header, and nowhere else."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from glyphscope.errors import ModelError
+from glyphscope.models.remote.address import Address
+
+SERVICE = "glyphscope"
+ENVIRONMENT = "GLYPHSCOPE_API_KEY"
+_OPENAI = "https://api.openai.com:443"
+_LIST = "addresses"
+"""The entry under which the keyring keeps which addresses have a key: a keyring cannot be listed."""
+
+T = TypeVar("T")
+
+
+def key_of(address: Address) -> str:
+    """The key for that endpoint; empty where there is none.
+
+    That of the environment holds for any endpoint, OpenAI's own variable for OpenAI alone, and one of the keyring for
+    the scheme, host and port it was set for. A keyring that cannot be read has no key.
+    """
+    key = os.environ.get(ENVIRONMENT, "")
+    if not key and address.origin == _OPENAI:
+        key = os.environ.get("OPENAI_API_KEY", "")
+    if not key and importlib.util.find_spec("keyring") is not None:
+        try:
+            key = _with_keyring(lambda ring: ring.get_password(SERVICE, address.origin)) or ""
+        except ModelError:
+            key = ""
+    return checked(key.strip(), address) if key else ""
+
+
+def checked(key: str, address: Address) -> str:
+    """Raises ModelError for a key that no header can hold; it is not said again."""
+    if not key or not key.isascii() or not key.isprintable() or " " in key:
+        raise ModelError("The key has characters that no key has.", where=address.origin)
+    return key
+
+
+def set_key(address: Address, key: str) -> None:
+    """Keeps the key in the keyring. Raises ModelError where there is none."""
+    key = checked(key.strip(), address)
+    kept = sorted({*key_addresses(), address.origin})
+    _with_keyring(lambda ring: ring.set_password(SERVICE, address.origin, key))
+    _with_keyring(lambda ring: ring.set_password(SERVICE, _LIST, json.dumps(kept)))
+
+
+def remove_key(address: Address) -> bool:
+    """Whether there was one. Raises ModelError."""
+    if _with_keyring(lambda ring: ring.get_password(SERVICE, address.origin)) is None:
+        return False
+    _with_keyring(lambda ring: ring.delete_password(SERVICE, address.origin))
+    kept = [origin for origin in key_addresses() if origin != address.origin]
+    _with_keyring(lambda ring: ring.set_password(SERVICE, _LIST, json.dumps(kept)))
+    return True
+
+
+def key_addresses() -> list[str]:
+    """The endpoints that have a key in the keyring. Raises ModelError."""
+    try:
+        listed = json.loads(_with_keyring(lambda ring: ring.get_password(SERVICE, _LIST)) or "[]")
+    except ValueError:
+        return []
+    return [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
+
+
+def _with_keyring(act: Callable[[Any], T]) -> T:
+    try:
+        import keyring  # an extra, and slow to import
+    except ImportError:
+        raise ModelError(
+            "keyring is not installed.", hint="Install it: pip install 'glyphscope[remote]'."
+        ) from None
+    try:
+        return act(keyring)
+    except Exception as error:  # each backend has errors of its own
+        raise ModelError(
+            f"The keyring cannot be used: {type(error).__name__}.",
+            hint=f"Without one, give the key in the environment as {ENVIRONMENT}.",
+        ) from None

@@ -1,0 +1,180 @@
+"""A model behind an endpoint, as a `Model`: what it can tell, and nothing that it cannot."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any
+
+from glyphscope.errors import ModelError
+from glyphscope.events import Message, ModelInfo
+from glyphscope.models.interface import (
+    Cancelled,
+    GenerateRequest,
+    Opening,
+    Output,
+    PromptProgress,
+    PromptReady,
+    RenderedPrompt,
+    Vocabulary,
+)
+from glyphscope.models.one_at_a_time import OneAtATime
+from glyphscope.models.remote.address import Address
+from glyphscope.models.remote.answer import Answer
+from glyphscope.models.remote.chunks import Chunk
+from glyphscope.models.remote.connection import Connection, Exchange, Interrupted
+from glyphscope.models.remote.constraint import constraint_of
+from glyphscope.models.remote.dialect import Dialect
+from glyphscope.models.remote.failures import refusal
+from glyphscope.models.remote.fields import body_of, outgoing, readable, unsaid, with_written
+from glyphscope.models.remote.finding import Found, count_tokens, find
+from glyphscope.models.remote.keys import key_of
+from glyphscope.models.remote.retry import Patience, Refused, Retries
+from glyphscope.models.remote.telling import Teller
+
+CHAT = "/chat/completions"
+
+
+class RemoteModel:
+    """Implements `Model`. One generation at a time, as of any model; several models may share an endpoint.
+
+    It has no vocabulary, and counts tokens only where its server does. `dialect` tells which fields it is sent.
+    """
+
+    def __init__(self, connection: Connection, found: Found) -> None:
+        self._connection, self._found = connection, found
+        self.info: ModelInfo = found.info
+        self.dialect: Dialect = found.dialect
+        self._logprobs = found.logprobs
+        self._alone = OneAtATime()
+        self._running: Exchange | None = None
+        self._vocabulary = Vocabulary()
+
+    def count_tokens(self, text: str) -> int:
+        """By the server's own tokenizer. Raises ModelError where it has none to ask."""
+        exchange = self._connection.exchange()
+        try:
+            return count_tokens(exchange, self._connection.address, self.dialect, text)
+        finally:
+            exchange.close()
+
+    def tokenize(self, text: str) -> list[int]:
+        raise ModelError("An endpoint does not tell a text's tokens.", where=self.info.path)
+
+    def vocabulary(self) -> Vocabulary:
+        """None: an endpoint does not tell it."""
+        return self._vocabulary
+
+    def render_chat(
+        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = ()
+    ) -> RenderedPrompt:
+        """The messages as they are sent, each under its role: the template is the endpoint's own."""
+        sent, note = outgoing(messages)
+        text, added = readable(sent, tools)
+        return RenderedPrompt(text, 0, note, added)
+
+    def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
+        """Asks, again where it must, and yields each piece as it comes. Closing it closes the connection.
+
+        Raises GrammarError where the endpoint takes no such constraint or ignores it, PromptError, ModelError.
+        """
+        with self._alone.held():
+            exchange = self._running = self._connection.exchange()
+            try:
+                yield from self._asked(exchange, request)
+            except Interrupted:
+                yield Cancelled()
+            finally:
+                self._running = None
+                exchange.close()
+
+    def cancel(self) -> None:
+        running = self._running
+        if running is not None:
+            running.cancel()
+
+    def close(self) -> None:
+        """Ends the connection; a later call makes it again."""
+        self._connection.close()
+
+    def _asked(self, exchange: Exchange, request: GenerateRequest) -> Iterator[Output]:
+        request = with_written(request, self.dialect)
+        constraint = constraint_of(request, self.dialect)
+        notes = [constraint.note, unsaid(request, self.dialect)]
+        body = body_of(request, constraint, self.dialect, self._found.model, logprobs=self._logprobs)
+        teller = Teller(request, constraint, self.dialect, self._connection.address)
+        start = time.monotonic()
+        yield PromptProgress(0, 0, 0.0, " ".join(note for note in notes if note))
+        chunks: Iterator[Chunk] | None = None
+        retries, without_figures = Retries(self._connection.patience), False
+        while chunks is None:
+            try:
+                chunks = self._begun(exchange, body)
+            except Refused as refused:
+                if "logprobs" in body and (refused.silent or "logprob" in refused.error.message.lower()):
+                    # figures are no constraint: it is asked without them, and they stay None
+                    body = {name: value for name, value in body.items() if "logprobs" not in name}
+                    without_figures = True
+                    continue
+                exchange.wait(retries.pause(refused))
+        self._logprobs = self._logprobs and not without_figures  # not asked for again, as it answered without
+        yield PromptReady(0, 0, (time.monotonic() - start) * 1000)
+        if written := teller.written():
+            yield written
+        for chunk in chunks:
+            yield from teller.told(chunk)
+        yield from teller.end()
+
+    def _begun(self, exchange: Exchange, body: dict[str, Any]) -> Iterator[Chunk]:
+        """The answer's chunks, of which the first is there. Raises Refused."""
+        connection = self._connection
+        address, patience = connection.address, connection.patience
+        deadline = time.monotonic() + patience.first
+        reply = exchange.open(address.base + CHAT, json.dumps(body).encode(), patience.first)
+        if reply.status != 200:
+            raise refusal(reply.status, reply.headers, reply.body, address, connection.key)
+        chunks = Answer(exchange, reply.headers, address, patience, deadline).chunks()
+        before: list[Chunk] = []
+        for chunk in chunks:
+            before.append(chunk)
+            if chunk.substance:
+                break
+        return _joined(before, chunks)
+
+
+def open_remote(
+    address: Address, *, progress: Callable[[float], None] | None = None, patience: Patience | None = None
+) -> RemoteModel:
+    """Asks the endpoint for its models and what it is. Raises ModelError.
+
+    An `Opening` as `progress` can end it.
+    """
+    connection = Connection(address, key_of(address), patience or Patience())
+    exchange = connection.exchange()
+    if isinstance(progress, Opening):
+        progress.begins(exchange.cancel)
+    try:
+        found = find(exchange, address, connection)
+    except BaseException as error:
+        connection.close()
+        if isinstance(error, Interrupted):
+            raise ModelError(
+                "Opening the model was stopped.", where=str(address), hint="The next run opens it."
+            ) from None
+        if isinstance(error, Refused):
+            raise error.error from None
+        raise
+    exchange.close()
+    connection.address = address.named(found.model)
+    if progress is not None:
+        progress(1.0)
+    return RemoteModel(connection, found)
+
+
+def _joined(before: list[Chunk], rest: Iterator[Chunk]) -> Iterator[Chunk]:
+    yield from before
+    try:
+        yield from rest
+    except Refused as refused:  # never after the first piece, or its text would stand there twice
+        raise refused.error from None

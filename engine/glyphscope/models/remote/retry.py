@@ -1,0 +1,97 @@
+"""How long an endpoint is waited for, and when it is asked again: only before it has sent the first piece."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple
+
+from glyphscope.errors import GlyphscopeError
+
+AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+"""The statuses after which the same request may go well."""
+
+
+class Patience(NamedTuple):
+    """Seconds, but for `attempts`.
+
+    `first` is the longest wait for the first piece of an answer, which a long prompt may take; `between` that for each
+    further one. An endpoint is asked at most `attempts` times in `retrying` seconds; `wait` is the first pause, each
+    further one is twice as long, and none longer than `longest`. One that asks for a longer pause is not waited for.
+    """
+
+    connect: float = 10.0
+    first: float = 300.0
+    between: float = 60.0
+    attempts: int = 4
+    retrying: float = 60.0
+    wait: float = 0.5
+    longest: float = 20.0
+
+
+class Refused(Exception):
+    """An attempt that came to nothing: `error` is what to tell, `again` whether another may go better.
+
+    `wait` is the pause in seconds that the endpoint asked for. `silent`: it began to answer and said nothing, as
+    servers do that fail before their first piece.
+    """
+
+    def __init__(
+        self, error: GlyphscopeError, *, again: bool, wait: float | None = None, silent: bool = False
+    ) -> None:
+        super().__init__(error.message)
+        self.error, self.again, self.wait, self.silent = error, again, wait, silent
+
+
+class Retries:
+    """The attempts at one request."""
+
+    def __init__(self, patience: Patience, clock: Callable[[], float] = time.monotonic) -> None:
+        self._patience, self._clock = patience, clock
+        self._began = clock()
+        self.attempts = 1
+
+    def pause(self, refused: Refused) -> float:
+        """Seconds to wait before the next attempt. Raises the refusal's error where there is to be none.
+
+        The pause is drawn between half of it and all of it, so that clients which failed together do not come back
+        together.
+        """
+        patience, error = self._patience, refused.error
+        if not refused.again:
+            raise error
+        wait: float = min(patience.longest, patience.wait * 2.0 ** (self.attempts - 1)) * random.uniform(
+            0.5, 1.0
+        )
+        if refused.wait is not None:
+            if refused.wait > patience.longest:
+                asked = f"It asks for a pause of {refused.wait:.0f} s."
+                error.hint = f"{asked} {error.hint}".strip()
+                raise error
+            wait = max(wait, refused.wait)
+        over = self._clock() - self._began + wait > patience.retrying
+        if over or self.attempts >= patience.attempts:
+            if self.attempts > 1:
+                error.message = f"{error.message.removesuffix('.')} ({self.attempts} attempts)."
+            raise error
+        self.attempts += 1
+        return wait
+
+
+def asked_pause(value: str | None) -> float | None:
+    """The seconds of a Retry-After header, which is a number or a date; None where it is neither."""
+    if not value:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            date = parsedate_to_datetime(value)
+        except (TypeError, ValueError):
+            return None
+        date = date if date.tzinfo else date.replace(tzinfo=UTC)
+        seconds = (date - datetime.now(UTC)).total_seconds()
+    return max(0.0, seconds) if seconds == seconds else None

@@ -1,0 +1,117 @@
+"""Chunks to steps: a token each where the endpoint tells its tokens, a piece each where it does not.
+
+Its figures are the ones that it told; a share that nobody told stays None.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from glyphscope.decoding.text import TextAssembler, shown
+from glyphscope.events import Alternative, Origin, TokenStep, Written
+from glyphscope.events.encoding import whole_text
+from glyphscope.models.remote.chunks import Likely
+
+
+class StepMaker:
+    """Numbers the steps of one answer."""
+
+    def __init__(self, alternatives: int) -> None:
+        self._alternatives = alternatives
+        self._index = 0
+        self._assembler = TextAssembler()
+        self._half = ""
+
+    @property
+    def count(self) -> int:
+        """The steps so far."""
+        return self._index
+
+    def written(self, written: Sequence[Written]) -> tuple[TokenStep, ...]:
+        """The pieces that the answer begins with. They count with the others."""
+        return tuple(
+            self._step(
+                data=one.data,
+                text=self._assembler.feed(one.data),
+                id=one.id,
+                piece=one.id < 0,
+                origin="kept" if one.kept else "written",
+            )
+            for one in written
+        )
+
+    def steps(self, text: str, tokens: tuple[Likely, ...]) -> tuple[TokenStep, ...]:
+        """The steps of one chunk; their texts together are its text.
+
+        Tokens that do not spell the text, as of a server that leaves some out of it, are not told.
+        """
+        text = self._whole(text)
+        texts = [self._assembler.feed(token.data) for token in tokens]
+        if tokens and "".join(texts) == text:
+            return tuple(self._token(token, told) for token, told in zip(tokens, texts))
+        self._assembler = TextAssembler()
+        return (self._step(data=text.encode(), text=text, piece=True),) if text else ()
+
+    def end(self) -> TokenStep:
+        """The answer's end, which the endpoint told as such."""
+        return self._step(data=b"", text="", piece=True, end=True)
+
+    def _whole(self, text: str) -> str:
+        """The text without half of a surrogate pair, which some servers send as an escape in each of two chunks."""
+        text, self._half = self._half + text, ""
+        if text and "\ud800" <= text[-1] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        return whole_text(text)
+
+    def _token(self, token: Likely, text: str) -> TokenStep:
+        others = sorted(token.others, key=lambda other: -other.logprob)[: self._alternatives]
+        rank = next((place for place, other in enumerate(others) if other.data == token.data), None)
+        return self._step(
+            data=token.data,
+            text=text,
+            id=token.id,
+            logprob=token.logprob,
+            rank=rank,
+            alternatives=tuple(_alternative(other) for other in others),
+        )
+
+    def _step(
+        self,
+        *,
+        data: bytes,
+        text: str,
+        id: int = -1,
+        piece: bool = False,
+        end: bool = False,
+        logprob: float | None = None,
+        rank: int | None = None,
+        alternatives: tuple[Alternative, ...] = (),
+        origin: Origin = "model",
+    ) -> TokenStep:
+        step = TokenStep(
+            index=self._index,
+            id=id,
+            data=data,
+            text=text,
+            logprob=logprob,
+            rank=rank,
+            probability=None,
+            alternatives=alternatives,
+            end=end,
+            piece=piece,
+            origin=origin,
+        )
+        self._index += 1
+        return step
+
+
+def _alternative(token: Likely) -> Alternative:
+    return Alternative(
+        id=token.id,
+        data=token.data,
+        text=shown(token.data),
+        raw=math.exp(min(0.0, token.logprob)),
+        final=None,
+        allowed=None,
+    )

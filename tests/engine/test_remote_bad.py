@@ -1,0 +1,446 @@
+"""Endpoints that do what none should: each ends in words, in bounded time and memory, and is no answer."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import resource
+import threading
+import time
+
+import pytest
+
+from glyphscope.calling import fold_events, run
+from glyphscope.errors import ModelError
+from glyphscope.events import RunFailed, RunFinished, RunRequest, Token, Violation
+from glyphscope.models.remote import read_address
+from glyphscope.models.remote.model import open_remote
+from glyphscope.registry import default_registry
+from scripted_endpoint import DONE, SHORT, SHORTEST, Answer, Cut, Hang, chunk, endpoint, event, remote, said
+
+REGISTRY = default_registry().to_document()
+CALL = '{action="search" query="AI"}'
+HALF, REST = CALL[:12], CALL[12:]
+
+
+def request(**fields) -> RunRequest:
+    return RunRequest(prompt="Search for AI", registry=REGISTRY, **({"constraint": "off"} | fields))
+
+
+def told(server, tail="", patience=SHORT, **fields):
+    """Every event of a run against that server."""
+    with remote(server, tail, patience) as model:
+        return list(run(request(**fields), model))
+
+
+def failure(events) -> RunFailed:
+    assert isinstance(events[-1], RunFailed), events[-1]
+    return events[-1]
+
+
+def written(events) -> str:
+    return "".join(event.step.text for event in events if isinstance(event, Token))
+
+
+# -- not there, slow, busy -------------------------------------------------------------------------------------------
+
+
+def test_an_endpoint_that_is_down_is_told_with_its_address_after_few_attempts():
+    with endpoint() as server:
+        url = server.url
+    start = time.monotonic()
+    with pytest.raises(ModelError) as caught:
+        open_remote(read_address(url), patience=SHORT)
+    assert "cannot be reached" in caught.value.message and "3 attempts" in caught.value.message
+    assert caught.value.where.startswith(url) and caught.value.hint
+    assert time.monotonic() - start < 3
+
+
+def test_one_that_goes_down_after_it_was_opened_fails_the_run_with_the_prompt_shown():
+    with endpoint(said(CALL)) as server:
+        model = open_remote(read_address(server.url), patience=SHORT)
+    events = list(run(request(), model))
+    model.close()
+    assert failure(events).code == "MODEL_FAILED" and "cannot be reached" in failure(events).message
+    assert fold_events(events).prompt is not None
+
+
+@pytest.mark.parametrize(
+    "pieces", [(Hang,), (b": ping\n\n", Hang), (chunk(delta={"role": "assistant"}), Hang)]
+)
+def test_one_that_never_says_anything_is_given_up_in_time(pieces):
+    with endpoint(Answer(pieces)) as server:
+        start = time.monotonic()
+        message = failure(told(server, patience=SHORTEST)).message
+        assert server.gone.wait(5) and len(server.asked) == 1
+    assert "sent nothing of its answer within 0.5 s" in message and time.monotonic() - start < 10
+
+
+def test_signs_of_life_without_text_do_not_keep_a_run_waiting_for_ever():
+    alive = [piece for _ in range(200) for piece in (b": processing\n\n", 0.02)]
+    with endpoint(Answer((chunk(HALF), *alive))) as server:
+        events = told(server, patience=SHORTEST)
+    assert f"fell silent for 0.4 s, after {len(HALF)} characters" in failure(events).message
+    assert written(events) == HALF
+
+
+@pytest.mark.parametrize(
+    ("status", "word"), [(429, "too much to do"), (503, "failed (503)"), (500, "failed (500)")]
+)
+def test_one_that_refuses_for_ever_is_asked_few_times_and_then_told(status, word):
+    body = json.dumps({"error": {"message": "come back later"}}).encode()
+    with endpoint(Answer((body,), status, "application/json")) as server:
+        failed = failure(told(server))
+        assert len(server.asked) == SHORT.attempts
+    assert word in failed.message and "come back later" in failed.message and "(3 attempts)" in failed.message
+
+
+def test_a_refusal_that_passes_is_not_seen_and_its_pause_is_kept():
+    busy = Answer((b"{}",), 429, "application/json", (("retry-after", "0.3"),))
+    with endpoint(busy, said(HALF, REST)) as server:
+        start = time.monotonic()
+        events = told(server)
+        assert len(server.asked) == 2
+    assert time.monotonic() - start >= 0.3
+    assert isinstance(events[-1], RunFinished) and written(events) == CALL
+
+
+def test_a_pause_longer_than_anybody_waits_is_told_at_once():
+    with endpoint(Answer((b"{}",), 429, "application/json", (("retry-after", "3600"),))) as server:
+        failed = failure(told(server))
+        assert len(server.asked) == 1
+    assert "pause of 3600 s" in failed.hint
+
+
+@pytest.mark.parametrize("value", ["soon", "nan", "-5", "Wed, 32 Foo 2026", ""])
+def test_a_pause_that_is_none_is_no_pause(value):
+    with endpoint(Answer((b"{}",), 503, "text/plain", (("retry-after", value),)), said(CALL)) as server:
+        assert isinstance(told(server)[-1], RunFinished)
+
+
+# -- cut, doubled, endless -------------------------------------------------------------------------------------------
+
+
+def test_a_connection_that_breaks_before_the_first_piece_is_tried_again():
+    with endpoint(Answer((Cut,)), Answer((chunk(delta={"role": "assistant"}), Cut)), said(CALL)) as server:
+        events = told(server)
+        assert len(server.asked) == 3
+    assert written(events) == CALL
+
+
+def test_one_that_breaks_after_it_is_not_and_what_came_is_kept():
+    with endpoint(Answer((chunk(HALF), Cut)), said(CALL)) as server:
+        events = told(server)
+        assert len(server.asked) == 1
+    assert "broke in the middle of the answer, after 12 characters" in failure(events).message
+    assert written(events) == HALF
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        (),
+        (DONE,),
+        (event({"choices": [{"index": 0, "delta": {"content": "search é"}}]})[:-8],),
+        (event({"choices": [{"index": 0, "delta": {"content": "é"}}]}).partition(b"\xc3")[0] + b"\xc3",),
+    ],
+    ids=["silently", "with the mark of the end", "in a chunk", "in a character"],
+)
+def test_a_stream_that_ends_before_its_answer_is_no_answer(end):
+    with endpoint(Answer((chunk(HALF), *end))) as server:
+        events = told(server)
+    assert "ended" in failure(events).message and "12 characters" in failure(events).message
+    assert written(events) == HALF
+
+
+def test_one_that_keeps_the_stream_open_after_its_answer_has_ended_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr("glyphscope.models.remote.answer.AFTER_END", 0.1)
+    with endpoint(Answer((chunk(CALL), chunk(finish="stop"), Hang))) as server:
+        events = told(server, stop_on="never")
+        assert server.gone.wait(5)
+    assert isinstance(events[-1], RunFinished) and events[-1].valid
+
+
+def test_a_chunk_that_is_cut_anywhere_by_the_network_is_one_chunk():
+    data = b"".join(said('{action="search" query="', "é€😀", '"}').pieces)
+    with endpoint(Answer([data[i : i + 1] for i in range(len(data))])) as server:
+        events = told(server)
+    assert written(events) == '{action="search" query="é€😀"}' and events[-1].valid
+
+
+def test_an_event_that_was_sent_twice_by_its_number_counts_once():
+    first, second = b"id: 7\n" + chunk(HALF), b"id: 8\n" + chunk(REST)
+    with endpoint(Answer((first, first, second, second, chunk(finish="stop"), DONE))) as server:
+        assert written(told(server)) == CALL
+
+
+def test_chunks_that_come_twice_are_what_the_endpoint_said_and_under_a_constraint_its_fault():
+    doubled = Answer((chunk("{"), chunk("{"), chunk(finish="stop"), DONE))
+    with endpoint(doubled) as server:
+        events = told(server, constraint="off")
+        assert any(isinstance(event, Violation) and event.char == 1 for event in events)
+        failed = failure(told(server, constraint="mask"))
+    assert failed.code == "CONSTRAINT_IGNORED" and "may send pieces twice" in failed.message
+
+
+def test_one_that_repeats_its_pieces_for_ever_is_stopped():
+    with endpoint(Answer([chunk("a ")] * 400)) as server:
+        events = told(server, stop_on="never", max_tokens=16)
+    assert "goes on beyond the 16 tokens" in failure(events).message
+    assert len(written(events)) <= 2 * (2 * 16 + 20)
+
+
+# -- not the protocol ------------------------------------------------------------------------------------------------
+
+PAGE = b"<!doctype html><html><head><title>Sign in to Example</title></head></html>"
+
+
+def test_a_web_page_for_an_answer_is_told_by_its_title():
+    with endpoint(Answer((PAGE,), 502, "text/html"), Answer((PAGE,), 200, "text/html")) as server:
+        assert "Sign in to Example" in failure(told(server, patience=SHORT._replace(attempts=1))).message
+        assert "web page" in failure(told(server)).message
+
+
+def test_a_web_page_for_the_list_of_models_is_told():
+    with (
+        endpoint(models=Answer((PAGE,), 200, "text/html")) as server,
+        pytest.raises(ModelError, match="web page"),
+    ):
+        open_remote(read_address(server.url), patience=SHORT)
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [
+        (b"data: {not json\n\n", "no JSON"),
+        (b"data: " + b"[" * 100_000 + b"\n\n", "no JSON"),
+        (b'data: {"choices":[{"delta":{"content":"\xff\xfe"}}]}\n\n', "not UTF-8"),
+        (b"data: [1, 2]\n\n", "no chunk"),
+        (event({"error": {"message": "out of memory", "code": 500}}), "out of memory"),
+        (event({"error": "slot unavailable"}), "slot unavailable"),
+        (b"hello there\n\n", "no event"),
+        (b": ping\n\n", "without an event"),
+        (b"", "without an event"),
+    ],
+)
+def test_what_is_no_chunk_is_told_with_its_beginning(data, word):
+    with endpoint(Answer((data,) if data else ())) as server:
+        failed = failure(told(server))
+    assert word in failed.message and failed.code == "MODEL_FAILED" and len(failed.message) < 1000
+
+
+def test_members_of_any_other_kind_are_passed_over():
+    odd = [
+        {}, {"choices": None}, {"choices": {}}, {"choices": [None, 5]}, {"choices": [{"delta": None}]},
+        {"choices": [{"delta": {"content": 5, "tool_calls": 7}, "logprobs": {"content": [1, {"token": 2}]}}]},
+        {"choices": [{"index": 1, "delta": {"content": "another answer"}}]}, {"usage": 5, "timings": []},
+        {"choices": [{"delta": {"content": None, "tool_calls": [None, {"function": 3}]}}]},
+        {"choices": [], "usage": {"prompt_tokens": "x", "completion_tokens": -1}},
+    ]  # fmt: skip
+    with endpoint(Answer((*map(event, odd), chunk(CALL), chunk(finish="stop"), DONE))) as server:
+        events = told(server)
+    assert written(events) == CALL and events[-1].valid
+
+
+def test_fifty_megabytes_without_a_line_end_cost_one_of_memory():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with endpoint(Answer((b"data: ", *[b"x" * 1_000_000] * 50))) as server:
+        failed = failure(told(server))
+    assert "without the end of an event" in failed.message
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 30_000
+
+
+def test_a_packed_answer_is_not_unpacked():
+    packed = Answer(
+        (gzip.compress(b" " * 10_000_000),), 200, "text/event-stream", (("content-encoding", "gzip"),)
+    )
+    with endpoint(packed) as server:
+        assert "packed" in failure(told(server)).message
+
+
+def test_a_body_of_fifty_megabytes_is_not_read_to_its_end():
+    with endpoint(Answer([b" " * 1_000_000] * 50, 200, "application/json")) as server:
+        assert "more than 8 MB" in failure(told(server)).message
+
+
+def test_an_endpoint_that_leads_elsewhere_is_not_followed():
+    moved = Answer((b"",), 307, "text/plain", (("location", "http://127.0.0.1:9/v1"),))
+    with endpoint(moved) as server:
+        assert "leads elsewhere" in failure(told(server)).message
+
+
+# -- the constraint --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("constraint", ["mask", "gbnf"])
+def test_an_endpoint_that_ignores_the_grammar_ends_the_run_by_that_and_no_violation_of_the_model(constraint):
+    with endpoint(said("Sure", ", here it is: ", CALL)) as server:
+        events = told(server, constraint=constraint)
+        assert server.asked[0].body["grammar"].startswith("root ::=")
+    failed = failure(events)
+    assert failed.code == "CONSTRAINT_IGNORED" and "ignored the constraint" in failed.message
+    assert "character 0" in failed.message and "'Sure'" in failed.message and "dialect" in failed.hint
+    assert not [event for event in events if isinstance(event, Violation)]
+    assert events[0].request.constraint == "endpoint"
+
+
+def test_it_is_told_at_the_first_excluded_character_wherever_it_stands():
+    with endpoint(said('{action="search" ', 'query="AI" max_results=', "500}")) as server:
+        message = failure(told(server, constraint="mask")).message
+    assert "at character 42 it wrote '0}'" in message
+
+
+def test_an_end_where_the_grammar_allows_none_is_ignoring_it_too():
+    with endpoint(said('{action="search" ')) as server:
+        assert "allows no end" in failure(told(server, constraint="mask")).message
+    with endpoint(said()) as server:
+        assert "before its first character" in failure(told(server, constraint="mask")).message
+
+
+def test_an_answer_cut_at_its_length_is_none():
+    with endpoint(said('{action="search" ', finish="length")) as server:
+        events = told(server, constraint="mask")
+    assert isinstance(events[-1], RunFinished) and events[-1].reason == "length"
+
+
+def test_a_schema_that_is_ignored_is_told_and_one_that_leaks_is_a_violation_of_the_call():
+    fields = {"constraint": "mask", "notation": "json"}
+    with endpoint(said("I would search"), owner="somebody") as server:
+        assert "response_format excludes" in failure(told(server, **fields)).message
+    with endpoint(said('{"action": "no_such_tool"}'), owner="somebody") as server:
+        assert failure(told(server, **fields)).code == "CONSTRAINT_IGNORED"
+    leak = '{"action": "search", "query": "AI", "max_results": 500}'
+    with endpoint(said(leak), owner="somebody") as server:
+        events = told(server, **fields)
+        sent = server.asked[0].body["response_format"]
+    assert [event.code for event in events if isinstance(event, Violation)] == ["CONSTRAINT_MAX"]
+    assert sent["type"] == "json_schema" and len(sent["json_schema"]["schema"]["oneOf"]) == 7
+
+
+def test_a_constraint_that_no_field_takes_is_refused_before_anything_is_sent():
+    with endpoint(said(CALL), owner="somebody") as server:
+        failed = failure(told(server, constraint="mask", notation="glyph"))
+        assert not server.asked
+    assert (
+        failed.code == "CONSTRAINT_FAILED" and "takes no grammar" in failed.message and "json" in failed.hint
+    )
+
+
+def test_an_endpoint_that_refuses_the_grammar_is_told_with_its_own_words():
+    words = json.dumps(
+        {"error": {"message": "failed to parse grammar", "type": "invalid_request_error"}}
+    ).encode()
+    with endpoint(Answer((words,), 400, "application/json")) as server:
+        failed = failure(told(server, constraint="mask"))
+        assert len(server.asked) == 1
+    assert "failed to parse grammar" in failed.message and "dialect" in failed.hint
+
+
+# -- tools -----------------------------------------------------------------------------------------------------------
+
+ARGUMENTS = {"query": "AI", "max_results": 10}
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        [{"tool_calls": [{"index": 0, "id": "a", "function": {"name": "search", "arguments": ""}}]},
+         {"tool_calls": [{"index": 0, "function": {"arguments": '{"query": "AI", '}}]},
+         {"tool_calls": [{"index": 0, "function": {"arguments": '"max_results": 10}'}}]}],
+        [{"tool_calls": {"function": {"name": "search", "arguments": ARGUMENTS}}}],
+        [{"tool_calls": {"name": "search", "arguments": json.dumps(ARGUMENTS)}}],
+        [{"tool_calls": [{"function": {"name": "search", "arguments": ARGUMENTS}}]}],
+        [{"function_call": {"name": "search", "arguments": ""}},
+         {"function_call": {"arguments": json.dumps(ARGUMENTS)}}],
+        [{"content": "I will search. "}, {"tool_calls": [{"index": 0, "function": {"name": "sea"}}]},
+         {"tool_calls": [{"index": 0, "function": {"name": "rch", "arguments": json.dumps(ARGUMENTS)}}]}],
+    ],
+    ids=["in pieces", "an object", "a bare object", "arguments as an object", "function_call", "a name in pieces"],
+)  # fmt: skip
+def test_calls_in_any_form_are_read_as_the_call_that_they_are(deltas):
+    pieces = [chunk(delta=delta) for delta in deltas]
+    with endpoint(Answer((*pieces, chunk(finish="tool_calls"), DONE))) as server:
+        events = told(server, native="auto")
+        assert server.asked[0].body["tools"][0]["function"]["name"] == "search"
+        assert server.asked[0].body["tool_choice"] == "auto"
+    state = fold_events(events)
+    assert state.call is not None and state.call.arguments == ARGUMENTS and state.outcome == "valid"
+    assert events[0].request.native == "openai"
+
+
+def test_a_call_without_arguments_is_one_with_none_and_a_second_call_is_too_much():
+    pieces = [chunk(delta={"tool_calls": [{"index": i, "function": {"name": "search"}}]}) for i in (0, 1)]
+    with endpoint(Answer((*pieces, chunk(finish="tool_calls"), DONE))) as server:
+        events = told(server, native="auto", stop_on="never")
+    assert written(events) == '{"name": "search", "arguments": {}}\n{"name": "search", "arguments": {}}'
+
+
+def test_an_answer_in_words_where_a_call_was_required_is_the_endpoints_fault():
+    with endpoint(said("I cannot do that.")) as server:
+        failed = failure(told(server, native="auto", constraint="mask"))
+        assert server.asked[0].body["tool_choice"] == "required" and "grammar" not in server.asked[0].body
+    assert failed.code == "CONSTRAINT_IGNORED" and "without a call" in failed.message
+
+
+# -- ended from outside ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer((Hang,)),
+        Answer((chunk(HALF), Hang)),
+        Answer((b"{}",), 503, "text/plain", (("retry-after", "0.5"),)),
+    ],
+    ids=["before the first piece", "after it", "in the pause before another attempt"],
+)
+def test_cancel_ends_any_wait_at_once_and_the_server_sees_it(answer):
+    slow = SHORT._replace(first=30.0, between=30.0, wait=20.0, longest=60.0, retrying=100.0)
+    with endpoint(answer) as server, remote(server, patience=slow) as model:
+        generation = run(request(), model)
+        timer = threading.Timer(0.3, model.cancel)
+        timer.start()
+        start = time.monotonic()
+        events = list(generation)
+        took = time.monotonic() - start
+        assert answer.status != 200 or server.gone.wait(5)
+    timer.join()
+    assert events[-1].reason == "cancelled" and took < 5  # within 100 ms; here much else may run
+
+
+def test_closing_the_model_from_another_thread_ends_its_generation_and_leaves_nothing():
+    with endpoint(Answer((chunk(HALF), Hang))) as server, remote(server) as model:
+        timer = threading.Timer(0.2, model.close)
+        timer.start()
+        events = list(run(request(), model))
+        timer.join()
+        assert server.gone.wait(5)
+    assert events[-1].reason == "cancelled" and written(events) == HALF
+
+
+def test_an_early_abort_closes_the_stream():
+    with endpoint(Answer((chunk('{action="delete_'), Hang))) as server, remote(server) as model:
+        events = list(run(request(), model))
+        assert server.gone.wait(5)
+    assert events[-1].reason == "aborted"
+
+
+def test_closing_the_run_in_the_middle_closes_the_stream():
+    with endpoint(Answer((chunk(HALF), Hang))) as server, remote(server) as model:
+        generation = run(request(), model)
+        for told_event in generation:
+            if isinstance(told_event, Token):
+                break
+        generation.close()
+        assert server.gone.wait(5)
+
+
+def test_reasoning_without_an_answer_is_told():
+    thought = [chunk(delta={"reasoning_content": "hmm "})] * 5
+    with endpoint(Answer((*thought, chunk(finish="length"), DONE))) as server:
+        assert "20 characters of reasoning" in failure(told(server)).message
+
+
+def test_an_answer_that_the_endpoints_filter_cut_is_none():
+    with endpoint(said(HALF, finish="content_filter")) as server:
+        assert "content_filter" in failure(told(server)).message

@@ -1,0 +1,516 @@
+"""An endpoint as a model: what it is sent in each dialect, and that a run is told what it told, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import socket
+import threading
+import time
+
+import keyring
+import pytest
+from keyring.backend import KeyringBackend
+from keyring.errors import KeyringError
+from typer.testing import CliRunner
+
+from glyphscope.calling import RecordedHost, continue_aborted, fold_events, run
+from glyphscope.cli.app import app
+from glyphscope.errors import ModelError
+from glyphscope.events import (
+    Aborted,
+    PromptRendered,
+    RepairSettings,
+    RunFailed,
+    RunFinished,
+    RunRequest,
+    Sampling,
+    StageFinished,
+    Token,
+    encode_event,
+)
+from glyphscope.models import GenerateRequest, Opening, RecordedModel, ScriptedModel, open_model
+from glyphscope.models.remote import key_addresses, read_address, remove_key, set_key
+from glyphscope.models.remote.dialect import DIALECTS
+from glyphscope.models.remote.keys import key_of
+from glyphscope.models.remote.model import open_remote
+from glyphscope.registry import default_registry
+from scripted_endpoint import DONE, SHORT, Answer, chunk, counted, endpoint, event, remote, said
+
+REGISTRY = default_registry().to_document()
+CALL = '{action="search" query="AI"}'
+ANSWER = said('{action="search" ', 'query="AI"}')
+
+
+def request(**fields) -> RunRequest:
+    return RunRequest(prompt="Search for AI", registry=REGISTRY, **fields)
+
+
+def sent(server) -> dict:
+    return server.asked[-1].body
+
+
+# -- addresses -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "base", "model", "origin"),
+    [
+        ("http://localhost:8080/v1", "http://localhost:8080/v1", "", "http://localhost:8080"),
+        ("http://[::1]:8080", "http://[::1]:8080/v1", "", "http://[::1]:8080"),
+        ("https://a.example/v1/#Qwen/Qwen3-8B", "https://a.example/v1", "Qwen/Qwen3-8B", "https://a.example:443"),
+        ("https://a.example/v1/chat/completions", "https://a.example/v1", "", "https://a.example:443"),
+        ("HTTP://A.example/openai/v1?dialect=vllm#m%20n", "http://a.example/openai/v1", "m n", "http://a.example:80"),
+    ],
+)  # fmt: skip
+def test_an_address_is_read_as_it_is_meant(text, base, model, origin):
+    address = read_address(text)
+    assert (address.base, address.model, address.origin) == (base, model, origin)
+    assert read_address(str(address).replace("m n", "m%20n")) == address
+
+
+@pytest.mark.parametrize(
+    "text", ["http://", "http:///v1", "http://a:b:c/", "http://a:99999/v1", "http://a b/v1", "http://[::1/v1"]
+)
+def test_what_is_no_address_is_told(text):
+    with pytest.raises(ModelError, match="no address"):
+        read_address(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["http://me:s3cret@host/v1", "http://s3cret@host/v1", "http://host/v1?api_key=s3cret"]
+)
+def test_a_key_in_an_address_is_refused_and_not_said_again(text):
+    with pytest.raises(ModelError) as caught:
+        open_model(text)
+    assert "s3cret" not in str(caught.value) and "glyphscope keys set" in caught.value.hint
+
+
+def test_options_that_there_are_not_are_told():
+    for tail in ("?dialekt=vllm", "?logprobs=maybe", "?dialect=cobol"):
+        with endpoint(ANSWER) as server, pytest.raises(ModelError), remote(server, tail):
+            pass
+
+
+PROPS = {"default_generation_settings": {"n_ctx": 4096}, "build_info": "b5"}
+
+
+# -- what it is ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("owner", "paths", "name", "server_told"),
+    [
+        ("llamacpp", {"props": PROPS}, "llama-server", "llama-server b5"),
+        ("me", {}, "llama-cpp-python", "llama_cpp.server"),
+        ("vllm", {"version": {"version": "0.12.1"}}, "vllm", "vLLM 0.12.1"),
+        ("vllm", {"version": {"version": "0.9.2"}}, "vllm-guided", "vLLM 0.9.2"),
+        ("sglang", {}, "sglang", "SGLang"),
+        ("me and others", {"version": {"version": "0.11.0"}}, "vllm", "vLLM 0.11.0"),
+        ("them", {"get_model_info": {"model_path": "x"}}, "sglang", "SGLang"),
+        ("library", {}, "compatible", "OpenAI-compatible"),
+    ],
+)  # fmt: skip
+def test_the_server_is_told_by_what_it_says_of_itself(owner, paths, name, server_told):
+    with endpoint(ANSWER, owner=owner, **paths) as server, remote(server) as model:
+        assert model.dialect.name == name and model.info.server == server_told
+        assert model.info.context == (4096 if "props" in paths else 0)
+        assert (model.info.kind, model.info.name, model.info.path) == ("remote", "tiny", f"{server.url}#tiny")
+    with endpoint(ANSWER, owner=owner) as server, remote(server, "?dialect=sglang#other") as model:
+        assert model.dialect.name == "sglang" and model.info.name == "other"
+
+
+def test_an_endpoint_without_a_list_of_models_needs_a_name():
+    none = Answer((b"not found",), 404, "text/plain")
+    with endpoint(ANSWER, models=none) as server:
+        with pytest.raises(ModelError, match="no such model"), remote(server):
+            pass
+        with remote(server, "#mine") as model:
+            assert model.info.name == "mine"
+    with endpoint(ANSWER, models={"data": []}) as server, pytest.raises(ModelError, match="lists no models"):
+        open_remote(read_address(server.url), patience=SHORT)
+
+
+def test_opening_can_be_stopped_while_the_connection_is_made():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        port = listener.getsockname()[1]
+        waiting = [socket.socket() for _ in range(4)]
+        for each in waiting:  # the queue is full: who comes now is neither taken nor refused
+            each.setblocking(False)
+            each.connect_ex(("127.0.0.1", port))
+        opening = Opening(lambda share: None)
+        timer = threading.Timer(0.2, opening.cancel)
+        timer.start()
+        start = time.monotonic()
+        with pytest.raises(ModelError, match="stopped"):
+            open_model(f"http://127.0.0.1:{port}/v1", progress=opening)
+        assert time.monotonic() - start < 5
+        timer.join()
+        for each in waiting:
+            each.close()
+
+
+# -- what it is sent -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dialect", "field"),
+    [("llama-server", "grammar"), ("llama-cpp-python", "grammar"), ("vllm", "structured_outputs"),
+     ("vllm-guided", "guided_grammar"), ("sglang", "ebnf")],
+)  # fmt: skip
+def test_the_grammar_goes_into_the_field_of_the_dialect_and_a_note_says_so(dialect, field):
+    with endpoint(ANSWER) as server, remote(server, f"?dialect={dialect}") as model:
+        events = list(run(request(constraint="mask"), model))
+        grammar = sent(server)[field]
+    assert (grammar["grammar"] if isinstance(grammar, dict) else grammar).startswith("root ::=")
+    prompt = next(event for event in events if isinstance(event, PromptRendered))
+    assert field in prompt.note and "endpoint's own" in prompt.note
+    assert events[0].request.constraint == "endpoint" and fold_events(events).outcome == "valid"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_sampling_is_said_in_the_names_of_the_dialect_or_told_as_unsaid(dialect):
+    sampling = Sampling(temperature=0.7, top_k=0, top_p=0.9, min_p=0.1, repeat_penalty=1.2, seed=7)
+    with endpoint(ANSWER) as server, remote(server, f"?dialect={dialect}") as model:
+        events = list(run(request(constraint="off", sampling=sampling, max_tokens=99), model))
+        body = sent(server)
+    assert (body["temperature"], body["top_p"], body["seed"], body["stream"]) == (0.7, 0.9, 7, True)
+    assert body[DIALECTS[dialect].most_tokens] == 99
+    note = next(event for event in events if isinstance(event, PromptRendered)).note
+    if dialect in ("openai", "compatible"):
+        assert not {"top_k", "min_p", "repeat_penalty"} & set(body) and "min_p, repeat_penalty" in note
+    else:
+        assert body["top_k"] in (0, -1) and body["min_p"] == 0.1 and "no field" not in note
+        assert (
+            body["repetition_penalty" if dialect in ("vllm", "vllm-guided", "sglang") else "repeat_penalty"]
+            == 1.2
+        )
+
+
+def test_the_messages_are_sent_as_messages_and_shown_as_they_are_sent():
+    with endpoint(ANSWER) as server, remote(server) as model:
+        events = list(run(request(constraint="off"), model))
+        messages = sent(server)["messages"]
+    assert [message["role"] for message in messages] == ["system", "user"]
+    prompt = next(event for event in events if isinstance(event, PromptRendered))
+    assert prompt.text == "".join(f"[{m['role']}]\n{m['content']}\n\n" for m in messages) + "[assistant]\n"
+    assert prompt.tokens == 0 and {part.name for part in prompt.parts} >= {"tools", "user"}
+
+
+@pytest.mark.parametrize("dialect", ["llama-server", "vllm", "sglang"])
+def test_two_stages_go_on_from_a_last_message(dialect):
+    answers = said('"search" arguments='), said('{query="AI"}}')
+    with endpoint(*answers) as server, remote(server, f"?dialect={dialect}") as model:
+        events = list(run(request(strategy="two-stage"), model))
+        assert len(server.asked) == 2, events[-1]
+        first, second = server.asked[0].body, server.asked[1].body
+    assert isinstance(events[-1], RunFinished) and fold_events(events).outcome == "valid", events[-1]
+    assert first["messages"][-1] == {"role": "assistant", "content": "{action="}
+    assert "search" in second["messages"][-1]["content"]
+    continues = dialect != "llama-server"
+    assert first.get("continue_final_message", False) == continues
+    assert first.get("add_generation_prompt", True) == (not continues)
+
+
+def test_an_endpoint_that_cannot_go_on_from_an_answer_says_so():
+    with endpoint(ANSWER) as server, remote(server, "?dialect=llama-cpp-python") as model:
+        failed = list(run(request(strategy="two-stage"), model))[-1]
+        assert isinstance(failed, RunFailed) and "cannot go on" in failed.message and not server.asked
+
+
+def test_two_stages_of_the_endpoints_own_calls_are_refused():
+    with endpoint(ANSWER) as server, remote(server) as model:
+        failed = list(run(request(strategy="two-stage", native="auto"), model))[-1]
+    assert isinstance(failed, RunFailed) and "in parts" in failed.message
+
+
+def test_what_is_an_endpoints_is_refused_for_a_model_that_runs_here():
+    model = ScriptedModel(CALL)
+    model.info = model.info.__class__(name="here", kind="llama.cpp")
+    for fields in ({"constraint": "endpoint"}, {"native": "openai", "constraint": "off"}):
+        assert isinstance(list(run(request(**fields), model))[-1], RunFailed)
+
+
+def test_a_router_and_its_executor_run_there():
+    choice = json.dumps({"choice": "call_tool", "tool": "search", "question": None}, separators=(",", ":"))
+    with endpoint(said(choice), ANSWER) as server, remote(server) as model:
+        events = list(run(request(strategy="route-execute"), model))
+    assert fold_events(events).outcome == "valid", events[-1]
+
+
+def test_the_loop_runs_there_and_a_tools_result_goes_as_the_users(tmp_path):
+    answers = said('{action="calculate" expression="2+2"}'), said("It is 4.")
+    with endpoint(*answers) as server, remote(server) as model:
+        events = list(run(request(strategy="loop", constraint="off"), model, RecordedHost(())))
+        assert {message["role"] for asked in server.asked for message in asked.body["messages"]} <= {
+            "system", "user", "assistant"
+        }  # fmt: skip
+    assert isinstance(events[-1], RunFinished | RunFailed)
+
+
+def test_a_repair_sends_the_conversation_that_asks_again():
+    with endpoint(said("no idea"), ANSWER) as server, remote(server) as model:
+        events = list(run(request(constraint="off", repair=RepairSettings(attempts=1)), model))
+        assert len(server.asked[1].body["messages"]) > len(server.asked[0].body["messages"])
+    assert fold_events(events).outcome == "valid"
+
+
+# -- what it told ----------------------------------------------------------------------------------------------------
+
+
+def likely(token: str | bytes, *others: tuple[str, float], logprob: float = -0.5) -> dict:
+    data = token if isinstance(token, bytes) else token.encode()
+    top = [{"token": text, "bytes": list(text.encode()), "logprob": value} for text, value in others]
+    entry = {
+        "token": data.decode("utf-8", "replace"),
+        "bytes": list(data),
+        "logprob": logprob,
+        "top_logprobs": top,
+    }
+    return {"content": [entry]}
+
+
+def test_with_figures_a_step_is_a_token_and_its_figures_are_the_endpoints():
+    first = chunk('{action="', logprobs=likely('{action="', ("The", -0.1), ('{action="', -0.5)))
+    half = chunk("", logprobs=likely(b"\xc3"))
+    rest = chunk("é", logprobs=likely(b"\xa9"))
+    both = {"content": likely("a")["content"] + likely("b")["content"]}
+    with endpoint(
+        Answer((first, half, rest, chunk("ab", logprobs=both), chunk(finish="stop"), DONE))
+    ) as server:
+        with remote(server) as model:
+            events = list(run(request(constraint="off", stop_on="never", alternatives=5), model))
+        assert sent(server)["logprobs"] is True and sent(server)["top_logprobs"] == 5
+    steps = [event.step for event in events if isinstance(event, Token)]
+    assert [(step.data, step.text, step.piece) for step in steps] == [
+        (b'{action="', '{action="', False), (b"\xc3", "", False), (b"\xa9", "é", False), (b"a", "a", False),
+        (b"b", "b", False), (b"", "", True),
+    ]  # fmt: skip
+    one, two = steps[0].alternatives
+    assert (one.text, one.raw, one.final, one.allowed) == ("The", pytest.approx(math.exp(-0.1)), None, None)
+    assert (two.text, steps[0].rank, steps[0].logprob, steps[0].probability) == ('{action="', 1, -0.5, None)
+    assert steps[0].feasible is None and steps[0].entropy is None and steps[-1].end
+
+
+def test_figures_that_do_not_spell_the_text_are_not_told():
+    with (
+        endpoint(
+            Answer((chunk("shown", logprobs=likely("<|hidden|>")), chunk(finish="stop"), DONE))
+        ) as server,
+        remote(server) as model,
+    ):
+        events = list(run(request(constraint="off", stop_on="never"), model))
+    step = next(event.step for event in events if isinstance(event, Token))
+    assert (step.text, step.piece, step.logprob) == ("shown", True, None)
+
+
+def test_an_endpoint_that_refuses_figures_is_asked_without_them():
+    refusal = event({"x": 1})[:0] + json.dumps({"error": {"message": "logprobs is not supported"}}).encode()
+    with (
+        endpoint(Answer((refusal,), 400, "application/json"), ANSWER, ANSWER) as server,
+        remote(server) as model,
+    ):
+        assert fold_events(list(run(request(), model))).outcome == "valid"
+        list(run(request(), model))
+        assert ["logprobs" in asked.body for asked in server.asked] == [True, False, False]
+        assert "grammar" in server.asked[1].body
+
+
+def test_what_the_endpoint_counted_holds_and_a_record_of_it_verifies():
+    answer = Answer((*ANSWER.pieces[:2], chunk(finish="stop"), counted(321, 9, 300), DONE))
+    with endpoint(answer) as server, remote(server) as model:
+        events = list(run(request(constraint="off", stop_on="never"), model))
+    stage = next(event for event in events if isinstance(event, StageFinished))
+    assert (stage.prompt_tokens, stage.cached, stage.tokens, events[-1].tokens) == (321, 300, 9, 9)
+    again = list(run(events[0].request, RecordedModel(events)))
+    assert [type(event) for event in again] == [type(event) for event in events]
+    assert [e.step for e in again if isinstance(e, Token)] == [e.step for e in events if isinstance(e, Token)]
+    stage = next(event for event in again if isinstance(event, StageFinished))
+    assert (stage.prompt_tokens, stage.cached, stage.tokens) == (321, 300, 9)
+
+
+def test_counts_in_every_chunk_hold_for_a_stream_that_was_closed_early():
+    early = [
+        event({"choices": [{"delta": {"content": text}}], "usage": {"prompt_tokens": 50, "completion_tokens": n}})
+        for n, text in ((1, '{action="'), (4, "delete_it"))
+    ]  # fmt: skip
+    with endpoint(Answer((*early, chunk(finish="stop"), DONE))) as server, remote(server) as model:
+        events = list(run(request(constraint="off"), model))
+    stage = next(event for event in events if isinstance(event, StageFinished))
+    assert (events[-1].reason, stage.prompt_tokens, stage.tokens) == ("aborted", 50, 4)
+    assert next(event for event in events if isinstance(event, Aborted)).tokens_decoded == 4
+
+
+def test_half_of_a_surrogate_pair_waits_for_the_other():
+    halves = [b'data: {"choices":[{"index":0,"delta":{"content":"\\ud83d"}}]}\n\n',
+              b'data: {"choices":[{"index":0,"delta":{"content":"\\ude00"}}]}\n\n']  # fmt: skip
+    with endpoint(Answer((*halves, chunk(finish="stop"), DONE))) as server, remote(server) as model:
+        events = list(run(request(constraint="off", stop_on="never"), model))
+    assert "".join(event.step.text for event in events if isinstance(event, Token)) == "😀"
+
+
+def test_an_answer_that_is_not_streamed_is_one_piece():
+    message = {
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": CALL}, "finish_reason": "stop"}]
+    }
+    answer = Answer((json.dumps(message).encode(),), kind="application/json")
+    with endpoint(answer) as server, remote(server) as model:
+        assert fold_events(list(run(request(), model))).outcome == "valid"
+
+
+def test_what_it_would_have_said_goes_on_from_the_text_where_that_decides():
+    with endpoint(said('{action="delete_', 'it"}'), said('it" now}')) as server, remote(server) as model:
+        aborted = list(run(request(constraint="off"), model))
+        told = list(continue_aborted(request(constraint="off"), aborted, model))
+        assert sent(server)["messages"][-1] == {"role": "assistant", "content": '{action="delete_'}
+    assert fold_events([*aborted, *told]).text == '{action="delete_it" now}'
+
+
+def test_tokens_are_counted_where_the_server_counts_and_refused_elsewhere():
+    with endpoint(ANSWER, tokenize={"tokens": [1, 2, 3]}) as server, remote(server) as model:
+        assert model.count_tokens("abc") == 3
+    with endpoint(ANSWER, owner="someone") as server, remote(server) as model:
+        with pytest.raises(ModelError, match="does not count"):
+            model.count_tokens("abc")
+        with pytest.raises(ModelError):
+            model.tokenize("abc")
+        assert model.vocabulary().tokens == ()
+
+
+def test_one_generation_at_a_time():
+    with endpoint(ANSWER) as server, remote(server) as model:
+        first = model.generate(GenerateRequest(prompt="x"))
+        next(first)
+        with pytest.raises(ModelError, match="still generating"):
+            next(model.generate(GenerateRequest(prompt="x")))
+        first.close()
+        model.close()
+        assert len(list(model.generate(GenerateRequest(prompt="x")))) > 2
+
+
+def test_a_run_by_the_command_line_tells_the_endpoint(tmp_path):
+    record = tmp_path / "run.jsonl"
+    with endpoint(ANSWER) as server:
+        done = CliRunner().invoke(
+            app, ["run", "--model", server.url, "--record", str(record), "--json", "Search"]
+        )
+        refused = CliRunner().invoke(app, ["run", "--model", server.url, "--context", "512", "Search"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout.splitlines()[0])["model"]["kind"] == "remote"
+    assert refused.exit_code == 2
+    verified = CliRunner().invoke(app, ["replay", str(record), "--verify", "--json"])
+    assert json.loads(verified.stdout.splitlines()[-1])["difference"] == ""
+
+
+# -- keys ------------------------------------------------------------------------------------------------------------
+
+
+class Ring(KeyringBackend):
+    """A keyring in memory."""
+
+    priority = 1
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], str] = {}
+
+    def get_password(self, service, username):
+        return self.kept.get((service, username))
+
+    def set_password(self, service, username, password):
+        self.kept[service, username] = password
+
+    def delete_password(self, service, username):
+        del self.kept[service, username]
+
+
+class Broken(Ring):
+    def get_password(self, service, username):
+        raise KeyringError("locked")
+
+
+@pytest.fixture(autouse=True)
+def ring(monkeypatch):
+    """No test touches the keyring of who runs it, or has their keys."""
+    for name in ("GLYPHSCOPE_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    before = keyring.core._keyring_backend
+    ring = Ring()
+    keyring.set_keyring(ring)
+    yield ring
+    keyring.core._keyring_backend = before
+
+
+SECRET = "sk-VerySecret-123"
+
+
+def test_a_key_goes_to_its_own_endpoint_only_and_into_nothing_that_is_kept(ring, caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+    with endpoint(
+        ANSWER, Answer((f'{{"error": "bad key {SECRET}"}}'.encode(),), 401, "application/json")
+    ) as server:
+        address = read_address(server.url)
+        set_key(address, SECRET)
+        with remote(server) as model:
+            events = list(run(request(model=server.url), model))
+            refused = list(run(request(), model))
+            assert SECRET not in repr(model.info) + str(model.__dict__) + repr(model.render_chat([]))
+        assert server.asked[0].headers["authorization"] == f"Bearer {SECRET}"
+    recorded = b"".join(encode_event(event) for event in [*events, *refused])
+    assert SECRET.encode() not in recorded and "•••" in refused[-1].message and "keys set" in refused[-1].hint
+    assert SECRET not in caplog.text and SECRET not in "".join(capfd.readouterr())
+    assert key_of(read_address("http://127.0.0.1:1/v1")) == ""
+    assert key_addresses() == [address.origin] and remove_key(address) and not remove_key(address)
+    assert key_addresses() == [] and SECRET not in str(ring.kept)
+
+
+def test_the_environment_goes_before_the_keyring_and_openais_variable_to_openai_alone(monkeypatch):
+    here, openai = read_address("http://127.0.0.1:1/v1"), read_address("https://api.openai.com/v1")
+    set_key(here, "kept")
+    monkeypatch.setenv("OPENAI_API_KEY", "theirs")
+    assert (key_of(here), key_of(openai)) == ("kept", "theirs")
+    assert key_of(read_address("http://api.openai.com/v1")) == ""
+    assert key_of(read_address("https://api.openai.com.evil.example/v1")) == ""
+    monkeypatch.setenv("GLYPHSCOPE_API_KEY", "given")
+    assert (key_of(here), key_of(openai)) == ("given", "given")
+
+
+def test_a_keyring_that_cannot_be_read_has_no_key_and_says_so_when_it_is_to_keep_one():
+    keyring.set_keyring(Broken())
+    address = read_address("http://127.0.0.1:1/v1")
+    assert key_of(address) == ""
+    with pytest.raises(ModelError, match="cannot be used") as caught:
+        set_key(address, SECRET)
+    assert "GLYPHSCOPE_API_KEY" in caught.value.hint and SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["a b", "ab\nAuthorization: x", "schlüssel", "\x00"])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_said(key):
+    with pytest.raises(ModelError) as caught:
+        set_key(read_address("http://127.0.0.1:1/v1"), key)
+    assert key.strip() not in str(caught.value) or key == "\x00"
+
+
+def test_the_command_keeps_lists_and_removes_keys_and_never_takes_one_as_an_argument(ring):
+    runner, url = CliRunner(), "https://host.example/v1"
+    kept = runner.invoke(app, ["keys", "set", url], input=f"{SECRET}\n")
+    assert kept.exit_code == 0 and SECRET not in kept.output
+    assert key_of(read_address(url)) == SECRET
+    listed = runner.invoke(app, ["keys", "list", "--json"])
+    assert (
+        json.loads(listed.stdout)["endpoints"] == ["https://host.example:443"] and SECRET not in listed.output
+    )
+    assert runner.invoke(app, ["keys", "set", url, SECRET]).exit_code == 2
+    assert runner.invoke(app, ["keys", "set", url], input="\n").exit_code == 2
+    assert runner.invoke(app, ["keys", "remove", url]).exit_code == 0
+    assert runner.invoke(app, ["keys", "remove", url]).exit_code == 1
+    assert runner.invoke(app, ["keys", "list"]).exit_code == 1
+
+
+def test_without_the_extra_an_address_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModelError) as caught:
+        open_model("http://127.0.0.1:1/v1")
+    assert "glyphscope[remote]" in caught.value.hint

@@ -1,0 +1,183 @@
+"""An OpenAI-compatible endpoint on loopback that answers by script, and does what none should."""
+
+from __future__ import annotations
+
+import json
+import select
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+from glyphscope.models.remote import Patience, read_address
+from glyphscope.models.remote.model import RemoteModel, open_remote
+
+DONE = b"data: [DONE]\n\n"
+
+
+class Cut:
+    """The connection ends here, in the middle of the answer."""
+
+
+class Hang:
+    """Nothing more comes, until the client goes away."""
+
+
+class Answer(NamedTuple):
+    """What a request gets. `pieces` are bytes, seconds to wait, `Cut` or `Hang`."""
+
+    pieces: Sequence[Any] = ()
+    status: int = 200
+    kind: str = "text/event-stream"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Asked(NamedTuple):
+    """A request as it came."""
+
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+
+
+def event(document: Any) -> bytes:
+    return b"data: " + json.dumps(document, ensure_ascii=False).encode() + b"\n\n"
+
+
+def chunk(text: str | None = None, *, finish: str | None = None, **more: Any) -> bytes:
+    """A chunk with that text; `more` are members of its delta, but for `logprobs` and `usage`."""
+    delta = more.pop("delta", {}) | ({} if text is None else {"content": text})
+    choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": more.pop("logprobs", None)}
+    return event({"id": "c1", "object": "chat.completion.chunk", "choices": [choice], **more})
+
+
+def said(*texts: str, finish: str = "stop") -> Answer:
+    """An answer of those pieces, as it should be."""
+    return Answer((*(chunk(text) for text in texts), chunk(finish=finish), DONE))
+
+
+def counted(prompt: int, tokens: int, cached: int = 0) -> bytes:
+    usage = {"prompt_tokens": prompt, "completion_tokens": tokens, "total_tokens": prompt + tokens}
+    usage |= {"prompt_tokens_details": {"cached_tokens": cached}}
+    return event({"id": "c1", "choices": [], "usage": usage})
+
+
+class Endpoint(ThreadingHTTPServer):
+    """`asked` holds the chat requests; `gone` is set once a client left before its answer's end."""
+
+    daemon_threads = False
+    block_on_close = True
+
+    def __init__(self, answers: Sequence[Answer], paths: dict[str, Any]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.answers, self.paths = list(answers), paths
+        self.asked: list[Asked] = []
+        self.got: list[Asked] = []
+        self.gone = threading.Event()
+        self.over = threading.Event()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Who asked has gone."""
+        self.gone.set()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 0.5  # of a connection that is kept and not used
+    server: Endpoint
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
+
+    def do_GET(self) -> None:
+        self.server.got.append(Asked(self.path, dict(self.headers.items()), {}))
+        answer = self.server.paths.get(self.path, Answer((b"{}",), 404, "application/json"))
+        if not isinstance(answer, Answer):
+            answer = Answer((json.dumps(answer).encode(),), kind="application/json")
+        self._answer(answer)
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        if self.path in self.server.paths:
+            self.do_GET()
+            return
+        self.server.asked.append(Asked(self.path, headers, body))
+        answers = self.server.answers
+        self._answer(answers[min(len(self.server.asked), len(answers)) - 1])
+
+    def _answer(self, answer: Answer) -> None:
+        self.send_response(answer.status)
+        self.send_header("content-type", answer.kind)
+        self.send_header("transfer-encoding", "chunked")
+        for name, value in answer.headers:
+            self.send_header(name, value)
+        self.end_headers()
+        for piece in answer.pieces:
+            if piece is Cut:
+                self.close_connection = True
+                return
+            if piece is Hang:
+                self._until_gone()
+                return
+            if isinstance(piece, int | float):
+                time.sleep(piece)
+                continue
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            self.wfile.flush()
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _until_gone(self) -> None:
+        self.close_connection = True
+        while not self.server.over.is_set():
+            readable, _, _ = select.select([self.connection], [], [], 0.01)
+            if readable:
+                with suppress(OSError):
+                    if self.connection.recv(1024):
+                        continue
+                self.server.gone.set()
+                return
+
+
+@contextmanager
+def endpoint(
+    *answers: Answer, owner: str = "llamacpp", models: Any = None, **paths: Any
+) -> Iterator[Endpoint]:
+    """A server that answers the n-th chat request with the n-th answer, and every further one with the last.
+
+    `owner` is who owns its model, which tells its dialect; `paths` are other paths by their name without the slash.
+    """
+    listed = {"object": "list", "data": [{"id": "tiny", "object": "model", "owned_by": owner}]}
+    given = {f"/{name}": value for name, value in paths.items()}
+    server = Endpoint(answers, {"/v1/models": listed if models is None else models, **given})
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.over.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+SHORT = Patience(connect=5.0, first=20.0, between=20.0, attempts=3, retrying=20.0, wait=0.02, longest=0.5)
+"""Quick to try again, and slow to give up: much else may run on the machine."""
+SHORTEST = SHORT._replace(first=0.5, between=0.4)
+"""For an endpoint that is to be given up."""
+
+
+@contextmanager
+def remote(server: Endpoint, tail: str = "", patience: Patience = SHORT) -> Iterator[RemoteModel]:
+    """The model behind it; `tail` is what of the address stands behind the path."""
+    model = open_remote(read_address(server.url + tail), patience=patience)
+    try:
+        yield model
+    finally:
+        model.close()
