@@ -1,0 +1,127 @@
+"""Which of a repository's files is meant, and why: what is asked for, else the usual quantisation that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from glyphscope.errors import ModelError
+from glyphscope.models.hub.files import Choice, Listing
+
+PREFERRED = (
+    "Q4_K_M", "UD-Q4_K_XL", "MXFP4", "MXFP4_MOE", "Q4_K_S", "Q5_K_M", "IQ4_XS", "IQ4_NL", "Q5_K_S", "Q4_1", "Q4_0",
+    "Q6_K", "Q8_0", "Q3_K_M", "BF16", "F16", "F32",
+)  # fmt: skip
+"""The first of these is taken: about four bits a weight, where answers are still nearly those of the whole model."""
+_SHOWN = 12
+
+
+class Pick(NamedTuple):
+    """`why` is a sentence."""
+
+    choice: Choice
+    why: str
+
+
+def pick(listing: Listing, which: str = "", memory: int | None = None) -> Pick:
+    """The file that `which` names (a path, a name, a quantisation), else one that suits a machine with so many bytes of
+    free memory. Raises ModelError where there is none, or several are meant."""
+    choices = listing.choices
+    if not choices:
+        raise _no_model(listing)
+    if which:
+        return Pick(_named(listing, which), "It is the one that was asked for.")
+    if len(choices) == 1:
+        return Pick(_whole(choices[0], listing), "It is the only one.")
+    whole = [choice for choice in choices if not choice.missing]
+    if not whole:
+        raise _incomplete(choices[0], listing)
+    for kind in PREFERRED:
+        if fitting := [choice for choice in whole if choice.quantisation == kind]:
+            break
+    else:
+        smallest = whole[0]
+        return Pick(smallest, "It is the smallest; the names tell no quantisation that is known here.")
+    if len(fitting) > 1:
+        raise _several(listing, fitting, kind)
+    usual = fitting[0]
+    if memory is None or usual.bytes <= memory:
+        why = "it is the usual balance of size and quality" if kind == "Q4_K_M" else "it comes next to Q4_K_M"
+        return Pick(usual, f"{kind}: {why}.")
+    smaller = [choice for choice in whole if choice.bytes <= memory]
+    if smaller:
+        return Pick(
+            smaller[-1],
+            f"It is the largest that fits the free memory ({gigabytes(memory)}); {kind} needs "
+            f"{gigabytes(usual.bytes)}.",
+        )
+    return Pick(
+        whole[0], f"It is the smallest; even so it needs more memory than is free ({gigabytes(memory)})."
+    )
+
+
+def gigabytes(count: int) -> str:
+    """A size as people say it: 1 GB is 10^9 bytes, as the Hub counts."""
+    return (
+        f"{count / 1e9:.1f} GB"
+        if count >= 1e9
+        else f"{max(count / 1e6, 0.1 if count else 0):.{0 if count >= 1e7 else 1}f} MB"
+    )
+
+
+def _named(listing: Listing, which: str) -> Choice:
+    wanted = which.lower().strip("/")
+    ways = (
+        lambda choice: any(file.path == which for file in choice.files),
+        lambda choice: any(wanted in (file.path.lower(), file.name.lower()) for file in choice.files),
+        lambda choice: any(f"{wanted}.gguf" == file.name.lower() for file in choice.files),
+        lambda choice: choice.quantisation.lower() == wanted,
+        lambda choice: choice.quantisation.lower().removeprefix("ud-") == wanted,
+    )
+    for way in ways:
+        found = [choice for choice in listing.choices if way(choice)]
+        if len(found) > 1:
+            raise _several(listing, found, which)
+        if found:
+            return _whole(found[0], listing)
+    raise ModelError(
+        f"It has no GGUF file {which!r}.", where=listing.repo, hint=f"It has: {_names(listing.choices)}."
+    )
+
+
+def _whole(choice: Choice, listing: Listing) -> Choice:
+    if choice.missing:
+        raise _incomplete(choice, listing)
+    return choice
+
+
+def _incomplete(choice: Choice, listing: Listing) -> ModelError:
+    return ModelError(
+        f"Of the split model {choice.name}, {choice.missing} parts are not in the repository.",
+        where=listing.repo,
+        hint="Choose another file of it, or another repository.",
+    )
+
+
+def _no_model(listing: Listing) -> ModelError:
+    held = f"It has {listing.others} other files." if listing.others else "It is empty."
+    return ModelError(
+        f"There is no model in GGUF in this repository. {held}",
+        where=listing.repo,
+        hint="Look for one of the same model whose name ends in GGUF.",
+    )
+
+
+def _several(listing: Listing, found: Sequence[Choice], which: str) -> ModelError:
+    example = f"{listing.repo}:{found[0].name}"
+    return ModelError(
+        f"{len(found)} of its models are {which}.",
+        where=listing.repo,
+        hint=f"Name one by its file, as in {example}. There are: {_names(found)}.",
+    )
+
+
+def _names(choices: Sequence[Choice]) -> str:
+    names = [f"{choice.name}" for choice in choices]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

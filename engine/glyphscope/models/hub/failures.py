@@ -1,0 +1,105 @@
+"""What the Hub said in place of an answer, in words: what happened, where, what to do. Never a token."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import httpx2
+
+from glyphscope.errors import ModelError
+from glyphscope.models.remote.retry import AGAIN, Refused, asked_pause
+
+LONGEST_WORDS = 300
+_LIMIT = re.compile(r"\br\s*=\s*0\s*;\s*t\s*=\s*(\d{1,6})\b")
+"""In `RateLimit: "api";r=0;t=55`: nothing is left, for so many seconds."""
+TOKEN_HINT = "Set HF_TOKEN to a token of yours, or use: hf auth login"
+OFFLINE_HINT = "A .gguf file that is copied into a folder is found too: glyphscope models --folder FOLDER"
+
+
+def offline(where: str) -> ModelError:
+    """The environment forbids the network."""
+    return ModelError(
+        "The network is switched off by HF_HUB_OFFLINE.", where=where, hint=f"Unset it. {OFFLINE_HINT}"
+    )
+
+
+def unreachable(error: httpx2.HTTPError | OSError | TimeoutError, where: str) -> Refused:
+    """What kept a request from being answered, or an answer from coming to its end."""
+    words = excerpt(str(error)) or type(error).__name__
+    hint = f"Is there a network? HTTPS_PROXY names a proxy, HF_ENDPOINT a mirror. {OFFLINE_HINT}"
+    if "CERTIFICATE" in words.upper():
+        hint = "Mend the certificate, or name its authority in SSL_CERT_FILE."
+        said = f"The server's certificate is not to be trusted: {words}"
+        return Refused(ModelError(said, where=where, hint=hint), again=False)
+    if isinstance(error, httpx2.UnsupportedProtocol):
+        said = f"This is no address: {words}"
+        return Refused(
+            ModelError(said, where=where, hint="HF_ENDPOINT is an address: https://…"), again=False
+        )
+    match error:
+        case httpx2.ConnectTimeout():
+            said = "The server did not take the connection in time."
+        case httpx2.TimeoutException() | TimeoutError():
+            said = "The server went silent."
+        case httpx2.ConnectError():
+            said = f"The server cannot be reached: {words}."
+        case httpx2.ProxyError():
+            said = f"The proxy refuses: {words}."
+        case httpx2.TooManyRedirects():
+            said = "The server leads in a circle."
+        case httpx2.RemoteProtocolError() | httpx2.ReadError() | httpx2.WriteError():
+            said = f"The connection was cut: {words}."
+        case _:
+            said = f"The request could not be sent: {words}."
+    return Refused(
+        ModelError(said, where=where, hint=hint), again=not isinstance(error, httpx2.TooManyRedirects)
+    )
+
+
+def refusal(status: int, headers: Mapping[str, str], where: str, page: str, *, token: str | None) -> Refused:
+    """What a status other than success says; `page` is the repository's."""
+    code, said = headers.get("x-error-code", ""), excerpt(headers.get("x-error-message", ""))
+    if token:
+        said = said.replace(token, "•••")
+    told = f" It says: {said}" if said else ""
+    hint = ""
+    if code == "GatedRepo" or (status in (401, 403) and "gated" in said.lower()):
+        words = "The repository is only for those who accepted its conditions."
+        hint = f"Accept them at {page}. " + ("" if token else TOKEN_HINT)
+    elif code == "RevisionNotFound":
+        words, hint = "There is no such revision.", "Leave it out to have the newest."
+    elif code == "EntryNotFound":
+        words, hint = "There is no such file any more.", "Look at the repository's files again."
+    elif status == 401 and token:
+        words, hint = f"There is no such repository, or the token has no access to it ({status}).", TOKEN_HINT
+    elif status in (401, 404):
+        words = f"There is no such repository, or it is private ({status})."
+        hint = f"Check the spelling of OWNER/NAME. A private one needs a token. {TOKEN_HINT}"
+    elif status == 403:
+        words, hint = f"Access is refused ({status}).{told}", TOKEN_HINT
+    elif status == 429:
+        words = f"The server takes no more requests for now ({status}).{told}"
+        hint = f"Try again later. {'' if token else 'With a token it allows more. ' + TOKEN_HINT}"
+    elif 300 <= status < 400:
+        words = f"The server leads elsewhere, and does not say where to ({status})."
+        hint = "Is HF_ENDPOINT the address of a Hub?"
+    else:
+        words, hint = f"The server failed ({status}).{told}", "Try again later."
+    pause = asked_pause(headers.get("retry-after"))
+    if pause is None and status == 429 and (limit := _LIMIT.search(headers.get("ratelimit", ""))):
+        pause = float(limit[1])
+    return Refused(ModelError(words, where=where, hint=hint.strip()), again=status in AGAIN, wait=pause)
+
+
+def not_understood(what: str, where: str) -> ModelError:
+    """For an answer that is none of the Hub's."""
+    return ModelError(
+        what, where=where, hint="Is a login page or a proxy in between, or HF_ENDPOINT no such server?"
+    )
+
+
+def excerpt(text: str) -> str:
+    """Its beginning on one line, without control characters."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[: LONGEST_WORDS * 2]).split())
+    return line if len(line) <= LONGEST_WORDS else f"{line[:LONGEST_WORDS]}…"

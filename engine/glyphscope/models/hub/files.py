@@ -1,0 +1,104 @@
+"""The GGUF files of a repository: which of them are one model, and how it is quantised, as far as names tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+QUANTISATION = re.compile(
+    r"(?<![A-Za-z0-9])((?:UD-)?I?Q[1-9](?:_(?:X{0,2}[SML]|XL|NL|K|[0-9]))*|TQ[12]_0|MXFP4(?:_MOE)?|BF16|FP?16|FP?32)(?![A-Za-z0-9])",
+    re.IGNORECASE,
+)
+_SPLIT = re.compile(r"^(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf$", re.IGNORECASE)
+_NO_MODEL = re.compile(r"mmproj|(?<![a-z])(?:imatrix|importance[-_]matrix)(?![a-z])", re.IGNORECASE)
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\\:*?\"<>|\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+"""What no file's name has on some system, what steers a terminal, and what turns a line round or is not seen."""
+LONGEST_NAME = 200
+"""Characters of a file's name; a beginning of one is written as a name that is some longer."""
+DEEPEST = 5
+"""Folders of a path, its file among them; models are looked for to a depth of 8."""
+
+
+class HubFile(NamedTuple):
+    """One file. `sha256` is of its content; where there is none, `blob` may hold git's SHA-1 of it; sizes in bytes."""
+
+    path: str
+    bytes: int
+    sha256: str = ""
+    blob: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+
+class Choice(NamedTuple):
+    """A model that can be had: one file, or all parts of a split one. `missing` are the parts that are not there."""
+
+    files: tuple[HubFile, ...]
+    quantisation: str = ""
+    missing: int = 0
+
+    @property
+    def name(self) -> str:
+        """The path of its first file in the repository, which is what llama.cpp is given."""
+        return self.files[0].path
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in self.files)
+
+
+class Listing(NamedTuple):
+    """What a repository has at a commit. `others` is how many files are no models in GGUF."""
+
+    endpoint: str
+    repo: str
+    commit: str
+    choices: tuple[Choice, ...]
+    others: int = 0
+
+
+def is_safe(path: str) -> bool:
+    """Whether a path that a server tells may become one of ours: relative, plain, and nowhere but below its folder."""
+    parts = path.split("/")
+    return not _UNSAFE.search(path) and len(parts) <= DEEPEST and all(map(_is_plain, parts))
+
+
+def _is_plain(part: str) -> bool:
+    return bool(part) and part[0] not in ".~ " and part[-1] not in ". " and len(part) <= LONGEST_NAME
+
+
+def is_model(path: str) -> bool:
+    """Whether the name is that of a model in GGUF; image parts and importance matrices are none."""
+    return path.lower().endswith(".gguf") and not _NO_MODEL.search(path.rpartition("/")[2]) and is_safe(path)
+
+
+def quantisation_of(path: str) -> str:
+    """How the model is quantised, by its name or that of its folder; nothing where they do not tell."""
+    for part in reversed(path.split("/")):
+        if found := QUANTISATION.findall(part):
+            kind = str(found[-1]).upper()
+            return {"FP16": "F16", "FP32": "F32"}.get(kind, kind)
+    return ""
+
+
+def choices_of(files: Iterable[HubFile]) -> tuple[Choice, ...]:
+    """The models among the files, small ones first; parts of a split one are put together."""
+    return tuple(sorted(_grouped(files), key=lambda choice: (choice.bytes, choice.name)))
+
+
+def _grouped(files: Iterable[HubFile]) -> Iterator[Choice]:
+    sets: dict[tuple[str, int], dict[int, HubFile]] = {}
+    for file in files:
+        if not is_model(file.path):
+            continue
+        if split := _SPLIT.match(file.path):
+            parts = sets.setdefault((split["stem"], int(split["count"])), {})
+            parts[int(split["number"])] = file
+        else:
+            yield Choice((file,), quantisation_of(file.path))
+    for (stem, count), parts in sets.items():
+        whole = [parts[number] for number in range(1, count + 1) if number in parts] or list(parts.values())
+        yield Choice(tuple(whole), quantisation_of(stem), max(count - len(whole), 0))

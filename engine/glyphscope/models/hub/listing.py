@@ -1,0 +1,48 @@
+"""Looking at a repository: what models are in it."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.util import find_spec
+
+from glyphscope.errors import ModelError
+from glyphscope.models.hub.errand import Errand
+from glyphscope.models.hub.files import Listing
+from glyphscope.models.hub.names import Wanted
+from glyphscope.models.remote.retry import Patience, Refused, Retries
+
+PATIENCE = Patience(connect=10.0, first=30.0, between=15.0, attempts=3, retrying=30.0, wait=1.0, longest=15.0)
+"""For a question that somebody waits for."""
+
+
+def need_hub() -> None:
+    """Raises ModelError where the extra is not installed."""
+    if find_spec("huggingface_hub") is None:
+        raise ModelError(
+            "Downloading by name needs huggingface_hub, which is not installed.",
+            hint="Install it: pip install 'glyphscope[hub]'.",
+        )
+
+
+class Lookup(Errand):
+    """One question, that any thread can end."""
+
+    def __init__(self, wanted: Wanted, patience: Patience = PATIENCE) -> None:
+        super().__init__()
+        self._wanted, self._patience = wanted, patience
+
+    def listing(self) -> Listing:
+        """The repository's files. Raises ModelError, and Stopped after `cancel`."""
+        need_hub()
+        return self.run(self._look())
+
+    async def _look(self) -> Listing:
+        from glyphscope.models.hub.client import Hub  # an extra
+
+        retries = Retries(self._patience)
+        async with Hub(self._patience) as hub:
+            while True:
+                try:
+                    return await hub.look(self._wanted)
+                except Refused as refused:
+                    await asyncio.sleep(retries.pause(refused))

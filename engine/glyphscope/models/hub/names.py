@@ -1,0 +1,65 @@
+"""What is asked for: OWNER/NAME, with a file or a quantisation behind a colon; web addresses are read too."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from glyphscope.errors import ModelError
+
+HINT = "A name is OWNER/NAME, OWNER/NAME:Q4_K_M or OWNER/NAME:FILE.gguf."
+
+_PART = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?"
+_REPO = re.compile(rf"{_PART}/{_PART}")
+_REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,200}")
+_SCHEMES = ("hf://", "hf.co/", "huggingface.co/")
+
+
+class Wanted(NamedTuple):
+    """`which` is a file's name or path, a quantisation, or nothing; `revision` a branch, a tag or a commit."""
+
+    repo: str
+    which: str = ""
+    revision: str = "main"
+
+    def __str__(self) -> str:
+        at = "" if self.revision == "main" else f"@{self.revision}"
+        return f"{self.repo}{at}" + (f":{self.which}" if self.which else "")
+
+
+def read_wanted(text: str) -> Wanted:
+    """Reads a name, or the address of a page or file of a repository. Raises ModelError."""
+    text = text.strip()
+    wanted = _of_address(text) if text.lower().startswith(("http://", "https://")) else _of_name(text)
+    if not _REPO.fullmatch(wanted.repo) or ".." in wanted.repo or "--" in wanted.repo:
+        raise ModelError("This is no name of a repository.", where=text[:200], hint=HINT)
+    if not _REVISION.fullmatch(wanted.revision) or ".." in wanted.revision:
+        raise ModelError("This is no revision.", where=text[:200], hint="It is a branch, a tag or a commit.")
+    return wanted
+
+
+def _of_name(text: str) -> Wanted:
+    for scheme in _SCHEMES:
+        text = text[len(scheme) :] if text.lower().startswith(scheme) else text
+    name, _, which = text.partition(":")
+    repo, at, revision = name.partition("@")
+    more = repo.split("/")
+    if len(more) > 2 and not which and not at:  # OWNER/NAME/FILE
+        repo, which = "/".join(more[:2]), "/".join(more[2:])
+    return Wanted(repo, which.strip(), revision if at else "main")
+
+
+def _of_address(text: str) -> Wanted:
+    """`https://host/OWNER/NAME`, and below it `/blob/REVISION/FILE`, `/resolve/…`, `/tree/REVISION`.
+
+    The host is not used: HF_ENDPOINT alone says where to ask.
+    """
+    try:
+        parts = [unquote(part) for part in urlsplit(text).path.split("/") if part]
+    except ValueError:
+        parts = []
+    repo = "/".join(parts[:2])
+    if len(parts) >= 4 and parts[2] in ("blob", "resolve", "raw", "tree"):
+        return Wanted(repo, "" if parts[2] == "tree" else "/".join(parts[4:]), parts[3])
+    return Wanted(repo)

@@ -1,0 +1,557 @@
+"""Models by name: what is asked for, what is picked, and how downloads go wrong; against a Hub of the tests."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import shutil
+import threading
+import time
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("huggingface_hub")
+
+
+from huggingface_hub import get_token
+
+from fake_hub import COMMIT, REPO, fake_hub, gguf, without_certificates
+from glyphscope.errors import GlyphscopeError, ModelError, StorageError
+from glyphscope.models import find_models
+from glyphscope.models.hub import Download, Lookup, Progress, Stopped, find_unfinished, pick, read_wanted
+from glyphscope.models.hub.files import HubFile, Listing, choices_of, is_safe, quantisation_of
+from glyphscope.models.remote import Patience
+
+QUICK = Patience(connect=1.0, first=2.0, between=1.0, attempts=3, retrying=5.0, wait=0.01, longest=0.05)
+FILE = "tiny-Q4_K_M.gguf"
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    for name in ("HF_TOKEN", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HTTP_PROXY", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("glyphscope.models.hub.client.get_token", lambda: None)
+    monkeypatch.setattr("glyphscope.models.hub.client.get_async_session", without_certificates)
+    with fake_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        yield hub
+
+
+def look(text: str = REPO) -> Listing:
+    return Lookup(read_wanted(text), QUICK).listing()
+
+
+def download(folder: Path, text: str = REPO, told=lambda _progress: None) -> Download:
+    wanted = read_wanted(text)
+    listing = Lookup(wanted, QUICK).listing()
+    return Download(listing, pick(listing, wanted.which).choice, folder, told=told, patience=QUICK)
+
+
+def left(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+def refused(do) -> GlyphscopeError:
+    with pytest.raises(GlyphscopeError) as caught:
+        do()
+    assert caught.value.message and caught.value.where and caught.value.hint, caught.value
+    return caught.value
+
+
+# -- names and choices -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("a/b", ("a/b", "", "main")),
+        (" a/b:Q4_K_M ", ("a/b", "Q4_K_M", "main")),
+        ("a/b:sub/x.gguf", ("a/b", "sub/x.gguf", "main")),
+        ("a/b/sub/x.gguf", ("a/b", "sub/x.gguf", "main")),
+        ("a/b@v1:x.gguf", ("a/b", "x.gguf", "v1")),
+        ("hf.co/a/b:Q8_0", ("a/b", "Q8_0", "main")),
+        ("https://huggingface.co/a/b", ("a/b", "", "main")),
+        ("https://huggingface.co/a/b/blob/main/x%20y.gguf", ("a/b", "x y.gguf", "main")),
+        ("https://huggingface.co/a/b/resolve/v2/d/x.gguf?download=true", ("a/b", "d/x.gguf", "v2")),
+        ("https://huggingface.co/a/b/tree/main", ("a/b", "", "main")),
+    ],
+)
+def test_a_name_or_an_address_is_read_as_another_one(text, wanted):
+    assert tuple(read_wanted(text)) == wanted
+
+
+@pytest.mark.parametrize(
+    "text", ["", "b", "a/", "/b", "../b", "a/..", "a b/c", "a/b@../x", "http://[", "a/--", "a\n/b", "é/b"]
+)
+def test_what_is_no_name_is_asked_for(text):
+    with pytest.raises(ModelError) as caught:
+        read_wanted(text)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("path", "quantisation"),
+    [
+        ("qwen2.5-0.5b-instruct-q4_k_m.gguf", "Q4_K_M"),
+        ("x-UD-IQ2_XXS.gguf", "UD-IQ2_XXS"),
+        ("Q8_0/model-00001-of-00002.gguf", "Q8_0"),
+        ("gpt-oss-20b-mxfp4.gguf", "MXFP4"),
+        ("ggml-model-f16.gguf", "F16"),
+        ("model_fp16.gguf", "F16"),
+        ("smollm2-Q4_0_4_4.gguf", "Q4_0_4_4"),
+        ("x-Q4_K_M-imat.gguf", "Q4_K_M"),
+        ("Qwen3-0.6B.gguf", ""),
+    ],
+)
+def test_a_quantisation_is_read_wrongly_from_a_name(path, quantisation):
+    assert quantisation_of(path) == quantisation
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../x.gguf",
+        "/x.gguf",
+        "a/../x.gguf",
+        ".x.gguf",
+        "a//x.gguf",
+        "a\\x.gguf",
+        "x\0.gguf",
+        "~/x.gguf",
+        "x\x9b.gguf",
+        "\u202efugg.gguf",
+    ],
+)
+def test_a_server_writes_outside_the_folder_of_models(path):
+    assert not is_safe(path)
+    assert choices_of([HubFile(path, 1)]) == ()
+
+
+def listing(*files: tuple[str, int]) -> Listing:
+    return Listing("http://hub", REPO, COMMIT, choices_of(HubFile(path, size) for path, size in files), 1)
+
+
+SEVERAL = (("t-Q8_0.gguf", 900), ("t-Q4_K_M.gguf", 500), ("t-Q2_K.gguf", 300), ("mmproj-t-F16.gguf", 100))
+
+
+@pytest.mark.parametrize(
+    ("files", "which", "memory", "name"),
+    [
+        (SEVERAL, "", None, "t-Q4_K_M.gguf"),
+        (SEVERAL, "", 10_000, "t-Q4_K_M.gguf"),
+        (SEVERAL, "", 400, "t-Q2_K.gguf"),
+        (SEVERAL, "", 10, "t-Q2_K.gguf"),
+        (SEVERAL, "q8_0", None, "t-Q8_0.gguf"),
+        (SEVERAL, "T-Q8_0.GGUF", None, "t-Q8_0.gguf"),
+        (SEVERAL, "t-q8_0", None, "t-Q8_0.gguf"),
+        ((("only.gguf", 5),), "", None, "only.gguf"),
+        ((("b-Q8_0.gguf", 9), ("c-F16.gguf", 20)), "", None, "b-Q8_0.gguf"),
+        ((("b-UD-Q4_K_XL.gguf", 9), ("c-Q2_K.gguf", 2)), "Q4_K_XL", None, "b-UD-Q4_K_XL.gguf"),
+        ((("b.gguf", 9), ("c.gguf", 20)), "", None, "b.gguf"),
+    ],
+)
+def test_another_file_is_picked_than_suits(files, which, memory, name):
+    found = pick(listing(*files), which, memory)
+    assert found.choice.name == name and found.why.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("files", "which", "words"),
+    [
+        ((), "", "no model in GGUF"),
+        ((("mmproj-F16.gguf", 1), ("x.imatrix.gguf", 1)), "", "no model in GGUF"),
+        (SEVERAL, "Q5_K_M", "no GGUF file 'Q5_K_M'"),
+        ((("a-Q4_K_M.gguf", 1), ("b-Q4_K_M.gguf", 1)), "", "2 of its models are Q4_K_M"),
+        ((("a-Q4_K_M.gguf", 1), ("b-Q4_K_M.gguf", 1)), "q4_k_m", "2 of its models are q4_k_m"),
+        ((("a-Q4_0-00001-of-00003.gguf", 1),), "", "2 parts are not in the repository"),
+    ],
+)
+def test_what_cannot_be_picked_is_picked(files, which, words):
+    assert words in refused(lambda: pick(listing(*files), which)).message
+
+
+def test_the_parts_of_a_split_model_are_several_models():
+    parts = [("d/m-Q4_K_M-00002-of-00002.gguf", 7), ("d/m-Q4_K_M-00001-of-00002.gguf", 5)]
+    (choice,) = listing(*parts).choices
+    assert (choice.name, choice.bytes, choice.quantisation, choice.missing) == (parts[1][0], 12, "Q4_K_M", 0)
+
+
+# -- a download that goes well ---------------------------------------------------------------------
+
+
+def test_a_model_is_not_loaded_whole_or_not_found_afterwards(hub, tmp_path):
+    told: list[Progress] = []
+    got = download(tmp_path, told=told.append).run_to_end()
+    data = hub.repos[REPO][FILE]
+    assert got == (tmp_path / REPO / FILE, "downloaded", True)
+    assert got.path.read_bytes() == data and left(tmp_path) == [FILE]
+    assert told[-1].done == told[-1].total == len(data)
+    assert [model.path for model in find_models([tmp_path]) if model.source == "folder"] == [str(got.path)]
+    assert all("Mozilla" not in headers["user-agent"] for _, _, headers in hub.asked)
+    assert {headers["user-agent"] for _, _, headers in hub.asked} == {"glyphscope"}  # nothing of this machine
+
+
+def test_a_model_that_is_there_is_loaded_again(hub, tmp_path):
+    download(tmp_path).run_to_end()
+    before = len(hub.asked)
+    assert download(tmp_path).run_to_end().how == "kept"
+    assert len(hub.asked) == before + 1  # the description alone
+
+
+def test_a_file_of_the_same_name_is_overwritten(hub, tmp_path):
+    place = tmp_path / REPO / FILE
+    place.parent.mkdir(parents=True)
+    place.write_bytes(b"the user's own")
+    place.chmod(0o400)
+    assert "Another file has this name" in refused(download(tmp_path).run_to_end).message
+    assert place.read_bytes() == b"the user's own"
+
+
+def test_a_file_outside_lfs_is_not_held_against_gits_hash(hub, tmp_path):
+    hub.plain = {FILE}
+    assert download(tmp_path).run_to_end() == (tmp_path / REPO / FILE, "downloaded", True)
+    hub.repos["maker/other"] = {FILE: gguf()}
+    hub.tampered = {FILE: gguf()[:-1] + b"!"}
+    assert "not what the Hub has" in refused(download(tmp_path, "maker/other").run_to_end).message
+
+
+def test_what_hugging_faces_cache_has_is_loaded_again(hub, tmp_path, monkeypatch):
+    data = hub.repos[REPO][FILE]
+    blob = tmp_path / "blobs" / hashlib.sha256(data).hexdigest()
+    blob.parent.mkdir()
+    blob.write_bytes(data)
+    link = tmp_path / FILE
+    link.symlink_to(blob)
+    monkeypatch.setattr(
+        "glyphscope.models.hub.client.try_to_load_from_cache", lambda repo, path, revision: str(link)
+    )
+    assert download(tmp_path / "models").run_to_end() == (link, "cached", True)
+    assert left(tmp_path / "models") == []
+
+
+def test_a_split_model_has_its_first_name_before_its_parts_are_there(hub, tmp_path):
+    first, second = "m-Q4_0-00001-of-00002.gguf", "m-Q4_0-00002-of-00002.gguf"
+    hub.repos[REPO] = {first: gguf(3000), second: gguf(9000)}
+    hub.tampered = {second: b"GGUF" + bytes(len(hub.repos[REPO][second]) - 4)}
+    refused(download(tmp_path).run_to_end)
+    assert not (tmp_path / REPO / first).exists() and not (tmp_path / REPO / second).exists()
+    hub.tampered = {}
+    assert download(tmp_path).run_to_end().path == tmp_path / REPO / first
+    assert left(tmp_path) == [first, second]
+
+
+def test_a_renamed_repository_is_not_found(hub, tmp_path):
+    hub.moved = {"maker/old": REPO}
+    assert look("maker/old").choices == look().choices
+
+
+# -- cut, stopped, gone on with --------------------------------------------------------------------
+
+
+def test_a_cut_connection_begins_the_download_anew(hub, tmp_path):
+    hub.repos[REPO][FILE] = gguf(50_000)
+    hub.cuts = [20_000, 10_000]
+    assert download(tmp_path).run_to_end().path.read_bytes() == hub.repos[REPO][FILE]
+    assert hub.ranges() == ["", "bytes=20000-", "bytes=30000-"]
+
+
+def test_a_stopped_download_leaves_a_file_with_its_name_or_is_not_gone_on_with(hub, tmp_path):
+    data = hub.repos[REPO][FILE] = gguf(50_000)
+    hub.stall_after = 20_000
+    job = download(tmp_path)
+    came = threading.Event()
+    job._told = lambda progress: came.set() if progress.done == 20_000 else None
+    stopped: list[float] = []
+
+    def stop() -> None:
+        came.wait(5)
+        stopped.append(time.monotonic())
+        job.cancel()
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    with pytest.raises(Stopped):
+        job.run_to_end()
+    assert time.monotonic() - stopped[0] < 0.5  # the server stays silent all the while
+    thread.join()
+    (kept,) = find_unfinished(tmp_path)
+    assert (kept.repo, kept.file, kept.bytes) == (REPO, FILE, 20_000)
+    assert not (tmp_path / REPO / FILE).exists()
+    assert not [model for model in find_models([tmp_path]) if model.source == "folder"]
+    hub.stall_after = -1
+    assert download(tmp_path).run_to_end().path.read_bytes() == data
+    assert hub.ranges()[-1] == "bytes=20000-" and left(tmp_path) == [FILE]
+
+
+def test_a_download_that_was_stopped_before_it_began_begins(hub, tmp_path):
+    job = download(tmp_path)
+    job.cancel()
+    with pytest.raises(Stopped):
+        job.run_to_end()
+    assert left(tmp_path) == [] and hub.ranges() == []
+
+
+def test_a_silent_server_holds_a_question_up(hub):
+    hub.silent = True
+    lookup = Lookup(read_wanted(REPO))
+    timer = threading.Timer(0.1, lookup.cancel)
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(Stopped):
+        lookup.listing()
+    assert time.monotonic() - began < 1.0
+    timer.join()
+
+
+def test_the_beginning_of_another_content_is_taken_for_that_of_this_one(hub, tmp_path):
+    data = hub.repos[REPO][FILE] = gguf(9000)
+    hub.cuts = [4000] * 3
+    hub.file_statuses = [(404, {})]  # nothing is loaded yet
+    refused(download(tmp_path).run_to_end)
+    hub.cuts = [4000]
+    job = download(tmp_path)
+    job._patience = QUICK._replace(attempts=1)
+    refused(job.run_to_end)
+    (kept,) = find_unfinished(tmp_path)
+    kept.path.write_bytes(b"GGUF" + bytes(3996))  # as a disk may do
+    assert download(tmp_path).run_to_end().path.read_bytes() == data
+    assert hub.ranges()[-2:] == ["bytes=4000-", ""]  # it was found by its hash, and loaded anew
+
+
+@pytest.mark.parametrize("fault", ["no_ranges", "other_range"])
+def test_a_server_that_cannot_go_on_in_the_middle_makes_a_wrong_file(hub, tmp_path, fault):
+    data = hub.repos[REPO][FILE] = gguf(9000)
+    hub.cuts = [4000]
+    setattr(hub, fault, True)
+    assert download(tmp_path).run_to_end().path.read_bytes() == data
+
+
+def test_the_beginning_of_an_older_file_stays_for_ever(hub, tmp_path):
+    hub.cuts = [1000]
+    job = download(tmp_path)
+    job._patience = QUICK._replace(attempts=1)
+    refused(job.run_to_end)
+    assert len(find_unfinished(tmp_path)) == 1
+    hub.repos[REPO][FILE] = gguf(6000)
+    download(tmp_path).run_to_end()
+    assert find_unfinished(tmp_path) == [] and left(tmp_path) == [FILE]
+
+
+def test_two_downloads_write_into_one_file(hub, tmp_path):
+    hub.stall_after = 100
+    first = download(tmp_path)
+    began = threading.Event()
+    first._told = lambda progress: began.set() if progress.done else None
+
+    def run() -> None:
+        with pytest.raises(Stopped):
+            first.run_to_end()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert began.wait(5)
+    assert "being downloaded already" in refused(download(tmp_path).run_to_end).message
+    first.cancel()
+    thread.join()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_faults_in_any_order_leave_a_wrong_file_with_its_name(hub, tmp_path, seed):
+    fate = random.Random(seed)
+    data = hub.repos[REPO][FILE] = gguf(60_000 + seed)
+    place = tmp_path / REPO / FILE
+    for _ in range(12):
+        hub.cuts = [fate.randrange(30_000) for _ in range(fate.randrange(4))]
+        hub.no_ranges, hub.other_range = fate.random() < 0.2, fate.random() < 0.2
+        hub.file_statuses = [(fate.choice((404, 416, 429, 500, 503)), {})] * fate.randrange(3)
+        hub.tampered = {FILE: data[:20_000] + b"x" + data[20_001:]} if fate.random() < 0.2 else {}
+        for part in find_unfinished(tmp_path):
+            if fate.random() < 0.2:  # as a disk may lose or change what was written
+                part.path.write_bytes(part.path.read_bytes()[: fate.randrange(part.bytes + 1)] + b"?")
+        job = download(tmp_path)
+        job._patience = QUICK._replace(attempts=1 + fate.randrange(2))
+        try:
+            assert job.run_to_end().path == place
+        except GlyphscopeError:
+            assert not place.exists()
+            continue
+        assert place.read_bytes() == data and left(tmp_path) == [FILE]
+        return
+    hub.cuts, hub.file_statuses, hub.tampered, hub.no_ranges, hub.other_range = [], [], {}, False, False
+    assert download(tmp_path).run_to_end().path.read_bytes() == data
+
+
+# -- what servers answer ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "message", "hint"),
+    [
+        (401, {}, "no such repository, or it is private", "HF_TOKEN"),
+        (403, {"x-error-code": "GatedRepo"}, "accepted its conditions", "Accept them at"),
+        (403, {"x-error-message": "no"}, "It says: no", "HF_TOKEN"),
+        (404, {"x-error-code": "RepoNotFound"}, "no such repository", "spelling"),
+        (429, {"retry-after": "900"}, "no more requests for now", "pause of 900 s"),
+        (429, {"ratelimit": '"api";r=0;t=240'}, "no more requests for now", "pause of 240 s"),
+        (302, {}, "leads elsewhere", "HF_ENDPOINT"),
+        (500, {}, "failed (500)", "later"),
+    ],
+)
+def test_a_refusal_does_not_say_what_to_do(hub, status, headers, message, hint):
+    hub.statuses = [(status, headers)] * 5
+    error = refused(look)
+    assert message in error.message and hint in error.hint and REPO in error.where
+
+
+def test_a_server_with_too_much_to_do_is_not_asked_again(hub, tmp_path):
+    hub.statuses = [(429, {"retry-after": "0"}), (503, {})]
+    hub.file_statuses = [(429, {"retry-after": "0"}), (502, {})]
+    words = []
+    assert download(tmp_path, told=lambda p: words.append(p.words)).run_to_end().how == "downloaded"
+    assert any("Trying again in" in word for word in words)
+
+
+def test_a_missing_revision_or_file_is_called_a_missing_repository(hub, tmp_path):
+    assert "no such revision" in refused(lambda: look(f"{REPO}@v9")).message
+    job = download(tmp_path)
+    del hub.repos[REPO][FILE]
+    assert "no such file any more" in refused(job.run_to_end).message
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"<html>Log in</html>", "not the Hub's"),
+        (b"[]", "not the Hub's"),
+        (b'{"siblings":[{"rfilename":3}]}', "not the Hub's"),
+        (b"\xff\xfe", "not the Hub's"),
+        (b'{"siblings":[{"rfilename":"../../x.gguf","size":1}]}', "no model in GGUF"),
+        (b'{"siblings":[{"rfilename":"x.gguf","size":-5,"lfs":{"sha256":"../x"}}]}', ""),
+    ],
+)
+def test_an_answer_that_is_none_is_believed(hub, body, words):
+    hub.body = body
+    if words:
+        assert words in refused(lambda: pick(look())).message
+    else:
+        assert look().choices[0].files[0] == HubFile("x.gguf", 0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        (b"<!doctype html><title>Sign in</title>", "a web page"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "only a pointer"),
+        (b"PK\x03\x04", "begins with"),
+    ],
+)
+def test_what_is_no_gguf_is_kept(hub, tmp_path, sent, words):
+    hub.tampered = {FILE: sent + bytes(len(hub.repos[REPO][FILE]) - len(sent))}
+    assert words in refused(download(tmp_path).run_to_end).message
+    assert left(tmp_path) == []
+
+
+def test_a_wrong_content_or_a_damaged_model_is_kept(hub, tmp_path):
+    right = hub.repos[REPO][FILE]
+    hub.tampered = {FILE: right[:-1] + b"!"}
+    assert "not what the Hub has" in refused(download(tmp_path).run_to_end).message
+    hub.tampered = {}
+    hub.repos[REPO][FILE] = b"GGUF" + bytes(500)  # its hash is right
+    refused(download(tmp_path).run_to_end)
+    hub.repos[REPO][FILE] = right[:40]
+    refused(download(tmp_path).run_to_end)
+    hub.repos[REPO][FILE] = gguf(words=0)
+    assert "not a language model" in refused(download(tmp_path).run_to_end).message
+    assert left(tmp_path) == []
+
+
+def test_a_server_that_sends_more_than_there_is_fills_the_disk(hub, tmp_path):
+    job = download(tmp_path)
+    hub.tampered = {FILE: gguf(1_000_000)}
+    assert "two sizes" in refused(job.run_to_end).message
+    assert left(tmp_path) == []
+
+
+# -- tokens, offline, disk -------------------------------------------------------------------------
+
+
+def test_the_token_is_not_sent_or_is_sent_elsewhere(hub, tmp_path, monkeypatch):
+    monkeypatch.setattr("glyphscope.models.hub.client.get_token", get_token)
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    hub.wanted_token = "hf_secret"
+    with fake_hub() as cdn:
+        cdn.repos = hub.repos
+        hub.cdn = cdn.address
+        assert download(tmp_path).run_to_end().how == "downloaded"
+        assert all("authorization" not in headers for _, _, headers in cdn.asked) and cdn.asked
+    hub.statuses = [(403, {"x-error-message": "hf_secret may not"})]
+    error = refused(look)
+    assert "hf_secret" not in f"{error} {error.hint}"
+
+
+def test_a_token_is_asked_for_where_one_is_refused(hub, monkeypatch):
+    monkeypatch.setattr("glyphscope.models.hub.client.get_token", lambda: "hf_wrong")
+    hub.wanted_token = "hf_right"
+    assert "the token has no access" in refused(look).message
+
+
+@pytest.mark.parametrize("name", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
+def test_offline_settings_are_not_followed(hub, monkeypatch, name):
+    monkeypatch.setenv(name, "1")
+    assert "HF_HUB_OFFLINE" in refused(look).message
+    assert hub.asked == []
+
+
+def test_without_a_network_nothing_says_what_to_do(monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    error = refused(look)
+    assert "cannot be reached" in error.message and "--folder" in error.hint and "HF_ENDPOINT" in error.hint
+
+
+@pytest.mark.parametrize("address", ["nonsense", "ftp://x", "http://["])
+def test_an_endpoint_that_is_none_is_a_traceback(monkeypatch, address):
+    monkeypatch.setenv("HF_ENDPOINT", address)
+    refused(look)
+
+
+def test_a_full_disk_is_told_after_the_download(hub, tmp_path, monkeypatch):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10, 9, 1000))
+    assert "on the disk" in refused(download(tmp_path).run_to_end).message
+    assert hub.ranges() == [] and left(tmp_path) == []
+
+
+def test_a_disk_that_becomes_full_costs_what_was_loaded(hub, tmp_path, monkeypatch):
+    import os
+
+    data = hub.repos[REPO][FILE] = gguf(900_000)
+    write, room = os.pwrite, [200_000]
+
+    def pwrite(handle: int, block: bytes, at: int) -> int:
+        if at + len(block) > room[0]:
+            raise OSError(28, "No space left on device")
+        return write(handle, block, at)
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    job = download(tmp_path)
+    with pytest.raises(StorageError, match="disk is full"):
+        job.run_to_end()
+    (kept,) = find_unfinished(tmp_path)
+    assert 0 < kept.bytes <= room[0]
+    room[0] = 10**9
+    assert download(tmp_path).run_to_end().path.read_bytes() == data
+
+
+def test_a_place_that_cannot_be_written_to_is_a_traceback(hub, tmp_path):
+    (tmp_path / "maker").write_text("a file, where a folder has to be")
+    with pytest.raises(StorageError, match="cannot be written"):
+        download(tmp_path).run_to_end()
+
+
+def test_without_huggingface_hub_the_command_is_not_said(monkeypatch):
+    monkeypatch.setattr("glyphscope.models.hub.listing.find_spec", lambda name: None)
+    with pytest.raises(ModelError) as caught:
+        look()
+    assert "pip install 'glyphscope[hub]'" in caught.value.hint

@@ -1,0 +1,190 @@
+"""A Hub in a thread of the test: models' descriptions, files with ranges and redirects, and all that goes wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+COMMIT = "c0ffee" * 6 + "beef"
+REPO = "maker/tiny-GGUF"
+
+
+def gguf(size: int = 4096, *, words: int = 3) -> bytes:
+    """A whole GGUF file without weights that names an architecture and has a vocabulary; about `size` bytes."""
+
+    def text(value: str) -> bytes:
+        return struct.pack("<Q", len(value)) + value.encode()
+
+    pairs = text("general.architecture") + struct.pack("<I", 8) + text("llama")
+    pairs += text("general.file_type") + struct.pack("<II", 4, 15)
+    pairs += text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, words)
+    pairs += b"".join(text(f"w{n}") for n in range(words))
+    head = b"GGUF" + struct.pack("<IQQ", 3, 0, 3) + pairs
+    return head + (bytes(range(251)) * (size // 251 + 1))[: max(size - len(head), 64)]
+
+
+class FakeHub(ThreadingHTTPServer):
+    """What it has and what it does wrong may be changed at any time; `asked` are the requests so far."""
+
+    daemon_threads = False
+    block_on_close = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.repos: dict[str, dict[str, bytes]] = {REPO: {"README.md": b"# tiny", "tiny-Q4_K_M.gguf": gguf()}}
+        self.plain: set[str] = set()  # files outside LFS: git's hash is all there is of them
+        self.asked: list[tuple[str, str, dict[str, str]]] = []
+        self.statuses: list[tuple[int, dict[str, str]]] = []  # answered first, in turn
+        self.file_statuses: list[tuple[int, dict[str, str]]] = []  # the same, to requests for files
+        self.cuts: list[int] = []  # bytes after which a connection with a file ends
+        self.stall_after = -1  # bytes after which nothing more comes, until `over`
+        self.no_ranges = False
+        self.other_range = False
+        self.tampered: dict[str, bytes] = {}  # what is sent in place of a file
+        self.wanted_token = ""
+        self.cdn = ""  # another server's address, where files are
+        self.body: bytes | None = None  # sent in place of a description
+        self.silent = False
+        self.moved: dict[str, str] = {}
+        self.over = threading.Event()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def ranges(self) -> list[str]:
+        """The ranges in which files were asked for."""
+        return [headers.get("range", "") for _, path, headers in self.asked if "/resolve/" in path]
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Who asked has gone."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: FakeHub
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
+
+    def do_GET(self) -> None:
+        hub, path = self.server, unquote(urlsplit(self.path).path)
+        hub.asked.append(("GET", self.path, {name.lower(): value for name, value in self.headers.items()}))
+        if hub.silent:
+            hub.over.wait(30)
+            self.close_connection = True
+            return
+        if hub.wanted_token and self.headers.get("authorization") != f"Bearer {hub.wanted_token}":
+            self._send(401, b"", {"x-error-message": "Invalid username or password."})
+            return
+        statuses = hub.statuses if path.startswith("/api/") else hub.file_statuses
+        if statuses:
+            status, headers = statuses.pop(0)
+            self._send(status, b"", headers)
+        elif path.startswith("/api/models/"):
+            self._describe(path.removeprefix("/api/models/"))
+        else:
+            self._file(path.strip("/"))
+
+    def _describe(self, name: str) -> None:
+        hub = self.server
+        repo, _, revision = name.partition("/revision/")
+        if repo in hub.moved:
+            self._send(307, b"", {"location": f"/api/models/{hub.moved[repo]}?blobs=true"})
+        elif repo not in hub.repos:
+            self._send(404, b'{"error":"Repository not found"}', {"x-error-code": "RepoNotFound"})
+        elif revision not in ("", "main", COMMIT):
+            self._send(404, b"", {"x-error-code": "RevisionNotFound"})
+        elif hub.body is not None:
+            self._send(200, hub.body)
+        else:
+            siblings = [self._sibling(path, data) for path, data in hub.repos[repo].items()]
+            self._send(200, json.dumps({"id": repo, "sha": COMMIT, "siblings": siblings}).encode())
+
+    def _sibling(self, path: str, data: bytes) -> dict[str, Any]:
+        blob = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+        told: dict[str, Any] = {"rfilename": path, "size": len(data), "blobId": blob}
+        if path.endswith(".gguf") and path not in self.server.plain:
+            told["lfs"] = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 134}
+        return told
+
+    def _file(self, path: str) -> None:
+        hub = self.server
+        repo, resolved, rest = path.partition("/resolve/")
+        if resolved and hub.cdn:
+            self._send(302, b"", {"location": f"{hub.cdn}/{path}"})
+            return
+        file = rest.partition("/")[2]
+        data = hub.tampered.get(file, hub.repos.get(repo, {}).get(file))
+        if data is None:
+            self._send(404, b"", {"x-error-code": "EntryNotFound"})
+            return
+        start = 0
+        wanted = self.headers.get("range", "")
+        if wanted and not hub.no_ranges:
+            start = int(wanted.removeprefix("bytes=").rstrip("-")) + (1 if hub.other_range else 0)
+            if start >= len(data):
+                self._send(416, b"", {"content-range": f"bytes */{len(data)}"})
+                return
+        self.send_response(206 if wanted and not hub.no_ranges else 200)
+        self.send_header("etag", f'"{hashlib.sha256(data).hexdigest()}"')
+        self.send_header("content-length", str(len(data) - start))
+        if wanted and not hub.no_ranges:
+            self.send_header("content-range", f"bytes {start}-{len(data) - 1}/{len(data)}")
+        self.end_headers()
+        self._body(data[start:])
+
+    def _body(self, data: bytes) -> None:
+        hub = self.server
+        if hub.stall_after >= 0:
+            self.wfile.write(data[: hub.stall_after])
+            self.wfile.flush()
+            hub.over.wait(30)
+            self.close_connection = True
+        elif hub.cuts:
+            self.wfile.write(data[: hub.cuts.pop(0)])
+            self.wfile.flush()
+            self.connection.shutdown(socket.SHUT_RDWR)
+            self.close_connection = True
+        else:
+            self.wfile.write(data)
+
+    def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def without_certificates() -> Any:
+    """A client as huggingface_hub makes it, but for certificates, which take longer to load than all else here."""
+    import httpx2
+    from huggingface_hub.utils._http import async_hf_request_event_hook
+
+    hooks: Any = {"request": [async_hf_request_event_hook]}
+    return httpx2.AsyncClient(event_hooks=hooks, follow_redirects=True, verify=False)
+
+
+@contextmanager
+def fake_hub() -> Iterator[FakeHub]:
+    """A Hub that answers until the end of the block."""
+    hub = FakeHub()
+    thread = threading.Thread(target=hub.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield hub
+    finally:
+        hub.over.set()
+        hub.shutdown()
+        hub.server_close()
+        thread.join()
