@@ -11,6 +11,7 @@ from glyphscope.models.interface import (
     PromptProgress,
     PromptReady,
     RenderedPrompt,
+    Usage,
     Vocabulary,
 )
 from glyphscope.models.llama import LlamaModel
@@ -33,6 +34,7 @@ __all__ = [
     "RecordedModel",
     "RenderedPrompt",
     "ScriptedModel",
+    "Usage",
     "Vocabulary",
     "embedded_path",
     "find_models",

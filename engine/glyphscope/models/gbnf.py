@@ -61,6 +61,9 @@ class GbnfConstraint:
             self._allowed = self._walk()
         return self._allowed
 
+    def takes(self, token: int) -> bool:
+        return bool(self.allowed()[token])
+
     def commit(self, token: int) -> None:
         # accepting a token that the grammar does not allow aborts the process: never without asking it first
         if not self.allowed()[token]:

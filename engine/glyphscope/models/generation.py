@@ -6,36 +6,47 @@ import contextlib
 import time
 from collections.abc import Iterator
 
-from glyphscope.decoding import Constraint, Decoder, TokenMask
+from glyphscope.decoding import Constraint, Decoder, TokenMask, WrittenToken, commit_written
 from glyphscope.errors import ContextOverflow, GlyphscopeError, GrammarError
-from glyphscope.events import TokenStep
+from glyphscope.events import EvidenceKind, TokenStep
 from glyphscope.models.gbnf import GbnfConstraint
 from glyphscope.models.interface import ConstraintMade, GenerateRequest, PromptProgress, PromptReady
-from glyphscope.models.native import CHUNK
+from glyphscope.models.native import CHUNK, LlamaEngine
 from glyphscope.models.session import Session
+from glyphscope.models.written import place_written
 
 
 class Generation:
-    """Everything that can be refused is refused when it is made: a grammar that cannot be built, a prompt too long."""
+    """Everything that can be refused is refused when it is made: a grammar that cannot be built, a prompt too long, a
+    token that cannot stand where it is written.
+    """
 
     def __init__(self, session: Session, request: GenerateRequest) -> None:
-        """Raises GrammarError and ContextOverflow."""
+        """Raises GrammarError, ContextOverflow and ModelError."""
         engine = self._engine = session.engine
-        self._prompt = engine.tokenize(request.prompt, begin=True) or engine.ends[:1]
-        if len(self._prompt) + 1 > engine.context:
-            raise ContextOverflow(len(self._prompt), engine.context)
+        prompt = engine.tokenize(request.prompt, begin=True) or engine.ends[:1]
+        _check_room(engine, len(prompt) + sum(one.id >= 0 for one in request.written))
+        placed = place_written(request.written, engine)
+        _check_room(engine, len(prompt) + len(placed.tokens))
         constraint, made = _constraint(session, request)
         self._made: ConstraintMade | None = made
+        self._note = placed.note
+        written = commit_written(placed.tokens, constraint, engine.pieces, engine.raise_if_interrupted)
+        figures_from = _figures_from(written, request.evidence)
+        self._before = [*prompt, *(one.id for one in written[:figures_from])]
         self._decoder = Decoder(
             engine,
-            self._prompt,
+            prompt,
             constraint=constraint,
             sampling=request.sampling,
             max_tokens=request.max_tokens,
             alternatives=request.alternatives,
             evidence=request.evidence,
+            written=written,
+            figures_from=figures_from,
         )
-        self.ready = PromptReady(len(self._prompt), 0, 0.0, self._made)
+        self._repeatable = request.repeatable
+        self.ready = PromptReady(len(self._before), 0, 0.0, self._made)
 
     @property
     def ended(self) -> bool:
@@ -45,14 +56,16 @@ class Generation:
     def evaluate_prompt(self) -> Iterator[PromptProgress]:
         """Evaluates what the context does not hold yet, except the last token: that one belongs to the first step.
 
+        What is written and needs no figures is evaluated and counted with it.
+
         The first progress comes before any evaluation: its `done` is what was cached.
         """
         start = time.perf_counter()
-        total = len(self._prompt)
-        cached = done = self._engine.keep(self._prompt)
-        yield PromptProgress(done, total, 0.0)
+        total = len(self._before)
+        cached = done = self._engine.keep(self._before, whole_chunks=self._repeatable)
+        yield PromptProgress(done, total, 0.0, self._note)
         while done < total - 1:
-            chunk = self._prompt[done : min(done + CHUNK, total - 1)]
+            chunk = self._before[done : min(done + CHUNK, total - 1)]
             self._engine.evaluate(chunk)
             done += len(chunk)
             yield PromptProgress(done, total, (time.perf_counter() - start) * 1000)
@@ -66,6 +79,23 @@ class Generation:
     def step(self) -> tuple[TokenStep, ...]:
         """The next step's tokens; empty at the end."""
         return self._decoder.step()
+
+
+def _check_room(engine: LlamaEngine, tokens: int) -> None:
+    """One more than those is to come."""
+    if tokens + 1 > engine.context:
+        raise ContextOverflow(tokens, engine.context)
+
+
+def _figures_from(written: list[WrittenToken], evidence: EvidenceKind) -> int:
+    """The first written token whose figures are wanted. Of those that are kept, the run they are from has told them:
+    `chosen` leaves them out, and a branch then costs the evaluation of what is new in it.
+    """
+    if evidence == "all":
+        return 0
+    if evidence == "none":
+        return len(written)
+    return next((n for n, one in enumerate(written) if one.origin != "kept"), len(written))
 
 
 def _constraint(

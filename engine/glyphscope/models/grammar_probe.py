@@ -12,7 +12,6 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -25,9 +24,7 @@ from glyphscope.errors import GrammarError, ModelDied, ModelError
 from glyphscope.models import probe_wire, wire
 from glyphscope.models.opening import embedded_path
 from glyphscope.models.process import ENVIRONMENT
-
-FROZEN_SWITCH = "--grammar-probe"
-"""What a frozen program (PyInstaller) starts itself with to become the probe: call `probe_child.main()` then."""
+from glyphscope.processes import module_command
 
 TIMEOUT = "timeout"
 SECONDS = 10.0
@@ -141,7 +138,7 @@ class _Process:
     def __init__(self, model: str) -> None:
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._child = subprocess.Popen(
-            _command(model),
+            module_command("glyphscope.models.probe_child", model),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
@@ -239,10 +236,3 @@ def _in_characters(text: str, accepted: bool, taken: int) -> GrammarMatch:
         return GrammarMatch(accepted, len(text))
     # of a character that was taken in part nothing is viable
     return GrammarMatch(accepted, len(data[:taken].decode("utf-8", "ignore")))
-
-
-def _command(model: str) -> list[str]:
-    if getattr(sys, "frozen", False):
-        return [sys.executable, FROZEN_SWITCH, model]
-    # -P: the working folder is the user's, and no module is to be imported from it
-    return [sys.executable, "-P", "-m", "glyphscope.models.probe_child", model]

@@ -8,30 +8,41 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from glyphscope.events import ConstraintKind, EvidenceKind, Message, ModelInfo, Sampling, TokenStep
+from glyphscope.events import ConstraintKind, EvidenceKind, Message, ModelInfo, Sampling, TokenStep, Written
 
 
 class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One generation. `grammar` is Lark for `mask` and GBNF for `gbnf`.
+    """One generation. `grammar` is Lark for `mask`, GBNF for `gbnf` and `endpoint`.
 
+    `messages` and `tools` (in OpenAI's form) are what `prompt` was rendered from, and `begun` is how the answer begins
+    in it: an endpoint is sent these, as its template is its own; any other model reads the prompt alone. `schema` is
+    the constraint as JSON Schema, for an endpoint that takes no grammar; None where none says it.
     `alternatives` are told of each token of which there is to be `evidence`. `build_ms` is what making the grammar's
-    text took, 0 where it was kept; the model has no use for it.
+    text took, 0 where it was kept; the model has no use for it. `repeatable` is the request's (`RunRequest`).
+    `written` is what the answer begins with: its tokens come as the first step, and `max_tokens` after it.
     """
 
     prompt: str
     constraint: ConstraintKind = "off"
     grammar: str | None = None
+    schema: dict[str, Any] | None = None
+    messages: tuple[Message, ...] = ()
+    tools: tuple[dict[str, Any], ...] = ()
+    begun: str = ""
     sampling: Sampling = Sampling()
     max_tokens: int = 512
     alternatives: int = 10
     evidence: EvidenceKind = "all"
     build_ms: float = 0.0
+    repeatable: bool = False
+    written: tuple[Written, ...] = ()
 
 
 class RenderedPrompt(msgspec.Struct, frozen=True):
     """Messages in the model's chat template; `note` tells in words where it could not take them as given.
 
-    `added` is what the template wrote for the tools that it was given.
+    `added` is what the template wrote for the tools that it was given. `tokens` is 0 where nobody can tell: an
+    endpoint counts them only when it answers.
     """
 
     text: str
@@ -48,11 +59,15 @@ class Vocabulary(msgspec.Struct, frozen=True):
 
 
 class PromptProgress(msgspec.Struct, frozen=True):
-    """Evaluation of the prompt: `done` of `total` tokens after `ms` milliseconds; the first is what was cached."""
+    """Evaluation of the prompt: `done` of `total` tokens after `ms` milliseconds; the first is what was cached.
+
+    `note` is what is to be said beside the prompt of how it was sent, where it was sent; both are 0 there.
+    """
 
     done: int
     total: int
     ms: float
+    note: str = ""
 
 
 class ConstraintMade(msgspec.Struct, frozen=True):
@@ -78,11 +93,19 @@ class PromptReady(msgspec.Struct, frozen=True):
     constraint: ConstraintMade | None = None
 
 
+class Usage(msgspec.Struct, frozen=True):
+    """What an endpoint counts, as far as it told: the last one holds. None is untold."""
+
+    prompt: int | None = None
+    cached: int | None = None
+    tokens: int | None = None
+
+
 class Cancelled(msgspec.Struct, frozen=True):
     """The last item of a generation that `cancel` ended."""
 
 
-Output: TypeAlias = PromptProgress | PromptReady | tuple[TokenStep, ...] | Cancelled
+Output: TypeAlias = PromptProgress | PromptReady | tuple[TokenStep, ...] | Usage | Cancelled
 
 
 class Opening:
@@ -141,7 +164,8 @@ class Model(Protocol):
 
         Closing the iterator stops. Its end tells nothing more: the last step is an `end` token, or `max_tokens` were
         decoded, or the context is full, or the constraint allows nothing after it.
-        Raises GrammarError and ContextOverflow before anything is decoded, ModelDied when the process ends.
+        Raises GrammarError and ContextOverflow before anything is decoded, also for what is written and not allowed;
+        ModelError where it cannot begin with that, ModelDied when the process ends.
         """
 
     def cancel(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import threading
 from collections.abc import Callable, Generator, Sequence
@@ -24,6 +23,7 @@ from glyphscope.models.interface import (
     RenderedPrompt,
     Vocabulary,
 )
+from glyphscope.models.one_at_a_time import OneAtATime
 from glyphscope.models.process import Interrupt, ModelProcess
 
 DEFAULT_CONTEXT = 4096
@@ -56,8 +56,7 @@ class LlamaModel:
         self._info = self._header
         self._process: ModelProcess | None = None
         self._starting = threading.Lock()
-        self._generating = threading.Lock()
-        self._owner: int | None = None
+        self._alone = OneAtATime()
         self._running: tuple[ModelProcess, int] | None = None
         self._vocabulary: Vocabulary | None = None
         self._hash = FileHash(path)
@@ -105,7 +104,7 @@ class LlamaModel:
         return reply.prompt
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
-        with self._alone():
+        with self._alone.held():
             process = self._started()
             number = process.open()
             self._running = (process, number)
@@ -130,21 +129,6 @@ class LlamaModel:
             if self._process is not None:
                 self._process.close()
                 self._process = None
-
-    @contextlib.contextmanager
-    def _alone(self) -> Generator[None, None, None]:
-        here = threading.get_ident()
-        if self._owner == here:
-            raise ModelError(
-                "The model is still generating in this thread.",
-                hint="Close the generation before the next one.",
-            )
-        with self._generating:
-            self._owner = here
-            try:
-                yield
-            finally:
-                self._owner = None
 
     def _ask(self, body: wire.Request) -> wire.Reply | Interrupt:
         process = self._started()

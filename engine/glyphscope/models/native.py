@@ -58,6 +58,7 @@ class LlamaEngine:
         self.ends = [token for token in range(self.vocabulary) if llama.llama_vocab_is_eog(self.vocab, token)]
         self._is_end = frozenset(self.ends)
         self.tokens: list[int] = []
+        self._in_chunks = 0  # of `tokens`, those that were evaluated in whole chunks from a chunk's border on
 
     def _open_context(self, path: str, context: int, threads: int, log: Iterable[str]) -> None:
         trained = llama.llama_model_n_ctx_train(self._model)
@@ -121,8 +122,8 @@ class LlamaEngine:
         """Whether the token ends a generation."""
         return token in self._is_end
 
-    def tokenize(self, text: str, *, begin: bool = False) -> list[int]:
-        """The token ids; special tokens are read where they are written.
+    def tokenize(self, text: str, *, begin: bool = False, special: bool = True) -> list[int]:
+        """The token ids; special tokens are read where they are written, or are text like any other.
 
         With `begin`, the token that begins a sequence comes first where the model wants one and the text has none.
         """
@@ -132,20 +133,26 @@ class LlamaEngine:
         data = text.encode("utf-8", errors="replace")
         size = len(data) + 2
         ids = (llama.llama_token * size)()
-        count = llama.llama_tokenize(self.vocab, data, len(data), ids, size, False, True)
+        count = llama.llama_tokenize(self.vocab, data, len(data), ids, size, False, special)
         if count < 0:
             raise ModelError("The text cannot be tokenized.", hint="It may be too long.")
         found = list(ids[:count])
         return [llama.llama_vocab_bos(self.vocab), *found] if begin else found
 
-    def keep(self, prompt: Sequence[int]) -> int:
+    def keep(self, prompt: Sequence[int], *, whole_chunks: bool = False) -> int:
         """Keeps the longest prefix that the context and all but the last token of `prompt` share; its length.
 
         The last token always stays to be evaluated, for its logits. A model whose memory cannot be cut in the middle
         (recurrent ones) starts over.
+
+        In batches of other sizes the same token gets other last digits. With `whole_chunks`, nothing is kept that
+        was not evaluated as it will be when the prompt comes first: whole chunks, from a chunk's border on.
         """
-        same = takewhile(lambda pair: pair[0] == pair[1], zip(self.tokens, prompt[:-1]))
-        self._cut(sum(1 for _ in same))
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(self.tokens, prompt[:-1])))
+        if whole_chunks:
+            same = min(same, self._in_chunks)
+            same -= same % CHUNK
+        self._cut(same)
         return len(self.tokens)
 
     def evaluate(self, tokens: Sequence[int]) -> None:
@@ -170,9 +177,13 @@ class LlamaEngine:
         """Ends a running evaluation, and any later one, until it is taken back. From any thread."""
         self._flag[0] = b"\1" if on else b"\0"
 
-    def _decode(self, tokens: Sequence[int], outputs: int) -> list[Logits]:
+    def raise_if_interrupted(self) -> None:
+        """For what takes long without an evaluation. Raises Interrupted."""
         if self._flag[0] != b"\0":
             raise Interrupted
+
+    def _decode(self, tokens: Sequence[int], outputs: int) -> list[Logits]:
+        self.raise_if_interrupted()
         batch, start, count = self._batch, len(self.tokens), len(tokens)
         batch.n_tokens = count
         for i, token in enumerate(tokens):
@@ -190,6 +201,8 @@ class LlamaEngine:
                 f"llama.cpp could not evaluate {count} tokens (status {status}).",
                 hint="Open the model with a smaller context, or use another one.",
             )
+        if start == self._in_chunks and count == CHUNK and not outputs:
+            self._in_chunks += CHUNK
         self.tokens += tokens
         return [self._row(i) for i in range(count - outputs, count)]
 
@@ -207,6 +220,7 @@ class LlamaEngine:
         else:
             llama.llama_memory_clear(self._memory, True)
             self.tokens.clear()
+        self._in_chunks = min(self._in_chunks, len(self.tokens) - len(self.tokens) % CHUNK)
 
     def _piece(self, token: int) -> bytes:
         size = 256

@@ -9,6 +9,7 @@ from pathlib import Path
 from glyphscope.errors import ModelError
 from glyphscope.models.interface import Model
 from glyphscope.models.llama import DEFAULT_CONTEXT, LlamaModel
+from glyphscope.models.remote import is_address, read_address
 from glyphscope.models.scripted import ScriptedModel, split_turns
 
 EMBEDDED = "embedded"
@@ -30,7 +31,7 @@ def open_model(
     progress: Callable[[float], None] | None = None,
     fits: bool = True,
 ) -> Model:
-    """Opens `embedded`, `scripted:TEXT`, or the GGUF file of that path. Raises ModelError.
+    """Opens `embedded`, `scripted:TEXT`, an endpoint's address, or the GGUF file of that path. Raises ModelError.
 
     A line `---` in a script stands between the answers of two turns. A record is opened by who reads it:
     `RecordedModel(events)`. `progress` is told the share that is loaded, 0 to 1.
@@ -38,6 +39,13 @@ def open_model(
     kind, colon, rest = name.partition(":")
     if colon and kind == "scripted":
         return ScriptedModel(turns=split_turns(rest))
+    if is_address(name):
+        address = read_address(name)
+        if importlib.util.find_spec("httpx") is None:
+            raise ModelError("httpx is not installed.", hint="Install it: pip install 'glyphscope[remote]'.")
+        from glyphscope.models.remote.model import open_remote  # an extra
+
+        return open_remote(address, progress=progress)
     if name == EMBEDDED:
         path = embedded_path()
         if path is None:

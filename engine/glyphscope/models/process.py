@@ -8,7 +8,6 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 from collections import deque
 from typing import TypeAlias
@@ -17,9 +16,7 @@ import msgspec
 
 from glyphscope.errors import ModelDied
 from glyphscope.models import wire
-
-FROZEN_SWITCH = "--model-process"
-"""What a frozen program (PyInstaller) starts itself with to become the model's process: call `child.main()` then."""
+from glyphscope.processes import module_command
 
 ENVIRONMENT = {"GOMP_SPINCOUNT": "600", "OPENBLAS_NUM_THREADS": "1", "GGML_NO_BACKTRACE": "1"}
 """A dying llama.cpp prints why, and no stack by way of gdb, which takes a second and pushes the reason out.
@@ -32,7 +29,8 @@ They spin for ever by default, in the way of whoever works on the same cores, su
 _GRACE = 1.0
 _STDERR_LINES = 30
 _HINTS = {
-    "SIGKILL": "The system may have run out of memory: use a smaller model or context. The next run starts anew."
+    "SIGKILL": "The system may have run out of memory: use a smaller model or context. The next run starts anew.",
+    "SIGILL": "llama.cpp was compiled for a newer processor than this one. Build it here: see docs/packaging.md.",
 }
 
 
@@ -49,7 +47,7 @@ class ModelProcess:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            _command(),
+            module_command("glyphscope.models.child"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -188,10 +186,3 @@ class ModelProcess:
                 self._stderr.extend(line.decode("utf-8", errors="replace") for line in lines if line.strip())
         if rest.strip():
             self._stderr.append(rest.decode("utf-8", errors="replace"))
-
-
-def _command() -> list[str]:
-    if getattr(sys, "frozen", False):
-        return [sys.executable, FROZEN_SWITCH]
-    # -P: the working folder is the user's, and no module is to be imported from it
-    return [sys.executable, "-P", "-m", "glyphscope.models.child"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
+from glyphscope.errors import ModelError
 from glyphscope.events import (
     BEGUN,
     AnyEvent,
@@ -30,6 +31,7 @@ from glyphscope.models.interface import (
     PromptProgress,
     PromptReady,
     RenderedPrompt,
+    Usage,
     Vocabulary,
 )
 from glyphscope.models.scripted import cut
@@ -65,7 +67,9 @@ class RecordedModel:
             bytes=recorded.bytes,
             has_chat_template=recorded.has_chat_template,
             tool_calls=recorded.tool_calls,
+            server=recorded.server,
         )
+        self._counted = recorded.kind == "remote"
         self._rendered = self._generated = 0
         self._cancelled = threading.Event()
 
@@ -99,16 +103,25 @@ class RecordedModel:
         self._rendered += 1
         assert isinstance(prompt, PromptRendered), "a stage begins with its prompt"
         rendered = _before_begun(prompt)
-        added = next((part for part in prompt.parts if part.name == "tools"), None) if tools else None
-        return rendered if added is None else replace(rendered, added=prompt.text[added.start : added.end])
+        added = [part for part in prompt.parts if part.name == "tools"] if tools else []
+        if not added:
+            return rendered
+        return replace(rendered, added=prompt.text[added[0].start : added[-1].end])
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
-        """The recorded steps of the next stage, at most `max_tokens`. Forced tokens come in one batch, as they did."""
+        """The recorded steps of the next stage, at most `max_tokens`. Forced tokens come in one batch, as they did.
+
+        Raises ModelError for an answer that is to begin otherwise than the recorded one did.
+        """
         self._cancelled.clear()
         stage = self._stages[self._generated % len(self._stages)] if self._stages else []
         self._generated += 1
         yield from self._prompt(stage)
-        steps = [event.step for event in stage if isinstance(event, Token)][: request.max_tokens]
+        steps = [event.step for event in stage if isinstance(event, Token)]
+        written = sum(step.origin != "model" for step in steps)
+        _check_written(request, steps[:written], torn=written == len(steps))
+        steps = steps[: written + request.max_tokens]
+        yield from self._usage(stage, written)
         for batch in _batches(steps):
             if self._cancelled.is_set():
                 yield Cancelled()
@@ -124,10 +137,16 @@ class RecordedModel:
     def close(self) -> None:
         """Holds nothing."""
 
+    def _usage(self, stage: list[AnyEvent], written: int) -> Iterator[Usage]:
+        """What the endpoint of a recorded remote model counted; what was written came on top of that."""
+        for event in stage:
+            if self._counted and isinstance(event, StageFinished):
+                yield Usage(event.prompt_tokens, event.cached, event.tokens - written)
+
     def _prompt(self, stage: list[AnyEvent]) -> Generator[Output, None, None]:
         progress = [event for event in stage if isinstance(event, PromptEvaluated)]
-        for event in progress:
-            if event.done < event.total:
+        for place, event in enumerate(progress, 1):
+            if event.done < event.total or place < len(progress):
                 yield PromptProgress(event.done, event.total, event.ms)
         rendered = stage[0] if stage else None
         tokens, cached = (
@@ -136,6 +155,19 @@ class RecordedModel:
         made = next((event for event in stage if isinstance(event, ConstraintReady)), None)
         constraint = None if made is None else ConstraintMade(made.key, made.hit, made.compile_ms)
         yield PromptReady(tokens, cached, progress[-1].ms if progress else 0.0, constraint)
+
+
+def _check_written(request: GenerateRequest, recorded: Sequence[TokenStep], *, torn: bool) -> None:
+    """A record can tell again what was told, and no more. It may have been `torn` before all of it was, and what an end
+    token spells is in no step.
+    """
+    asked = b"".join(one.data for one in request.written)
+    told = b"".join(step.data for step in recorded)
+    if asked != told and not (torn and asked.startswith(told)):
+        raise ModelError(
+            "A record cannot go on from what it does not hold.",
+            hint="Open the model of that run, and branch with it.",
+        )
 
 
 def _before_begun(prompt: PromptRendered) -> RenderedPrompt:
@@ -147,16 +179,16 @@ def _before_begun(prompt: PromptRendered) -> RenderedPrompt:
 
 
 def _batches(steps: Sequence[TokenStep]) -> list[tuple[TokenStep, ...]]:
-    """The steps as they came: forced tokens go through together with the sampled one after them."""
+    """The steps as they came: what is written at once, and forced tokens together with the sampled one after them."""
     batches: list[tuple[TokenStep, ...]] = []
     batch: list[TokenStep] = []
-    for step in steps:
+    for place, step in enumerate(steps, 1):
         batch.append(step)
-        if not step.forced:
+        last = place == len(steps)
+        written = step.origin != "model"
+        if last or (steps[place].origin == "model" if written else not step.forced):
             batches.append(tuple(batch))
             batch = []
-    if batch:
-        batches.append(tuple(batch))
     return batches
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from glyphscope.decoding.text import TextAssembler
-from glyphscope.events import Message, ModelInfo, TokenStep
+from glyphscope.events import Message, ModelInfo, TokenStep, Written
 from glyphscope.models.chat import ChatTemplate, render_plain
 from glyphscope.models.chat_tools import render_with_tools
 from glyphscope.models.interface import (
@@ -46,6 +46,7 @@ class ScriptedModel:
 
     With `turns`, answers of a conversation, the n-th generation says the n-th; after the last comes the first again.
     No probability is made up: the evidence that a real model would give is None, and a constraint is not applied.
+    After what is written it goes on with the rest of its script, where that begins so; else after as many tokens.
     `template` is a chat template, where it is to have one.
     """
 
@@ -98,18 +99,24 @@ class ScriptedModel:
         return RenderedPrompt(text, self.count_tokens(text), note, added)
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
-        """The next turn's tokens, then an `end` token, at most `max_tokens` in all."""
+        """What is written; then the next turn's tokens and an `end` token, at most `max_tokens` of them."""
         self._cancelled.clear()
         tokens = self._turns[self._turn % len(self._turns)]
         self._turn += 1
         yield PromptReady(self.count_tokens(request.prompt), 0, 0.0)
         text = TextAssembler()
-        for index, data in enumerate(tokens[: request.max_tokens]):
+        written = tuple(_written(request.written, text))
+        if written:
+            yield written
+        first = len(written)
+        tokens = _rest(tokens, b"".join(step.data for step in written), first)
+        for index, data in enumerate(tokens[: request.max_tokens], first):
             if self._cancelled.is_set():
                 yield Cancelled()
                 return
             yield (TokenStep(index=index, id=index, data=data, text=text.feed(data)),)
-        if (index := len(tokens)) < request.max_tokens:
+        if len(tokens) < request.max_tokens:
+            index = first + len(tokens)
             yield (TokenStep(index=index, id=index, data=b"", text=text.end(), end=True),)
 
     def cancel(self) -> None:
@@ -118,6 +125,35 @@ class ScriptedModel:
 
     def close(self) -> None:
         """Holds nothing."""
+
+
+def _written(written: Sequence[Written], text: TextAssembler) -> Iterator[TokenStep]:
+    """The tokens as they were; typed text in pieces of the size of tokens."""
+    index = 0
+    for one in written:
+        pieces = [one.data] if one.id >= 0 else _pieces(one.data.decode("utf-8", errors="replace"))
+        for data in pieces:
+            yield TokenStep(
+                index=index,
+                id=one.id if one.id >= 0 else index,
+                data=data,
+                text=text.feed(data),
+                probability=None,
+                origin="kept" if one.kept else "written",
+            )
+            index += 1
+
+
+def _rest(tokens: list[bytes], written: bytes, count: int) -> list[bytes]:
+    """What of the tokens comes after what is written; the one in whose middle that ends is cut."""
+    if not b"".join(tokens).startswith(written):
+        return tokens[count:]
+    left, rest = len(written), []
+    for data in tokens:
+        if left < len(data):
+            rest.append(data[left:])
+        left = max(0, left - len(data))
+    return rest
 
 
 def _pieces(script: Script) -> list[bytes]:
