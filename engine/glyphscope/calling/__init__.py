@@ -1,5 +1,11 @@
 """Strategies: how a request becomes a call, as one stream of events."""
 
+from glyphscope.calling.branch import (
+    Branch,
+    branch_request,
+    branch_tree,
+    named_alternative,
+)
 from glyphscope.calling.continuation import continue_aborted
 from glyphscope.calling.dispatch.carry import carry_out
 from glyphscope.calling.fold import (
@@ -20,6 +26,7 @@ from glyphscope.calling.run import run
 
 __all__ = [
     "CONTINUATION",
+    "Branch",
     "Decision",
     "FieldState",
     "Host",
@@ -29,6 +36,8 @@ __all__ = [
     "RunState",
     "SilentHost",
     "StageState",
+    "branch_request",
+    "branch_tree",
     "carry_out",
     "compose",
     "continue_aborted",
@@ -36,6 +45,7 @@ __all__ = [
     "fold",
     "fold_events",
     "loop_presets",
+    "named_alternative",
     "read_router",
     "router_preset",
     "router_presets",

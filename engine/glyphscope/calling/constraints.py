@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 from glyphscope.errors import GrammarError
 from glyphscope.events import ConstraintKind, RunRequest
 from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, emit_gbnf, to_lark
+from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.following import followed_by
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.grammar.surface import WhiteSpace
@@ -105,6 +106,25 @@ def call_constraint(
     return _TEXTS.built((kind, request.notation, *_source(request, registry, asked), asked, after), build)
 
 
+def constraint_schema(
+    request: RunRequest, registry: ToolRegistry, options: GrammarOptions | None = None
+) -> dict[str, Any] | None:
+    """The same constraint as JSON Schema, for an endpoint that takes no grammar; None where a schema cannot say it.
+
+    It can say whole calls in JSON and nothing around them. Raises GrammarError.
+    """
+    asked = options or call_options(request)
+    bare = asked.part == "call" and not asked.free_text and not asked.words and asked.most_calls == 1
+    if (
+        request.constraint != "endpoint"
+        or request.notation != "json"
+        or request.grammar is not None
+        or not bare
+    ):
+        return None
+    return call_schema(registry, request.shape, asked)
+
+
 def call_options(request: RunRequest) -> GrammarOptions:
     """How freely the request's whole calls are written."""
     return GrammarOptions(free_text=request.free_text, white_space=white_space(request))
@@ -116,7 +136,7 @@ def white_space(request: RunRequest) -> WhiteSpace:
 
 
 def emitted(grammar: Grammar, kind: ConstraintKind) -> str:
-    """Lark for the mask, GBNF for llama.cpp's own sampler."""
+    """Lark for the mask, GBNF for llama.cpp's own sampler and for endpoints."""
     return to_lark(grammar) if kind == "mask" else emit_gbnf(grammar).text
 
 

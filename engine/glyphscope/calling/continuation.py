@@ -13,11 +13,21 @@ from glyphscope.calling.failures import failed
 from glyphscope.calling.fold import CONTINUATION, fold_events
 from glyphscope.calling.host import SilentHost
 from glyphscope.calling.native import settled
-from glyphscope.calling.request import generate_request
+from glyphscope.calling.relaxing import held_registry
+from glyphscope.calling.request import generate_request, sent
 from glyphscope.calling.run import finished
 from glyphscope.errors import GlyphscopeError, ModelError, PromptError
-from glyphscope.events import AnyEvent, PromptEvaluated, PromptPart, PromptRendered, RunRequest, Token
+from glyphscope.events import (
+    AnyEvent,
+    PromptEvaluated,
+    PromptPart,
+    PromptRendered,
+    RunRequest,
+    Token,
+    TokenStep,
+)
 from glyphscope.models import Model
+from glyphscope.prompting import render_messages
 from glyphscope.registry import parse_document
 from glyphscope.validation import validator_of
 
@@ -69,6 +79,11 @@ def depends_on_text_only(request: RunRequest) -> bool:
     return request.constraint == "off" and sampling.temperature == 0 and sampling.repeat_penalty == 1
 
 
+def _other(step: TokenStep, known: TokenStep) -> bool:
+    """Whether it is another token; an endpoint may not tell the ids."""
+    return (step.id, step.data) != (known.id, known.data)
+
+
 def _whole_characters(tokens: list[Token]) -> tuple[Token, ...]:
     """The tokens without the part of a character at the end, which no text can hold: it is decoded again."""
     end = len(tokens)
@@ -80,7 +95,8 @@ def _whole_characters(tokens: list[Token]) -> tuple[Token, ...]:
 def _from_text(context: Context, prompt: PromptRendered, known: tuple[Token, ...]) -> Decoding:
     """A generation from the prompt and the known text; the validator reads the latter first."""
     request, registry = context.request, context.registry
-    validator = validator_of(request, registry)
+    held = held_registry(request, registry)
+    validator = validator_of(request, held)
     for index, token in enumerate(known):
         validator.feed(token.step.text, index)
     written = "".join(token.step.text for token in known)
@@ -93,14 +109,20 @@ def _from_text(context: Context, prompt: PromptRendered, known: tuple[Token, ...
             PromptPart("written", len(prompt.text), len(prompt.text + written), len(known)),
         ),
     )
-    generation = generate_request(request, registry, prompt.text)
-    generation = msgspec.structs.replace(generation, max_tokens=request.max_tokens - len(known))
+    generation = sent(
+        generate_request(request, held, prompt.text), render_messages(request, registry), written
+    )
+    drawn = sum(token.step.origin == "model" for token in known)
+    generation = msgspec.structs.replace(generation, max_tokens=request.max_tokens - drawn)
     return Decoding(context, generation, prompt, validator, known=known)
 
 
 def _from_start(context: Context, prompt: PromptRendered) -> Decoding:
-    validator = validator_of(context.request, context.registry)
-    generation = generate_request(context.request, context.registry, prompt.text)
+    request, registry = context.request, context.registry
+    held = held_registry(request, registry)
+    validator = validator_of(request, held)
+    generation = sent(generate_request(request, held, prompt.text), render_messages(request, registry))
+    generation = msgspec.structs.replace(generation, written=request.written)
     return Decoding(context, generation, prompt, validator)
 
 
@@ -111,7 +133,7 @@ def _after(known: list[Token], events: Iterator[AnyEvent]) -> Iterator[AnyEvent]
         if isinstance(event, Token) and not new:
             index = event.step.index
             new = index >= len(known)
-            if not new and event.step.id != known[index].step.id:
+            if not new and _other(event.step, known[index].step):
                 raise ModelError(
                     f"The model did not write the same again: token {index} is {event.step.text!r}, "
                     f"and was {known[index].step.text!r}.",

@@ -26,7 +26,7 @@ from glyphscope.events import (
     TokenStep,
     Violation,
 )
-from glyphscope.models import Cancelled, GenerateRequest, PromptProgress, PromptReady
+from glyphscope.models import Cancelled, GenerateRequest, PromptProgress, PromptReady, Usage
 
 Reason: TypeAlias = Literal["complete", "aborted", "cancelled", "length", "end-of-text"]
 
@@ -118,6 +118,7 @@ class Decoding:
         self._stop_on = context.request.stop_on if stop_on is None else stop_on
         self._stops_at_call = ends_when_complete or stops_at_call(request.constraint, self._stop_on)
         self._first = len(known)
+        self._written = 0
         self._pieces = [token.step.text for token in known]
         self._characters = sum(map(len, self._pieces))
         self._forced = sum(token.step.forced for token in known)
@@ -125,6 +126,7 @@ class Decoding:
         self._reason: Reason | None = None
         self._started = self._emitter.now
         self._cached = 0
+        self._counted: int | None = None
         self._prompt_ms = 0.0
         self._first_token_ms: float | None = None
 
@@ -139,6 +141,8 @@ class Decoding:
                         ended = any(step.end for step in output)
                     elif isinstance(output, Cancelled):
                         self._reason = "cancelled"
+                    elif isinstance(output, Usage):
+                        self._told(output)
                     else:
                         yield from self._evaluated(output)
                     if self._reason is not None:
@@ -170,13 +174,24 @@ class Decoding:
             tool=self._validator.tool,
             arguments=self._validator.arguments,
             violations=tuple(self._violations),
-            tokens=len(self._pieces),
+            tokens=self._tokens,
             forced=self._forced,
         )
 
+    @property
+    def _tokens(self) -> int:
+        """What an endpoint counted, which tells its pieces and not its tokens; else what was decoded."""
+        return len(self._pieces) if self._counted is None else self._written + self._counted
+
+    def _told(self, usage: Usage) -> None:
+        """What an endpoint counted holds in place of our count."""
+        self._prompt_tokens = self._prompt_tokens if usage.prompt is None else usage.prompt
+        self._cached = self._cached if usage.cached is None else usage.cached
+        self._counted = self._counted if usage.tokens is None else usage.tokens
+
     def _spend(self) -> None:
         spent = self._spent
-        spent.tokens += len(self._pieces)
+        spent.tokens += self._tokens
         spent.forced += self._forced
         if spent.prompt_ms is None:
             spent.prompt_ms = self._prompt_ms
@@ -197,19 +212,25 @@ class Decoding:
             )
         )
 
-    def _rendered(self, cached: int) -> Iterator[PromptRendered]:
+    def _rendered(self, cached: int, note: str = "") -> Iterator[PromptRendered]:
         """The prompt, once: only the model can tell how much of it is cached, with the first thing it tells."""
         if self._prompt is not None:
-            yield self._emitter.stamp(msgspec.structs.replace(self._prompt, cached=cached))
+            cached = self._of_prompt(cached)
+            notes = " ".join(each for each in (self._prompt.note, note) if each)
+            yield self._emitter.stamp(msgspec.structs.replace(self._prompt, cached=cached, note=notes))
             self._prompt = None
+
+    def _of_prompt(self, cached: int) -> int:
+        """Without what is written, which may be in the cache too."""
+        return min(cached, self._prompt_tokens) if self._request.written else cached
 
     def _evaluated(self, output: PromptProgress | PromptReady) -> Iterator[AnyEvent]:
         if isinstance(output, PromptProgress):
-            yield from self._rendered(output.done)
+            yield from self._rendered(output.done, output.note)
             yield self._emitter.stamp(PromptEvaluated(done=output.done, total=output.total, ms=output.ms))
         else:
             yield from self._rendered(output.cached)
-            self._cached, self._prompt_ms = output.cached, output.ms
+            self._cached, self._prompt_ms = self._cached or self._of_prompt(output.cached), output.ms
             yield from self._constrained(output)
             yield self._emitter.stamp(PromptEvaluated(done=output.tokens, total=output.tokens, ms=output.ms))
 
@@ -233,17 +254,20 @@ class Decoding:
             found = self._judged(self._validator.feed(step.text, self._first + step.index))
             for event in found:
                 yield self._emitter.stamp(event)
+            if step.origin != "model":
+                self._written += 1  # whoever wrote it wants to see what comes of it: it stops nothing
+                continue
             if violation := deciding(found, self._stop_on):
                 for late in steps[place + 1 :]:
                     yield self._token(late)
                 self._reason = "aborted"
-                yield self._emitter.stamp(aborted(violation, len(self._pieces)))
+                yield self._emitter.stamp(aborted(violation, self._tokens - self._written))
                 return
         if self._stops_at_call and self._validator.complete:
             self._reason = "complete"
 
     def _token(self, step: TokenStep) -> Token:
-        if self._first_token_ms is None:
+        if self._first_token_ms is None and step.origin == "model":
             self._first_token_ms = self._emitter.now * 1000
         start = self._characters
         self._characters += len(step.text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from glyphscope.errors import (
+    ConstraintIgnored,
     ContextOverflow,
     GlyphscopeError,
     GrammarError,
@@ -23,6 +24,8 @@ def failed(error: GlyphscopeError) -> RunFailed:
             return RunFailed(code="CONTEXT_OVERFLOW", message=message, hint=hint, detail=detail)
         case PromptError():
             return RunFailed(code="PROMPT_FAILED", message=message, hint=hint, detail=detail)
+        case ConstraintIgnored():
+            return RunFailed(code="CONSTRAINT_IGNORED", message=message, hint=hint, detail=detail)
         case GrammarError():
             return RunFailed(code="CONSTRAINT_FAILED", message=message, hint=hint, detail=detail)
         case ModelError():

@@ -54,7 +54,8 @@ class FieldState:
 class StageState:
     """One stage after the events so far; fields are in the order they were opened.
 
-    `outline` is what the strategy told in this stage that is no text's: routing, repairs, approvals, results, limits.
+    `calls` are all of its text, of which `call` is the last. `outline` is what the strategy told in this stage that is
+    no text's: routing, repairs, approvals, results, limits.
     """
 
     name: str = ""
@@ -71,6 +72,7 @@ class StageState:
     tool: ToolKnown | None = None
     aborted: Aborted | None = None
     call: CallReady | None = None
+    calls: list[CallReady] = field(default_factory=list)
     finished: StageFinished | None = None
     outline: list[AnyEvent] = field(default_factory=list)
     _pieces: list[str] = field(default_factory=list)
@@ -225,6 +227,7 @@ def _fold_stage(state: RunState, stage: StageState, event: AnyEvent) -> None:
             stage.aborted = event
         case CallReady():
             stage.call = state.call = event
+            stage.calls.append(event)
         case StageFinished():
             stage.finished = event
         case _:

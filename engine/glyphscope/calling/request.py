@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from glyphscope.calling.constraints import BuiltGrammar, call_constraint, emitted, timed
-from glyphscope.events import BEGUN, PromptPart, PromptRendered, RunRequest
+import msgspec
+
+from glyphscope.calling.constraints import BuiltGrammar, call_constraint, constraint_schema, emitted, timed
+from glyphscope.calling.native import check_native, settled
+from glyphscope.calling.pricing import Span, part_spans, priced_by_counting, priced_by_tokens
+from glyphscope.errors import PromptError
+from glyphscope.events import BEGUN, PromptRendered, RunRequest
 from glyphscope.grammar import Grammar, GrammarOptions
 from glyphscope.models import GenerateRequest, Model
+from glyphscope.models.spelling import token_lengths
+from glyphscope.notation.native import ENDPOINTS_OWN
 from glyphscope.prompting import Part, RenderedMessages, render_messages
-from glyphscope.registry import ToolRegistry
-
-TEMPLATE = "template"
-"""The part's name for what the chat template writes between the others."""
+from glyphscope.prompting.written_tools import tool_parts
+from glyphscope.registry import ToolRegistry, parse_document
 
 
 def render_prompt(
@@ -25,6 +31,23 @@ def render_prompt(
     return priced_prompt(render_messages(request, registry), model, begun)
 
 
+def first_prompt(request: RunRequest, model: Model, registry: ToolRegistry | None = None) -> PromptRendered:
+    """What a run of the request would send first, priced, without running it. `cached` is not known before: 0.
+
+    `registry` is the request's, where it was read already.
+
+    Raises PromptError for a strategy whose prompts come of what the model says, RegistryError and ModelError.
+    """
+    if request.strategy not in ("direct", "two-stage"):
+        raise PromptError(
+            f"The prompts of the strategy {request.strategy} are made in a run.",
+            hint="Run it: each stage tells its prompt.",
+        )
+    request = settled(request, model)
+    check_native(request, model)
+    return render_prompt(request, parse_document(request.registry) if registry is None else registry, model)
+
+
 def priced_prompt(messages: RenderedMessages, model: Model, begun: str = "") -> PromptRendered:
     """Those messages in the model's chat template, each part with its price.
 
@@ -34,15 +57,34 @@ def priced_prompt(messages: RenderedMessages, model: Model, begun: str = "") -> 
     given = (messages.messages, messages.tools) if messages.tools else (messages.messages,)
     prompt = model.render_chat(*given)
     text, tokens = prompt.text, prompt.tokens
-    pieces = _with_tools(text, messages.parts, prompt.added)
-    parts = prompt_parts(text, tokens, pieces, model.count_tokens)
+    spans = [
+        *part_spans(
+            text, _with_tools(text, messages.parts, prompt.added, [t["function"] for t in messages.tools])
+        )
+    ]
     begun = begun or messages.begun
     if begun:
-        # by the whole, as a token may reach over the border
-        more = model.count_tokens(text + begun) - model.count_tokens(text)
-        parts = (*parts, PromptPart(BEGUN, len(text), len(text + begun), more))
-        text, tokens = text + begun, tokens + more
-    return PromptRendered(text=text, tokens=tokens, cached=0, parts=parts, note=prompt.note)
+        spans.append(Span(BEGUN, len(text), len(text + begun)))
+        if tokens:  # by the whole, as a token may reach over the border
+            tokens += model.count_tokens(text + begun) - model.count_tokens(text)
+        text += begun
+    lengths = token_lengths(text, tokens, model)
+    parts = (
+        priced_by_tokens(spans, lengths)
+        if lengths
+        else priced_by_counting(text, tokens, spans, model.count_tokens if tokens or not text else _unpriced)
+    )
+    return PromptRendered(text=text, tokens=tokens, cached=0, parts=parts, note=prompt.note, lengths=lengths)
+
+
+def sent(generation: GenerateRequest, messages: RenderedMessages, begun: str = "") -> GenerateRequest:
+    """The same with what its prompt was rendered from: an endpoint has a template of its own and is sent that."""
+    return msgspec.structs.replace(
+        generation,
+        messages=tuple(messages.messages),
+        tools=tuple(messages.tools),
+        begun=begun or messages.begun,
+    )
 
 
 def generate_request(
@@ -58,52 +100,48 @@ def generate_request(
     `after` is what comes after the part, which its last token may write already.
     Raises GrammarError where the constraint cannot be built: no run goes without it.
     """
-    return _generation(request, prompt, lambda: call_constraint(request, registry, options, after))
+    schema = constraint_schema(request, registry, options) if not after else None
+    return _generation(request, prompt, lambda: call_constraint(request, registry, options, after), schema)
 
 
-def generate_under(request: RunRequest, prompt: str, grammar: Callable[[], Grammar]) -> GenerateRequest:
-    """The same under a grammar of any kind, which is made only if the request has a constraint."""
-    return _generation(request, prompt, lambda: timed(lambda: emitted(grammar(), request.constraint)))
+def generate_under(
+    request: RunRequest, prompt: str, grammar: Callable[[], Grammar], schema: dict[str, Any]
+) -> GenerateRequest:
+    """The same under a grammar of any kind, made only if the request has a constraint; `schema` says it too."""
+    given = schema if request.constraint == "endpoint" else None
+    return _generation(request, prompt, lambda: timed(lambda: emitted(grammar(), request.constraint)), given)
 
 
-def _generation(request: RunRequest, prompt: str, constraint: Callable[[], BuiltGrammar]) -> GenerateRequest:
-    built = None if request.constraint == "off" else constraint()
+def _generation(
+    request: RunRequest,
+    prompt: str,
+    constraint: Callable[[], BuiltGrammar],
+    schema: dict[str, Any] | None,
+) -> GenerateRequest:
+    asks_tools = request.native == ENDPOINTS_OWN  # held by the endpoint itself, as tool_choice
+    built = None if request.constraint == "off" or asks_tools else constraint()
     return GenerateRequest(
         prompt=prompt,
         constraint=request.constraint,
         grammar=None if built is None else built.text,
+        schema=None if asks_tools else schema,
         sampling=request.sampling,
         max_tokens=request.max_tokens,
         alternatives=request.alternatives,
         evidence=request.evidence,
         build_ms=0.0 if built is None else built.build_ms,
+        repeatable=request.repeatable,
     )
 
 
-def prompt_parts(
-    text: str, tokens: int, pieces: Sequence[tuple[str, str]], count_tokens: Callable[[str], int]
-) -> tuple[PromptPart, ...]:
-    """The pieces found again in the rendered text, with the template's own pieces between them.
-
-    A part's price is what it adds to the part before it, so a token over a border belongs to the part where it ends,
-    and the cost of counting grows with the text, not with text times parts. What the parts then lack to `tokens`, the
-    price of the whole, stands for no text (the token that begins a sequence), and the first part pays for it.
-    A piece that the chat template changed, and that is not in the text as it was given, counts as the template's.
-    """
-    spans = list(_spans(text, pieces))
-    prices: list[int] = []
-    before = 0
-    for _, start, end in spans:
-        prices.append(
-            count_tokens(text[before:end]) - (count_tokens(text[before:start]) if start > before else 0)
-        )
-        before = start
-    if prices:
-        prices[0] += tokens - sum(prices)
-    return tuple(PromptPart(name, start, end, price) for (name, start, end), price in zip(spans, prices))
+def _unpriced(text: str) -> int:
+    """Where nobody counts tokens before the answer."""
+    return 0
 
 
-def _with_tools(text: str, pieces: Sequence[Part], added: str) -> Sequence[Part]:
+def _with_tools(
+    text: str, pieces: Sequence[Part], added: str, tools: Sequence[dict[str, Any]]
+) -> Sequence[Part]:
     """The pieces, and among them what the template wrote for the tools, in the order of the text."""
     if not added:
         return pieces
@@ -114,19 +152,4 @@ def _with_tools(text: str, pieces: Sequence[Part], added: str) -> Sequence[Part]
         if place < 0 or place > start:
             break
         before += 1
-    return (*pieces[:before], Part("tools", added), *pieces[before:])
-
-
-def _spans(text: str, pieces: Sequence[tuple[str, str]]) -> Iterator[tuple[str, int, int]]:
-    """Each part's name, start and end; together they are the whole text."""
-    at = 0
-    for name, piece in pieces:
-        start = text.find(piece, at) if piece else -1
-        if start < 0:
-            continue
-        if start > at:
-            yield TEMPLATE, at, start
-        at = start + len(piece)
-        yield name, start, at
-    if at < len(text):
-        yield TEMPLATE, at, len(text)
+    return (*pieces[:before], *tool_parts(added, tools), *pieces[before:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import closing
 
+from glyphscope.calling.branch import check_written
 from glyphscope.calling.context import Context, Ending, Strategy
 from glyphscope.calling.direct import direct
 from glyphscope.calling.dispatch.carry import carry_out
@@ -13,6 +14,7 @@ from glyphscope.calling.failures import failed
 from glyphscope.calling.host import Host, SilentHost
 from glyphscope.calling.loop.conversing import loop
 from glyphscope.calling.native import check_native, settled
+from glyphscope.calling.relaxing import check_relaxed
 from glyphscope.calling.routing.route import route_execute
 from glyphscope.calling.two_stage import two_stage
 from glyphscope.errors import GlyphscopeError
@@ -40,6 +42,8 @@ def run(request: RunRequest, model: Model, host: Host | None = None) -> Generato
     yield emitter.started(request, model.info)
     try:
         check_native(request, model)
+        check_written(request)
+        check_relaxed(request)
         registry = parse_document(request.registry)
         context = Context(request, registry, model, emitter, host or SilentHost())
         ending = yield from _carried_through(context, _STRATEGIES[request.strategy])

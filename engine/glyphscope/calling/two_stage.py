@@ -21,7 +21,7 @@ from glyphscope.calling.constraints import white_space
 from glyphscope.calling.context import Context, Ending
 from glyphscope.calling.decode import Decoding, Generated, call_of
 from glyphscope.calling.mending.repair import asked_for_call, repaired
-from glyphscope.calling.request import generate_request, render_prompt
+from glyphscope.calling.request import generate_request, priced_prompt, sent
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, CallReady, RunRequest, Violation
 from glyphscope.grammar import GrammarOptions
@@ -67,9 +67,11 @@ def _name(context: Context) -> Generator[AnyEvent, None, Generated]:
     yield context.emitter.enter(NAME, "Name of the tool", NAME)
     validator = NameValidator(registry, request.notation, request.shape)
     begun = _marker(request) + before_name(request.notation, request.shape)
-    prompt = render_prompt(request, registry, context.model, begun)
+    messages = render_messages(request, registry)
+    prompt = priced_prompt(messages, context.model, begun)
     after = after_name(request.notation, request.shape)
     generation = generate_request(request, registry, prompt.text, GrammarOptions(part="name"), after=after)
+    generation = sent(generation, messages, begun)
     decoding = Decoding(context, generation, prompt, validator, ends_when_complete=True)
     return (yield from decoding.events())
 
@@ -79,10 +81,11 @@ def _arguments(context: Context, tool: str, left: int) -> Generator[AnyEvent, No
     yield context.emitter.enter(ARGUMENTS, f"Arguments of {tool}", ARGUMENTS)
     validator = ArgumentsValidator(registry, request.notation, request.shape, tool)
     begun = _marker(request) + before_arguments(request.notation, request.shape, tool)
-    prompt = render_prompt(request, registry, context.model, begun)
+    messages = render_messages(request, registry)
+    prompt = priced_prompt(messages, context.model, begun)
     options = GrammarOptions(part="arguments", tool=tool, white_space=white_space(request))
     generation = generate_request(request, registry, prompt.text, options, after=AFTER_ARGUMENTS)
-    generation = msgspec.structs.replace(generation, max_tokens=left)
+    generation = msgspec.structs.replace(sent(generation, messages, begun), max_tokens=left)
     decoding = Decoding(context, generation, prompt, validator)
     generated = yield from decoding.events()
     if generated.valid:

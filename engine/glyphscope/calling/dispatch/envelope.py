@@ -14,6 +14,7 @@ import re
 from typing import Any
 
 from glyphscope.events import ToolContent, ToolResult
+from glyphscope.events.encoding import whole_text
 from glyphscope.tools import Outcome
 
 MOST_MESSAGE = 2_000
@@ -86,7 +87,7 @@ def _dumped(value: Any, *, allow_nan: bool) -> str:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=allow_nan)
     except (TypeError, RecursionError) as error:
         raise ValueError(str(error)) from error
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return whole_text(text)
 
 
 def _piece(piece: ToolContent) -> Any:

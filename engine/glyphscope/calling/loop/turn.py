@@ -18,7 +18,7 @@ from glyphscope.calling.decode import Decoding, Generated, Validator
 from glyphscope.calling.loop.conversation import Conversation
 from glyphscope.calling.loop.guards import Guards
 from glyphscope.calling.loop.transforms import Chain
-from glyphscope.calling.request import generate_request, priced_prompt
+from glyphscope.calling.request import generate_request, priced_prompt, sent
 from glyphscope.events import AnyEvent, RunRequest, StageKind, StopOn, Violation
 from glyphscope.grammar import GrammarOptions
 from glyphscope.registry import ToolRegistry
@@ -73,7 +73,9 @@ def take_turn(
     for event in acted:
         yield emitter.stamp(event)
     prompt = priced_prompt(messages, context.model)
-    generation = generate_request(request, plan.registry, prompt.text, _options(request, plan))
+    generation = sent(
+        generate_request(request, plan.registry, prompt.text, _options(request, plan)), messages
+    )
     most = max(1, min(request.max_tokens, guards.tokens_left))
     generation = msgspec.structs.replace(generation, max_tokens=most)
     validator = _validator(request, plan)

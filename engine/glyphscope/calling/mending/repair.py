@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from glyphscope.calling.context import Context
 from glyphscope.calling.decode import Decoding, Generated, Validator
 from glyphscope.calling.mending.extract import extract
-from glyphscope.calling.request import generate_request, priced_prompt
+from glyphscope.calling.request import generate_request, priced_prompt, sent
 from glyphscope.events import (
     AnyEvent,
     Extracted,
@@ -69,9 +71,11 @@ def asked_for_call(
 
 
 def generate(context: Context, asked: Asked) -> Generator[AnyEvent, None, Generated]:
-    """One generation in the present stage, and what is done about it where it went wrong."""
+    """One generation in the present stage, begun with what is written; and what is done where it went wrong."""
     prompt = priced_prompt(asked.messages, context.model)
-    decoding = Decoding(context, asked.generation(prompt.text), prompt, asked.validator())
+    generation = sent(asked.generation(prompt.text), asked.messages)
+    generation = msgspec.structs.replace(generation, written=context.request.written)
+    decoding = Decoding(context, generation, prompt, asked.validator())
     generated = yield from decoding.events()
     return (yield from repaired(context, asked, generated))
 
@@ -99,7 +103,8 @@ def repaired(
         said = messages
         yield context.emitter.enter(STAGE, f"Repair {attempt} of {settings.attempts}", "repair")
         prompt = priced_prompt(messages, context.model)
-        decoding = Decoding(context, asked.generation(prompt.text), prompt, asked.validator())
+        generation = sent(asked.generation(prompt.text), messages)
+        decoding = Decoding(context, generation, prompt, asked.validator())
         tried = yield from decoding.events()
         made = yield from _extracted(context, asked, tried)
         if not made.ended:

@@ -87,11 +87,12 @@ def _asked_to_route(
     sampling = msgspec.structs.replace(context.request.sampling, temperature=settings.temperature)
     request = msgspec.structs.replace(context.request, sampling=sampling)
     may_ask = len(exchanges) < settings.max_questions
+    schema = choice_schema(registry, may_ask=may_ask)
 
     return Asked(
         messages=render_router(request, registry, candidates, exchanges, may_ask=may_ask),
         generation=lambda prompt: generate_under(
-            request, prompt, lambda: build_value_grammar(choice_schema(registry, may_ask=may_ask), "json")
+            request, prompt, lambda: build_value_grammar(schema, "json"), schema
         ),
         validator=lambda: ChoiceValidator(registry, may_ask=may_ask),
         bare_validator=lambda: ChoiceValidator(registry, may_ask=may_ask),

@@ -1,0 +1,117 @@
+"""What each part of a prompt costs: its pieces found again in the rendered text, and the tokens shared out among them.
+
+The price is that of the whole text, cut into tokens once: every token is one part's, so the parts add up to it. One
+that reaches over a border is counted where the last character stands that it completes; one that completes none, with
+the character that it is a piece of. A token that begins the sequence is the first part's.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from glyphscope.events import PromptPart
+from glyphscope.prompting import Part
+from glyphscope.prompting.template import LINE
+
+TEMPLATE = "template"
+"""The part's name for what the chat template writes between the others."""
+_OF = ("/", LINE)
+_MOST_COUNTED = 400
+"""Parts that are counted one by one, where tokens cannot be laid along the text: a tool is one part beyond that."""
+
+
+class Span(NamedTuple):
+    """The characters `start` to `end` (exclusive) of the text."""
+
+    name: str
+    start: int
+    end: int
+    of: str = ""
+
+
+def part_spans(text: str, pieces: Sequence[Part]) -> Iterator[Span]:
+    """The pieces found again in the rendered text, with the chat template's own between them: together all of it.
+
+    Neighbours from one template are looked for together, as a bracket alone would be found anywhere. What the chat
+    template changed otherwise than by cutting white space off its ends is not in the text as it was given, and counts
+    as the template's.
+    """
+    at = 0
+    for name, inside in _together(pieces):
+        whole = "".join(piece.text for piece in inside)
+        start = text.find(whole, at) if whole else -1
+        cut = 0
+        if start < 0 and (short := whole.strip()):
+            start, cut = text.find(short, at), len(whole) - len(whole.lstrip())
+            whole = short
+        if start < 0:
+            continue
+        if start > at:
+            yield Span(TEMPLATE, at, start)
+        at = start + len(whole)
+        place = start - cut
+        for piece in inside:
+            begin, place = max(place, start), place + len(piece.text)
+            if min(place, at) > begin:
+                yield Span(name, begin, min(place, at), piece.of)
+    if at < len(text):
+        yield Span(TEMPLATE, at, len(text))
+
+
+def _together(pieces: Sequence[Part]) -> Iterator[tuple[str, list[Part]]]:
+    """Pieces that are something's (a tool's, a line's) with their neighbours of that name; any other by itself."""
+    for (name, is_of), group in groupby(pieces, key=lambda piece: (piece.name, piece.of.startswith(_OF))):
+        inside = list(group)
+        yield from [(name, inside)] if is_of else ((name, [piece]) for piece in inside)
+
+
+def priced_by_tokens(spans: Sequence[Span], lengths: Sequence[int]) -> tuple[PromptPart, ...]:
+    """By the characters that each token of the text completes."""
+    prices = [0] * len(spans)
+    starts = [span.start for span in spans]
+    at = 0
+    for number, length in enumerate(lengths):
+        at += length
+        place = at - 1 if length else at
+        if spans:
+            prices[0 if number == 0 and not length else max(0, bisect_right(starts, place) - 1)] += 1
+    return _parts(spans, prices)
+
+
+def priced_by_counting(
+    text: str, tokens: int, spans: Sequence[Span], count_tokens: Callable[[str], int]
+) -> tuple[PromptPart, ...]:
+    """By what each part adds to the part before it, where only counts are known.
+
+    What the parts then lack to `tokens`, the price of the whole, stands for no text (the token that begins a
+    sequence), and the first part pays for it.
+    """
+    if len(spans) > _MOST_COUNTED:
+        spans = list(_whole_tools(spans))
+    prices: list[int] = []
+    before = 0
+    for span in spans:
+        told = count_tokens(text[before : span.start]) if span.start > before else 0
+        prices.append(count_tokens(text[before : span.end]) - told)
+        before = span.start
+    if prices:
+        prices[0] += tokens - sum(prices)
+    return _parts(spans, prices)
+
+
+def _parts(spans: Sequence[Span], prices: Sequence[int]) -> tuple[PromptPart, ...]:
+    return tuple(
+        PromptPart(span.name, span.start, span.end, price, span.of) for span, price in zip(spans, prices)
+    )
+
+
+def _whole_tools(spans: Sequence[Span]) -> Iterator[Span]:
+    """Neighbours of one tool as one."""
+    for (name, of), group in groupby(
+        spans, key=lambda span: (span.name, "/".join(span.of.split("/", 2)[:2]))
+    ):
+        inside = list(group)
+        yield Span(name, inside[0].start, inside[-1].end, of)

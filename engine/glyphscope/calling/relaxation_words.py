@@ -1,0 +1,99 @@
+"""The cost of a relaxation in sentences, for the terminal and the window; no sentence where nothing is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from glyphscope.calling.relaxation_cost import ArgumentChange, Freedom, RelaxationCost, Spent
+
+_LONGEST = 60
+_CHANGES = 8
+
+
+def cost_words(cost: RelaxationCost) -> list[str]:
+    """What was relaxed, what the whole registry says of the new call, what that left at the step, tokens, arguments."""
+    return [
+        *_relaxed(cost),
+        *_verdict(cost),
+        *_freedom(cost),
+        _tokens(cost.run, cost.branch),
+        *_arguments(cost),
+    ]
+
+
+def _relaxed(cost: RelaxationCost) -> Iterator[str]:
+    if cost.relaxed:
+        yield f"Relaxed: {', '.join(f'{one.tool}:{one.pointer}' for one in cost.relaxed)}."
+    else:
+        yield "This branch relaxes nothing that its run did not."
+
+
+def _verdict(cost: RelaxationCost) -> Iterator[str]:
+    if cost.valid:
+        yield "By the whole registry the new call is valid all the same."
+    elif cost.valid is None:
+        yield "By the whole registry nothing is wrong with the new text so far; it has no end."
+    for violation in cost.violations:
+        yield f"By the whole registry: {violation.code} at character {violation.char}: {violation.message}"
+
+
+def _freedom(cost: RelaxationCost) -> Iterator[str]:
+    before, after = cost.before, cost.after
+    if before == Freedom() and after == Freedom():
+        yield f"At token {cost.token}, what the constraint left is not recorded."
+        return
+    yield (
+        f"At token {cost.token} the constraint left {_count(before.allowed)} before and {_count(after.allowed)} after; "
+        f"of the model's raw probability {_share(before.feasible)} and {_share(after.feasible)}."
+    )
+
+
+def _tokens(run: Spent, branch: Spent) -> str:
+    return (
+        f"The branch decoded {_plural(branch.decoded)} ({branch.forced} forced) after {branch.written} that were there "
+        f"before; the run {run.decoded} ({run.forced} forced)."
+    )
+
+
+def _arguments(cost: RelaxationCost) -> Iterator[str]:
+    before, after = cost.tools
+    if cost.changes is None:
+        yield "The arguments cannot be compared: one of the two has no whole call."
+        return
+    if before != after:
+        yield f"The call is one of {after} instead of {before}."
+    yield from (_change(change) for change in cost.changes[:_CHANGES])
+    if len(cost.changes) > _CHANGES:
+        yield f"And {len(cost.changes) - _CHANGES} more arguments differ."
+    if not cost.changes and before == after:
+        yield "The arguments are the same."
+
+
+def _change(change: ArgumentChange) -> str:
+    name = change.pointer.removeprefix("/") or "arguments"
+    if not change.has:
+        return f"{name} is gone; it was {_value(change.before)}."
+    if not change.was:
+        return f"{name} is new: {_value(change.after)}."
+    return f"{name} was {_value(change.before)} and is {_value(change.after)}."
+
+
+def _value(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _count(allowed: int | None) -> str:
+    return "an unknown number of tokens" if allowed is None else _plural(allowed)
+
+
+def _plural(tokens: int) -> str:
+    return "1 token" if tokens == 1 else f"{tokens:,} tokens"
+
+
+def _share(feasible: float | None) -> str:
+    if feasible is None:
+        return "an unknown share"
+    return f"{feasible:.1%}" if feasible >= 0.001 or feasible == 0 else "less than 0.1%"

@@ -1,0 +1,153 @@
+"""Wanted X, got Y in sentences, for the terminal and the window: what is raw is called raw, what is unknown unknown."""
+
+from __future__ import annotations
+
+import json
+
+from glyphscope.calling.prompt_places import PromptPlace
+from glyphscope.calling.refusing import Refused, is_control
+from glyphscope.calling.wanted import AROUND, Struck, Want, Wanted
+from glyphscope.registry import ToolRegistry
+from glyphscope.registry.pointer import follow_fragment, steps_of, to_fragment
+
+_LONGEST = 60
+
+
+def field_name(want: Want) -> str:
+    """`max_results`, or what the text around the fields is called."""
+    return "around the fields" if want.path == AROUND else want.path.removeprefix("/")
+
+
+def share(raw: float | None) -> str:
+    """`12.3 %`, of one step."""
+    if raw is None:
+        return "unknown"
+    if 0 < raw < 0.0005:
+        return "<0.1 %"
+    return f"{raw * 100:.1f} %"
+
+
+def tokens_taken(lost: float) -> str:
+    """`1.41`: probabilities of several steps, summed up, are the number of tokens that the model is to be expected to
+    have lost there.
+    """
+    if not lost:
+        return "0"
+    return "<0.01" if lost < 0.005 else f"{lost:.2f}"
+
+
+def wanted_words(struck: Struck) -> str:
+    """`50▸0`: the value up to the step, and the token that was wanted."""
+    return f"{_tail(struck.before)}{quoted(struck.wanted)}"
+
+
+def got_words(struck: Struck) -> str:
+    return f"{_tail(struck.before)}{quoted(struck.got)}" if struck.got else "the end"
+
+
+def quoted(text: str) -> str:
+    """As JSON writes it, so that blanks and line ends are seen."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def refused_words(refused: Refused, registry: ToolRegistry | None) -> str:
+    """`maximum 100 (search:/properties/max_results/maximum)`."""
+    value = ""
+    tool = registry.get(refused.tool) if registry is not None else None
+    if tool is not None:
+        steps = steps_of(refused.pointer)
+        found = follow_fragment(tool.parameters, to_fragment(steps)[1:])
+        value = f" {_short(json.dumps(found[1], ensure_ascii=False))}" if found is not None else ""
+    return f"{refused.keyword}{value} ({refused.tool}:{refused.pointer})"
+
+
+def head(wanted: Wanted) -> str:
+    """What all of it comes to."""
+    if wanted.held is False:
+        return "No constraint was on: nothing was taken from the model."
+    if wanted.held is None:
+        return "The record does not tell what the constraint took from the model."
+    unknown = f" Of {wanted.unknown} tokens it is unknown." if wanted.unknown else ""
+    fights = wanted.fights
+    if not fights:
+        known = " where it is known" if wanted.unknown else ""
+        return f"The model's first choice was never struck{known}.{unknown}"
+    named = ", ".join(field_name(want) for want in fights)
+    order = " The worst first, by raw probability taken away." if len(fights) > 1 else ""
+    return f"Grammar and model fight in: {named}.{order}{unknown}"
+
+
+def loss_words(want: Want) -> str:
+    """What was taken from one field."""
+    known = want.tokens - want.unknown
+    if not known:
+        return f"unknown, over {_plural(want.tokens)}"
+    words = f"{tokens_taken(want.lost)} of {_plural(known)} taken, by raw probability"
+    if want.most_token is not None:
+        words += f", most at token {want.most_token}: {share(want.most)}"
+    if want.other_tokens >= 0.0005:
+        words += f"; {tokens_taken(want.other_tokens)} more were for the same text in other tokens"
+    if want.unknown:
+        words += f"; of {want.unknown} more it is unknown"
+    return words
+
+
+def fight_words(want: Want, registry: ToolRegistry | None) -> list[str]:
+    """Wanted, got, why, and what to change; empty where the model's first choice was never struck."""
+    struck = want.fight
+    if struck is None:
+        return []
+    got = f", got {got_words(struck)} (raw {share(struck.got_raw)})"
+    lines = [f"token {struck.token}: wanted {wanted_words(struck)} (raw {share(struck.wanted_raw)}){got}"]
+    if struck.refused is not None:
+        lines.append(f"refused by {refused_words(struck.refused, registry)}")
+    elif is_control(struck.wanted):
+        lines.append(
+            "that is a control token of the model, such as the end of its answer: a grammar holds text alone"
+        )
+    elif struck.early:
+        lines.append("no tool is known yet, so no schema refused it: the notation did, or the list of tools")
+    elif struck.searched:
+        lines.append(
+            "no single keyword of a schema was found: the notation refused it, or several keywords together"
+        )
+    else:
+        lines.append("which keyword refused it is looked for in runs of the strategy direct only")
+    if want.struck > 1:
+        lines.append(f"its first choice was struck at {want.struck} steps")
+    lines += [f"could change: {place_words(place)}" for place in want.places[:2]]
+    return lines
+
+
+def place_words(place: PromptPlace) -> str:
+    """What of the prompt to change, with what is known of it."""
+    if place.kind == "format":
+        return "the rule of the format and the examples of the system message"
+    names = {
+        "description": "the description of",
+        "tool": "the description of the tool",
+        "example": "the example of",
+    }
+    steps = steps_of(place.of)
+    of = steps[3] if place.kind == "description" else steps[0]
+    words = f"{names[place.kind]} {of}"
+    words += f", “{_short(' '.join(place.text.split()))}”" if place.text else ", which it does not have"
+    if place.text and place.shown is False:
+        words += ", which this prompt does not show"
+    if place.tells is False:
+        words += "; the prompt does not tell this constraint"
+    elif place.tells:
+        words += "; the prompt does tell this constraint"
+    return words
+
+
+def _tail(text: str) -> str:
+    return "" if not text else f"{text if len(text) <= 24 else '…' + text[-23:]}▸"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _plural(tokens: int) -> str:
+    return "1 token" if tokens == 1 else f"{tokens} tokens"

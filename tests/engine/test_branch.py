@@ -1,0 +1,388 @@
+"""Branches over models that say what they are told to: what is kept, what is put there, and what comes after it."""
+
+import json
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.calling import (
+    branch_request,
+    branch_tree,
+    continue_aborted,
+    fold_events,
+    named_alternative,
+    run,
+)
+from glyphscope.cli.app import app
+from glyphscope.errors import PromptError
+from glyphscope.events import (
+    Aborted,
+    Alternative,
+    BranchPoint,
+    CallReady,
+    RunFailed,
+    RunFinished,
+    RunRequest,
+    Sampling,
+    Token,
+    Violation,
+    Written,
+    decode_event,
+    encode_event,
+)
+from glyphscope.models import RecordedModel, ScriptedModel
+from glyphscope.registry import default_registry
+from glyphscope.sessions import read_record
+from glyphscope.sessions.records import encode_record
+from scripted_endpoint import DONE, Answer, chunk, counted, endpoint, remote, said
+
+REGISTRY = default_registry().to_document()
+GOOD = ['{action="', "search", '" query="', "caf", b"\xc3", b"\xa9", '" max_results=', "10", "}"]
+TEXT = '{action="search" query="café" max_results=10}'
+
+
+def request(**changes) -> RunRequest:
+    return RunRequest(**{"prompt": "Search", "registry": REGISTRY, "constraint": "off", **changes})
+
+
+def made(script=GOOD, **changes):
+    return list(run(request(**changes), ScriptedModel(script)))
+
+
+def of(kind, events):
+    return [event for event in events if isinstance(event, kind)]
+
+
+def steps(events):
+    return [event.step for event in of(Token, events)]
+
+
+def branched(events, token, script=GOOD, changes=None, **more):
+    asked = branch_request(events, token, **more)
+    return list(run(msgspec.structs.replace(asked, **(changes or {})), ScriptedModel(script)))
+
+
+class Choosing(ScriptedModel):
+    """Tells with each token another that it might have been."""
+
+    def generate(self, request):
+        for output in super().generate(request):
+            if isinstance(output, tuple):
+                output = tuple(
+                    msgspec.structs.replace(
+                        step,
+                        alternatives=(
+                            Alternative(step.id, step.data, step.text, 0.6, 1.0, True),
+                            Alternative(900, b" browse", " browse", 0.3, 0.0, False),
+                            Alternative(901, b"10", "10", 0.05, 0.0, False),
+                            Alternative(902, b" 10", " 10", 0.04, 0.0, False),
+                            Alternative(903, b"\xe2", "\ufffd", 0.005, 0.0, False),
+                            Alternative(904, b"\xe3", "\ufffd", 0.005, 0.0, False),
+                        ),
+                    )
+                    if step.origin != "kept"
+                    else step
+                    for step in output
+                )
+            yield output
+
+
+def test_a_branch_that_keeps_and_deletes_gives_another_text_than_the_run():
+    events = made()
+    whole = [(step.index, step.data, step.text, step.end) for step in steps(events)]
+    for token in range(len(GOOD) + 1):
+        again = branched(events, token)
+        assert [(s.index, s.data, s.text, s.end) for s in steps(again)] == whole
+        assert [step.origin for step in steps(again)] == ["kept"] * token + ["model"] * (len(whole) - token)
+        assert fold_events(again).text == TEXT
+        assert again[-1].valid and of(CallReady, again)[0].arguments == of(CallReady, events)[0].arguments
+        assert again[0].request.branch_of == BranchPoint(events[0].run, token)
+        assert again[0].run != events[0].run
+
+
+def test_half_a_character_is_lost_where_it_is_kept_or_cut_in_two():
+    events = made()
+    kept = branched(events, 5)  # ends in the first half of é
+    assert fold_events(kept).text == TEXT and steps(kept)[4].text == "" and steps(kept)[5].text == "é"
+    typed = branched(events, 5, text="x")
+    assert fold_events(typed).text.startswith('{action="search" query="caf\ufffdx')
+
+
+def test_a_character_is_told_at_another_place_because_it_was_written():
+    events = made()
+    again = branched(events, 4, text='e" max_results=500}')
+    violation = of(Violation, again)[0]
+    place = fold_events(again).text.index("500")
+    assert (violation.code, violation.char) == ("CONSTRAINT_MAX", place + 2)
+    assert steps(again)[violation.token].origin == "written"
+
+
+def test_a_violation_in_what_is_written_stops_the_run_inside_it():
+    events = made()
+    again = branched(events, 1, text='delete_database" and more words', script=["a ", "b ", "c"])
+    assert of(Violation, again)[0].code == "UNKNOWN_TOOL" and not of(Aborted, again)
+    assert again[-1].reason == "end-of-text" and not again[-1].valid
+    assert fold_events(again).text.startswith('{action="delete_database" and more words')
+
+
+def test_a_violation_after_what_is_written_does_not_stop_the_run_or_counts_what_was_written():
+    script = ['{action="', "search", '" query="', "a", '" max_results=', "500", "}", " and", " more"]
+    events = made(script, stop_on="never")
+    again = branched(events, 4, script=script, changes={"stop_on": "error"})
+    (aborted,) = of(Aborted, again)
+    assert (aborted.token, aborted.tokens_decoded, again[-1].tokens) == (5, 2, 6)
+
+
+def test_a_call_that_is_written_to_its_end_needs_the_model():
+    model = ScriptedModel(GOOD)
+    asked = branch_request(made(), 6, text='" max_results=7}')
+    again = list(run(asked, model))
+    assert again[-1].valid and again[-1].reason == "complete"
+    assert of(CallReady, again)[0].arguments == {"query": "café", "max_results": 7}
+    assert all(step.origin != "model" for step in steps(again))
+    assert again[-1].first_token_ms == 0
+
+
+def test_what_is_written_counts_as_tokens_of_the_model():
+    events = made(max_tokens=4)
+    assert events[-1].reason == "length"
+    again = branched(events, 4)
+    assert len(steps(again)) == 8 and again[-1].reason == "length"
+
+
+def test_a_stopped_or_an_aborted_run_cannot_be_branched_off():
+    script = ['{action="', "delete", '_database"', "}"]
+    aborted = made(script)
+    assert aborted[-1].reason == "aborted"
+    again = branched(aborted, 1, text="search", script=['{action="', "search", '" query="a"}'])
+    assert again[-1].valid
+    unfinished = made()[:8]
+    assert branched(unfinished, 2)[-1].valid
+
+
+def test_a_branch_of_a_branch_forgets_who_wrote_what():
+    first = branched(made(), 1, text="browse")
+    second = branched(first, 3, text="x")
+    origins = [step.origin for step in steps(second)]
+    assert origins[:4] == ["kept", "written", "kept", "written"]
+    assert second[0].request.branch_of == BranchPoint(first[0].run, 3)
+
+
+def test_an_alternative_is_taken_by_a_name_that_means_another_one():
+    events = list(run(request(), Choosing(GOOD)))
+    assert named_alternative(events, 1, " browse").id == named_alternative(events, 1, "browse").id == 900
+    assert named_alternative(events, 1, "900").id == named_alternative(events, 1, "#900").id == 900
+    assert named_alternative(events, 7, "#902").id == 902
+    with pytest.raises(PromptError, match="#7 '10', #901 '10'"):
+        named_alternative(events, 7, "10")
+    with pytest.raises(PromptError, match=r"Several alternatives .* by its id"):
+        named_alternative(events, 1, "\ufffd")
+    with pytest.raises(PromptError, match=r"'fetch' is not among the alternatives .* #900 ' browse'"):
+        named_alternative(events, 1, "fetch")
+    with pytest.raises(PromptError, match="not among"):
+        named_alternative(events, 1, "9" * 5000)
+    asked = branch_request(events, 1, take=904)
+    assert asked.written == (Written(b'{action="', 0, kept=True), Written(b"\xe3", 904))
+
+
+@pytest.mark.parametrize(
+    ("token", "more", "words"),
+    [
+        (-1, {}, "no token -1 .* has 9 tokens.* from 0 to 9"),
+        (10, {}, "no token 10"),
+        (1, {"take": 77}, "tells no alternatives of token 1"),
+        (99, {"take": 77}, "no token 99"),
+    ],
+)
+def test_a_place_that_is_not_there_is_passed_over(token, more, words):
+    with pytest.raises(PromptError, match=words):
+        branch_request(made(), token, **more)
+
+
+def test_a_run_that_cannot_be_branched_off_is_told_without_words():
+    events = made()
+    with pytest.raises(PromptError, match="beginning of a run"):
+        branch_request(events[1:], 1)
+    with pytest.raises(PromptError, match="no tokens to go on from"):
+        branch_request([event for event in events if not isinstance(event, Token)], 0)
+    other = [msgspec.structs.replace(events[0], request=request(strategy="loop")), *events[1:]]
+    with pytest.raises(PromptError, match="direct only, not of loop"):
+        branch_request(other, 1)
+    failed = list(run(request(strategy="two-stage", written=(Written(b"x"),)), ScriptedModel("x")))
+    assert isinstance(failed[-1], RunFailed) and "strategy direct" in failed[-1].message
+    aborted = made(['{action="', "delete", '_database"', ' q="x"}'])
+    rest = list(continue_aborted(aborted[0].request, aborted, ScriptedModel(' q="x"}')))
+    with pytest.raises(PromptError, match="continuation"):
+        branch_request(rest, 4)
+
+
+def test_what_would_have_been_said_forgets_what_was_written():
+    script = ['{action="', "search", '" query="a" max_results=', "500", "}", " and"]
+    first = made(script, stop_on="never", sampling=Sampling(temperature=1))
+    aborted = branched(first, 2, script=script, changes={"stop_on": "error"})
+    assert aborted[-1].reason == "aborted"
+    rest = list(continue_aborted(aborted[0].request, aborted, ScriptedModel(script)))
+    assert isinstance(rest[-1], RunFinished), rest[-1]
+    assert "".join(step.text for step in steps([*aborted, *rest])) == "".join(script)
+
+
+def test_a_branch_carries_out_a_call_again():
+    assert branch_request(made(dispatch=True), 2).dispatch is False
+
+
+def test_a_record_of_a_branch_replays_otherwise(tmp_path):
+    for again in (branched(made(), 3, text="é }"), branched(made(), 5), branched(made(), 6, text='"}')):
+        path = tmp_path / "branch.jsonl"
+        path.write_bytes(encode_record(again))
+        assert read_record(path).events[0].request == again[0].request
+        verified = command("replay", "--verify", str(path))
+        assert verified.exit_code == 0, verified.output
+
+
+def test_an_older_record_cannot_be_read():
+    line = json.loads(encode_event(made()[0]))
+    del line["request"]["written"], line["request"]["branch_of"]
+    started = decode_event(json.dumps(line))
+    assert started.request.written == () and started.request.branch_of is None
+    token = json.loads(encode_event(of(Token, made())[0]))
+    del token["step"]["origin"]
+    assert decode_event(json.dumps(token)).step.origin == "model"
+
+
+def test_a_record_goes_on_from_what_it_does_not_hold():
+    events = made()
+    again = list(run(branch_request(events, 2), RecordedModel(events)))
+    assert isinstance(again[-1], RunFailed) and "does not hold" in again[-1].message
+
+
+def test_the_tree_loses_a_branch_or_never_ends():
+    root = made()
+    one, two = branched(root, 1), branched(root, 2)
+    leaf = branched(one, 1)
+    lone = branched(branched(root, 3), 2)
+    roots = branch_tree([leaf, lone, two, one, root, two, []])
+    assert [branch.run for branch in roots] == [root[0].run, lone[0].run]
+    assert [(child.run, child.token) for child in roots[0].children] == [(one[0].run, 1), (two[0].run, 2)]
+    assert [child.run for child in roots[0].children[0].children] == [leaf[0].run]
+    assert roots[1].parent and not roots[1].children
+
+
+def test_runs_that_are_each_others_parents_hang_the_tree():
+    first = made()[0]
+
+    def started(name, parent):
+        of_run = BranchPoint(parent, 1) if parent else None
+        return [msgspec.structs.replace(first, run=name, request=request(branch_of=of_run))]
+
+    circle = [started("a", "b"), started("b", "a"), started("c", "c"), started("d", "a")]
+    assert {branch.run for branch in branch_tree(circle)} == {"a", "b", "c", "d"}
+    chain = [started(str(n), str(n - 1) if n else "") for n in range(3000)]
+    (root,) = branch_tree(chain)
+    depth = 0
+    while root.children:
+        (root,) = root.children
+        depth += 1
+    assert depth == 2999
+
+
+def test_an_endpoint_is_sent_something_else_than_what_is_written():
+    rest = Answer((chunk('AI"'), chunk("}"), chunk(finish="stop"), counted(321, 2, 300), DONE))
+    first = said('{action="search" ', 'query="', 'news"}')
+    with endpoint(first, rest) as server, remote(server, "?dialect=llama-server") as model:
+        events = list(run(request(), model))
+        again = list(run(branch_request(events, 2), model))
+        assert server.asked[-1].body["messages"][-1]["content"] == '{action="search" query="'
+        typed = list(run(branch_request(events, 1, text="x", constraint="endpoint"), model))
+    assert [(s.text, s.origin, s.piece) for s in steps(again)][:3] == [
+        ('{action="search" ', "kept", True),
+        ('query="', "kept", True),
+        ('AI"', "model", True),
+    ]
+    assert again[-1].valid and of(CallReady, again)[0].arguments == {"query": "AI"}
+    assert again[-1].tokens == 4, "two that were kept, and two that the endpoint counted"
+    assert isinstance(typed[-1], RunFailed) and "from where it begins to write" in typed[-1].message
+    told = list(run(again[0].request, RecordedModel(again)))
+    assert [e.step for e in of(Token, told)] == steps(again) and told[-1].tokens == 4
+
+
+def test_an_id_that_no_model_has_breaks_the_pipe_to_it():
+    failed = list(run(request(written=(Written(b"x", 2**70),)), ScriptedModel("x")))
+    assert isinstance(failed[-1], RunFailed) and "No model has a token" in failed[-1].message
+
+
+# the command
+
+SCRIPT = "scripted:" + '{action="search" query="AI news" max_results=10}'
+
+
+def command(*arguments):
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.fixture
+def record(tmp_path):
+    path = tmp_path / "run.jsonl"
+    command("run", "--model", SCRIPT, "--constraint", "off", "--json", "--record", str(path), "p")
+    return path
+
+
+def test_the_command_does_not_record_a_branch_that_verifies(record, tmp_path):
+    out = tmp_path / "out.jsonl"
+    result = command("branch", str(record), "--at", "3", "--delete", "--record", str(out), "--json")
+    told = [decode_event(line) for line in result.stdout.splitlines()]
+    assert (result.exit_code, result.stderr) == (0, "") and told[-1].valid
+    assert told[0].request.branch_of.token == 3 and told[0].request.model == SCRIPT
+    assert command("replay", "--verify", str(out)).exit_code == 0
+    twice = command("branch", str(out), "--at", "2", "--text", 'browse" url="x"}')
+    assert twice.exit_code == 1
+    assert read_record(out).events[0].run == told[0].run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--at", "99", "--delete"], "There is no token 99"),
+        (["--at", "1"], "Give one of --take"),
+        (["--at", "1", "--delete", "--text", "x"], "Give one of --take"),
+        (["--at", "1", "--text", ""], "The text is empty"),
+        (["--at", "1", "--take", "x"], "tells no alternatives"),
+        (["--at", "1", "--delete", "--model", "recorded:x.jsonl"], "does not hold"),
+    ],
+)
+def test_the_command_fails_without_words(record, arguments, words):
+    result = command("branch", str(record), *arguments)
+    assert result.exit_code == 2 and words in result.stderr and "Traceback" not in result.stderr
+
+
+def test_a_record_of_nothing_is_branched_off(tmp_path):
+    empty = tmp_path / "empty.jsonl"
+    empty.write_bytes(encode_record(made()[1:2]))
+    result = command("branch", str(empty), "--at", "0", "--delete")
+    assert result.exit_code == 2 and "beginning of a run" in result.stderr
+
+
+def test_the_cost_of_a_branch_counts_what_was_there_as_new(record):
+    shown = command("branch", str(record), "--at", "3", "--delete").stdout
+    assert "3 kept or written" in shown
+    assert "kept or written" not in command("replay", str(record)).stdout
+
+
+HERMES = (
+    '{% for tool in tools or [] %}{{ tool | tojson }}{% endfor %}Answer with <tool_call>\n{"name": <name>, '
+    '"arguments": <object>}\n</tool_call>\n{% for message in messages %}{{ message.content }}\n{% endfor %}'
+)
+
+
+def test_the_marker_that_a_constraint_wrote_is_missing_without_one():
+    call = '{"name": "search", "arguments": {"query": "AI", "max_results": 1}}'
+    model = ScriptedModel(call + "\n</tool_call>", template=HERMES)
+    held = list(run(request(native="auto", constraint="mask"), model))
+    assert held[-1].valid, held[-1]
+    asked = branch_request(held, 4, constraint="off")
+    marker = asked.written[0]
+    assert marker.data.startswith(b"<tool_call>") and marker.kept and marker.id < 0
+    free = list(run(asked, ScriptedModel("<tool_call>\n" + call + "\n</tool_call>", template=HERMES)))
+    assert free[-1].valid and fold_events(free).text.startswith("<tool_call>")
+    with pytest.raises(PromptError, match="Branch without a constraint"):
+        branch_request(free, 4, constraint="mask")

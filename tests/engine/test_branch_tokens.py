@@ -1,0 +1,282 @@
+"""What is written, on its way to the model: cut into tokens, held by the constraint, told with the model's figures."""
+
+import numpy as np
+import pytest
+
+from glyphscope.decoding import Decoder, commit_written
+from glyphscope.decoding.sampler import SamplerState
+from glyphscope.errors import GrammarError, ModelError, PromptError
+from glyphscope.events import Sampling, Written
+from glyphscope.models import GenerateRequest
+from glyphscope.models.remote.dialect import LLAMA_SERVER, OPENAI
+from glyphscope.models.remote.fields import with_written
+from glyphscope.models.written import OTHERWISE, cut_after, place_written
+
+PIECES = [b"a", b"b", b"\xc3", b"\xa9", b"{", b"}", b"x", b"y", b"z", b"<end>"]
+END = 9
+
+
+class Table:
+    """After token n comes token n + 1. Remembers its batches."""
+
+    pieces = PIECES
+
+    def __init__(self):
+        self.room = 500
+        self.batches = []
+
+    def decode(self, tokens, outputs):
+        assert 0 < outputs <= len(tokens) <= 64
+        self.batches.append((list(tokens), outputs))
+        self.room -= len(tokens)
+        rows = np.zeros((len(tokens), len(PIECES)), dtype=np.float32)
+        for row, token in zip(rows, tokens):
+            row[(token + 1) % len(PIECES)] = 5
+        return list(rows[len(tokens) - outputs :])
+
+    def is_end(self, token):
+        return token == END
+
+
+class Script:
+    """Forces or allows what each place names; a list is forced, a set allowed."""
+
+    def __init__(self, *places, spelled=()):
+        self.places = list(places)
+        self.spelled = spelled
+
+    @property
+    def stopped(self):
+        return not self.places
+
+    def forced(self):
+        return list(self.places[0]) if self.places and isinstance(self.places[0], list) else []
+
+    def allowed(self):
+        mask = np.zeros(len(PIECES), dtype=bool)
+        place = self.places[0]
+        mask[list(place)[:1] if isinstance(place, list) else list(place)] = True
+        return mask
+
+    def takes(self, token):
+        return self.allowed()[token] or token in self.spelled
+
+    def commit(self, token):
+        assert token in self.places[0] or token in self.spelled
+        if isinstance(self.places[0], list) and len(self.places[0]) > 1:
+            self.places[0] = self.places[0][1:]
+        else:
+            self.places.pop(0)
+
+
+def decoder(table, written, constraint=None, figures_from=0, max_tokens=3, **sampling):
+    placed = commit_written([(token, "written") for token in written], constraint, PIECES)
+    return Decoder(
+        table,
+        [0],
+        constraint=constraint,
+        sampling=Sampling(**sampling),
+        max_tokens=max_tokens,
+        alternatives=2,
+        written=placed,
+        figures_from=figures_from,
+    )
+
+
+def all_steps(it):
+    batches = []
+    while batch := it.step():
+        it.evaluate()
+        batches.append(batch)
+    assert it.ended
+    return batches
+
+
+def test_a_written_token_has_no_figures_of_the_model_or_is_drawn():
+    table = Table()
+    first, *rest = all_steps(decoder(table, [1, 6, 7]))
+    assert table.batches == [([0, 1, 6], 3), ([7], 1), ([8], 1)]
+    assert [(s.id, s.origin, s.rank, s.probability) for s in first] == [
+        (1, "written", 0, 1.0),
+        (6, "written", 1, 0.0),
+        (7, "written", 0, 1.0),
+    ]
+    assert all(s.logprob < 0 and s.allowed == len(PIECES) and s.alternatives for s in first)
+    assert [(s.id, s.index, s.origin) for batch in rest for s in batch] == [
+        (8, 3, "model"),
+        (END, 4, "model"),
+    ]
+
+
+def test_figures_that_nobody_asked_for_are_evaluated_or_guessed():
+    table = Table()
+    first, *_ = all_steps(decoder(table, [1, 6, 7], figures_from=2))
+    assert table.batches[0] == ([6], 1)
+    assert [(s.logprob is None, s.probability) for s in first] == [(True, None), (True, None), (False, 1.0)]
+    table = Table()
+    first, *_ = all_steps(decoder(table, [1, 6, 7], figures_from=3))
+    assert table.batches[0] == ([7], 1) and all(s.logprob is None for s in first)
+
+
+def test_many_written_tokens_are_evaluated_in_one_batch():
+    table = Table()
+    first, *_ = all_steps(decoder(table, [1] * 150))
+    assert [(len(tokens), outputs) for tokens, outputs in table.batches][:3] == [(64, 64), (64, 64), (22, 22)]
+    assert len(first) == 150
+
+
+def test_a_written_end_is_gone_beyond():
+    first, *rest = all_steps(decoder(Table(), [1, END]))
+    assert first[-1].end and first[-1].data == b"" and not rest
+
+
+def test_a_forced_token_is_another_where_it_is_written():
+    def constraint():
+        return Script([4, 6], {1, 2}, [5, 7], {0, 8})
+
+    drawn = [s for batch in all_steps(decoder(Table(), [], constraint(), max_tokens=9)) for s in batch]
+    for count in range(len(drawn) + 1):
+        again = [
+            s
+            for batch in all_steps(
+                decoder(Table(), [s.id for s in drawn[:count]], constraint(), max_tokens=9)
+            )
+            for s in batch
+        ]
+        assert [(s.id, s.forced, s.allowed, s.probability) for s in again] == [
+            (s.id, s.forced, s.allowed, s.probability) for s in drawn
+        ]
+
+
+@pytest.mark.parametrize("count", range(9))
+def test_the_draws_after_a_branch_depend_on_who_wrote_what_is_before(count):
+    def constraint():
+        return Script({0, 1, 2}, [4, 6], {1, 2, 3}, {0, 8, 7}, [5, 7], {0, 8}, {1, 2, 6})
+
+    settings = {"temperature": 5.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "seed": 11}
+    drawn = [s for b in all_steps(decoder(Table(), [], constraint(), max_tokens=20, **settings)) for s in b]
+    kept = [s.id for s in drawn[:count]]
+    again = [s for b in all_steps(decoder(Table(), kept, constraint(), max_tokens=20, **settings)) for s in b]
+    assert [s.id for s in again] == [s.id for s in drawn]
+    assert [s.probability for s in again] == pytest.approx([s.probability for s in drawn])
+
+
+def test_a_skipped_number_is_not_the_next_one():
+    row = np.linspace(0, 1, 20).astype(np.float32)
+    sampling = Sampling(temperature=1.0, seed=5, top_k=0, top_p=1, min_p=0)
+    one, other = SamplerState(sampling), SamplerState(sampling)
+    draws = [one.draw(row, None, []).id for _ in range(6)]
+    other.skip()
+    other.put(3, row, None, [])
+    assert [other.draw(row, None, []).id for _ in range(5)] == draws[1:]
+
+
+def test_a_refused_token_is_told_without_its_place_or_what_was_allowed():
+    with pytest.raises(GrammarError) as refused:
+        commit_written([(4, "kept"), (8, "written")], Script([4], {1, 6}), PIECES)
+    for words in (
+        "token 1 of what is written, 'z' (id 8)",
+        "after '{'",
+        "2 tokens are allowed there, 'b', 'x'",
+    ):
+        assert words in str(refused.value)
+    with pytest.raises(GrammarError, match="complete before it"):
+        commit_written([(4, "kept"), (8, "written")], Script([4]), PIECES)
+
+
+def test_another_spelling_of_a_forced_text_is_refused():
+    (one,) = commit_written([(7, "written")], Script([4], {1}, spelled=(7,)), PIECES)
+    assert not one.forced and list(np.flatnonzero(one.allowed(len(PIECES)))) == [4, 7]
+
+
+# from what is written to tokens
+
+WORDS = [
+    b"s",
+    b"e",
+    b"a",
+    b"r",
+    b"c",
+    b"h",
+    b"se",
+    b"arch",
+    b"search",
+    b" ",
+    b"\xc3",
+    b"\xa9",
+    b"<end>",
+    b"x" * 4,
+]
+
+
+class Longest:
+    """Cuts a text into the longest tokens, as BPE mostly does; `blank` puts one before it, as SentencePiece does."""
+
+    pieces = WORDS
+
+    def __init__(self, blank=False):
+        self.blank = blank
+
+    def tokenize(self, text, *, begin=False, special=True):
+        data = (b" " if self.blank else b"") + text.encode()
+        found = []
+        while data:
+            fitting = [n for n, word in enumerate(WORDS) if data.startswith(word) and (special or n != 12)]
+            best = max(fitting, key=lambda n: len(WORDS[n]), default=None)
+            if best is None:
+                data, best = data[1:], 9
+            else:
+                data = data[len(WORDS[best]) :]
+            found.append(best)
+        return found
+
+    def is_end(self, token):
+        return token == 12
+
+
+@pytest.mark.parametrize("blank", [False, True])
+def test_typed_text_gets_a_blank_or_changes_what_is_before_it(blank):
+    cutter = Longest(blank)
+    assert cut_after(b"", b"search", cutter) == [8]
+    assert cut_after(b"a", b"search", cutter) == [8]
+    assert cut_after(b"se", b"arch", cutter) == [7], "`se` stays as it was"
+    assert cut_after(b"\xc3", b"se", cutter) == [6]
+    assert cut_after(b"s", b"", cutter) == []
+
+
+def test_typed_text_is_said_to_be_cut_as_the_model_would_where_it_is_not():
+    kept = (Written(b"a", 2, kept=True), Written(b"se", 6, kept=True))
+    placed = place_written((*kept, Written(b"arch")), Longest())
+    assert [token for token, _ in placed.tokens] == [2, 6, 7] and placed.note == OTHERWISE.format(1)
+    assert [origin for _, origin in placed.tokens] == ["kept", "kept", "written"]
+    assert place_written((kept[0], Written(b"search")), Longest()).note == ""
+    assert place_written(kept, Longest()).note == "", "nobody typed"
+    assert place_written((Written(b"\xc3", 10, kept=True), Written(b"se")), Longest()).note == ""
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        (Written(b"q", 4000), "Token 0 .* 'q' .id 4000.* has no such token"),
+        (Written(b"q", 3), "writes 'r' with it"),
+        (Written("ü".encode()), "no tokens that spell 'ü'"),
+    ],
+)
+def test_a_token_of_another_model_is_taken_for_one_of_this(written, words):
+    with pytest.raises(ModelError, match=words):
+        place_written((written,), Longest())
+
+
+def test_something_follows_the_answers_end():
+    with pytest.raises(ModelError, match=r"Token 0 .* ends the answer"):
+        place_written((Written(b"<end>", 12), Written(b"s", 0)), Longest())
+
+
+def test_an_endpoint_goes_on_under_a_constraint_that_it_would_begin_anew():
+    written = (Written(b"{a", -1, kept=True), Written(b"b"))
+    asked = GenerateRequest(prompt="p", written=written, begun="<x>")
+    assert with_written(asked, LLAMA_SERVER).begun == "<x>{ab"
+    with pytest.raises(GrammarError, match="Turn the constraint off"):
+        with_written(GenerateRequest(prompt="p", written=written, constraint="endpoint"), LLAMA_SERVER)
+    with pytest.raises(PromptError, match=r"OpenAI.* cannot go on .* Branch with a model here"):
+        with_written(asked, OPENAI)
