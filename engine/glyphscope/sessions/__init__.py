@@ -2,7 +2,7 @@
 
 from glyphscope.sessions.compare import first_difference, strip_times
 from glyphscope.sessions.files import ChangedOnDisk, atomic_write
-from glyphscope.sessions.history import History, HistoryRow
+from glyphscope.sessions.history import History, HistoryRow, Kin
 from glyphscope.sessions.journal import Journal, Leftover, Unsaved
 from glyphscope.sessions.places import Places, places
 from glyphscope.sessions.project import (
@@ -24,6 +24,7 @@ __all__ = [
     "History",
     "HistoryRow",
     "Journal",
+    "Kin",
     "KnownServers",
     "Leftover",
     "LoadedServers",

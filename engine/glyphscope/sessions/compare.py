@@ -31,7 +31,7 @@ def strip_times(event: AnyEvent) -> AnyEvent | None:
     if isinstance(event, RunStarted):
         return msgspec.structs.replace(event, time="")
     if isinstance(event, PromptRendered):
-        return msgspec.structs.replace(event, cached=0)
+        return msgspec.structs.replace(event, cached=0, lengths=())  # older records have none
     if isinstance(event, Token):
         step = msgspec.structs.replace(event.step, mask_ms=0.0, sample_ms=0.0, decode_ms=0.0)
         return msgspec.structs.replace(event, step=step)

@@ -9,32 +9,75 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from glyphscope.errors import RecordError, StorageError
-from glyphscope.events import Aborted, AnyEvent, CallReady, RunFailed, RunFinished, RunStarted, ToolKnown
+from glyphscope.events import (
+    Aborted,
+    AnyEvent,
+    CallReady,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    Token,
+    ToolKnown,
+    decode_event,
+)
 from glyphscope.sessions.files import folder_lock, move_aside, now, storage_error
 from glyphscope.sessions.records import encode_record, parse_record
 
-VERSION = 1
+VERSION = 2
+LONGEST_ANSWER = 2000
+"""Characters of an answer that are kept beside the record, to be shown where many runs are."""
+LARGEST_FAMILY = 500
+"""Runs that are told of one tree of branches: the newest."""
 _WAIT_SECONDS = 5.0
+_CHUNK = 64 * 1024
+"""Bytes that a record is unpacked by, to read its beginning."""
 _ROOM = 64 * 1024
 """Bytes that SQLite needs beside the file itself."""
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS runs (
-    id TEXT PRIMARY KEY, time TEXT NOT NULL, title TEXT NOT NULL, model TEXT NOT NULL, notation TEXT NOT NULL,
-    shape TEXT NOT NULL, kind TEXT NOT NULL, outcome TEXT NOT NULL, tool TEXT NOT NULL, tokens INTEGER NOT NULL,
-    pinned INTEGER NOT NULL DEFAULT 0, record BLOB NOT NULL
-);
-CREATE INDEX IF NOT EXISTS runs_by_time ON runs (pinned DESC, time DESC);
+_STEPS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE IF NOT EXISTS runs (
+            id TEXT PRIMARY KEY, time TEXT NOT NULL, title TEXT NOT NULL, model TEXT NOT NULL,
+            notation TEXT NOT NULL, shape TEXT NOT NULL, kind TEXT NOT NULL, outcome TEXT NOT NULL,
+            tool TEXT NOT NULL, tokens INTEGER NOT NULL, pinned INTEGER NOT NULL DEFAULT 0, record BLOB NOT NULL
+        )""",
+        "CREATE INDEX IF NOT EXISTS runs_by_time ON runs (pinned DESC, time DESC)",
+    ),
+    (
+        "ALTER TABLE runs ADD COLUMN name TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE runs ADD COLUMN parent TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE runs ADD COLUMN answer TEXT NOT NULL DEFAULT ''",
+        "CREATE INDEX runs_by_parent ON runs (parent)",
+    ),
+)
+"""What makes a file of each version out of one of the version before."""
+_COLUMNS = "id, time, title, model, notation, shape, kind, outcome, tool, tokens, pinned, name, note, parent"
+_OF_RUN = tuple(column for column in _COLUMNS.split(", ") if column not in ("pinned", "name", "note"))
+"""What the run itself says; the rest is the user's, and stays when a run is kept again."""
+_SEARCHED = "(title || ' ' || model || ' ' || tool || ' ' || outcome || ' ' || notation || ' ' || name || ' ' || note)"
+_FAMILY = f"""
+WITH RECURSIVE
+    up(id, parent) AS (
+        SELECT id, parent FROM runs WHERE id = :run
+        UNION SELECT runs.id, runs.parent FROM runs JOIN up ON runs.id = up.parent
+    ),
+    family(id) AS (
+        SELECT :run UNION SELECT id FROM up UNION SELECT parent FROM up WHERE parent != ''
+        UNION SELECT runs.id FROM runs JOIN family ON runs.parent = family.id
+    )
+SELECT {_COLUMNS}, answer, record FROM runs WHERE id IN (SELECT id FROM family) ORDER BY time DESC LIMIT :limit
 """
-_COLUMNS = "id, time, title, model, notation, shape, kind, outcome, tool, tokens, pinned"
-_SEARCHED = "(title || ' ' || model || ' ' || tool || ' ' || outcome || ' ' || notation)"
 
 
 class HistoryRow(NamedTuple):
-    """A run in the list. `outcome`: valid, invalid, aborted CODE, failed CODE, unfinished, or why it ended."""
+    """A run in the list. `outcome`: valid, invalid, aborted CODE, failed CODE, unfinished, or why it ended.
+
+    `name` and `note` are the user's; `parent` is the run that it branches off.
+    """
 
     id: str
     time: str
@@ -47,6 +90,17 @@ class HistoryRow(NamedTuple):
     tool: str
     tokens: int
     pinned: bool
+    name: str = ""
+    note: str = ""
+    parent: str = ""
+
+
+class Kin(NamedTuple):
+    """A run of a tree of branches: its beginning, and the first characters of what it wrote."""
+
+    row: HistoryRow
+    started: RunStarted
+    answer: str
 
 
 class History:
@@ -67,18 +121,23 @@ class History:
         return notice
 
     def add(self, events: Sequence[AnyEvent]) -> HistoryRow:
-        """Keeps a run. Raises ValueError when `events` does not begin with RunStarted."""
-        row = _row_of(events)
-        blob = zlib.compress(encode_record(events), 6)
+        """Keeps a run; one that is kept already stays pinned, and has its name and note. Raises ValueError when
+        `events` does not begin with RunStarted.
+        """
+        kin = kin_of(events)
+        values = {column: value for column, value in zip(_COLUMNS.split(", "), kin.row) if column in _OF_RUN}
+        values |= {"answer": kin.answer, "record": zlib.compress(encode_record(events), 6)}
+        again = ", ".join(f"{column} = excluded.{column}" for column in values)
         with self._open() as base:
             base.execute(
-                f"INSERT OR REPLACE INTO runs ({_COLUMNS}, record) VALUES ({', '.join('?' * 12)})",
-                (*row, blob),
+                f"INSERT INTO runs ({', '.join(values)}) VALUES ({', '.join('?' * len(values))}) "
+                f"ON CONFLICT (id) DO UPDATE SET {again}",
+                tuple(values.values()),
             )
-        return row
+        return kin.row
 
     def rows(self, search: str = "", limit: int = 1000) -> list[HistoryRow]:
-        """Pinned runs first, then the newest; every word of `search` in title, model, tool, outcome or notation."""
+        """Pinned runs first, then the newest; every word of `search` in what a row shows, or its note."""
         where, values = "1", []
         for word in search.split():
             escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
@@ -89,7 +148,7 @@ class History:
                 f"SELECT {_COLUMNS} FROM runs WHERE {where} ORDER BY pinned DESC, time DESC LIMIT ?",
                 (*values, limit),
             ).fetchall()
-        return [HistoryRow._make((*row[:-1], bool(row[-1]))) for row in found]
+        return [_row(values) for values in found]
 
     def events(self, run: str) -> tuple[AnyEvent, ...]:
         """The run's events. Raises RecordError when it is not there any more, or damaged."""
@@ -102,6 +161,26 @@ class History:
         except zlib.error as error:
             raise RecordError(f"This run is damaged: {error}.", where=run, hint="Delete it.") from None
 
+    def family(self, run: str) -> list[Kin]:
+        """The runs of the tree that `run` is in, the newest first: those it branches off, as far up as they are kept,
+        and all that branch off one of them; at most `LARGEST_FAMILY`. `run` itself need not be kept. Records that
+        cannot be read are left out.
+        """
+        with self._open() as base:
+            found = base.execute(_FAMILY, {"run": run, "limit": LARGEST_FAMILY}).fetchall()
+        return [
+            Kin(_row(values), started, answer)
+            for *values, answer, record in found
+            if (started := _beginning(record)) is not None
+        ]
+
+    def describe(self, run: str, *, name: str | None = None, note: str | None = None) -> None:
+        """Keeps the user's name and note of a run; `prune` leaves alone what has one."""
+        told = {key: value for key, value in (("name", name), ("note", note)) if value is not None}
+        with self._open() as base:
+            for column, value in told.items():
+                base.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (value, run))
+
     def pin(self, run: str, pinned: bool = True) -> None:
         """Keeps a run at the top, and `prune` away from it."""
         with self._open() as base:
@@ -111,11 +190,23 @@ class History:
         with self._open() as base:
             base.executemany("DELETE FROM runs WHERE id = ?", [(run,) for run in runs])
 
+    def clear(self, *, keep_pinned: bool) -> int:
+        """Deletes all runs, or all but the pinned ones, and gives their room back to the disk. Tells how many."""
+        with self._open() as base:
+            count = base.execute("DELETE FROM runs WHERE NOT (pinned AND ?)", (keep_pinned,)).rowcount
+            base.commit()
+            base.execute("VACUUM")
+            base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return int(count)
+
     def prune(self, keep: int) -> None:
-        """Deletes the oldest runs that are not pinned, so that `keep` of them are left."""
+        """Deletes the oldest runs that are not pinned, so that `keep` of them are left; but none that has a name or a
+        note, or that a run branches off which is there.
+        """
         with self._open() as base:
             base.execute(
-                "DELETE FROM runs WHERE NOT pinned AND id NOT IN "
+                "DELETE FROM runs WHERE NOT pinned AND name = '' AND note = '' "
+                "AND id NOT IN (SELECT parent FROM runs) AND id NOT IN "
                 "(SELECT id FROM runs WHERE NOT pinned ORDER BY time DESC LIMIT ?)",
                 (keep,),
             )
@@ -165,7 +256,7 @@ class History:
                 )
             if version < VERSION:
                 base.execute("PRAGMA journal_mode = WAL")
-                base.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+                _bring_up(base)
             base.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
             base.close()
@@ -216,12 +307,43 @@ class History:
             return False
 
 
-def _row_of(events: Sequence[AnyEvent]) -> HistoryRow:
+def _bring_up(base: sqlite3.Connection) -> None:
+    """To the present version, in one step that no other process sees half of."""
+    base.execute("BEGIN IMMEDIATE")
+    version = base.execute("PRAGMA user_version").fetchone()[0]  # another window may have been faster
+    for step in _STEPS[version:]:
+        for statement in step:
+            base.execute(statement)
+    base.execute(f"PRAGMA user_version = {max(version, VERSION)}")
+    base.commit()
+
+
+def _row(values: Sequence[Any]) -> HistoryRow:
+    row = HistoryRow._make(values)
+    return row._replace(pinned=bool(row.pinned))
+
+
+def _beginning(record: bytes) -> RunStarted | None:
+    """The first event of a record, without unpacking the rest; None where it is damaged."""
+    unpacking, data = zlib.decompressobj(), b""
+    try:
+        while data.count(b"\n") < 2 and (more := unpacking.decompress(record, _CHUNK)):
+            data, record = data + more, unpacking.unconsumed_tail
+        event = decode_event(data.split(b"\n", 2)[1])
+    except (zlib.error, ValueError, IndexError, RecursionError):
+        return None
+    return event if isinstance(event, RunStarted) else None
+
+
+def kin_of(events: Sequence[AnyEvent]) -> Kin:
+    """What the history tells of a run. Raises ValueError when `events` does not begin with RunStarted."""
     if not events or not isinstance(started := events[0], RunStarted):
         raise ValueError("a run begins with RunStarted")
-    request, outcome, tool, tokens = started.request, "unfinished", "", 0
+    request, outcome, tool, tokens, answer = started.request, "unfinished", "", 0, ""
     for event in events:
-        if isinstance(event, ToolKnown):
+        if isinstance(event, Token):
+            answer += event.step.text if len(answer) < LONGEST_ANSWER else ""
+        elif isinstance(event, ToolKnown):
             tool = event.name
         elif isinstance(event, CallReady):
             tool = event.tool
@@ -235,7 +357,7 @@ def _row_of(events: Sequence[AnyEvent]) -> HistoryRow:
                 outcome = event.reason
             elif event.reason != "aborted":
                 outcome = "valid" if event.valid else {"complete": "invalid"}.get(event.reason, event.reason)
-    return HistoryRow(
+    row = HistoryRow(
         id=started.run or secrets.token_hex(8),
         time=started.time or now(),
         title=" ".join(request.prompt.split())[:200],
@@ -247,4 +369,6 @@ def _row_of(events: Sequence[AnyEvent]) -> HistoryRow:
         tool=tool,
         tokens=tokens,
         pinned=False,
+        parent=request.branch_of.run if request.branch_of is not None else "",
     )
+    return Kin(row, started, answer[:LONGEST_ANSWER])

@@ -48,6 +48,20 @@ class Places:
         return self.data / "models"
 
     @property
+    def lessons(self) -> Path:
+        """The folder for lessons that the user drops in; the recordings of their runs are in `runs` below it."""
+        return self.data / "lessons"
+
+    @property
+    def lesson_progress(self) -> Path:
+        return self.state / "lessons.json"
+
+    @property
+    def results(self) -> Path:
+        """The folder below which the window puts the results of evaluations."""
+        return self.data / "results"
+
+    @property
     def scratch(self) -> Path:
         """The folder in which the demo tools read and write files."""
         return self.data / "scratch"

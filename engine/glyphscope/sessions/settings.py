@@ -1,36 +1,67 @@
-"""What the program remembers of the user's ways: small, versioned, and never a reason not to start."""
+"""What the program remembers of the user's ways: small, versioned, and never a reason not to start.
+
+Each setting stands by itself: a wrong value costs only itself, and is told with what it may be.
+"""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 import msgspec
+from msgspec import Meta
 
 from glyphscope.errors import StorageError
+from glyphscope.events import LoopSettings, Notation, RunRequest, Sampling
 from glyphscope.sessions.files import atomic_write, move_aside, read_bytes
+from glyphscope.sessions.versions import Migrations
 
-VERSION = 1
+VERSION = 2
 RECENT = 12
 """How many recent models and projects are remembered."""
 
+Count = Annotated[int, Meta(ge=1, le=100_000)]
+Bytes = Annotated[int, Meta(ge=1_000, le=100_000_000)]
+"""Of what a tool is given or answers."""
+OwnShape = Literal["flat", "tool-args", "name-arguments"]
+OwnConstraint = Literal["off", "mask", "gbnf"]
+
 _KEY = "glyphscope_settings"
+_USUAL = RunRequest(prompt="", registry={})
+_MOST_SHOWN = 60
+"""Characters of a wrong value in a sentence about it."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """`geometry` and `state` are the window's, as text; `context` is in tokens; `other` keeps other versions' keys."""
+    """`geometry` and `state` are the window's, as text; `other` keeps other versions' keys.
+
+    `context` is in tokens. `font_size` is in points, 0 the system's; `code_font` is a family, empty the program's own.
+    `welcomed`: where models come from was explained once.
+    From `notation` to `result_bytes` stands what a new project begins with. `history_limit` counts runs.
+    """
 
     recent_models: tuple[str, ...] = ()
     recent_projects: tuple[str, ...] = ()
     model: str = ""
     model_folders: tuple[str, ...] = ()
-    context: int = 4096
+    context: Annotated[int, Meta(ge=512, le=131_072)] = 4096
     theme: Literal["system", "light", "dark"] = "system"
-    font_size: int = 0
+    font_size: Annotated[int, Meta(ge=0, le=32)] = 0
+    code_font: str = ""
     geometry: str = ""
     state: str = ""
-    history_limit: int = 2000
+    history_limit: Count = 2000
+    welcomed: bool = False
+    notation: Notation = _USUAL.notation
+    shape: OwnShape = "flat"
+    constraint: OwnConstraint = "mask"
+    seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = _USUAL.sampling.seed
+    temperature: Annotated[float, Meta(ge=0, le=5)] = _USUAL.sampling.temperature
+    max_tokens: Count = _USUAL.max_tokens
+    alternatives: Annotated[int, Meta(ge=1, le=100)] = _USUAL.alternatives
+    call_bytes: Bytes = _USUAL.loop.max_tool_args_bytes
+    result_bytes: Bytes = _USUAL.loop.max_tool_output_bytes
     other: dict[str, Any] = {}
 
     def with_recent_model(self, name: str) -> Settings:
@@ -39,12 +70,35 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def with_recent_project(self, path: str) -> Settings:
         return msgspec.structs.replace(self, recent_projects=_first(path, self.recent_projects))
 
+    def first_options(self) -> dict[str, Any]:
+        """What a new project's request begins with, by the names of its fields."""
+        return {
+            "notation": self.notation,
+            "shape": self.shape,
+            "constraint": self.constraint,
+            "sampling": Sampling(seed=self.seed, temperature=self.temperature),
+            "max_tokens": self.max_tokens,
+            "alternatives": self.alternatives,
+            "loop": LoopSettings(
+                max_tool_args_bytes=self.call_bytes, max_tool_output_bytes=self.result_bytes
+            ),
+        }
+
 
 class LoadedSettings(NamedTuple):
     """`notice` tells what could not be read; it is empty when all is well."""
 
     settings: Settings
     notice: str
+
+
+def bounds(name: str) -> tuple[float, float]:
+    """The least and the most of a number among the settings."""
+    meta = next(field.type for field in msgspec.structs.fields(Settings) if field.name == name)
+    info = msgspec.inspect.type_info(meta)
+    assert isinstance(info, msgspec.inspect.IntType | msgspec.inspect.FloatType)
+    assert info.ge is not None and info.le is not None
+    return info.ge, info.le
 
 
 def load_settings(path: Path) -> LoadedSettings:
@@ -61,7 +115,7 @@ def load_settings(path: Path) -> LoadedSettings:
         aside = move_aside(path)
         kept = f" They were kept as {aside.name}." if aside else ""
         return LoadedSettings(Settings(), f"The settings were damaged ({error}).{kept}")
-    return _converted(document)
+    return _converted(_migrated(document))
 
 
 def save_settings(path: Path, settings: Settings) -> None:
@@ -72,6 +126,30 @@ def save_settings(path: Path, settings: Settings) -> None:
     atomic_write(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 
+def _from_1(document: dict[str, Any]) -> dict[str, Any]:
+    """Version 1 had no bounds: what was out of them worked as the nearest that does."""
+    for name in ("context", "font_size", "history_limit"):
+        value = document.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            least, most = bounds(name)
+            document[name] = int(min(max(value, least), most))
+    return document
+
+
+_MIGRATIONS: Migrations = {1: _from_1}
+
+
+def _migrated(document: dict[str, Any]) -> dict[str, Any]:
+    """An older version's document as today's. One of a newer version, or of none, is taken as it is."""
+    version = document.get(_KEY)
+    if not isinstance(version, int) or isinstance(version, bool) or version >= VERSION:
+        return document
+    for older, step in sorted(_MIGRATIONS.items()):
+        if older >= version:
+            document = step(document)
+    return {**document, _KEY: VERSION}
+
+
 def _converted(document: dict[str, Any]) -> LoadedSettings:
     """Each setting by itself: one wrong value costs only itself."""
     values: dict[str, Any] = {}
@@ -79,14 +157,32 @@ def _converted(document: dict[str, Any]) -> LoadedSettings:
     for field in msgspec.structs.fields(Settings):
         if field.name == "other" or field.name not in document:
             continue
+        value = document.pop(field.name)
         try:
-            values[field.name] = msgspec.convert(document.pop(field.name), field.type)
-        except msgspec.ValidationError:
-            wrong.append(field.name)
+            values[field.name] = msgspec.convert(value, field.type)
+        except msgspec.ValidationError as error:
+            wrong.append(f"{field.name} was {_shown(value)} ({_wanted(field.type) or error})")
     if document.get(_KEY) == VERSION:
         del document[_KEY]
-    notice = f"These settings were wrong and have their defaults again: {', '.join(wrong)}." if wrong else ""
+    notice = ""
+    if wrong:
+        notice = f"These settings were wrong and have their defaults again: {'; '.join(wrong)}."
     return LoadedSettings(Settings(**values, other=document), notice)
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
+
+
+def _wanted(kind: Any) -> str:
+    """What a setting may be, in words; empty where its own error says it better."""
+    if get_origin(kind) is Literal:
+        return f"it is one of {', '.join(map(str, get_args(kind)))}"
+    info = msgspec.inspect.type_info(kind)
+    if isinstance(info, msgspec.inspect.IntType | msgspec.inspect.FloatType) and info.le is not None:
+        return f"it is a number from {info.ge} to {info.le}"
+    return ""
 
 
 def _first(item: str, items: tuple[str, ...]) -> tuple[str, ...]:

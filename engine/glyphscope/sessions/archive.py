@@ -1,0 +1,148 @@
+"""A zip of a few files: written the same each time, and read whatever was made of it.
+
+A zip comes from anywhere, so what it says of itself counts for nothing: names, sizes and numbers are bounded before
+anything is unpacked, nothing is ever written under a name out of it, and what is unpacked ends at its told size.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from glyphscope.errors import RecordError, StorageError
+from glyphscope.sessions.files import refuse_special, storage_error
+
+MAGIC = b"PK"
+MOST_PACKED = 64 << 20
+"""Bytes of the zip itself."""
+MOST_BYTES = 128 << 20
+"""Bytes of all its files, unpacked."""
+MOST_FILES = 64
+
+_TIME = (1980, 1, 1, 0, 0, 0)  # the first that a zip can tell: when it was packed is no part of what it holds
+_UNIX = 3
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_END = struct.Struct("<4s4H2LH")
+_LOCATOR = 20
+"""Bytes of what stands before the end in a zip64."""
+_MOST_DIRECTORY = MOST_FILES * 1024
+_KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_HINT = "Ask for the file again, or pack the run anew with: glyphscope bundle."
+
+
+def pack(files: Mapping[str, bytes], where: str = "") -> bytes:
+    """The zip of those files, byte for byte the same each time. Raises StorageError for more than is read back."""
+    if sum(map(len, files.values())) > MOST_BYTES or len(files) > MOST_FILES:
+        raise StorageError(
+            f"This run is too large for a bundle, which holds at most {MOST_BYTES >> 20} MiB.",
+            where=where,
+            hint="Hand on the record itself, or record with less evidence (run --evidence chosen).",
+        )
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(name, _TIME)
+            entry.create_system, entry.external_attr = _UNIX, 0o644 << 16
+            archive.writestr(entry, files[name], zipfile.ZIP_DEFLATED, 6)
+    packed = out.getvalue()
+    if len(packed) > MOST_PACKED:
+        raise StorageError(
+            f"This run is too large for a bundle, which takes at most {MOST_PACKED >> 20} MiB packed.",
+            where=where,
+            hint="Hand on the record itself.",
+        )
+    return packed
+
+
+def read_packed(path: Path) -> bytes:
+    """The zip's bytes, not yet looked at. Raises StorageError, and RecordError for more than there may be."""
+    refuse_special(path)
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MOST_PACKED + 1)
+    except OSError as error:
+        raise storage_error(error, path, "read") from error
+    if len(data) > MOST_PACKED:
+        raise RecordError(
+            f"This file is larger than a bundle may be ({MOST_PACKED >> 20} MiB).",
+            where=str(path),
+            hint="Check that it is a .glyphrun file.",
+        )
+    return data
+
+
+def unpack(data: bytes, where: str = "") -> dict[str, bytes]:
+    """The files by name. Raises RecordError for all that is no such zip, in bounded time and memory."""
+    _check_end(data, where)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = archive.infolist()
+            _check_entries(entries, where)
+            return {entry.filename: _unpacked(archive, entry) for entry in entries}
+    except (
+        zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError, LookupError, OverflowError,
+        OSError,
+    ) as error:  # fmt: skip
+        raise _damaged(f"{error}", where) from None
+
+
+def _check_end(data: bytes, where: str) -> None:
+    """The zip's last bytes: a directory without bounds would be read before anything of it could be refused."""
+    if not data.startswith(MAGIC):
+        raise RecordError("This is no bundle: it is not a zip.", where=where, hint="Give a .glyphrun file.")
+    end = data[-_END.size :]
+    if len(end) < _END.size or not end.startswith(b"PK\5\6") or end[-2:] != b"\0\0":
+        raise _damaged("its end is missing, or something follows it", where)
+    if data[-_END.size - _LOCATOR :].startswith(b"PK\6\7"):  # it would tell another directory
+        raise _damaged("it is made for files larger than a bundle's", where)
+    _, _, _, _, files, size, _, _ = _END.unpack(end)
+    if files > MOST_FILES or size > _MOST_DIRECTORY:
+        raise RecordError(f"This zip has more files than a bundle ({MOST_FILES}).", where=where, hint=_HINT)
+
+
+def _check_entries(entries: Sequence[zipfile.ZipInfo], where: str) -> None:
+    if len(entries) > MOST_FILES:
+        raise RecordError(f"This zip has more files than a bundle ({MOST_FILES}).", where=where, hint=_HINT)
+    names = [entry.orig_filename for entry in entries]
+    for entry in entries:
+        name = entry.orig_filename
+        if not _NAME.fullmatch(name):
+            raise RecordError(
+                f"A bundle holds no file of the name {name[:80]!r}.",
+                where=where,
+                hint="Do not unpack it: its names lead out of the folder, or are none of ours.",
+            )
+        if names.count(name) > 1:
+            raise _damaged(f"it holds {name} twice", where)
+        if entry.flag_bits & 1:
+            raise RecordError(
+                f"{name} is encrypted, and bundles are not.",
+                where=where,
+                hint="Ask for it without a password.",
+            )
+        if entry.compress_type not in _KINDS:
+            raise _damaged(f"{name} is packed in a way that bundles are not", where)
+    total = sum(entry.file_size for entry in entries)
+    if total > MOST_BYTES:
+        raise RecordError(
+            f"Unpacked, this is {total >> 20} MiB; a bundle holds at most {MOST_BYTES >> 20}.",
+            where=where,
+            hint="Do not unpack it: it is none of ours.",
+        )
+
+
+def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    with archive.open(entry) as file:
+        content = file.read(entry.file_size + 1)
+    if len(content) != entry.file_size:
+        raise zipfile.BadZipFile(f"{entry.filename} is not as long as it says")
+    return content
+
+
+def _damaged(what: str, where: str) -> RecordError:
+    return RecordError(f"The bundle is damaged: {what[:200].rstrip('.')}.", where=where, hint=_HINT)

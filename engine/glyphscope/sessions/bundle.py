@@ -1,0 +1,263 @@
+"""A bundle: one run in one file, with everything that it takes to judge it, repeat it and build on it.
+
+A `.glyphrun` is a zip with the record and what follows from it: the registry, the prompt, the grammars, the schema, the
+tools. Everything but the record could be made anew; it is in it for other programs, and as it was made then. The same
+record gives the same bytes. `docs/bundles.md` describes the format.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from glyphscope.calling.emitter import versions
+from glyphscope.errors import GlyphscopeError, RecordError
+from glyphscope.events import AnyEvent, ModelInfo, RunFailed, RunFinished
+from glyphscope.events.encoding import whole_text
+from glyphscope.registry import to_json
+from glyphscope.sessions.archive import MAGIC, pack, read_packed, unpack
+from glyphscope.sessions.exports import ExportForm, RecordedRun, export
+from glyphscope.sessions.exports.grammars import constraint_note
+from glyphscope.sessions.files import atomic_write, digest_of, refuse_special, storage_error
+from glyphscope.sessions.handing_on import handed_on
+from glyphscope.sessions.records import Record, encode_record, parse_record, read_record
+from glyphscope.sessions.versions import Migrations, migrate
+
+VERSION = 1
+SUFFIX = ".glyphrun"
+MANIFEST = "manifest.json"
+RECORD = "run.jsonl"
+STORED: dict[ExportForm, str] = {
+    "gbnf": "grammar.gbnf",
+    "lark": "grammar.lark",
+    "json-schema": "schema.json",
+    "openai-tools": "openai-tools.json",
+}
+"""The exports that are files of the bundle."""
+MOST_LINES = 1_000_000
+"""Of a record in a bundle: so many events are more than any run has, and lines without any cost memory as well."""
+
+_KEY = "glyphscope_bundle"
+_MIGRATIONS: Migrations = {}
+
+
+class BundledFile(msgspec.Struct, frozen=True):
+    """What the manifest says of a file: its length in bytes and its SHA-256 in hex."""
+
+    bytes: int
+    sha256: str
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What decides the run, and what the bundle holds.
+
+    `versions` are the packages that ran, `packed_with` those that made the other files. `request` is the run's without
+    its registry. `whole`: the record holds the run's end. `missing` says of each file that could not be made why.
+    """
+
+    glyphscope_bundle: int = VERSION
+    run: str = ""
+    time: str = ""
+    model: ModelInfo
+    seed: int
+    versions: dict[str, str] = {}
+    packed_with: dict[str, str] = {}
+    request: dict[str, Any] = {}
+    events: int = 0
+    whole: bool = True
+    notes: tuple[str, ...] = ()
+    files: dict[str, BundledFile] = {}
+    missing: dict[str, str] = {}
+
+
+class Bundle(NamedTuple):
+    """`files` by name, the manifest and the record among them as they are written."""
+
+    manifest: Manifest
+    record: Record
+    files: dict[str, bytes]
+
+
+def make_bundle(record: Record, where: str = "") -> Bundle:
+    """The bundle of a record. What cannot be made of the run is told in the manifest.
+
+    Raises RecordError for a record that does not hold the beginning of a run.
+    """
+    RecordedRun(record.events, where)
+    written = encode_record(list(handed_on(record.events)))
+    again = parse_record(written)  # what a reader will see: a record cannot hold everything that memory can
+    run = RecordedRun(again.events, where)
+    files = {RECORD: written}
+    missing: dict[str, str] = {}
+    for name, make in _makers(run).items():
+        try:
+            files[name] = whole_text(make()).encode()
+        except GlyphscopeError as error:
+            missing[name] = str(error)
+    manifest = _manifest(run, files, missing)
+    text = json.dumps(msgspec.to_builtins(manifest), indent=2, ensure_ascii=False) + "\n"
+    files[MANIFEST] = whole_text(text).encode()
+    return Bundle(manifest, again, files)
+
+
+def encode_bundle(bundle: Bundle, where: str = "") -> bytes:
+    """The zip. Raises StorageError for a run that is too large for one."""
+    return pack(bundle.files, where)
+
+
+def write_bundle(path: Path, record: Record, where: str = "") -> Manifest:
+    """Packs the run into that file, whole or not at all. `where` is the record's own place. Raises StorageError."""
+    bundle = make_bundle(record, where)
+    refuse_special(path)
+    atomic_write(path, encode_bundle(bundle, where))
+    return bundle.manifest
+
+
+def read_bundle(path: Path) -> Bundle:
+    """Raises StorageError, and RecordError for a file that is no bundle, is damaged, or of a newer version."""
+    return parse_bundle(read_packed(path), str(path))
+
+
+def parse_bundle(data: bytes, where: str = "") -> Bundle:
+    files = unpack(data, where)
+    if MANIFEST not in files:
+        raise _lacks(MANIFEST, where)
+    manifest = _read_manifest(files[MANIFEST], f"{where}: {MANIFEST}" if where else MANIFEST)
+    for name, told in manifest.files.items():
+        if name not in files:
+            raise _lacks(name, where)
+        if told != _told(files[name]):
+            raise RecordError(
+                f"{name} is not the file that the manifest tells of: it was changed, or damaged.",
+                where=where,
+                hint="Ask for the bundle again, or pack the run anew with: glyphscope bundle.",
+            )
+    unknown = sorted(files.keys() - manifest.files.keys() - {MANIFEST})
+    if unknown:
+        raise RecordError(
+            f"This zip holds {unknown[0]}, of which its manifest tells nothing.",
+            where=where,
+            hint="Ask for the bundle again, or pack the run anew with: glyphscope bundle.",
+        )
+    if RECORD not in files:
+        raise _lacks(RECORD, where)
+    if files[RECORD].count(b"\n") > MOST_LINES:
+        raise RecordError(
+            f"The record has more than {MOST_LINES} lines, as no run has.",
+            where=where,
+            hint="It is none of ours.",
+        )
+    return Bundle(manifest, parse_record(files[RECORD], f"{where}: {RECORD}" if where else RECORD), files)
+
+
+def read_run(path: Path) -> Record:
+    """The record of a file that is one, or a bundle with one in it. Raises StorageError and RecordError."""
+    return read_bundle(path).record if is_bundle(path) else read_record(path)
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether that file is meant as a bundle, by its name or its first bytes. Raises StorageError."""
+    if path.suffix == SUFFIX:
+        return True
+    refuse_special(path)
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError as error:
+        raise storage_error(error, path, "read") from error
+
+
+def export_file(path: Path, form: ExportForm) -> str:
+    """A run in another form: from a bundle the file that is in it, else made anew.
+
+    Raises StorageError and RecordError, and GlyphscopeError where the run has none of that form.
+    """
+    if not is_bundle(path):
+        return export(RecordedRun(read_record(path).events, str(path)), form)
+    bundle = read_bundle(path)
+    name = STORED.get(form, "")
+    if name in bundle.files:
+        return bundle.files[name].decode(errors="replace")
+    if name in bundle.manifest.missing:
+        raise GlyphscopeError(
+            f"{name} could not be made of this run: {bundle.manifest.missing[name]}",
+            where=str(path),
+            hint="Export another form, or see what the run says: glyphscope replay.",
+        )
+    return export(RecordedRun(bundle.record.events, str(path)), form)
+
+
+def _makers(run: RecordedRun) -> dict[str, Callable[[], str]]:
+    def stored(form: ExportForm) -> Callable[[], str]:
+        return lambda: export(run, form)
+
+    return {
+        "registry.json": lambda: to_json(run.registry),
+        "prompt.txt": lambda: _prompt(run),
+        **{name: stored(form) for form, name in STORED.items()},
+    }
+
+
+def _prompt(run: RecordedRun) -> str:
+    if run.prompt is None:
+        raise RecordError("The run ended before its prompt was rendered.")
+    return run.prompt.text
+
+
+def _manifest(run: RecordedRun, files: dict[str, bytes], missing: dict[str, str]) -> Manifest:
+    request = json.loads(msgspec.json.encode(run.request))
+    del request["registry"]
+    return Manifest(
+        run=run.started.run,
+        time=run.started.time,
+        model=run.started.model,
+        seed=run.request.sampling.seed,
+        versions=run.started.versions,
+        packed_with=versions(),
+        request=request,
+        events=len(run.events),
+        whole=_whole(run.events),
+        notes=tuple(note for note in (constraint_note(run), _prompt_note(run)) if note),
+        files={name: _told(files[name]) for name in sorted(files)},
+        missing=missing,
+    )
+
+
+def _whole(events: Iterable[AnyEvent]) -> bool:
+    return any(isinstance(event, RunFinished | RunFailed) for event in events)
+
+
+def _prompt_note(run: RecordedRun) -> str:
+    if run.request.strategy == "direct" and not run.request.repair.attempts:
+        return ""
+    return "prompt.txt is the first prompt; each further stage has its own, which the record tells."
+
+
+def _read_manifest(data: bytes, where: str) -> Manifest:
+    try:
+        document: Any = json.loads(data)
+    except (ValueError, RecursionError):
+        document = None
+    document = migrate(document, _KEY, VERSION, _MIGRATIONS, where)
+    try:
+        return msgspec.convert(document, Manifest)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise RecordError(
+            f"The manifest is damaged: {error}.", where=where, hint="Ask for the bundle again."
+        ) from None
+
+
+def _told(content: bytes) -> BundledFile:
+    return BundledFile(len(content), digest_of(content))
+
+
+def _lacks(name: str, where: str) -> RecordError:
+    return RecordError(
+        f"The bundle lacks {name}.",
+        where=where,
+        hint="Ask for it again, or pack the run anew with: glyphscope bundle.",
+    )

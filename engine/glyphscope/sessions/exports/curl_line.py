@@ -1,0 +1,64 @@
+"""A run's question as one curl line for llama-server: the messages, the grammar, and how tokens are drawn.
+
+The body is the one that `models.remote` sends to a llama-server, without what only a stream is for.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Literal
+
+import msgspec
+
+from glyphscope.calling.request import generate_request, sent
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import ConstraintKind, NativeForm
+from glyphscope.models.remote.constraint import constraint_of
+from glyphscope.models.remote.dialect import LLAMA_SERVER
+from glyphscope.models.remote.fields import body_of, with_written
+from glyphscope.notation.native import ENDPOINTS_OWN
+from glyphscope.prompting import render_messages
+from glyphscope.sessions.exports.recorded_run import RecordedRun
+
+ADDRESS = "http://localhost:8080"
+"""Where llama-server listens unless it is told otherwise."""
+MOST_IN_A_LINE = 100_000
+"""Bytes; Linux takes no argument over 128 KiB. A longer body follows the line, as its standard input."""
+
+_STRATEGIES = ("direct", "two-stage")
+_OF_A_STREAM = ("stream", *LLAMA_SERVER.counting)
+
+
+def curl_line(run: RecordedRun, address: str = ADDRESS) -> str:
+    """The line, quoted for a POSIX shell. Two stages are asked for as one call.
+
+    Raises GlyphscopeError for a strategy whose question depends on answers, for a branch under a constraint, which a
+    server holds from where it begins itself, and what building the prompt or the grammar raises.
+    """
+    request = run.request
+    if request.strategy not in _STRATEGIES:
+        raise GlyphscopeError(
+            f"A curl line asks once, and the strategy {request.strategy} asks again with what was answered.",
+            where="curl",
+            hint="Export the grammar and the tools instead: gbnf, openai-tools.",
+        )
+    held: ConstraintKind = "off" if request.constraint == "off" else "endpoint"
+    # with a notation of the model's own, the server's template writes the tools and reads the calls
+    native: NativeForm | Literal[""] = ENDPOINTS_OWN if request.native else ""
+    request = msgspec.structs.replace(request, strategy="direct", constraint=held, native=native)
+    messages = render_messages(request, run.registry)
+    generation = sent(generate_request(request, run.held, ""), messages)
+    generation = with_written(msgspec.structs.replace(generation, written=request.written), LLAMA_SERVER)
+    constraint = constraint_of(generation, LLAMA_SERVER)
+    model = run.started.model.name
+    body = body_of(generation, constraint, LLAMA_SERVER, model, logprobs=False)
+    return _line(address, json.dumps({key: body[key] for key in body if key not in _OF_A_STREAM}))
+
+
+def _line(address: str, body: str) -> str:
+    """`body` is JSON in ASCII, on one line."""
+    words = ["curl", "-sS", f"{address}/v1/chat/completions", "-H", "Content-Type: application/json"]
+    if len(body) <= MOST_IN_A_LINE:
+        return shlex.join([*words, "-d", body]) + "\n"
+    return f"{shlex.join([*words, '--data-binary', '@-'])} <<'BODY'\n{body}\nBODY\n"

@@ -1,0 +1,27 @@
+"""The forms that a run is exported to, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from glyphscope.sessions.exports.curl_line import curl_line
+from glyphscope.sessions.exports.grammars import gbnf, json_schema, lark, openai_tools
+from glyphscope.sessions.exports.pytest_file import pytest_file
+from glyphscope.sessions.exports.recorded_run import RecordedRun
+
+ExportForm: TypeAlias = Literal["gbnf", "lark", "json-schema", "openai-tools", "pytest", "curl"]
+
+EXPORTS: dict[ExportForm, Callable[[RecordedRun], str]] = {
+    "gbnf": gbnf,
+    "lark": lark,
+    "json-schema": json_schema,
+    "openai-tools": openai_tools,
+    "pytest": pytest_file,
+    "curl": curl_line,
+}
+
+
+def export(run: RecordedRun, form: ExportForm) -> str:
+    """The text. Raises GlyphscopeError with what to do where the run has none of that form."""
+    return EXPORTS[form](run)

@@ -1,0 +1,92 @@
+"""The constraint of a run's calls as GBNF, Lark and JSON Schema, and its tools in OpenAI's form.
+
+They are made as for the run itself, also where it had no constraint: then they say what its calls are judged by. A
+strategy that asks for a call in parts has no one grammar; what is made is that of its whole calls.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from glyphscope.calling.constraints import call_constraint, call_options
+from glyphscope.calling.loop.guards import calls_per_turn
+from glyphscope.calling.loop.masking import shown
+from glyphscope.calling.loop.transforms import chain_of
+from glyphscope.errors import GrammarError
+from glyphscope.events import ConstraintKind
+from glyphscope.grammar import GrammarOptions
+from glyphscope.grammar.builder.json_schema import call_schema
+from glyphscope.notation.native import ENDPOINTS_OWN
+from glyphscope.registry import ToolRegistry, to_openai
+from glyphscope.sessions.exports.recorded_run import RecordedRun
+
+
+def gbnf(run: RecordedRun) -> str:
+    """For llama.cpp. Raises GrammarError."""
+    return _constraint(run, "gbnf")
+
+
+def lark(run: RecordedRun) -> str:
+    """For llguidance. Raises GrammarError."""
+    return _constraint(run, "mask")
+
+
+def json_schema(run: RecordedRun) -> str:
+    """The run's calls as one JSON Schema, whatever notation they were written in. Raises GrammarError."""
+    return _indented(call_schema(_registry(run), run.request.shape, GrammarOptions()))
+
+
+def openai_tools(run: RecordedRun) -> str:
+    """The `tools` of a chat completion request."""
+    return _indented(to_openai(run.registry if run.request.strategy != "loop" else _registry(run)))
+
+
+def constraint_note(run: RecordedRun) -> str:
+    """How the grammars stand to what held the run; empty where they are that."""
+    request = run.request
+    if request.constraint == "off":
+        return "The run had no constraint: its grammars are those of the calls it was judged by."
+    if request.strategy in ("two-stage", "route-execute"):
+        return f"The strategy {request.strategy} asked for the call in parts: its grammars are those of whole calls."
+    if request.relaxed:
+        taken = ", ".join(f"{one.tool}:{one.pointer}" for one in request.relaxed)
+        return f"Relaxed in this run, so not in its grammars, and in its registry all the same: {taken}."
+    return ""
+
+
+def _constraint(run: RecordedRun, kind: ConstraintKind) -> str:
+    if run.request.native == ENDPOINTS_OWN:
+        raise GrammarError(
+            "The calls of this run were an endpoint's own, held by its tools' schemas: they have no grammar.",
+            hint="Export them as openai-tools or json-schema.",
+        )
+    request = msgspec.structs.replace(run.request, constraint=kind)
+    return call_constraint(request, _registry(run), _options(run)).text
+
+
+def _options(run: RecordedRun) -> GrammarOptions | None:
+    """The first turn's, of a conversation. None stands for the request's own grammar."""
+    request = run.request
+    if request.grammar is not None:
+        return None
+    if request.strategy != "loop":
+        return call_options(request)
+    words = request.loop.tool_use != "enforced"
+    most = calls_per_turn(request.loop)
+    if words:
+        return GrammarOptions(words=True, most_calls=most)
+    return GrammarOptions(free_text=request.free_text, most_calls=most)
+
+
+def _registry(run: RecordedRun) -> ToolRegistry:
+    """What held the calls: a branch may relax some of it, a conversation masks tools, its transforms change them."""
+    if run.request.strategy != "loop":
+        return run.held
+    return chain_of(run.request, shown(run.request.loop, run.registry))[1].registry
+
+
+def _indented(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

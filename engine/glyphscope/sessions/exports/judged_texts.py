@@ -1,0 +1,221 @@
+"""The texts of a run that were judged, each with the verdict that the record tells: what a test can hold us to.
+
+Not all of them can be judged apart from their run. What is left out is told with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from glyphscope.events import (
+    Aborted,
+    AnyEvent,
+    CallReady,
+    Extracted,
+    Routed,
+    RunRequest,
+    StageFinished,
+    StageKind,
+    StageStarted,
+    Token,
+    ToolKnown,
+    TransformActed,
+    Violation,
+)
+
+Judge: TypeAlias = Literal["run", "call", "name", "arguments"]
+"""By what: the run's validator of calls, that of a bare call, or that of one part of a call."""
+
+
+class Verdict(NamedTuple):
+    """A violation as a test compares it."""
+
+    code: str
+    char: int
+    path: str
+
+
+@dataclass(frozen=True)
+class JudgedText:
+    """`stage` is where it is from. With `ended`, the end of the text was judged too, and `valid` is the last word.
+
+    `tool` and `arguments` are those of a valid call. `only` names the one tool that the stage had, where it had one;
+    `part_of` the tool whose arguments the text is.
+    """
+
+    stage: str
+    judge: Judge
+    text: str
+    ended: bool
+    valid: bool
+    verdicts: tuple[Verdict, ...] = ()
+    tool: str | None = None
+    arguments: dict[str, Any] | None = None
+    only: str = ""
+    part_of: str = ""
+
+
+class JudgedTexts(NamedTuple):
+    """`left` says of each text that is not among them why."""
+
+    texts: tuple[JudgedText, ...]
+    left: tuple[str, ...]
+
+
+@dataclass
+class _Stage:
+    name: str
+    kind: StageKind
+    only: str = ""
+    part_of: str = ""
+    pieces: list[str] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+    decided: int = 0
+    """How many pieces there were when the last violation was told."""
+    aborted: bool = False
+    transformed: bool = False
+    known: str = ""
+    finished: StageFinished | None = None
+    extracted: list[Extracted] = field(default_factory=list)
+    calls: list[CallReady] = field(default_factory=list)
+
+
+def judged_texts(request: RunRequest, events: Iterable[AnyEvent]) -> JudgedTexts:
+    """In the order of the run."""
+    texts: list[JudgedText] = []
+    left: list[str] = []
+    for stage in _stages(events):
+        if stage.kind == "tool":
+            continue
+        if stage.kind == "continuation":
+            left.append(f"{stage.name}: it goes on with a text that is judged already")
+            continue
+        if stage.kind == "router":
+            left.append(f"{stage.name}: a router's choice is no call")
+            continue
+        if stage.kind in ("turn", "final"):
+            texts += _of_turn(stage, request, left)
+            continue
+        own = _own(stage)
+        if own is None:
+            left.append(f"{stage.name}: it came to no end")
+        else:
+            texts.append(own)
+        texts += _made_of_it(stage, own)
+    return JudgedTexts(tuple(texts), tuple(left))
+
+
+def _stages(events: Iterable[AnyEvent]) -> list[_Stage]:
+    stages: list[_Stage] = []
+    routed = named = ""
+    repaired: StageKind = "call"
+    for event in events:
+        if isinstance(event, StageStarted):
+            kind = event.kind
+            if kind != "repair":
+                repaired = kind
+            elif repaired == "router":
+                kind = "router"
+            only = routed if repaired == "executor" else ""
+            stages.append(_Stage(event.stage, kind, only, named if kind == "arguments" else ""))
+        elif isinstance(event, Routed):
+            routed = event.tool
+        elif stages:
+            _add(stages[-1], event)
+            if stages[-1].kind == "name":
+                named = stages[-1].known
+    return stages
+
+
+def _add(stage: _Stage, event: AnyEvent) -> None:
+    match event:
+        case Token():
+            stage.pieces.append(event.step.text)
+        case ToolKnown():
+            stage.known = event.name
+        case Violation() if stage.finished is None:
+            stage.violations.append(event)
+            stage.decided = len(stage.pieces)
+        case Aborted():
+            stage.aborted = True
+        case StageFinished():
+            stage.finished = event
+        case Extracted():
+            stage.extracted.append(event)
+        case CallReady():
+            stage.calls.append(event)
+        case TransformActed():
+            stage.transformed = True
+        case _:
+            pass
+
+
+def _own(stage: _Stage) -> JudgedText | None:
+    """What the model wrote in this stage; None where nobody can say how it was judged."""
+    if stage.finished is None:
+        return None
+    judge: Judge = "name" if stage.kind == "name" else "arguments" if stage.kind == "arguments" else "run"
+    ended = stage.finished.reason not in ("aborted", "cancelled")
+    # tokens that came too late for the abort were decoded, and nobody judged them
+    text = "".join(stage.pieces[: stage.decided] if stage.aborted else stage.pieces)
+    call = next((call for call in stage.calls if call.text == text), None)
+    valid = stage.finished.valid
+    told = call if valid and judge == "run" else None
+    return JudgedText(
+        stage=stage.name,
+        judge=judge,
+        text=text,
+        ended=ended,
+        valid=valid,
+        verdicts=tuple(Verdict(each.code, each.char, each.path) for each in stage.violations),
+        tool=told.tool if told else None,
+        arguments=told.arguments if told else None,
+        only=stage.only,
+        part_of=stage.part_of,
+    )
+
+
+def _made_of_it(stage: _Stage, own: JudgedText | None) -> list[JudgedText]:
+    """Calls that the model did not write in one piece: taken out of a text, or put together from two."""
+    made = {each.after: each.valid for each in stage.extracted}
+    calls = {call.text: call for call in stage.calls}
+    if own is not None and own.tool is not None:
+        calls.pop(own.text, None)
+    made |= dict.fromkeys(calls, True)
+    return [
+        JudgedText(
+            stage=f"{stage.name} made whole",
+            judge="call",
+            text=text,
+            ended=True,
+            valid=valid,
+            tool=calls[text].tool if text in calls else None,
+            arguments=calls[text].arguments if text in calls else None,
+            only=stage.only,
+        )
+        for text, valid in made.items()
+        if valid
+    ]
+
+
+def _of_turn(stage: _Stage, request: RunRequest, left: list[str]) -> list[JudgedText]:
+    """The calls of a turn of a conversation; its words are nobody's to judge."""
+    if request.loop.transforms or stage.transformed:
+        left.append(f"{stage.name}: transforms changed what was read")
+        return []
+    if stage.violations:
+        left.append(f"{stage.name}: what was wrong with it depends on what the turn might be")
+    return [
+        JudgedText(
+            f"{stage.name} {call.call}",
+            "call",
+            call.text,
+            True,
+            True,
+            tool=call.tool,
+            arguments=call.arguments,
+        )
+        for call in stage.calls
+    ]

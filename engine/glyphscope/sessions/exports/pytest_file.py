@@ -1,0 +1,158 @@
+"""A run as a pytest file that stands by itself: it needs glyphscope, and neither the model nor the record.
+
+Each judged text is a test: the verdict of today's validator is the recorded one. Digests hold what the file itself was
+made of, so that an edit of the registry or of a text is told as that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import RunRequest
+from glyphscope.notation.native import native_format
+from glyphscope.sessions.exports.judged_texts import JudgedText, judged_texts
+from glyphscope.sessions.exports.recorded_run import RecordedRun
+
+_HEAD = '''\
+"""A recorded run of Glyphscope as a test: what was written is judged today as it was then.
+
+It needs `pip install glyphscope pytest`, and no model.
+"""
+'''
+
+_JUDGE = '''\
+def judged(judge, text, digest, *, ended=True):
+    """The violations of the text as a record tells them, after a look whether it is still the run's."""
+    assert sha256(text.encode()).hexdigest() == digest, "the text was changed"
+    events = [*judge.feed(text), *(judge.finish() if ended else ())]
+    told = [decode_event(encode_event(event)) for event in events]
+    return [(event.code, event.char, event.path) for event in told if isinstance(event, Violation)]
+
+
+def recorded(tool, arguments):
+    """The call in JSON, which tells 1 from 1.0 and from true, as a record has it."""
+    call = json.loads(encode_event(CallReady(tool=tool, arguments=arguments, text="")))
+    return json.dumps([call["tool"], call["arguments"]])
+'''
+
+
+def pytest_file(run: RecordedRun) -> str:
+    """Python source. Raises GlyphscopeError where nothing of the run was judged, RegistryError without its tools."""
+    document, digest = run.held.to_document(), run.held.digest
+    found = judged_texts(run.request, run.events)
+    if not found.texts:
+        why = f" ({'; '.join(found.left)})" if found.left else ""
+        raise GlyphscopeError(
+            f"Nothing of this run can be judged apart from it{why}.",
+            where="pytest",
+            hint="Use glyphscope replay --verify, which runs the recorded tokens again.",
+        )
+    registry = f"REGISTRY = load_registry(json.loads({_json_literal(document, 1)}))\n"
+    unchanged = (
+        "def test_the_registry_is_the_runs():\n"
+        f'    assert REGISTRY.digest == "{digest}", "the registry was changed"\n'
+    )
+    tests = [_test(text, name, run.request) for text, name in zip(found.texts, _names(found.texts))]
+    head = _HEAD + "\n" + "".join(f"# {line}\n" for line in _about(run, found.left))
+    parts = [head + "\n" + _imports(found.texts, run.request) + "\n" + registry, _JUDGE, unchanged, *tests]
+    return "\n\n".join(parts)
+
+
+def _about(run: RecordedRun, left: tuple[str, ...]) -> Iterator[str]:
+    started, model = run.started, run.started.model
+    known = f", SHA-256 {model.sha256}" if model.sha256 else ""
+    quantisation = f", {model.quantisation}" if model.quantisation else ""
+    yield _line(f"Run {started.run} of {started.time}: {model.name}{quantisation}{known}")
+    yield _line(f"seed {run.request.sampling.seed}, constraint {run.request.constraint}")
+    yield _line(", ".join(f"{name} {version}" for name, version in started.versions.items()))
+    for reason in left:
+        yield _line(f"Not judged here: {reason}.")
+
+
+def _imports(texts: tuple[JudgedText, ...], request: RunRequest) -> str:
+    judges = sorted({_judge(text, request)[0] for text in texts})
+    parts = [name for name in judges if name in ("ArgumentsValidator", "NameValidator")]
+    whole = [name for name in judges if name not in parts]
+    asked = "RunRequest, " if "validator_of" in whole else ""
+    lines = ["import json"]
+    if any(text.only for text in texts):
+        lines.append("from dataclasses import replace")
+    lines += [
+        "from hashlib import sha256",
+        "",
+        f"from glyphscope.events import CallReady, {asked}Violation, decode_event, encode_event",
+        "from glyphscope.registry import load_registry",
+    ]
+    if whole:
+        lines.append(f"from glyphscope.validation import {', '.join(whole)}")
+    if parts:
+        lines.append(f"from glyphscope.validation.parts import {', '.join(parts)}")
+    return "\n".join(lines) + "\n"
+
+
+def _judge(text: JudgedText, request: RunRequest) -> tuple[str, str]:
+    """The validator's name, and the expression that makes it."""
+    registry = "REGISTRY"
+    if text.only:
+        registry = f"replace(REGISTRY, tools=(REGISTRY.get({text.only!r}),))"
+    arguments = f"{registry}, {request.notation!r}, {request.shape!r}"
+    if text.judge == "name":
+        return "NameValidator", f"NameValidator({arguments})"
+    if text.judge == "arguments":
+        return "ArgumentsValidator", f"ArgumentsValidator({arguments}, {text.part_of!r})"
+    if text.judge == "run" and native_format(request.native) is not None:
+        asked = (
+            f'RunRequest(prompt="", registry={{}}, native={request.native!r}, '
+            f"constraint={request.constraint!r})"
+        )
+        return "validator_of", f"validator_of({asked}, {registry})"
+    if text.judge == "run" and request.free_text:
+        return "FreeTextValidator", f"FreeTextValidator({arguments})"
+    return "CallValidator", f"CallValidator({arguments})"
+
+
+def _test(text: JudgedText, name: str, request: RunRequest) -> str:
+    digest = hashlib.sha256(text.text.encode()).hexdigest()
+    until = "" if text.ended else ", ended=False"
+    lines = [
+        f"def {name}():",
+        f"    judge = {_judge(text, request)[1]}",
+        f"    text = {text.text!r}",
+        f'    found = judged(judge, text, "{digest}"{until})',
+        f"    assert found == {[tuple(verdict) for verdict in text.verdicts]!r}",
+    ]
+    if text.ended:
+        lines.append(f"    assert judge.valid is {text.valid}")
+    if text.tool is not None:
+        literal = _json_literal(text.arguments)
+        lines.append(f"    arguments = json.loads({literal})")
+        lines.append(
+            f"    assert recorded(judge.tool, judge.arguments) == recorded({text.tool!r}, arguments)"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _names(texts: tuple[JudgedText, ...]) -> list[str]:
+    """A name for each test, after its stage; a number where a stage has several."""
+    names: list[str] = []
+    for text in texts:
+        name = "test_" + re.sub(r"\W+", "_", text.stage, flags=re.ASCII).strip("_").lower()
+        same = sum(other == name or other.startswith(f"{name}_again_") for other in names)
+        names.append(f"{name}_again_{same}" if same else name)
+    return names
+
+
+def _json_literal(value: Any, indent: int | None = None) -> str:
+    """JSON in a raw string: a literal of Python's own may not be nested as deep."""
+    text = json.dumps(value, indent=indent)
+    return "r'''" + text.replace("'''", r"\u0027\u0027\u0027") + "'''"
+
+
+def _line(text: str) -> str:
+    """On one line, whatever a model's file is called."""
+    return "".join(char if char.isprintable() else " " for char in text)

@@ -1,0 +1,230 @@
+"""Bundles: a run comes out of its file as it went in, with everything that belongs to it and nothing that does not."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from bundled import GOOD, HERMES, REGISTRY, REQUESTS, TEXTS, record_of, run_of, written
+from examples import at_most
+from glyphscope import resources
+from glyphscope.calling.constraints import call_constraint
+from glyphscope.cli.app import app
+from glyphscope.errors import RecordError, StorageError
+from glyphscope.events import (
+    ApprovalNeeded,
+    ApprovalRule,
+    LoopSettings,
+    RunRequest,
+    decode_event,
+    encode_event,
+)
+from glyphscope.registry import default_registry, load_registry, to_openai
+from glyphscope.sessions import read_record
+from glyphscope.sessions.bundle import (
+    MANIFEST,
+    encode_bundle,
+    make_bundle,
+    parse_bundle,
+    read_bundle,
+    read_run,
+    write_bundle,
+)
+from talks import SEARCH, Talker, talk
+from toolbox import ALLOW, Box, Person
+
+ALL = {
+    "grammar.gbnf", "grammar.lark", MANIFEST, "openai-tools.json", "prompt.txt", "registry.json", "run.jsonl",
+    "schema.json",
+}  # fmt: skip
+
+
+def command(*arguments: str):
+    return CliRunner().invoke(app, list(arguments))
+
+
+# what is in it
+
+
+def test_a_bundle_holds_the_record_and_all_that_follows_from_it():
+    events = run_of(GOOD, constraint="mask")
+    bundle = make_bundle(record_of(events))
+    registry = default_registry()
+    request = RunRequest(prompt="", registry=REGISTRY, constraint="gbnf")
+    assert set(bundle.files) == ALL and not bundle.manifest.missing and not bundle.manifest.notes
+    assert load_registry(bundle.files["registry.json"]).digest == registry.digest
+    assert bundle.files["grammar.gbnf"].decode() == call_constraint(request, registry).text
+    assert json.loads(bundle.files["openai-tools.json"]) == to_openai(registry)
+    assert json.loads(bundle.files["schema.json"])["oneOf"][0]["properties"]["action"] == {"const": "search"}
+    assert bundle.files["prompt.txt"].decode() == next(e.text for e in events if hasattr(e, "parts"))
+
+
+def test_the_manifest_tells_what_decided_the_run():
+    events = run_of(GOOD, prompt="p", constraint="mask")
+    document = json.loads(make_bundle(record_of(events)).files[MANIFEST])
+    assert document["glyphscope_bundle"] == 1 and document["seed"] == 1 and document["whole"]
+    assert document["model"]["name"] == "scripted:x" and {"sha256", "quantisation"} <= set(document["model"])
+    assert document["versions"] == events[0].versions and "glyphscope" in document["packed_with"]
+    assert document["request"]["prompt"] == "p" and "registry" not in document["request"]
+    assert set(document["files"]) == ALL - {MANIFEST} and document["events"] == len(events)
+
+
+def test_the_same_record_gives_the_same_bytes(tmp_path):
+    record = record_of(run_of(GOOD))
+    write_bundle(tmp_path / "a.glyphrun", record)
+    write_bundle(tmp_path / "b.glyphrun", record)
+    data = (tmp_path / "a.glyphrun").read_bytes()
+    assert data == (tmp_path / "b.glyphrun").read_bytes()
+    with zipfile.ZipFile(tmp_path / "a.glyphrun") as archive:
+        assert archive.namelist() == sorted(ALL)
+        assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def test_what_cannot_be_made_of_a_run_is_told_with_its_reason():
+    broken = run_of(GOOD, registry={"glyphscope": 1, "tools": [{"name": "a b", "parameters": 5}]})
+    missing = make_bundle(record_of(broken)).manifest.missing
+    assert set(missing) == ALL - {MANIFEST, "run.jsonl"} and "prompt was rendered" in missing["prompt.txt"]
+    own = run_of(GOOD, native="openai", template=HERMES)
+    missing = make_bundle(record_of(own)).manifest.missing
+    assert set(missing) == {"grammar.gbnf", "grammar.lark"} and "endpoint's own" in missing["grammar.gbnf"]
+
+
+def test_a_grammar_of_ones_own_is_in_the_bundle_as_it_was_written():
+    own = 'root ::= "{action=\\"search\\" query=\\"x\\"}" # mine\n'
+    files = make_bundle(record_of(run_of(GOOD, constraint="gbnf", grammar=own))).files
+    assert files["grammar.gbnf"].decode() == own and b"mine" not in files["grammar.lark"]
+
+
+@pytest.mark.parametrize(
+    ("request_of", "words"),
+    [
+        ({"constraint": "off"}, "no constraint"),
+        ({"constraint": "mask", "strategy": "two-stage"}, "in parts"),
+        ({"constraint": "mask", "strategy": "route-execute"}, "in parts"),
+    ],
+)
+def test_where_the_grammars_did_not_hold_the_run_itself_the_manifest_says_so(request_of, words):
+    assert words in " ".join(make_bundle(record_of(run_of(GOOD, **request_of))).manifest.notes)
+
+
+def test_a_conversations_grammar_takes_words_and_shows_no_tool_that_was_masked():
+    events = run_of("Done.", strategy="loop", constraint="mask", loop=LoopSettings(deny=("browse",)))
+    files = make_bundle(record_of(events)).files
+    request = RunRequest(prompt="", registry=REGISTRY, constraint="gbnf")
+    assert files["grammar.gbnf"].decode() != call_constraint(request, default_registry()).text
+    assert "browse" not in files["grammar.gbnf"].decode() and "browse" in files["registry.json"].decode()
+
+
+# round trips
+
+
+@at_most(300)
+@given(st.lists(TEXTS, min_size=1, max_size=3), REQUESTS)
+def test_any_run_comes_out_of_its_bundle_as_it_went_in(turns, request):
+    events = run_of(*turns, **request)
+    bundle = make_bundle(record_of(events))
+    again = parse_bundle(encode_bundle(bundle))
+    assert list(again.record.events) == events
+    assert again.manifest == bundle.manifest and again.files == bundle.files
+
+
+@pytest.mark.parametrize("name", resources.names("runs", ".jsonl"))
+def test_a_bundle_replays_and_verifies_as_its_record_does(tmp_path, name):
+    record = tmp_path / "run.jsonl"
+    record.write_text(resources.read_text(f"runs/{name}"), encoding="utf-8")
+    packed = tmp_path / "x.glyphrun"
+    assert command("bundle", str(record), "-o", str(packed)).exit_code == 0
+    assert command("replay", str(packed)).stdout == command("replay", str(record)).stdout
+    verified = command("replay", str(packed), "--verify", "--json")
+    assert (verified.exit_code, json.loads(verified.stdout)["difference"]) == (0, "")
+    assert read_run(packed).events == read_record(record).events
+
+
+def test_a_bundle_of_a_bundle_is_the_same_bundle(tmp_path):
+    first, second = tmp_path / "a.glyphrun", tmp_path / "b.glyphrun"
+    write_bundle(first, record_of(run_of(GOOD)))
+    assert command("bundle", str(first), "-o", str(second)).exit_code == 0
+    assert first.read_bytes() == second.read_bytes()
+
+
+# what is not in it
+
+
+def test_no_command_line_of_a_server_and_no_home_is_handed_on_and_the_replay_is_the_same(tmp_path):
+    secret = "npx server --api-key sk-12345"
+    host = Person(box(secret), ALLOW)
+    events = talk(
+        SEARCH,
+        "Done.",
+        host=host,
+        model=Talker(SEARCH, "Done.", name=str(Path.home() / "models" / "m.gguf")),
+        approvals=(ApprovalRule(identity=secret, tool="browse", action="allow"),),
+    )
+    assert any(isinstance(event, ApprovalNeeded) and event.identity == secret for event in events)
+    packed = tmp_path / "x.glyphrun"
+    write_bundle(packed, record_of([decode_event(encode_event(event)) for event in events]))
+    whole = b"".join(read_bundle(packed).files.values())
+    assert b"sk-12345" not in whole and str(Path.home()).encode() not in whole
+    assert read_bundle(packed).manifest.model.name == "~/models/m.gguf"
+    assert command("replay", str(packed), "--verify").exit_code == 0
+
+
+def box(identity):
+    return Box("demo", identity, search=lambda **_: "found")
+
+
+# the command
+
+
+def test_bundle_tells_what_is_in_it_and_what_is_not(tmp_path):
+    record = written(tmp_path / "run.jsonl", run_of(GOOD, native="openai", template=HERMES))
+    done = command("bundle", str(record), "-o", str(tmp_path / "x.glyphrun"))
+    assert done.exit_code == 0 and "schema.json" in done.stdout and "without grammar.gbnf" in done.stderr
+    told = json.loads(command("bundle", str(record), "-o", str(tmp_path / "x.glyphrun"), "--json").stdout)
+    assert told == json.loads(read_bundle(tmp_path / "x.glyphrun").files[MANIFEST])
+
+
+def test_a_record_that_was_cut_off_is_bundled_as_far_as_it_goes_and_that_is_said(tmp_path):
+    record = written(tmp_path / "run.jsonl", run_of(GOOD))
+    record.write_bytes(record.read_bytes()[:-30])
+    done = command("bundle", str(record), "-o", str(tmp_path / "x.glyphrun"))
+    assert done.exit_code == 0 and "cut off" in done.stderr
+    assert not read_bundle(tmp_path / "x.glyphrun").manifest.whole
+    assert command("replay", str(tmp_path / "x.glyphrun"), "--verify").exit_code == 0
+
+
+def test_a_record_without_a_beginning_makes_no_bundle(tmp_path):
+    record = written(tmp_path / "run.jsonl", run_of(GOOD)[1:])
+    done = command("bundle", str(record), "-o", str(tmp_path / "x.glyphrun"))
+    assert done.exit_code == 2 and "beginning of a run" in done.stderr
+    assert not (tmp_path / "x.glyphrun").exists()
+
+
+def test_a_bundle_that_cannot_be_written_leaves_the_old_one(tmp_path):
+    with pytest.raises(StorageError, match="not a file"):
+        write_bundle(tmp_path, record_of(run_of(GOOD)))
+    path = tmp_path / "x.glyphrun"
+    path.write_bytes(b"old")
+    with pytest.raises(RecordError):
+        write_bundle(path, record_of(run_of(GOOD))._replace(events=()))
+    assert path.read_bytes() == b"old"
+
+
+def test_a_surrogate_that_no_file_can_hold_does_not_lose_the_bundle():
+    events = run_of(GOOD, prompt="x")
+    request = msgspec.structs.replace(events[0].request, prompt="\ud800")
+    bundle = make_bundle(record_of([msgspec.structs.replace(events[0], request=request), *events[1:]]))
+    assert parse_bundle(encode_bundle(bundle)).record.events[0].request.prompt == "�"
+
+
+def test_a_bundle_is_a_recorded_model_too(tmp_path):
+    write_bundle(tmp_path / "x.glyphrun", record_of(run_of(GOOD, constraint="mask")))
+    done = command(
+        "run", "--model", f"recorded:{tmp_path / 'x.glyphrun'}", "--constraint", "off", "--json", "p"
+    )
+    assert json.loads(done.stdout.splitlines()[-1])["valid"], done.stderr

@@ -1,0 +1,403 @@
+"""What a run is exported to holds what the run was: the tests pass and notice a change, the line asks the same."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from bundled import (
+    BAD,
+    GOOD,
+    HERMES,
+    REGISTRY,
+    REQUESTS,
+    TEXTS,
+    carry_out,
+    pytest_text,
+    record_of,
+    run_of,
+    written,
+)
+from examples import at_most
+from glyphscope import resources
+from glyphscope.calling import branch_request, run
+from glyphscope.calling.constraints import call_constraint
+from glyphscope.cli.app import app
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import (
+    CallReady,
+    LoopSettings,
+    Message,
+    RepairSettings,
+    RunRequest,
+    Sampling,
+    StageFinished,
+    Violation,
+    decode_event,
+    encode_event,
+)
+from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.match import match_text
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry
+from glyphscope.sessions.bundle import encode_bundle, make_bundle, parse_bundle, write_bundle
+from glyphscope.sessions.exports import RecordedRun, export
+from glyphscope.sessions.exports.curl_line import MOST_IN_A_LINE
+from glyphscope.sessions.exports.judged_texts import judged_texts
+from talks import SEARCH, Talker, talk
+
+TOOL_CALL = '<tool_call>\n{"name": "search", "arguments": {"query": "x"}}\n</tool_call>'
+
+CAMEL = {
+    "glyphscope": 1,
+    "tools": [
+        {"name": "findIt", "parameters": {"type": "object", "properties": {"q": {"type": "string"}}}},
+    ],
+}
+
+
+def command(*arguments: str):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def again(request, *turns):
+    """The events of that request, as a record holds them."""
+    return [decode_event(encode_event(event)) for event in run(request, ScriptedModel(turns=turns))]
+
+
+def exported(events, form):
+    return export(RecordedRun(events), form)
+
+
+# a pytest file
+
+
+def test_a_valid_call_is_held_with_its_tool_and_its_arguments():
+    text = pytest_text(run_of(GOOD, constraint="mask"))
+    assert carry_out(text) == ["test_the_registry_is_the_runs", "test_call"]
+    assert "found == []" in text and "recorded('search', arguments)" in text
+
+
+def test_an_abort_is_held_with_its_code_its_deciding_character_and_its_place():
+    text = pytest_text(run_of(BAD + " and so on"))
+    char = BAD.index("500") + 2
+    assert f"found == [('CONSTRAINT_MAX', {char}, '/max_results')]" in text and ", ended=False)" in text
+    carry_out(text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (r'"maximum": 100', '"maximum": 9'),
+        (r"AI news", "AI olds"),
+        (r'"max_results": 10}', '"max_results": 10.0}'),
+        (r"found == \[\]", "found == [('SYNTAX', 3, '')]"),
+        (r"is True", "is False"),
+    ],
+)
+def test_an_edit_of_the_registry_the_text_or_the_verdict_is_noticed(old, new):
+    text = pytest_text(run_of(GOOD, constraint="mask"))
+    changed, count = re.subn(old, new, text, count=1)
+    assert count == 1
+    with pytest.raises(AssertionError):
+        carry_out(changed)
+
+
+def test_a_registry_that_refuses_the_call_fails_the_calls_own_test_too():
+    text = pytest_text(run_of(GOOD, constraint="mask")).replace('"maximum": 100', '"maximum": 9')
+    names: dict = {}
+    exec(text, names)
+    with pytest.raises(AssertionError):
+        names["test_call"]()
+
+
+@at_most(300)
+@given(TEXTS, REQUESTS)
+def test_whatever_a_run_came_to_its_tests_pass(turn, request):
+    events = run_of(turn, **request)
+    try:
+        text = pytest_text(events)
+    except GlyphscopeError:
+        assert not judged_texts(events[0].request, events).texts
+        return
+    assert carry_out(text)
+
+
+@pytest.mark.parametrize(
+    ("turns", "request_of", "tests"),
+    [
+        (('"search"', '{query="x"}'), {"strategy": "two-stage"}, ["name", "arguments", "arguments_made_whole"]),
+        (('"search"', '{query=5}'), {"strategy": "two-stage"}, ["name", "arguments"]),
+        (('"nothing"',), {"strategy": "two-stage"}, ["name"]),
+        ((BAD, GOOD), {"repair": RepairSettings(attempts=1)}, ["call", "repair"]),
+        ((f"```\n{GOOD}\n```",), {"stop_on": "never"}, ["call", "call_made_whole"]),
+        ((f"Well: {GOOD}",), {"free_text": True}, ["call"]),
+        (
+            ('{"choice":"call_tool","tool":"search","question":null}', GOOD),
+            {"strategy": "route-execute"},
+            ["executor"],
+        ),
+        (
+            ('{"choice":"call_tool","tool":"browse","question":null}', GOOD),
+            {"strategy": "route-execute"},
+            ["executor"],
+        ),
+        (("none", '{"choice":"none","tool":null,"question":null}', GOOD),
+         {"strategy": "route-execute", "repair": RepairSettings(attempts=1)}, []),
+    ],
+)  # fmt: skip
+def test_each_stage_that_wrote_a_call_is_a_test(turns, request_of, tests):
+    events = run_of(*turns, **request_of)
+    if not tests:
+        with pytest.raises(GlyphscopeError, match="no call"):
+            pytest_text(events)
+        return
+    names = ["test_the_registry_is_the_runs", *(f"test_{test}" for test in tests)]
+    assert carry_out(pytest_text(events)) == names
+
+
+def test_the_calls_of_a_conversation_are_tests_and_what_is_not_is_said():
+    text = pytest_text(talk(SEARCH, '{action="browse" url="ftp://a"}', "Done."))
+    assert len(carry_out(text)) == 2 and "# Not judged here: turn-2" in text
+
+
+def test_a_call_of_a_tool_that_was_shown_by_another_name_is_no_test_and_that_is_said():
+    loop = LoopSettings(transforms=("snake-case-names",))
+    events = run_of('{action="find_it" q="x"}', "Done.", strategy="loop", registry=CAMEL, loop=loop)
+    call = next(event for event in events if isinstance(event, CallReady))
+    assert (call.tool, call.text) == ("findIt", '{action="find_it" q="x"}')
+    with pytest.raises(GlyphscopeError, match="transforms changed"):
+        pytest_text(events)
+
+
+class AtOnce(ScriptedModel):
+    """Tells all its tokens in one batch, as forced ones come."""
+
+    def generate(self, request):
+        first, *steps = super().generate(request)
+        yield first
+        yield tuple(step for batch in steps for step in batch)
+
+
+def test_what_was_decoded_too_late_for_an_abort_is_not_judged():
+    wanted = RunRequest(prompt="p", registry=REGISTRY, constraint="off")
+    late = BAD.replace("}", ' nonsense="x" query=5}')
+    for said in (BAD, late):
+        events = list(run(wanted, AtOnce(said)))
+        assert len([event for event in events if isinstance(event, Violation)]) == 1
+        assert carry_out(pytest_text(events))
+
+
+def test_a_call_in_the_models_own_notation_is_judged_with_what_stands_around_it():
+    for constraint, said in (
+        ("off", "Well. " + TOOL_CALL),
+        ("mask", TOOL_CALL.removeprefix("<tool_call>\n")),
+    ):
+        events = run_of(said, native="hermes", constraint=constraint, template=HERMES)
+        assert events[-1].valid, events[-1]
+        assert "validator_of" in pytest_text(events) and len(carry_out(pytest_text(events))) == 2
+
+
+@at_most(300)
+@given(TEXTS, TEXTS, REQUESTS, st.integers(0, 12), st.text(max_size=6))
+def test_whatever_a_branch_came_to_its_tests_pass(turn, then, request, token, typed):
+    events = run_of(turn, **{**request, "strategy": "direct"})
+    try:
+        asked = branch_request(events, token, text=typed)
+    except GlyphscopeError:
+        return
+    branch = again(asked, then)
+    if any(isinstance(event, StageFinished) for event in branch):
+        assert carry_out(pytest_text(branch))
+    found = parse_bundle(encode_bundle(make_bundle(record_of(branch))))
+    assert list(found.record.events) == branch
+
+
+def test_a_branch_is_judged_with_what_somebody_wrote_in_it():
+    events = run_of(GOOD, constraint="mask")
+    branch = again(branch_request(events, 8, text='" max_results=500}', constraint="off"), "")
+    text = pytest_text(branch)
+    assert "'CONSTRAINT_MAX'" in text and carry_out(text) == ["test_the_registry_is_the_runs", "test_call"]
+
+
+@pytest.mark.parametrize("name", resources.names("runs", ".jsonl"))
+def test_the_bundled_runs_pass_as_tests(name):
+    events = [decode_event(line) for line in resources.read_text(f"runs/{name}").splitlines()[1:]]
+    assert len(carry_out(pytest_text(events))) >= 2
+
+
+def test_texts_and_schemas_that_python_could_misread_are_what_they_were():
+    odd = "it's '''\\' \" \u2028\u202e \x00 😀 \\"
+    tool = {"name": "t", "description": odd, "parameters": nested(150)}
+    document = {"glyphscope": 1, "tools": [tool]}
+    call = json.dumps({"action": "t", "a": {"note": odd}})
+    events = run_of(call, registry=document, notation="json")
+    assert events[-1].valid, events[-3:]
+    assert carry_out(pytest_text(events))
+
+
+def nested(depth):
+    schema: dict = {"type": "string"}
+    for _ in range(depth):
+        schema = {"type": "object", "properties": {"note": {"type": "string"}, "a": schema}}
+    return {"type": "object", "properties": {"a": schema}}
+
+
+def test_a_run_that_never_wrote_anything_is_no_test_and_says_so():
+    events = run_of(GOOD, registry={"glyphscope": 1, "tools": []}, constraint="mask")
+    assert events[-1].code == "CONSTRAINT_FAILED"
+    with pytest.raises(GlyphscopeError, match="Nothing of this run"):
+        pytest_text(events)
+
+
+@pytest.mark.slow
+def test_the_exported_file_passes_under_pytest_and_fails_after_tampering(tmp_path):
+    record = written(tmp_path / "run.jsonl", run_of(GOOD, constraint="mask"))
+    file = tmp_path / "test_run.py"
+    assert command("export", str(record), "--to", "pytest", "-o", str(file)).exit_code == 0
+
+    def pytest_says():
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", str(file)],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            check=False,
+        )
+
+    good = pytest_says()
+    assert good.returncode == 0 and "2 passed" in good.stdout, good.stdout
+    text = file.read_text(encoding="utf-8")
+    for old, new, failed in (('"maximum": 100', '"maximum": 9', 2), ('"AI news" max', '"AI olds" max', 1)):
+        assert old in text
+        file.write_text(text.replace(old, new), encoding="utf-8")
+        bad = pytest_says()
+        assert bad.returncode == 1 and f"{failed} failed" in bad.stdout, bad.stdout
+
+
+# a curl line
+
+
+def body_of(line):
+    words = shlex.split(line)
+    assert words[:3] == ["curl", "-sS", "http://localhost:8080/v1/chat/completions"]
+    assert words[3:6] == ["-H", "Content-Type: application/json", "-d"] and len(words) == 7
+    return json.loads(words[6])
+
+
+def test_the_line_asks_with_the_messages_the_grammar_and_the_sampling_of_the_run():
+    odd = 'it\'s "$HOME" `id` !x \\ \n 😀'
+    sampling = Sampling(seed=7, temperature=0.5, top_k=3, top_p=0.5, min_p=0.1, repeat_penalty=1.2)
+    history = (Message("user", "before"), Message("assistant", "yes"))
+    events = run_of(GOOD, prompt=odd, constraint="mask", sampling=sampling, history=history, max_tokens=9)
+    body = body_of(exported(events, "curl"))
+    request = RunRequest(prompt="", registry={}, constraint="gbnf")
+    assert body["grammar"] == call_constraint(request, default_registry()).text
+    assert [message["role"] for message in body["messages"]] == ["system", "user", "assistant", "user"]
+    assert body["messages"][-1]["content"] == odd and "search" in body["messages"][0]["content"]
+    assert {name: body[name] for name in ("seed", "temperature", "top_k", "top_p", "min_p", "repeat_penalty")} == {
+        "seed": 7, "temperature": 0.5, "top_k": 3, "top_p": 0.5, "min_p": 0.1, "repeat_penalty": 1.2,
+    }  # fmt: skip
+    assert body["max_tokens"] == 9 and "stream" not in body and "timings_per_token" not in body
+
+
+def test_a_run_without_constraint_is_asked_without_a_grammar():
+    assert "grammar" not in body_of(exported(run_of(GOOD), "curl"))
+
+
+def test_a_run_in_the_models_own_notation_sends_tools_and_neither_grammar_nor_a_begun_answer():
+    events = run_of(TOOL_CALL, native="hermes", constraint="mask", template=HERMES)
+    body = body_of(exported(events, "curl"))
+    assert body["tool_choice"] == "required" and "grammar" not in body
+    assert body["tools"][0]["function"]["name"] == "search"
+    assert body["messages"][-1]["role"] == "user"
+
+
+def test_a_branch_is_asked_to_go_on_from_what_is_written_and_not_under_a_constraint():
+    events = run_of(GOOD, constraint="mask")
+    body = body_of(exported(again(branch_request(events, 4, text="x", constraint="off"), ""), "curl"))
+    assert body["messages"][-1]["role"] == "assistant" and body["messages"][-1]["content"].endswith("x")
+    with pytest.raises(GlyphscopeError, match="from where it begins"):
+        exported(again(branch_request(events, 4), ""), "curl")
+
+
+def test_a_body_that_no_argument_can_hold_follows_the_line():
+    line = exported(run_of(GOOD, prompt="x" * MOST_IN_A_LINE), "curl")
+    first, body, end = line.splitlines()
+    assert first.endswith("--data-binary @- <<'BODY'") and end == "BODY"
+    assert len(json.loads(body)["messages"][-1]["content"]) == MOST_IN_A_LINE
+
+
+@pytest.mark.parametrize("strategy", ["route-execute", "loop"])
+def test_a_strategy_that_asks_again_has_no_line_and_says_so(strategy):
+    with pytest.raises(GlyphscopeError, match="asks once"):
+        exported(run_of("x", strategy=strategy), "curl")
+
+
+def test_a_shell_hands_the_line_on_as_it_is(tmp_path):
+    line = exported(run_of(GOOD, prompt='it\'s $HOME `id` \\ "x" !!', constraint="mask"), "curl")
+    done = subprocess.run(
+        ["sh", "-c", 'curl() { printf "%s" "$6"; }\n' + line], capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout) == body_of(line)
+
+
+# grammars
+
+
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        {},
+        {"notation": "json", "shape": "tool-args"},
+        {"free_text": True},
+        {"grammar": 'root ::= "{" [^}]* "}"'},
+        {"native": "hermes"},
+        {"strategy": "loop"},
+        {"strategy": "loop", "loop": LoopSettings(tool_use="enforced")},
+        {"strategy": "loop", "loop": LoopSettings(parallel_tool_calls=True, deny=("browse",))},
+        {"strategy": "loop", "free_text": True, "loop": LoopSettings(tool_use="enforced")},
+        {"strategy": "loop", "registry": CAMEL, "loop": LoopSettings(transforms=("snake-case-names",))},
+    ],
+)
+@pytest.mark.parametrize(("constraint", "form"), [("mask", "lark"), ("gbnf", "gbnf")])
+def test_the_grammar_is_the_one_that_the_model_was_held_to(request_of, constraint, form):
+    model = Talker(GOOD, template=HERMES)
+    wanted = {"prompt": "p", "registry": REGISTRY, "constraint": constraint, **request_of}
+    events = list(run(RunRequest(**wanted), model))
+    assert exported(events, form) == model.requests[0].grammar
+
+
+def test_both_grammars_take_the_runs_text_and_refuse_what_it_would_not_have_been_allowed():
+    events = run_of(GOOD, constraint="mask")
+    gbnf, lark = load_gbnf(exported(events, "gbnf")), MaskReader(lark=exported(events, "lark"))
+    assert match_text(gbnf, GOOD).accepted and lark.accepts(GOOD)
+    assert not match_text(gbnf, BAD).accepted and not lark.accepts(BAD)
+
+
+def test_a_bundle_gives_the_file_that_is_in_it_and_a_record_what_is_made_today(tmp_path):
+    events = run_of(GOOD, constraint="mask")
+    write_bundle(tmp_path / "x.glyphrun", record_of(events))
+    record = written(tmp_path / "run.jsonl", events)
+    for form in ("gbnf", "lark", "json-schema", "openai-tools", "pytest", "curl"):
+        packed = command("export", str(tmp_path / "x.glyphrun"), "--to", form)
+        assert packed.exit_code == 0 and packed.stdout == command("export", str(record), "--to", form).stdout
+
+
+def test_a_form_that_the_run_has_not_is_told_with_its_reason(tmp_path):
+    events = run_of(GOOD, native="openai", template=HERMES)
+    write_bundle(tmp_path / "x.glyphrun", record_of(events))
+    record = written(tmp_path / "run.jsonl", events)
+    for file in (tmp_path / "x.glyphrun", record):
+        done = command("export", str(file), "--to", "gbnf", "-o", str(tmp_path / "out"))
+        assert done.exit_code == 2 and "endpoint's own" in done.stderr and not (tmp_path / "out").exists()
+    assert command("export", str(record), "--to", "nothing").exit_code == 2
+    looped = written(tmp_path / "loop.jsonl", run_of("x", strategy="loop", loop=LoopSettings(max_turns=1)))
+    assert "asks once" in command("export", str(looped), "--to", "curl").stderr

@@ -1,0 +1,222 @@
+"""Bundles from strangers: whatever is in the file, a clear word, in bounded time and memory, and nothing written."""
+
+import io
+import json
+import os
+import struct
+import tracemalloc
+import zipfile
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from bundled import GOOD, record_of, run_of
+from examples import at_most
+from glyphscope.cli.app import app
+from glyphscope.errors import RecordError, StorageError
+from glyphscope.sessions import archive, bundle
+from glyphscope.sessions.archive import pack, unpack
+from glyphscope.sessions.bundle import MANIFEST, encode_bundle, make_bundle, parse_bundle, read_bundle
+from glyphscope.sessions.files import digest_of
+
+GIVEN = make_bundle(record_of(run_of(GOOD)))
+DATA = encode_bundle(GIVEN)
+MANIFEST_OF = json.loads(GIVEN.files[MANIFEST])
+
+
+def zipped(*files: tuple[str, bytes], **changes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, content in files:
+            entry = zipfile.ZipInfo(name)
+            entry.compress_type = changes.get("compress_type", zipfile.ZIP_DEFLATED)
+            made.writestr(entry, content)
+    return out.getvalue()
+
+
+def with_files(**changes: bytes | None) -> bytes:
+    """The good bundle with files changed, as its manifest does not know; None leaves one out."""
+    names = {name.replace(".", "_").replace("-", "_"): name for name in GIVEN.files}
+    files = dict(GIVEN.files)
+    for name, content in changes.items():
+        if content is None:
+            del files[names[name]]
+        else:
+            files[names.get(name, name)] = content
+    return pack(files)
+
+
+def with_manifest(**changes) -> bytes:
+    document = {**json.loads(GIVEN.files[MANIFEST]), **changes}
+    return with_files(manifest_json=json.dumps(document).encode())
+
+
+def with_record(content: bytes) -> bytes:
+    """A bundle whose manifest vouches for that record."""
+    files = json.loads(GIVEN.files[MANIFEST])["files"]
+    files["run.jsonl"] = {"bytes": len(content), "sha256": digest_of(content)}
+    document = {**json.loads(GIVEN.files[MANIFEST]), "files": files}
+    return with_files(manifest_json=json.dumps(document).encode(), run_jsonl=content)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../x", "/etc/passwd", "a/b", "..", "C:\\x", "a\\b", "run.jsonl/", "Ünï", "-x", "", "x" * 99, "a\nb"],
+)
+def test_a_name_that_leads_elsewhere_is_refused_and_nothing_is_written(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RecordError, match="holds no file of the name"):
+        parse_bundle(zipped((name, b"x")))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_name_twice_is_refused():
+    with pytest.warns(UserWarning, match="Duplicate"):
+        data = zipped(("run.jsonl", b"a"), ("run.jsonl", b"b"))
+    with pytest.raises(RecordError, match="twice"):
+        parse_bundle(data)
+
+
+def test_a_bomb_is_refused_by_what_it_says_of_itself_before_anything_is_unpacked(monkeypatch):
+    monkeypatch.setattr(archive, "MOST_BYTES", 4 << 20)
+    data = zipped(("run.jsonl", bytes(8 << 20)))
+    tracemalloc.start()
+    with pytest.raises(RecordError, match="holds at most 4"):
+        parse_bundle(data)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+def test_a_bomb_that_lies_about_its_size_is_unpacked_no_further_than_it_said():
+    big = bytes(8 << 20)
+    data = bytearray(zipped(("run.jsonl", big)))
+    for at in (data.find(b"PK\1\2") + 24, 22):  # the size unpacked, in the directory and before the data
+        data[at : at + 4] = struct.pack("<L", 10)
+    tracemalloc.start()
+    with pytest.raises(RecordError, match="damaged"):
+        unpack(bytes(data))
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+def test_lines_without_anything_in_them_are_refused_before_they_are_taken_apart(monkeypatch):
+    monkeypatch.setattr(bundle, "MOST_LINES", 1000)
+    with pytest.raises(RecordError, match="more than 1000 lines"):
+        parse_bundle(with_record(b"\n" * 1001))
+
+
+def test_a_file_larger_than_any_bundle_is_not_read_to_its_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "MOST_PACKED", 1 << 20)
+    path = tmp_path / "x.glyphrun"
+    path.write_bytes(b"PK")
+    os.truncate(path, 1 << 27)
+    tracemalloc.start()
+    with pytest.raises(RecordError, match="larger than a bundle may be"):
+        read_bundle(path)
+    assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    tracemalloc.stop()
+
+
+MANY = zipped(*((f"f{number}", b"") for number in range(500)))
+
+
+def test_a_zip_of_many_files_is_refused_before_its_directory_is_read(monkeypatch):
+    monkeypatch.delattr(zipfile, "ZipFile")
+    with pytest.raises(RecordError, match="more files than a bundle"):
+        unpack(MANY)
+
+
+def test_a_zip_of_many_files_that_says_it_has_one_is_refused_all_the_same():
+    lying = MANY[:-14] + struct.pack("<2H", 1, 1) + MANY[-10:]
+    with pytest.raises(RecordError, match="more files than a bundle"):
+        unpack(lying)
+
+
+def test_a_zip_with_another_directory_than_its_end_tells_is_refused():
+    locator = b"PK\6\7" + struct.pack("<LQL", 0, 0, 1)
+    with pytest.raises(RecordError, match="made for files larger"):
+        unpack(DATA[:-22] + locator + DATA[-22:])
+
+
+def test_an_encrypted_file_is_told():
+    data = bytearray(zipped(("run.jsonl", b"x")))
+    data[data.find(b"PK\1\2") + 8] |= 1
+    with pytest.raises(RecordError, match="encrypted, and bundles are not"):
+        parse_bundle(bytes(data))
+
+
+def test_a_packing_of_another_kind_is_told():
+    with pytest.raises(RecordError, match="packed in a way"):
+        parse_bundle(zipped(("run.jsonl", b"x"), compress_type=zipfile.ZIP_LZMA))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "not a zip"),
+        (b"hello", "not a zip"),
+        (b"PK", "its end is missing"),
+        (DATA[:-1], "its end is missing"),
+        (DATA + b"x", "its end is missing"),
+        (DATA[:200] + DATA[260:], "damaged"),
+        (zipped(), "lacks manifest.json"),
+        (zipped(("manifest.json", b"[]")), "no version"),
+        (zipped(("manifest.json", b"\xff")), "no version"),
+        (zipped(("manifest.json", b"[" * 100_000)), "no version"),
+        (with_manifest(glyphscope_bundle=2), "newer Glyphscope"),
+        (with_manifest(glyphscope_bundle="1"), "no version"),
+        (with_manifest(files={"run.jsonl": 5}), "manifest is damaged"),
+        (with_manifest(model=None), "manifest is damaged"),
+        (with_manifest(files={}), "tells nothing"),
+        (with_files(run_jsonl=None), "lacks run.jsonl"),
+        (zipped(("manifest.json", json.dumps({**MANIFEST_OF, "files": {}}).encode())), "lacks run.jsonl"),
+        (with_files(grammar_gbnf=None), "lacks grammar.gbnf"),
+        (with_files(registry_json=b"{}"), "registry.json is not the file"),
+        (with_files(more=b"x"), "more, of which its manifest tells nothing"),
+        (with_record(b"hello\n"), "no glyphscope record"),
+        (with_record(b'{"glyphscope_record": 2}\n'), "newer Glyphscope"),
+        (with_record(GIVEN.files["run.jsonl"].replace(b'"type":"token"', b'"type":"tok"', 1)), "is damaged"),
+    ],
+)
+def test_what_is_no_bundle_of_ours_is_told_with_what_to_do(data, words, tmp_path):
+    path = tmp_path / "x.glyphrun"
+    path.write_bytes(data)
+    with pytest.raises(RecordError, match=words) as caught:
+        read_bundle(path)
+    assert str(path) in caught.value.where and caught.value.hint
+    for arguments in (["replay", str(path)], ["export", str(path), "--to", "gbnf"]):
+        done = CliRunner().invoke(app, arguments)
+        assert (done.exit_code, done.stdout) == (2, "") and "Traceback" not in done.stderr
+
+
+def test_a_folder_a_pipe_and_a_missing_file_are_told(tmp_path):
+    os.mkfifo(tmp_path / "pipe.glyphrun")
+    for name, words in (
+        (".", "not a file"),
+        ("pipe.glyphrun", "not a file"),
+        ("none.glyphrun", "no such file"),
+    ):
+        with pytest.raises(StorageError, match=words):
+            bundle.read_run(tmp_path / name)
+
+
+@at_most(300)
+@given(st.lists(st.tuples(st.integers(0, len(DATA) - 1), st.integers(0, 255)), max_size=4))
+def test_a_bundle_with_any_bytes_changed_is_the_same_run_or_told(changes):
+    data = bytearray(DATA)
+    for at, value in changes:
+        data[at] = value
+    try:
+        found = parse_bundle(bytes(data))
+    except RecordError:
+        return
+    assert found.files == GIVEN.files
+
+
+@at_most(300)
+@given(st.binary(max_size=300))
+def test_any_bytes_are_told_to_be_no_bundle(data):
+    with pytest.raises(RecordError):
+        parse_bundle(b"PK" + data)

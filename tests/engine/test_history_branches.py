@@ -1,0 +1,127 @@
+"""The tree of branches in the history: found again, named, kept together, and brought over from an older file."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+
+import msgspec
+import pytest
+
+from glyphscope.calling import branch_tree
+from glyphscope.events import BranchPoint, ModelInfo, RunFinished, RunRequest, RunStarted, Token, TokenStep
+from glyphscope.registry import default_registry
+from glyphscope.sessions import History
+from glyphscope.sessions.records import encode_record
+
+REQUEST = RunRequest(prompt="Search for AI news", registry=default_registry().to_document())
+
+
+def run_of(run, parent="", minute=0, text="{"):
+    point = BranchPoint(parent, 3) if parent else None
+    started = RunStarted(
+        run=run,
+        request=msgspec.structs.replace(REQUEST, branch_of=point),
+        model=ModelInfo(name="smol"),
+        versions={},
+        time=f"2026-01-01T00:{minute:02}:00Z",
+    )
+    step = TokenStep(index=0, id=1, data=text.encode(), text=text)
+    end = RunFinished(
+        run=run, reason="complete", valid=True, tokens=1, forced=0, prompt_ms=0, first_token_ms=0, total_ms=0
+    )
+    return [started, Token(run=run, step=step, start=0, end=len(text)), end]
+
+
+@pytest.fixture
+def history(tmp_path):
+    return History(tmp_path / "h.sqlite")
+
+
+def ids(kin):
+    return sorted(one.row.id for one in kin)
+
+
+def test_a_tree_is_not_found_from_each_of_its_runs(history):
+    for events in (
+        run_of("a"), run_of("b", "a", 1), run_of("c", "b", 2), run_of("d", "a", 3), run_of("x"), run_of("y", "x", 4),
+    ):  # fmt: skip
+        history.add(events)
+    for run in "abcd":
+        assert ids(history.family(run)) == ["a", "b", "c", "d"], run
+    assert ids(history.family("y")) == ["x", "y"]
+    (root,) = branch_tree([one.started] for one in history.family("c"))
+    assert [child.run for child in root.children] == ["b", "d"]
+
+
+def test_branches_of_a_run_that_is_not_kept_are_strangers(history):
+    for events in (run_of("b", "gone"), run_of("c", "gone", 1), run_of("d", "c", 2)):
+        history.add(events)
+    assert ids(history.family("gone")) == ids(history.family("d")) == ["b", "c", "d"]
+    assert history.family("unknown") == []
+
+
+def test_runs_that_name_each_other_as_parents_never_end(history):
+    history.add(run_of("a", "b"))
+    history.add(run_of("b", "a"))
+    history.add(run_of("c", "c"))
+    assert ids(history.family("a")) == ["a", "b"]
+    assert ids(history.family("c")) == ["c"]
+
+
+def test_a_name_or_note_is_lost_or_not_found(history):
+    history.add(run_of("a"))
+    history.describe("a", name="The limit")
+    history.describe("a", note="asks for 500")
+    history.pin("a")
+    history.add(run_of("a", text="{}"))
+    (kin,) = history.family("a")
+    assert (kin.row.name, kin.row.note, kin.row.pinned, kin.answer) == (
+        "The limit", "asks for 500", True, "{}",
+    )  # fmt: skip
+    assert [row.id for row in history.rows("limit 500")] == ["a"]
+
+
+def test_what_a_branch_leaves_or_the_user_described_is_pruned(history):
+    history.add(run_of("root"))
+    history.add(run_of("old", minute=1))
+    history.add(run_of("named", minute=2))
+    history.describe("named", name="keep")
+    history.add(run_of("branch", "root", 3))
+    history.prune(1)
+    assert sorted(row.id for row in history.rows()) == ["branch", "named", "root"]
+    history.delete("branch")
+    history.add(run_of("new", minute=4))
+    history.prune(1)
+    assert sorted(row.id for row in history.rows()) == ["named", "new"]
+
+
+def test_a_damaged_record_takes_its_family_with_it(history):
+    history.add(run_of("a"))
+    history.add(run_of("b", "a", 1))
+    with sqlite3.connect(history.path) as base:
+        base.execute("UPDATE runs SET record = ? WHERE id = 'a'", (b"\x00garbage",))
+    base.close()
+    assert ids(history.family("b")) == ["b"]
+
+
+def test_a_history_of_the_version_before_loses_its_runs(tmp_path):
+    path, events = tmp_path / "h.sqlite", run_of("a")
+    base = sqlite3.connect(path)
+    base.executescript(
+        "CREATE TABLE runs (id TEXT PRIMARY KEY, time TEXT NOT NULL, title TEXT NOT NULL, model TEXT NOT NULL,"
+        "notation TEXT NOT NULL, shape TEXT NOT NULL, kind TEXT NOT NULL, outcome TEXT NOT NULL, tool TEXT NOT NULL,"
+        "tokens INTEGER NOT NULL, pinned INTEGER NOT NULL DEFAULT 0, record BLOB NOT NULL);"
+        "CREATE INDEX runs_by_time ON runs (pinned DESC, time DESC); PRAGMA user_version = 1;"
+    )
+    base.execute(
+        "INSERT INTO runs VALUES ('a', '2026', 'ask', 'smol', 'glyph', 'flat', 'mask', 'valid', '', 1, 1, ?)",
+        (zlib.compress(encode_record(events)),),
+    )
+    base.commit()
+    base.close()
+    one, other = History(path), History(path)
+    assert [(row.id, row.pinned, row.name) for row in one.rows()] == [("a", True, "")]
+    other.add(run_of("b", "a", 1))
+    assert ids(one.family("a")) == ["a", "b"]
+    assert one.events("a") == tuple(events)
