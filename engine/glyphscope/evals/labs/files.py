@@ -14,8 +14,8 @@ import msgspec
 
 from glyphscope.calling.emitter import versions
 from glyphscope.errors import StorageError
-from glyphscope.evals.figures import share, spread
 from glyphscope.evals.labs.mask_driven import Entry, LabRun, MaskDrivenLab, Timings
+from glyphscope.evals.statistics import share, spread
 from glyphscope.events import ModelInfo
 from glyphscope.sessions import atomic_write
 from glyphscope.sessions.files import storage_error

@@ -1,0 +1,197 @@
+"""The fields of two or more runs beside each other: a row a field, and the first of them in which the runs part.
+
+Fields are found by the argument's name, so notation, shape and number of stages make no difference: `max_results` of a
+GLYPH call stands beside that of a JSON call, and of one written in two stages. Values are compared as values: `10` and
+`10.0` are the same, `10` and `"10"` are not. A run that goes on may still write what another wrote, so a row of it is
+`open` until that is decided. A run that failed before it wrote a field (its model died, its variant cannot be built)
+says nothing about fields: it is left out of every comparison.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from glyphscope.calling import FieldState, RunState
+from glyphscope.calling.fold import StageState
+from glyphscope.events import Status
+from glyphscope.notation import shape_keys
+from glyphscope.registry.pointer import to_pointer
+
+TOOL: Final = None
+"""In place of an argument's name, for the tool's: an argument may be called anything, `""` and `tool` included."""
+LONGEST = 400
+"""Characters of a value that are kept as text."""
+_PARTS = ("name", "arguments")
+_WHOLE = ("call", "repair", "executor", "turn")
+"""Kinds of stages that write the parts of a call, and whole ones; what the others write is no call."""
+
+Standing: TypeAlias = Literal["same", "differs", "open"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one run wrote for a field: `value` is meant where it is `closed`, `text` what was written so far if not.
+
+    Of a closed field, `text` is the value as compact JSON whatever it was written in.
+    """
+
+    value: Any
+    text: str
+    status: Status
+    closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One field in all runs, an argument by its name or the `TOOL`; a cell is None where a run has no such field (yet).
+
+    Of a row that differs, `place` is the JSON Pointer inside the value of the first difference, empty for the value
+    itself, and `char` the first character in which two strings part, where it is strings that do.
+    """
+
+    name: str | None
+    cells: tuple[Cell | None, ...]
+    standing: Standing
+    place: str = ""
+    char: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """`compared` tells of each run whether it takes part, `ended` whether it has come to its end."""
+
+    rows: tuple[Row, ...]
+    compared: tuple[bool, ...]
+    ended: tuple[bool, ...]
+
+    @property
+    def first(self) -> Row | None:
+        """The first row that differs."""
+        return next((row for row in self.rows if row.standing == "differs"), None)
+
+
+def align(states: Sequence[RunState | None]) -> Alignment:
+    """The runs' fields, the tool's name first, then the arguments in the order in which they came.
+
+    None stands for a run that is not there. Costs the fields of all runs.
+    """
+    fields: list[dict[str | None, Cell]] = [{} if state is None else call_fields(state) for state in states]
+    compared = tuple(
+        state is not None and (bool(found) or state.failed is None)
+        for state, found in zip(states, fields, strict=True)
+    )
+    ended = tuple(
+        state is not None and (state.finished is not None or state.failed is not None) for state in states
+    )
+    names = dict.fromkeys(name for found in fields for name in found)
+    ordered = sorted(names, key=lambda name: name is not TOOL)  # stable: only the tool's name goes first
+    rows = tuple(_row(name, tuple(found.get(name) for found in fields), compared, ended) for name in ordered)
+    return Alignment(rows, compared, ended)
+
+
+def call_fields(state: RunState) -> dict[str | None, Cell]:
+    """The tool's name under `TOOL`, and the arguments by name: of the call, or of what was written of one so far."""
+    if state.call is not None:
+        call: dict[str | None, Any] = {TOOL: state.call.tool}
+        call.update(state.call.arguments.items())
+        return {name: Cell(value, as_text(value), "holds", True) for name, value in call.items()}
+    if state.started is None:
+        return {}
+    name_key, args_key = shape_keys(state.started.request.shape)
+    found: dict[str | None, Cell] = {}
+    for stage in state.stages:
+        if stage.kind in _WHOLE or stage.kind == "name":
+            found = {}
+        elif stage.kind not in _PARTS:
+            continue
+        for path, field in stage.fields.items():
+            if path == f"/{name_key}":
+                found[TOOL] = _cell(stage, field)
+            elif (name := _argument(path, args_key)) is not None:
+                found[name] = _cell(stage, field)
+    return found
+
+
+def as_text(value: Any) -> str:
+    """A value as compact JSON, cut at `LONGEST` characters."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def first_difference(one: Any, other: Any, place: str = "") -> tuple[str, int | None] | None:
+    """Where two JSON values part: the pointer of the first place, and the character if two strings stand there.
+
+    None where they are the same value. Members of an object have no order.
+    """
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name in dict.fromkeys((*one, *other)):
+            below = place + to_pointer((name,))
+            if name not in one or name not in other:
+                return below, None
+            if (found := first_difference(one[name], other[name], below)) is not None:
+                return found
+        return None
+    if isinstance(one, list) and isinstance(other, list):
+        for index, (a, b) in enumerate(zip(one, other)):
+            if (found := first_difference(a, b, f"{place}/{index}")) is not None:
+                return found
+        shorter = min(len(one), len(other))
+        return None if len(one) == len(other) else (f"{place}/{shorter}", None)
+    if isinstance(one, str) and isinstance(other, str):
+        return None if one == other else (place, _parting(one, other))
+    if isinstance(one, bool) or isinstance(other, bool):  # True is 1 in Python, and nowhere else
+        return None if one is other else (place, None)
+    return None if one == other else (place, None)
+
+
+# -- inside ----------------------------------------------------------------------------------------------------
+
+
+def _argument(path: str, args_key: str | None) -> str | None:
+    """The argument whose value stands at `path`; None for what is inside a value, and for the arguments' own key."""
+    prefix = f"/{args_key}/" if args_key else "/"
+    name = path.removeprefix(prefix)
+    if not path.startswith(prefix) or "/" in name:
+        return None
+    return name.replace("~1", "/").replace("~0", "~")
+
+
+def _cell(stage: StageState, field: FieldState) -> Cell:
+    if field.closed:
+        return Cell(field.value, as_text(field.value), field.status, True)
+    start = field.start or 0
+    return Cell(None, stage.text[start : min(field.end, start + LONGEST)], field.status, False)
+
+
+def _row(
+    name: str | None, cells: tuple[Cell | None, ...], compared: tuple[bool, ...], ended: tuple[bool, ...]
+) -> Row:
+    decided = [
+        cell
+        for cell, part, end in zip(cells, compared, ended)
+        if part and (end or (cell is not None and cell.closed))
+    ]
+    for other in decided[1:]:
+        parted = _parted(decided[0], other)
+        if parted is not None:
+            return Row(name, cells, "differs", *parted)
+    return Row(name, cells, "same" if len(decided) == sum(compared) else "open")
+
+
+def _parted(one: Cell | None, other: Cell | None) -> tuple[str, int | None] | None:
+    """Where two decided cells part. Of a value that was broken off only what was written can be compared."""
+    if one is None or other is None:
+        return None if one is other else ("", None)
+    if one.closed and other.closed:
+        return first_difference(one.value, other.value)
+    if one.closed or other.closed:
+        return "", None
+    return None if one.text == other.text else ("", None)
+
+
+def _parting(one: str, other: str) -> int:
+    """The first character in which two strings differ: the length of the shorter one where it begins the other."""
+    return next((at for at, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))

@@ -1,0 +1,1 @@
+"""Whether what came of a scenario is right, and why not."""

@@ -1,0 +1,1 @@
+"""What is varied: arms, sampling profiles, seeds, and what is recommended for models."""

@@ -1,0 +1,187 @@
+"""The matrix as a list of samples: what will be asked, in which order, with which seeds, before anything is asked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from itertools import product
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.matrix.arms import Arm, ArmNotation, Workarounds
+from glyphscope.evals.matrix.profiles import profile
+from glyphscope.evals.results.manifest import SuiteUsed
+from glyphscope.evals.results.sample import sample_id
+from glyphscope.evals.suites.reading import encode_suite, load_suite
+from glyphscope.evals.suites.suite import Scenario, Suite
+from glyphscope.events import ConstraintKind, Shape, Strategy
+
+MAX_SAMPLES = 1_000_000
+
+
+class Matrix(msgspec.Struct, frozen=True, kw_only=True):
+    """What is varied, an axis a member; the arms are all combinations. `strategies` None is each suite's own.
+
+    `jobs` samples are made at once, each by a model of its own. `savings` is the share of aborted runs that are
+    continued, to measure what stopping saved. `scenarios` are patterns of ids (`*` for any), `levels` those asked.
+    """
+
+    suites: tuple[str, ...]
+    models: tuple[str, ...]
+    notations: tuple[ArmNotation, ...] = ("glyph",)
+    shapes: tuple[Shape, ...] = ("flat",)
+    constraints: tuple[ConstraintKind, ...] = ("mask",)
+    strategies: tuple[Strategy | None, ...] = (None,)
+    repairs: tuple[int, ...] = (0,)
+    profiles: tuple[str, ...] = ("default",)
+    workarounds: tuple[Workarounds, ...] = ("production",)
+    presets: tuple[str, ...] = ("default",)
+    levels: tuple[str, ...] = ()
+    scenarios: tuple[str, ...] = ()
+    trials: int = 1
+    seed: int = 1
+    jobs: int = 1
+    savings: float = 0.0
+
+
+@dataclass(frozen=True)
+class LoadedSuite:
+    """A suite as it is asked, and the bytes that are kept of it."""
+
+    suite: Suite
+    data: bytes
+
+    @property
+    def used(self) -> SuiteUsed:
+        return SuiteUsed(
+            name=self.suite.name,
+            about=self.suite.about,
+            digest=hashlib.sha256(self.data).hexdigest(),
+            scenarios=len(self.suite.scenarios),
+        )
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A sample to be made."""
+
+    arm: Arm
+    suite: LoadedSuite
+    scenario: Scenario
+    trial: int
+    seed: int
+
+    @property
+    def id(self) -> str:
+        return sample_id(self.arm.id, self.suite.suite.name, self.scenario.id, self.trial)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a plan asks for before it is known how fast the models are. `runs` counts the turns of users one by one."""
+
+    samples: int
+    runs: int
+    models: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that is going to be asked. `digest` changes with whatever would change a sample."""
+
+    matrix: Matrix
+    suites: tuple[LoadedSuite, ...]
+    arms: tuple[Arm, ...]
+
+    def samples(self) -> Iterator[Planned]:
+        """In the order in which they are made: model by model, arm by arm, so that prompts share what is cached."""
+        for arm in self.arms:
+            for suite in self.suites:
+                for scenario in suite.suite.scenarios:
+                    for trial in range(1, self.matrix.trials + 1):
+                        seed = seed_of(self.matrix.seed, suite.suite.name, scenario.id, trial)
+                        yield Planned(arm, suite, scenario, trial, seed)
+
+    @property
+    def cost(self) -> Cost:
+        scenarios = [scenario for suite in self.suites for scenario in suite.suite.scenarios]
+        each = len(self.arms) * self.matrix.trials
+        turns = sum(1 + len(scenario.turns) for scenario in scenarios)
+        return Cost(each * len(scenarios), each * turns, len(self.matrix.models))
+
+    @property
+    def digest(self) -> str:
+        decisive = msgspec.structs.replace(self.matrix, suites=(), jobs=1, savings=0.0)
+        digest = hashlib.sha256(msgspec.json.encode(decisive))
+        for suite in self.suites:
+            digest.update(suite.data)
+        return digest.hexdigest()[:16]
+
+
+def plan_of(matrix: Matrix) -> Plan:
+    """Raises GlyphscopeError where there is nothing to ask or nobody to be asked, SuiteError for a suite's mistakes."""
+    for name, values in (("suite", matrix.suites), ("model", matrix.models)):
+        if not values:
+            raise GlyphscopeError(f"An evaluation needs a {name}.", where="eval")
+    for each in matrix.profiles:
+        profile(each)
+    suites = tuple(_loaded(name, matrix) for name in dict.fromkeys(matrix.suites))
+    names = [loaded.suite.name for loaded in suites]
+    if len(set(names)) < len(names):
+        raise GlyphscopeError("Two suites have the same name.", where=", ".join(names), hint="Rename one.")
+    plan = Plan(matrix, suites, tuple(dict.fromkeys(_arms(matrix))))
+    if len({arm.id for arm in plan.arms}) < len(plan.arms):
+        raise GlyphscopeError(
+            "Two models have the same short name, so their figures could not be told apart.",
+            where=", ".join(matrix.models),
+            hint="Rename a file, or evaluate them one after the other.",
+        )
+    if not plan.cost.samples:
+        raise GlyphscopeError(
+            "No scenario is left to be asked.", where="eval", hint="Ask for other levels or scenarios."
+        )
+    if plan.cost.samples > MAX_SAMPLES:
+        raise GlyphscopeError(
+            f"This matrix has {plan.cost.samples:,} samples; at most {MAX_SAMPLES:,} are made.",
+            where="eval",
+            hint="Take fewer arms or trials.",
+        )
+    return plan
+
+
+def seed_of(seed: int, suite: str, scenario: str, trial: int) -> int:
+    """The sampler's seed for one trial of a scenario: the same in every arm, so that arms can be paired."""
+    data = hashlib.sha256(f"{seed}\n{suite}\n{scenario}\n{trial}".encode()).digest()
+    return int.from_bytes(data[:4], "big") & 0x7FFFFFFF
+
+
+def _arms(matrix: Matrix) -> Iterator[Arm]:
+    axes: Sequence[Sequence[object]] = (
+        matrix.models, matrix.presets, matrix.notations, matrix.shapes, matrix.constraints, matrix.strategies,
+        matrix.repairs, matrix.profiles, matrix.workarounds,
+    )  # fmt: skip
+    names = (
+        "model", "preset", "notation", "shape", "constraint", "strategy", "repair", "profile", "workarounds",
+    )  # fmt: skip
+    for values in product(*axes):
+        members = dict(zip(names, values))
+        if members["notation"] == "native":
+            members["shape"] = "flat"  # the model's own form has one shape: not the same arm three times
+        yield msgspec.convert(members, Arm)
+
+
+def _loaded(name: str, matrix: Matrix) -> LoadedSuite:
+    suite = load_suite(name)
+    if matrix.levels or matrix.scenarios:
+        asked = tuple(scenario for scenario in suite.scenarios if _asked(scenario, matrix))
+        suite = msgspec.structs.replace(suite, scenarios=asked)
+    return LoadedSuite(suite, encode_suite(suite))
+
+
+def _asked(scenario: Scenario, matrix: Matrix) -> bool:
+    if matrix.levels and scenario.level not in matrix.levels:
+        return False
+    return not matrix.scenarios or any(fnmatch(scenario.id, pattern) for pattern in matrix.scenarios)

@@ -1,0 +1,63 @@
+"""Sampling profiles as data: by name, and the ones that a model's makers recommend, by the model's name."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from glyphscope import resources
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import Sampling
+
+PROFILES = "evals/profiles.json"
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How tokens are drawn. `sampling` holds members of `Sampling`; what it does not say is `Sampling`'s own.
+
+    `for_models` are patterns of model names (case is ignored); the first fitting entry replaces the members for
+    them. A seed is never a profile's: it is the sample's.
+    """
+
+    name: str
+    about: str
+    sampling: dict[str, Any] = {}
+    for_models: tuple[Family, ...] = ()
+
+    def of(self, model: str, seed: int) -> Sampling:
+        """The sampling for a model of that name."""
+        family = next((each for each in self.for_models if each.fits(model)), None)
+        members = {**self.sampling, **(family.sampling if family else {}), "seed": seed}
+        return msgspec.convert(members, Sampling)
+
+
+class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is recommended for models of these names, and by whom."""
+
+    models: tuple[str, ...]
+    source: str
+    sampling: dict[str, Any] = {}
+
+    def fits(self, model: str) -> bool:
+        return any(fnmatch(model.lower(), pattern.lower()) for pattern in self.models)
+
+
+@lru_cache(maxsize=1)
+def profiles() -> tuple[Profile, ...]:
+    """All profiles, in the order in which they are offered."""
+    return tuple(msgspec.json.decode(resources.read_bytes(PROFILES), type=list[Profile]))
+
+
+def profile(name: str) -> Profile:
+    """Raises GlyphscopeError when there is none of that name."""
+    for each in profiles():
+        if each.name == name:
+            return each
+    raise GlyphscopeError(
+        f'There is no sampling profile "{name}".',
+        where="profile",
+        hint=f"There are {', '.join(each.name for each in profiles())}.",
+    )

@@ -1,0 +1,182 @@
+"""Arms beside each other on what both answered: which pairs, the paired tests, and what the format alone does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+import msgspec
+import numpy as np
+
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.pairs import Table, holm, paired_interval, scenario_test, sum_of
+from glyphscope.evals.results.figures import MEASURES, Comparison, Measure, Sensitivity
+from glyphscope.evals.results.rows import Key, Row
+
+SEVERAL = "several"
+_SHUFFLES, _MOST_DEALT = 2000, 20_000_000
+_STARTS: dict[str, tuple[object, ...]] = {
+    "constraint": ("off", "gbnf", "mask"),
+    "notation": ("json", "native", "glyph"),
+    "strategy": (None, "direct"),
+    "workarounds": ("baseline", "production"),
+    "preset": ("default",),
+    "profile": ("deterministic", "default"),
+}
+"""What people start from, by what differs: the first of two arms."""
+
+
+class Trials(msgspec.Struct, gc=False):
+    """The trials of one scenario in one arm, a bit each: those with a value, and those of which it is true."""
+
+    known: int = 0
+    true: int = 0
+
+    def against(self, other: Trials) -> Table:
+        """Self is the first arm. Only trials that both have are pairs."""
+        shared, first, second = self.known & other.known, self.true, other.true
+        return Table(
+            (shared & first & second).bit_count(),
+            (shared & first & ~second).bit_count(),
+            (shared & ~first & second).bit_count(),
+            (shared & ~first & ~second).bit_count(),
+        )
+
+
+Marks = dict[Measure, dict[Key, Trials]]
+
+
+def marks_of(rows: Sequence[Row], places: dict[int, int]) -> Marks:
+    """What the answered rows of one arm came to, by measure and scenario. `places` are the trials' bits in all arms."""
+    marks: Marks = {measure: {} for measure in MEASURES}
+    for row in rows:
+        if not row.answered:
+            continue
+        bit, key = 1 << places.setdefault(row.trial, len(places)), row.key
+        for measure in MEASURES:
+            value = getattr(row, measure)
+            if value is not None:
+                trials = marks[measure].get(key)
+                if trials is None:
+                    trials = marks[measure][key] = Trials()
+                trials.known |= bit
+                if value:
+                    trials.true |= bit
+    return marks
+
+
+def what_differs(first: Arm, second: Arm) -> str:
+    """The name of the one thing that differs, or "several". The shape is none of a model's native notation."""
+    names = [name for name in Arm.__struct_fields__ if getattr(first, name) != getattr(second, name)]
+    if "native" in (first.notation, second.notation) and "shape" in names:
+        names.remove("shape")
+    return names[0] if len(names) == 1 else SEVERAL
+
+
+def compare_arms(arms: Sequence[Arm], marks: Mapping[str, Marks]) -> tuple[Comparison, ...]:
+    """All pairs of arms that differ in one thing, by each measure of which they have pairs; two arms in any case."""
+    found: list[Comparison] = []
+    for measure in MEASURES:
+        each = [
+            compared
+            for first, second, differ in _pairs(arms, marks)
+            if (compared := _compared(first, second, differ, measure, marks)) is not None
+        ]
+        corrected = holm([compared.p for compared in each])
+        found += [msgspec.structs.replace(c, p_holm=p) for c, p in zip(each, corrected)]
+    return tuple(found)
+
+
+def _pairs(arms: Sequence[Arm], marks: Mapping[str, Marks]) -> Iterator[tuple[Arm, Arm, str]]:
+    there = [arm for arm in arms if arm.id in marks]
+    for first, second in combinations(there, 2):
+        differ = what_differs(first, second)
+        if differ == SEVERAL and len(there) > 2:
+            continue
+        if _place(differ, second) < _place(differ, first):
+            first, second = second, first
+        yield first, second, differ
+
+
+def _place(differ: str, arm: Arm) -> int:
+    if differ == "repair":
+        return arm.repair
+    order = _STARTS.get(differ, ())
+    value = getattr(arm, differ, None)
+    return order.index(value) if value in order else len(order)
+
+
+def _compared(
+    first: Arm, second: Arm, differ: str, measure: Measure, marks: Mapping[str, Marks]
+) -> Comparison | None:
+    one, other = marks[first.id][measure], marks[second.id][measure]
+    tables = [trials.against(other[key]) for key, trials in one.items() if key in other]
+    tables = [table for table in tables if table.pairs]
+    if not tables:
+        return None
+    total, verdict = sum_of(tables), scenario_test(tables)
+    low, high, effective = paired_interval(tables)
+    return Comparison(
+        first=first.id,
+        second=second.id,
+        measure=measure,
+        differ=differ,
+        pairs=total.pairs,
+        both=total.both,
+        only_first=total.only_first,
+        only_second=total.only_second,
+        neither=total.neither,
+        difference=total.difference / total.pairs,
+        low=low,
+        high=high,
+        p=verdict.p,
+        exact=verdict.exact,
+        scenarios=len(tables),
+        discordant=verdict.discordant,
+        effective=effective,
+    )
+
+
+def format_sensitivity(arms: Sequence[Arm], marks: Mapping[str, Marks]) -> tuple[Sensitivity, ...]:
+    """One for each set of arms that are alike but for notation and shape."""
+    alike: dict[Arm, list[str]] = {}
+    for arm in arms:
+        if arm.id in marks:
+            same = msgspec.structs.replace(arm, notation="glyph", shape="flat")
+            alike.setdefault(same, []).append(arm.id)
+    found = (_sensitivity(names, [marks[name]["ok"] for name in names]) for names in alike.values())
+    return tuple(each for each in found if each is not None)
+
+
+def _sensitivity(names: Sequence[str], marks: Sequence[dict[Key, Trials]]) -> Sensitivity | None:
+    if len(names) < 2:
+        return None
+    shared = [key for key in marks[0] if all(key in mark for mark in marks[1:])]
+    if not shared:
+        return None
+    table = np.array(
+        [[mark[key].true.bit_count() / mark[key].known.bit_count() for mark in marks] for key in shared]
+    )
+    means = table.mean(axis=0)
+    spread = float(np.ptp(means))
+    chance = _shuffled_spreads(table)
+    return Sensitivity(
+        arms=tuple(names),
+        least=float(means.min()),
+        most=float(means.max()),
+        spread=spread,
+        scenarios=len(shared),
+        by_chance=float(chance.mean()),
+        p=float((np.count_nonzero(chance >= spread - 1e-9) + 1) / (len(chance) + 1)),
+    )
+
+
+def _shuffled_spreads(table: np.ndarray) -> np.ndarray:
+    """The spread of the columns' means with each row's values dealt to the columns at random, many times over."""
+    random = np.random.default_rng(1)  # the same figures from the same samples
+    moving = table[np.ptp(table, axis=1) > 0]  # a row of equal values stays as it is
+    still = table.sum(axis=0) - moving.sum(axis=0)
+    spreads = np.zeros(max(200, min(_SHUFFLES, _MOST_DEALT // max(1, moving.size))))
+    for number in range(len(spreads)):
+        spreads[number] = np.ptp(still + random.permuted(moving, axis=1).sum(axis=0)) / len(table)
+    return spreads

@@ -1,0 +1,147 @@
+"""The figures of a result: what `summary.json` holds, and what the report and the window show. Made by `summary.py`."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from glyphscope.evals.statistics import Share, Spread
+
+Measure: TypeAlias = Literal["ok", "parsed", "valid", "right_tool", "right_arguments"]
+MEASURES: tuple[Measure, ...] = ("ok", "parsed", "valid", "right_tool", "right_arguments")
+
+
+class Saving(msgspec.Struct, frozen=True, kw_only=True):
+    """What early aborts saved: `aborted` runs, of which `measured` were continued; tokens of those only."""
+
+    aborted: int
+    measured: int
+    decoded: int
+    would_have: int
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """Over one set of samples. `n` counts all, `answered` those that the model had its say in: shares are of these.
+
+    A share whose measure is None for a sample (not known, or not applicable) is over the others, as its own `n` tells.
+    The trials of a scenario are not independent: intervals are those of each share's `effective` samples.
+    `failures` counts the samples by their first failure's reason, `codes` by its code. `pass_k` is, by k up to the
+    number of trials (ten at most), the share of scenarios that k trials drawn at random would all get right
+    (tau-bench's pass^k), over the scenarios with k answers. Spreads are over the answered samples, and None over no
+    samples. `instructions` is a mean. `tokens_per_ok` is all decoded tokens by ok samples, None where none is ok.
+    """
+
+    n: int
+    answered: int
+    ok: Share
+    parsed: Share
+    valid: Share
+    right_tool: Share
+    right_arguments: Share
+    failures: dict[str, int]
+    codes: dict[str, int]
+    pass_k: dict[str, float]
+    decoded: Spread | None
+    prompt_tokens: Spread | None
+    bytes: Spread | None
+    instructions: float
+    first_token_ms: Spread | None
+    total_ms: Spread | None
+    saving: Saving
+    scenarios: int = 0
+    tokens_per_ok: float | None = None
+
+
+class ScenarioFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """One scenario: its figures by arm, or by strategy. Intervals are over its own trials: of greedy ones, over one."""
+
+    suite: str
+    scenario: str
+    group: str
+    level: str
+    control: bool
+    figures: dict[str, Figures]
+
+
+class ScenarioSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """`summary_by_scenario.json`, by arm, and `summary_by_scenario_and_strategy.json`, by strategy over all arms."""
+
+    glyphscope_summary: int = 1
+    digest: str = ""
+    by: Literal["arm", "strategy"] = "arm"
+    scenarios: tuple[ScenarioFigures, ...] = ()
+
+
+class ArmFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """An arm's figures: over all its tool samples, its control samples, and the tool samples broken down.
+
+    A sample without a group is in no group; groups of the same name in two suites are one here.
+    """
+
+    arm: str
+    tools: Figures
+    control: Figures | None
+    by_suite: dict[str, Figures]
+    by_group: dict[str, Figures]
+    by_level: dict[str, Figures]
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Two arms on the same scenarios, trials and seeds, by one measure.
+
+    `both`, `only_first`, `only_second`, `neither` count the pairs. The cases of the test are the `scenarios`, not their
+    trials: `p` is McNemar's over the `discordant` ones, each by its mean difference (`pairs.scenario_test`), exact for
+    few of them, else with the continuity correction: `exact` tells which. `p_holm` is corrected for all comparisons by
+    the same measure. `difference` is second minus first, with its 95 % interval (Newcombe's for paired shares, over
+    the `effective` pairs). `differ` names the one thing that the arms differ in, or "several". Of two arms, what people
+    start from is the first: no constraint before one, JSON before GLYPH.
+    """
+
+    first: str
+    second: str
+    measure: Measure
+    differ: str
+    pairs: int
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
+    difference: float
+    low: float
+    high: float
+    p: float
+    exact: bool
+    scenarios: int = 0
+    discordant: int = 0
+    effective: float = 0.0
+    p_holm: float = 1.0
+
+
+class Sensitivity(msgspec.Struct, frozen=True, kw_only=True):
+    """How much the ok share moves when only the format does: over arms that are alike but for notation and shape.
+
+    Shares are means over the `scenarios` that all these arms answered. Arms that are all the same have a spread too:
+    `by_chance` is what it would be on average if formats made no difference, and `p` how often it would be as large.
+    """
+
+    arms: tuple[str, ...]
+    least: float
+    most: float
+    spread: float
+    scenarios: int = 0
+    by_chance: float = 0.0
+    p: float = 1.0
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """`summary.json`. `notes` are sentences that a reader needs: what is missing, what was not measured."""
+
+    glyphscope_summary: int = 1
+    digest: str = ""
+    samples: int = 0
+    planned: int = 0
+    arms: tuple[ArmFigures, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    sensitivity: tuple[Sensitivity, ...] = ()
+    notes: tuple[str, ...] = ()

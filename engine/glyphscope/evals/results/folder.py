@@ -1,0 +1,278 @@
+"""The folder of a result. A sample is in it when its line is: first its records are put in place, then the line.
+
+`samples.jsonl` only grows, a line a sample, brought to the disk each time. After a kill its last line may be torn: it
+is cut off, and its sample is made again. A sample that is there twice (made again on demand) counts by its last line.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from io import FileIO
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from glyphscope.errors import RecordError, StorageError
+from glyphscope.evals.results.manifest import VERSION, Manifest
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.results.tables import SuiteTables
+from glyphscope.events import AnyEvent
+from glyphscope.events.encoding import encode_json
+from glyphscope.sessions import atomic_write
+from glyphscope.sessions.files import read_bytes, storage_error
+from glyphscope.sessions.records import encode_record
+
+SAMPLES, MANIFEST, TABLES, SUITES, RUNS = "samples.jsonl", "manifest.json", "tables.json", "suites", "runs"
+_KEY = "glyphscope_eval"
+PORTION = 64 * 1024
+"""Bytes that are decoded at once."""
+
+
+class ResultRow(NamedTuple):
+    """A result in a list: what can be told without reading its samples. `problem` is why it cannot be opened."""
+
+    path: Path
+    manifest: Manifest | None
+    problem: str = ""
+
+
+class ResultFolder:
+    """One result. Reading needs no lock; writing is one process's at a time (`writing`)."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        self.manifest = manifest
+
+    @classmethod
+    def create(cls, parent: Path, manifest: Manifest, suites: dict[str, bytes]) -> ResultFolder:
+        """A new folder below `parent`, named by the time. Raises StorageError."""
+        path = _new_folder(parent)
+        for name, data in suites.items():
+            atomic_write(path / SUITES / f"{safe_name(name)}.json", data)
+        folder = cls(path, manifest)
+        folder.keep(manifest)
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> ResultFolder:
+        """Raises StorageError, and RecordError where this is no result, or one of a newer version."""
+        return cls(path, _read_manifest(path))
+
+    def keep(self, manifest: Manifest) -> None:
+        """Writes the manifest anew."""
+        self.manifest = manifest
+        atomic_write(
+            self.path / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+        )
+
+    def keep_tables(self, tables: Sequence[SuiteTables]) -> None:
+        """The suites' tables that a model's tokens were counted for stand beside those of other models."""
+        counted = {table.model for table in tables}
+        others = (table for table in self.tables() if table.model not in counted)
+        atomic_write(self.path / TABLES, msgspec.json.encode([*others, *tables]) + b"\n")
+
+    def tables(self) -> list[SuiteTables]:
+        """The suites' tables, for each model that was opened; none where no suite has any."""
+        try:
+            return msgspec.json.decode((self.path / TABLES).read_bytes(), type=list[SuiteTables])
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise storage_error(error, self.path / TABLES, "read") from error
+        except msgspec.MsgspecError as error:
+            raise RecordError(f"The tables are damaged: {error}.", where=str(self.path / TABLES)) from None
+
+    def suite(self, name: str) -> bytes:
+        """The suite of that name, as it was asked. Raises StorageError."""
+        return read_bytes(self.path / SUITES / f"{safe_name(name)}.json")
+
+    def samples(self) -> list[Sample]:
+        """All samples, in the order in which they were first made. A torn last line is left out.
+
+        Raises StorageError, and RecordError with the line (from 1) where another one is damaged.
+        """
+        try:
+            data = (self.path / SAMPLES).read_bytes()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise storage_error(error, self.path / SAMPLES, "read") from error
+        whole = data[: data.rfind(b"\n") + 1]
+        try:
+            samples = [sample for part in _portions(whole) for sample in _lines.decode_lines(part)]
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            samples = list(self._slowly(whole))
+        return list({sample.id: sample for sample in samples}.values())
+
+    def _slowly(self, data: bytes) -> Iterator[Sample]:
+        """Line by line, to tell the one that is damaged."""
+        for number, line in enumerate(data.split(b"\n"), 1):
+            if not line.strip():
+                continue
+            try:
+                yield _lines.decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                raise RecordError(
+                    f"Line {number} is damaged: {error}.",
+                    where=str(self.path / SAMPLES),
+                    hint="Take the line out; its sample can be made again with --resume.",
+                ) from None
+
+    def record_path(self, sample: Sample, turn: int = 1) -> Path:
+        """Where the run of a user's turn (from 1) is recorded."""
+        return self.path / sample.runs[turn - 1]
+
+    @contextmanager
+    def writing(self) -> Iterator[SampleWriter]:
+        """The right to write, for as long as the context lasts. Raises StorageError where another process has it."""
+        path = self.path / SAMPLES
+        try:
+            file = open(path, "ab", buffering=0)  # noqa: SIM115 - closed below, in any case
+        except OSError as error:
+            raise storage_error(error, path, "written") from error
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise StorageError(
+                    "Another evaluation is writing to this result.",
+                    where=str(self.path),
+                    hint="Wait for it, or stop it.",
+                ) from None
+            except OSError:
+                pass  # a file system without locks
+            _cut_torn_line(path, file)
+            yield SampleWriter(self.path, file)
+
+
+class SampleWriter:
+    """Puts samples into a folder, each with its records. Not for two threads at once."""
+
+    def __init__(self, path: Path, file: FileIO) -> None:
+        self._path = path
+        self._file = file
+        self._end = file.seek(0, os.SEEK_END)
+
+    def add(self, sample: Sample, runs: Sequence[Sequence[AnyEvent]]) -> Sample:
+        """The sample, with the paths of its records, which are in place when this returns. Raises StorageError."""
+        names = []
+        for turn, events in enumerate(runs, 1):
+            name = run_name(sample, turn)
+            atomic_write(self._path / name, encode_record(events))
+            names.append(name)
+        sample = msgspec.structs.replace(sample, runs=tuple(names))
+        line = encode_json(sample) + b"\n"
+        try:
+            view = memoryview(line)
+            while view:
+                view = view[self._file.write(view) :]
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            self._undo()
+            raise storage_error(error, self._path / SAMPLES, "written") from error
+        self._end += len(line)
+        return sample
+
+    def _undo(self) -> None:
+        """Half a line is taken back, as far as that can be done: the next reader would take it for a torn one."""
+        with suppress(OSError):
+            os.ftruncate(self._file.fileno(), self._end)
+
+
+def _portions(data: bytes) -> Iterator[bytes]:
+    """Whole lines, some at a time: decoding lets no other thread run, and a window must not stand still for it."""
+    start = 0
+    while start < len(data):
+        end = data.find(b"\n", start + PORTION) + 1 or len(data)
+        yield data[start:end]
+        start = end
+
+
+def run_name(sample: Sample, turn: int = 1) -> str:
+    """The record's path in the folder, with forward slashes; of characters that every file system takes."""
+    again = "" if turn == 1 else f".turn{turn}"
+    place = f"{RUNS}/{safe_name(sample.arm)}/{safe_name(sample.suite)}"
+    return f"{place}/{safe_name(sample.scenario)}-{sample.trial}{again}.jsonl"
+
+
+def safe_name(name: str) -> str:
+    """The name itself where it can be a file's; else what can be of it, with a digest that keeps two names apart."""
+    safe = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")[:80]
+    return safe if safe == name != "" else f"{safe or 'x'}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+
+
+def list_results(parent: Path) -> list[ResultRow]:
+    """The results below `parent`, the newest first; one that cannot be opened is in the list with its reason."""
+    rows = []
+    try:
+        found = sorted((p for p in parent.iterdir() if (p / MANIFEST).is_file()), reverse=True)
+    except OSError:
+        return []
+    for path in found:
+        try:
+            rows.append(ResultRow(path, _read_manifest(path)))
+        except (StorageError, RecordError) as error:
+            rows.append(ResultRow(path, None, error.message))
+    return rows
+
+
+def newest_of(parent: Path, digest: str) -> Path | None:
+    """The newest result below `parent` that was made from the plan of that digest."""
+    for row in list_results(parent):
+        if row.manifest is not None and row.manifest.digest == digest:
+            return row.path
+    return None
+
+
+_lines: msgspec.json.Decoder[Sample] = msgspec.json.Decoder(Sample)
+
+
+def _cut_torn_line(path: Path, file: FileIO) -> None:
+    data = path.read_bytes()
+    whole = data.rfind(b"\n") + 1
+    if whole < len(data):
+        os.ftruncate(file.fileno(), whole)
+
+
+def _new_folder(parent: Path) -> Path:
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    for number in range(1, 1000):
+        path = parent / (stamp if number == 1 else f"{stamp}-{number}")
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            if parent.exists() and not parent.is_dir():
+                raise StorageError("This place is a file, not a folder.", where=str(parent)) from None
+            continue
+        except OSError as error:
+            raise storage_error(error, path, "made") from error
+        return path
+    raise StorageError("No name is left for a folder of this second.", where=str(parent))
+
+
+def _read_manifest(path: Path) -> Manifest:
+    file = path / MANIFEST
+    try:
+        document = json.loads(read_bytes(file)) if file.is_file() or not path.is_dir() else None
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict) or not isinstance(version := document.get(_KEY), int):
+        raise RecordError("This is no result of an evaluation.", where=str(path), hint="Choose its folder.")
+    if version > VERSION:
+        raise RecordError(
+            f"This result is of version {version}; this program knows up to {VERSION}.",
+            where=str(path),
+            hint="Open it with a newer Glyphscope.",
+        )
+    try:
+        return msgspec.convert(document, Manifest)
+    except msgspec.ValidationError as error:
+        raise RecordError(f"The manifest is damaged: {error}.", where=str(file)) from None

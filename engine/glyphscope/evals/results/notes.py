@@ -1,0 +1,156 @@
+"""What a reader of the figures must know, in sentences: what is missing or not measured, what intervals are of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from glyphscope.evals.results.figures import Comparison
+from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.rows import Row
+
+FEW = 30
+_NAMED = 5
+
+
+def notes_of(
+    manifest: Manifest, by_arm: Mapping[str, Sequence[Row]], comparisons: Sequence[Comparison]
+) -> tuple[str, ...]:
+    """In the order of their weight."""
+    samples = sum(map(len, by_arm.values()))
+    return (
+        *_missing(manifest, by_arm),
+        *_unfinished(manifest, samples),
+        *_unknown_arms(manifest, by_arm),
+        *_unanswered(by_arm),
+        *_trials(manifest, by_arm),
+        *_few(by_arm),
+        *_savings(manifest, by_arm),
+        *_many_comparisons(comparisons),
+    )
+
+
+def is_greedy(manifest: Manifest, arm: str) -> bool:
+    """Whether an arm draws greedily, so that its trials repeat each other; where that is not known, it does."""
+    sampling = manifest.profiles.get(arm)
+    return sampling is None or sampling.temperature == 0
+
+
+def _missing(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+    for model, why in manifest.missing.items():
+        arms = [arm.id for arm in manifest.arms if arm.model == model]
+        made = sum(len(by_arm.get(arm, ())) for arm in arms)
+        of = f"its {counted(len(arms), 'arm')}"
+        if made:
+            yield f"The model “{model}” was given up: {of} have only {counted(made, 'sample')}. {_sentence(why)}"
+        else:
+            yield f"The model “{model}” could not be opened, so {of} have no samples: {_sentence(why)}"
+
+
+def _unfinished(manifest: Manifest, samples: int) -> Iterator[str]:
+    if samples < manifest.planned:
+        state = "not finished" if not manifest.finished else "not complete"
+        yield (
+            f"This result is {state}: {samples:,} of {manifest.planned:,} planned samples are there, "
+            "and figures are over these."
+        )
+    elif not manifest.finished:
+        yield "All planned samples are there, but this result was not closed: some may still be made again."
+
+
+def _unknown_arms(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+    known = {arm.id for arm in manifest.arms}
+    strangers = [arm for arm in by_arm if arm not in known]
+    if strangers:
+        yield f"The manifest does not tell of {_listed(strangers)}, so these arms are compared with no other."
+
+
+def _unanswered(by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+    silent = {arm: sum(not row.answered for row in rows) for arm, rows in by_arm.items()}
+    reasons = Counter(row.reason for rows in by_arm.values() for row in rows if not row.answered)
+    if not reasons:
+        return
+    told = ", ".join(
+        f"{reason} {n:,}" for reason, n in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    )
+    worst = max(silent, key=silent.__getitem__)
+    rows = by_arm[worst]
+    yield (
+        f"{reasons.total():,} of {counted(sum(map(len, by_arm.values())), 'sample')} brought no answer of the model "
+        f"({told}); shares are over the others. Most of them are of {worst}: {silent[worst]:,} of {len(rows):,}. "
+        f"Counted as wrong, {sum(row.ok for row in rows):,} of these {len(rows):,} would be right."
+    )
+
+
+def _trials(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+    if all(row.trial == rows[0].trial for rows in by_arm.values() for row in rows):
+        return
+    yield (
+        "Trials of one scenario are not independent. Intervals are over the effective number of samples (Kish's design "
+        "effect), and paired tests take each scenario as one case, whatever its number of trials."
+    )
+    greedy = [arm for arm in by_arm if is_greedy(manifest, arm)]
+    if not greedy:
+        return
+    unsteady = [arm for arm in greedy if _different_answers(by_arm[arm])]
+    yield (
+        f"{counted(len(greedy), 'arm')} of {len(by_arm)} drew greedily (temperature 0): further trials repeat the "
+        "first, so they are no further evidence, and pass^k says no more than pass^1."
+    )
+    for arm in unsteady:
+        yield (
+            f"{arm}: drawn greedily, {counted(_different_answers(by_arm[arm]), 'scenario')} still got different texts "
+            "in different trials. What computes this model is not deterministic."
+        )
+
+
+def _different_answers(rows: Sequence[Row]) -> int:
+    answers: dict[tuple[str, str], set[int]] = {}
+    for row in rows:
+        if row.answered:
+            answers.setdefault(row.key, set()).add(row.answer)
+    return sum(len(each) > 1 for each in answers.values())
+
+
+def _few(by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+    scenarios = {row.key for rows in by_arm.values() for row in rows if not row.control}
+    if 0 < len(scenarios) < FEW:
+        yield (
+            f"There are only {counted(len(scenarios), 'scenario')} that ask for tools: intervals are wide, and only "
+            "large differences can be told from chance."
+        )
+
+
+def _savings(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+    aborted = sum(row.aborted for rows in by_arm.values() for row in rows)
+    measured = sum(row.saved is not None for rows in by_arm.values() for row in rows)
+    if aborted and not measured:
+        yield f"What {counted(aborted, 'early abort')} saved was not measured: none was continued (`--savings` is 0)."
+    elif measured < aborted:
+        yield (
+            f"What early aborts saved was measured on {measured:,} of {aborted:,} of them "
+            f"({manifest.savings:.0%} asked for); tokens saved are those of these alone."
+        )
+
+
+def _many_comparisons(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    n = sum(each.measure == "ok" for each in comparisons)
+    if n > 1:
+        yield (
+            f"{n} comparisons were made by each measure: of so many, one in twenty falls below p 0.05 by chance. "
+            "Judge by the p corrected after Holm."
+        )
+
+
+def counted(n: int, noun: str) -> str:
+    """`1 arm`, `1,200 arms`."""
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -1,0 +1,178 @@
+"""`report.html`: everything that a result says, in one file that needs no network, no font and no script to be read.
+
+What models, suites and file names brought in is escaped, and the page forbids itself any script but its own (sorting
+tables): a text that got through would still not run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import Any
+
+import jinja2
+import msgspec
+from markupsafe import Markup
+
+from glyphscope import resources
+from glyphscope.evals.results import charts
+from glyphscope.evals.results.figures import MEASURES, ArmFigures, Summary
+from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.report_parts import (
+    MOST_MARKS,
+    SHADES,
+    blocks,
+    compared,
+    failures_of,
+    matrix,
+    measure_cells,
+    sampling_words,
+)
+from glyphscope.evals.results.rows import rows_of
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.results.shown import shown
+from glyphscope.evals.results.tables import STYLE_WORDS, SuiteTables
+from glyphscope.evals.results.words import (
+    MEASURE_WORDS,
+    arm_labels,
+    interval_words,
+    percent,
+    sensitivity_words,
+)
+from glyphscope.evals.statistics import Spread
+from glyphscope.evals.suites.suite import Suite
+
+_FOLDER = "report"
+
+
+def report_html(
+    manifest: Manifest,
+    summary: Summary,
+    samples: Iterable[Sample],
+    suites: Sequence[Suite] = (),
+    tables: Sequence[SuiteTables] = (),
+) -> str:
+    """The page. Links to run records are relative to the result's folder, where it lies."""
+    asked = list({sample.id: sample for sample in samples}.values())
+    names = [arm.arm for arm in summary.arms]
+    labels = {**{name: name for name in names}, **arm_labels(manifest.arms)}
+    columns, cells = matrix(manifest, names, rows_of(asked))
+    style, script = resources.read_text(f"{_FOLDER}/report.css"), resources.read_text(f"{_FOLDER}/report.js")
+    return _template().render(
+        manifest=manifest,
+        summary=summary,
+        style=Markup(style),
+        script=Markup(script),
+        script_digest=b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        labels=labels,
+        arms=[_arm(manifest, arm, labels) for arm in summary.arms],
+        measures=[MEASURE_WORDS[measure] for measure in MEASURES],
+        columns=columns,
+        by_suite=[(suite, list(of)) for suite, of in groupby(columns, key=lambda column: column.suite)],
+        cells=cells,
+        blocks=blocks(columns, names, asked),
+        marked=len(asked) <= MOST_MARKS,
+        shades=SHADES,
+        failures=failures_of(names, asked),
+        comparisons=compared(manifest, summary, labels),
+        sensitivity=[sensitivity_words(each, labels) for each in summary.sensitivity],
+        drawn=_drawn(summary, labels),
+        suite_notes=[(suite.name, note) for suite in suites for note in suite.notes],
+        tables=[
+            (table, table.suite not in {each.suite for each in tables[:n]}) for n, table in enumerate(tables)
+        ],
+        styles=STYLE_WORDS,
+    )
+
+
+def _arm(manifest: Manifest, arm: ArmFigures, labels: dict[str, str]) -> dict[str, Any]:
+    found = next((each for each in manifest.arms if each.id == arm.arm), None)
+    return {
+        "id": arm.arm,
+        "label": labels[arm.arm],
+        "axes": msgspec.to_builtins(found) if found is not None else None,
+        "sampling": sampling_words(manifest, arm.arm),
+        "figures": arm.tools,
+        "control": arm.control,
+        "cells": measure_cells(arm.tools),
+        "passes": [(k, percent(value)) for k, value in arm.tools.pass_k.items()],
+    }
+
+
+def _drawn(summary: Summary, labels: dict[str, str]) -> dict[str, Any]:
+    """The charts, each as an axis and rows of (name, drawing, words)."""
+    arms = [arm for arm in summary.arms if arm.tools.n]
+    saved = [(arm, arm.tools.saving) for arm in arms if arm.tools.saving.measured]
+    most = charts.scale_of([float(saving.would_have) for _, saving in saved])
+    success = [(arm, charts.interval_row(labels[arm.arm], arm.tools.ok), _success(arm)) for arm in arms]
+    return {
+        "success": {"axis": charts.axis(["0", "25", "50", "75", "100 %"]), "rows": success},
+        "tokens": _spreads([(arm, arm.tools.decoded) for arm in arms], labels, "tokens"),
+        "times": _spreads([(arm, arm.tools.total_ms) for arm in arms], labels, "ms", " ms"),
+        "savings": {
+            "axis": _axis(most, ""),
+            "rows": [
+                (
+                    arm,
+                    charts.saved_row(labels[arm.arm], saving.decoded, saving.would_have, int(most)),
+                    f"{saving.would_have - saving.decoded:,} of {saving.would_have:,} tokens, "
+                    f"{percent((saving.would_have - saving.decoded) / saving.would_have if saving.would_have else 0)}; "
+                    f"{saving.measured:,} of {saving.aborted:,} aborts measured",
+                )
+                for arm, saving in saved
+            ],
+        },
+    }
+
+
+def _success(arm: ArmFigures) -> str:
+    ok = arm.tools.ok
+    return f"{percent(ok.share)} {interval_words(ok)}, {ok.correct:,} of {ok.n:,}" if ok.n else "–"
+
+
+def _spreads(
+    rows: Sequence[tuple[ArmFigures, Spread | None]], labels: dict[str, str], unit: str, on_axis: str = ""
+) -> dict[str, Any]:
+    """One chart of spreads; its axis names the unit where `on_axis` says it."""
+    most = charts.scale_of([spread.p95 for _, spread in rows if spread])
+    return {
+        "axis": _axis(most, on_axis),
+        "rows": [
+            (arm, charts.spread_row(labels[arm.arm], spread, most, unit), _spread(spread))
+            for arm, spread in rows
+        ],
+    }
+
+
+def _spread(spread: Spread | None) -> str:
+    if spread is None:
+        return "–"
+    return f"{charts.number(spread.p50)} · {charts.number(spread.mean)} · {charts.number(spread.p95)}"
+
+
+def _axis(most: float, unit: str) -> Markup:
+    return charts.axis([charts.number(most * step / 4) + (unit if step == 4 else "") for step in range(5)])
+
+
+@lru_cache(maxsize=1)
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_seen,
+    )
+    environment.filters["number"] = charts.number
+    environment.filters["percent"] = percent
+    environment.filters["interval"] = interval_words
+    environment.globals["heat_bar"] = charts.heat_bar
+    return environment.from_string(resources.read_text(f"{_FOLDER}/report.jinja"))
+
+
+def _seen(value: Any) -> Any:
+    """Every text that is put into the page, but what is markup already."""
+    return value if isinstance(value, Markup) or not isinstance(value, str) else shown(value, 2000)

@@ -1,0 +1,304 @@
+"""What the report's template shows: the figures put into rows and cells, with nothing left to be counted there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
+from glyphscope.evals.results.figures import MEASURES, Figures, Summary
+from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.notes import is_greedy
+from glyphscope.evals.results.rows import Row, figures
+from glyphscope.evals.results.sample import NO_ANSWER, Sample
+from glyphscope.evals.results.words import (
+    comparison_words,
+    conclusion,
+    interval_words,
+    percent,
+)
+from glyphscope.evals.statistics import Share
+
+MOST_OF_A_REASON = 40
+MOST_MARKS = 30_000
+"""Samples that have a mark of their own; of more, the scenarios have only counts."""
+SHADES = 6
+
+CONTROL = "control: no call wanted"
+REASON_WORDS: dict[str, str] = {
+    "PARSE": "The text is no call",
+    "LENGTH": "The limit of tokens came before the end of the text",
+    "SCHEMA": "The call breaks its tool's schema",
+    "WRONG_TOOL": "Another tool than expected",
+    "WRONG_ARGUMENTS": "Other arguments than expected",
+    "MISSING_CALL": "A call that was expected is missing",
+    "EXTRA_CALL": "More calls than expected",
+    "UNWANTED_CALL": "A call where none was wanted",
+    "FORBIDDEN_TOOL": "A forbidden tool was called",
+    "WRONG_CHOICE": "The router chose otherwise",
+    "FINAL_TEXT": "The answer in words is not as asked",
+    "WORKSPACE": "The workspace is not as it should be at the end",
+    "NOT_SEEN": "A code that had to come up did not",
+    "LIMIT": "A limit ended the run",
+    "TOOL_FAILED": "A tool failed",
+    "TIMEOUT": "The time ran out",
+    "CONSTRAINT_IGNORED": "The endpoint ignored the constraint",
+    "CONSTRAINT_FAILED": "The constraint could not be built",
+    "CONTEXT_OVERFLOW": "The prompt did not fit the context",
+    "BAD_REQUEST": "The request was refused",
+    "MODEL_FAILED": "The model's process or endpoint failed",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Of the matrix. `shade` is from 0 (nothing right) to SHADES - 1, None without samples; `place` has its runs."""
+
+    share: Share
+    shade: int | None
+    place: str
+    asked: bool
+
+
+@dataclass(frozen=True)
+class Column:
+    """Of the matrix: a suite's group, or its control samples. `place` is its anchor, `number` its place from 0."""
+
+    suite: str
+    name: str
+    place: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A trial: a sign, what it says, and where its record is, empty where it may not be linked."""
+
+    sign: str
+    kind: str
+    words: str
+    link: str
+
+
+@dataclass(frozen=True)
+class ScenarioLine:
+    """A scenario with its trials in each arm, in the arms' order; `right` of `n` over all arms."""
+
+    scenario: str
+    level: str
+    right: int
+    n: int
+    marks: tuple[tuple[Mark, ...], ...]
+
+
+@dataclass(frozen=True)
+class Block:
+    """The scenarios of one column of the matrix."""
+
+    column: Column
+    lines: tuple[ScenarioLine, ...]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A sample that failed. `links` are its records, one a turn."""
+
+    arm: str
+    suite: str
+    scenario: str
+    trial: int
+    detail: str
+    code: str
+    links: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ReasonGroup:
+    """The samples that failed for one reason first. `more` are not listed."""
+
+    reason: str
+    words: str
+    answered: bool
+    by_arm: tuple[int, ...]
+    samples: tuple[Failed, ...]
+    more: int
+
+    @property
+    def n(self) -> int:
+        return sum(self.by_arm)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A comparison in words, and what may be concluded."""
+
+    measure: str
+    words: str
+    conclusion: str
+    told: bool
+
+
+def matrix(
+    manifest: Manifest, arms: Sequence[str], rows: Sequence[Row]
+) -> tuple[list[Column], dict[str, list[Cell]]]:
+    """Columns in the suites' order, groups in that of their names, control samples last; cells by arm."""
+    found: dict[tuple[str, str], dict[str, list[Row]]] = {}
+    for row in rows:
+        found.setdefault((row.suite, _group(row)), {}).setdefault(row.arm, []).append(row)
+    suites = {suite.name: number for number, suite in enumerate(manifest.suites)}
+    keys = sorted(found, key=lambda key: (suites.get(key[0], len(suites)), key[0], key[1] == CONTROL, key[1]))
+    columns = [Column(suite, name, f"g{number}", number) for number, (suite, name) in enumerate(keys)]
+    cells = {arm: [_cell(found[key].get(arm, []), f"g{n}") for n, key in enumerate(keys)] for arm in arms}
+    return columns, cells
+
+
+def _group(row: Row) -> str:
+    return CONTROL if row.control else row.group or "(no group)"
+
+
+def _cell(rows: Sequence[Row], place: str) -> Cell:
+    share = figures(rows).ok
+    return Cell(share, round(share.share * (SHADES - 1)) if share.n else None, place, bool(rows))
+
+
+def blocks(columns: Sequence[Column], arms: Sequence[str], samples: Sequence[Sample]) -> list[Block]:
+    """The scenarios below the matrix; within a group, those that most arms fail come first."""
+    marked = len(samples) <= MOST_MARKS
+    found: dict[tuple[str, str], dict[str, dict[str, list[Sample]]]] = {}
+    for sample in sorted(samples, key=lambda s: s.trial):
+        key = (sample.suite, CONTROL if sample.control else sample.group or "(no group)")
+        by_arm = found.setdefault(key, {}).setdefault(sample.scenario, {})
+        by_arm.setdefault(sample.arm, []).append(sample)
+    told = []
+    for column in columns:
+        lines = [
+            _line(scenario, by_arm, arms, marked)
+            for scenario, by_arm in found.get((column.suite, column.name), {}).items()
+        ]
+        lines.sort(key=lambda line: (line.right / line.n if line.n else 0.0, line.scenario))
+        told.append(Block(column, tuple(lines)))
+    return told
+
+
+def _line(
+    scenario: str, by_arm: Mapping[str, Sequence[Sample]], arms: Sequence[str], marked: bool
+) -> ScenarioLine:
+    everything = [sample for samples in by_arm.values() for sample in samples]
+    answered = [sample for sample in everything if sample.answered]
+    marks = []
+    for arm in arms:
+        mine = by_arm.get(arm, ())
+        if marked:
+            marks.append(tuple(_mark(sample) for sample in mine))
+        else:
+            right = sum(sample.ok for sample in mine)
+            words = f"{right} of {len(mine)}"
+            marks.append((Mark(words, "count", f"{words} right", ""),) if mine else ())
+    return ScenarioLine(
+        scenario, everything[0].level, sum(s.ok for s in answered), len(answered), tuple(marks)
+    )
+
+
+def _mark(sample: Sample) -> Mark:
+    links = links_of(sample)
+    if sample.ok:
+        sign, kind, words = "✓", "right", "right"
+    else:
+        reason = sample.failures[0].reason if sample.failures else ""
+        sign, kind = ("✗", "wrong") if sample.answered else ("–", "silent")
+        words = REASON_WORDS.get(reason, "not right") + (
+            f" ({sample.failures[0].code})" if _code(sample) else ""
+        )
+    return Mark(sign, kind, f"Trial {sample.trial}: {words}", links[0] if links else "")
+
+
+def _code(sample: Sample) -> str:
+    return sample.failures[0].code if sample.failures else ""
+
+
+def links_of(sample: Sample) -> tuple[str, ...]:
+    """Its records as links from the folder; a path that leads elsewhere is none."""
+    links = []
+    for path in sample.runs:
+        parts = PurePosixPath(path).parts
+        if parts and ".." not in parts and not path.startswith("/"):
+            links.append("./" + "/".join(quote(part.encode("utf-8", "replace"), safe="") for part in parts))
+    return tuple(links)
+
+
+def failures_of(arms: Sequence[str], samples: Sequence[Sample]) -> list[ReasonGroup]:
+    """By first reason, the most frequent first; what was no answer of the model comes last."""
+    found: dict[str, list[Sample]] = {}
+    for sample in samples:
+        if sample.failures:
+            found.setdefault(sample.failures[0].reason, []).append(sample)
+    groups = []
+    for reason, of in found.items():
+        counts = Counter(sample.arm for sample in of)
+        groups.append(
+            ReasonGroup(
+                reason=reason,
+                words=REASON_WORDS.get(reason, reason),
+                answered=reason not in NO_ANSWER,
+                by_arm=tuple(counts[arm] for arm in arms),
+                samples=tuple(_failed(sample) for sample in of[:MOST_OF_A_REASON]),
+                more=max(0, len(of) - MOST_OF_A_REASON),
+            )
+        )
+    return sorted(groups, key=lambda group: (not group.answered, -group.n, group.reason))
+
+
+def _failed(sample: Sample) -> Failed:
+    first = sample.failures[0]
+    where = f"{first.path}: " if first.path else ""
+    return Failed(
+        sample.arm,
+        sample.suite,
+        sample.scenario,
+        sample.trial,
+        where + first.detail,
+        first.code,
+        links_of(sample),
+    )
+
+
+def compared(manifest: Manifest, summary: Summary, labels: Mapping[str, str]) -> list[Compared]:
+    """All comparisons in words, by measure as MEASURES has them."""
+    arms = {arm.id: arm for arm in manifest.arms}
+    counts = Counter(comparison.measure for comparison in summary.comparisons)
+    told = []
+    for c in summary.comparisons:
+        words = comparison_words(c, arms, labels)
+        told.append(Compared(c.measure, words, conclusion(c, counts[c.measure]), c.p_holm < 0.05))
+    return told
+
+
+def measure_cells(of: Figures) -> list[dict[str, object]]:
+    """All shares of an arm, for its row."""
+    shares = [getattr(of, measure) for measure in MEASURES]
+    return [
+        {
+            "text": percent(share.share) if share.n else "–",
+            "interval": interval_words(share),
+            "of": f"{share.correct:,}/{share.n:,}",
+            "sort": share.share if share.n else -1,
+            "effective": share.effective,
+        }
+        for share in shares
+    ]
+
+
+def sampling_words(manifest: Manifest, arm: str) -> str:
+    """How an arm's tokens were drawn."""
+    sampling = manifest.profiles.get(arm)
+    if sampling is None:
+        return "not told"
+    if is_greedy(manifest, arm):
+        return "greedy"
+    told = [f"temperature {sampling.temperature:g}"]
+    for name, off in (("top_k", 0), ("top_p", 1), ("min_p", 0), ("repeat_penalty", 1)):
+        if getattr(sampling, name) != off:
+            told.append(f"{name.replace('_', '-')} {getattr(sampling, name):g}")
+    return ", ".join(told)

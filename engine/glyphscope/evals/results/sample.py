@@ -1,0 +1,105 @@
+"""One sample: a scenario, asked once of one arm. A line of `samples.jsonl`, and all that figures are made from."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from glyphscope.events import Code
+
+Reason: TypeAlias = Literal[
+    "PARSE", "SCHEMA", "LENGTH", "WRONG_TOOL", "WRONG_ARGUMENTS", "MISSING_CALL", "EXTRA_CALL", "UNWANTED_CALL",
+    "FORBIDDEN_TOOL", "WRONG_CHOICE", "FINAL_TEXT", "WORKSPACE", "NOT_SEEN", "LIMIT", "TOOL_FAILED", "TIMEOUT",
+    "CONSTRAINT_IGNORED", "CONSTRAINT_FAILED", "CONTEXT_OVERFLOW", "BAD_REQUEST", "MODEL_FAILED",
+]  # fmt: skip
+"""Why a sample is not ok. The first one of a sample is what it is counted under.
+
+LENGTH is a text that was right so far when the limit of tokens cut it off: nobody knows what it would have become, so
+it is no text that could not be parsed.
+
+Those in `NO_ANSWER` are no answers of the model: they are told apart in the figures.
+"""
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """`code` is the validator's, where it is its verdict; `path` the argument; `turn` the user's turn, from 1."""
+
+    reason: Reason
+    detail: str = ""
+    code: Code | Literal[""] = ""
+    path: str = ""
+    turn: int = 1
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that was made: what the judge saw. `ok` None where it was not carried out."""
+
+    tool: str
+    arguments: dict[str, Any]
+    ok: bool | None = None
+
+
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of it. Of several turns, the verdicts hold for all of them together, and prices are added up.
+
+    `id` is arm, suite, scenario and trial. `parsed` is about the model's own texts, before any repair: None where it is
+    not known (the run was stopped before its text ended, for another reason) or words will do. `valid` is
+    whether there was a valid call (or none was wanted and none made).
+    `right_tool` and `right_arguments` are None where no call is expected. `ok` is all that the scenario asks for.
+    `prompt_tokens` are those of all prompts together, as an endpoint bills them; `instructions` is what of the first
+    one everything but the user's words and the chat template costs: rules, tools, examples. `decoded` counts generated
+    tokens, `forced` those without a choice; `bytes` and `characters` are the text's. `stopped_at` is the deciding
+    character of an early abort, `saved` what continuing it showed to be saved in tokens, None where that was not
+    measured. `runs` are the records' paths in the folder, one a turn. Times are milliseconds.
+    """
+
+    id: str
+    arm: str
+    suite: str
+    scenario: str
+    trial: int
+    seed: int
+    group: str = ""
+    level: str = "simple"
+    control: bool = False
+    expected: tuple[str, ...] = ()
+    calls: tuple[Made, ...] = ()
+    text: str = ""
+    parsed: bool | None = None
+    valid: bool = False
+    right_tool: bool | None = None
+    right_arguments: bool | None = None
+    ok: bool = False
+    failures: tuple[Failure, ...] = ()
+    outcome: str = ""
+    ended: str = ""
+    prompt_tokens: int = 0
+    instructions: int = 0
+    decoded: int = 0
+    forced: int = 0
+    characters: int = 0
+    bytes: int = 0
+    stopped_at: int | None = None
+    stopped_code: str = ""
+    saved: int | None = None
+    first_token_ms: float = 0.0
+    total_ms: float = 0.0
+    model_turns: int = 1
+    runs: tuple[str, ...] = ()
+    time: str = ""
+
+    @property
+    def answered(self) -> bool:
+        """Whether the model had its say: a process that died, an endpoint that was down, is no answer."""
+        return not any(failure.reason in NO_ANSWER for failure in self.failures)
+
+
+NO_ANSWER: frozenset[Reason] = frozenset(
+    {"MODEL_FAILED", "CONSTRAINT_IGNORED", "CONSTRAINT_FAILED", "TIMEOUT", "CONTEXT_OVERFLOW", "BAD_REQUEST"}
+)
+
+
+def sample_id(arm: str, suite: str, scenario: str, trial: int) -> str:
+    """The same for the same sample in every run of the same matrix."""
+    return f"{arm}/{suite}/{scenario}/{trial}"

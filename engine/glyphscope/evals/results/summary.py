@@ -1,0 +1,192 @@
+"""From samples to figures: by arm and what it is broken down by, by scenario, and as rows of a table.
+
+Every sample is looked at once, and what is kept of it is small.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.results.comparing import compare_arms, format_sensitivity, marks_of
+from glyphscope.evals.results.figures import (
+    ArmFigures,
+    Figures,
+    ScenarioFigures,
+    ScenarioSummary,
+    Summary,
+)
+from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.notes import is_greedy, notes_of
+from glyphscope.evals.results.rows import Row, figures, rows_of
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.statistics import Share, Spread
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def summarise(manifest: Manifest, samples: Iterable[Sample]) -> Summary:
+    """`summary.json`. A sample that is there twice counts once, by its last."""
+    by_arm = _by_arm(manifest, rows_of(samples))
+    places: dict[int, int] = {}
+    marks = {arm: marks_of([r for r in rows if not r.control], places) for arm, rows in by_arm.items()}
+    comparisons = compare_arms(manifest.arms, marks)
+    return Summary(
+        digest=manifest.digest,
+        samples=sum(map(len, by_arm.values())),
+        planned=manifest.planned,
+        arms=tuple(_arm_figures(arm, rows) for arm, rows in by_arm.items()),
+        comparisons=comparisons,
+        sensitivity=format_sensitivity(manifest.arms, marks),
+        notes=notes_of(manifest, by_arm, comparisons),
+    )
+
+
+def by_scenario(manifest: Manifest, samples: Iterable[Sample]) -> ScenarioSummary:
+    """`summary_by_scenario.json`: the figures of each scenario in each arm."""
+    return _by_scenario(manifest, samples, "arm", lambda row: row.arm)
+
+
+def by_scenario_and_strategy(manifest: Manifest, samples: Iterable[Sample]) -> ScenarioSummary:
+    """`summary_by_scenario_and_strategy.json`: the same by strategy, over all arms that have it.
+
+    Strategies are named as in arms' ids: `suite` for each suite's own, `+repair2` for two repairs, and `.baseline`
+    for arms without what is recommended for their models.
+    """
+    names = {arm.id: strategy_name(arm) for arm in manifest.arms}
+    return _by_scenario(manifest, samples, "strategy", lambda row: names.get(row.arm, "unknown"))
+
+
+def strategy_name(arm: Arm) -> str:
+    """What an arm does, in its id's words."""
+    return arm.asked + ("" if arm.workarounds == "production" else ".baseline")
+
+
+def _by_arm(manifest: Manifest, rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Arms in the manifest's order, without those that have no samples.
+
+    Their rows are in an order of their own, so that figures do not depend, by a last digit, on who came first.
+    """
+    suites = {suite.name: number for number, suite in enumerate(manifest.suites)}
+    found: dict[str, list[Row]] = {arm.id: [] for arm in manifest.arms}
+    for row in sorted(
+        rows, key=lambda row: (suites.get(row.suite, len(suites)), row.key, row.trial, row.arm)
+    ):
+        found.setdefault(row.arm, []).append(row)
+    return {arm: rows for arm, rows in found.items() if rows}
+
+
+def _arm_figures(arm: str, rows: Sequence[Row]) -> ArmFigures:
+    tools = [row for row in rows if not row.control]
+    control = [row for row in rows if row.control]
+    return ArmFigures(
+        arm=arm,
+        tools=figures(tools),
+        control=figures(control) if control else None,
+        by_suite=_broken_down(tools, lambda row: row.suite),
+        by_group=_broken_down(tools, lambda row: row.group),
+        by_level=_broken_down(tools, lambda row: row.level),
+    )
+
+
+def _broken_down(rows: Sequence[Row], name: Callable[[Row], str]) -> dict[str, Figures]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(name(row), []).append(row)
+    return {each: figures(of) for each, of in found.items() if each}
+
+
+def _by_scenario(
+    manifest: Manifest, samples: Iterable[Sample], by: Literal["arm", "strategy"], name: Callable[[Row], str]
+) -> ScenarioSummary:
+    found: dict[tuple[str, str], dict[str, list[Row]]] = {}
+    arms = _by_arm(manifest, rows_of(samples))
+    greedy = {arm: is_greedy(manifest, arm) for arm in arms}
+    for rows in arms.values():
+        for row in rows:
+            found.setdefault(row.key, {}).setdefault(name(row), []).append(row)
+    scenarios = []
+    for (suite, scenario), each in found.items():
+        first = next(iter(each.values()))[0]
+        scenarios.append(
+            ScenarioFigures(
+                suite=suite,
+                scenario=scenario,
+                group=first.group,
+                level=first.level,
+                control=first.control,
+                figures={
+                    of: figures(rows, greedy=any(greedy[row.arm] for row in rows))
+                    for of, rows in each.items()
+                },
+            )
+        )
+    return ScenarioSummary(digest=manifest.digest, by=by, scenarios=tuple(scenarios))
+
+
+COLUMNS = (
+    "arm", "model", "notation", "shape", "constraint", "strategy", "profile", "workarounds", "preset", "suite",
+    "scenario", "group", "level", "control", "n", "answered", "ok", "ok_share", "ok_low", "ok_high", "ok_effective_n",
+    "parsed", "parsed_n", "valid", "valid_n", "right_tool", "right_tool_n", "right_arguments", "right_arguments_n",
+    "failures", "decoded_tokens_mean", "prompt_tokens_mean", "instruction_tokens_mean", "bytes_mean",
+    "first_token_ms_p50", "total_ms_p50", "total_ms_p95", "aborted", "abort_measured", "abort_decoded",
+    "abort_would_have",
+)  # fmt: skip
+
+
+def csv_text(manifest: Manifest, scenarios: ScenarioSummary) -> str:
+    """`summary.csv`: a row an arm and scenario. What is not known is an empty cell, and never a zero.
+
+    A text that a spreadsheet would take for a formula has an apostrophe before it (OWASP, CSV injection).
+    """
+    arms = {arm.id: arm for arm in manifest.arms}
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\r\n")
+    table.writerow(COLUMNS)
+    rows = [(name, each, of) for each in scenarios.scenarios for name, of in each.figures.items()]
+    order = {arm: number for number, arm in enumerate(arms)}
+    for name, scenario, of in sorted(rows, key=lambda row: order.get(row[0], len(order))):
+        table.writerow([_cell(value) for value in _csv_row(name, arms.get(name), scenario, of)])
+    return out.getvalue()
+
+
+def _csv_row(name: str, arm: Arm | None, scenario: ScenarioFigures, of: Figures) -> list[object]:
+    axes: list[object] = [""] * 8
+    if arm is not None:
+        axes = [
+            arm.model, arm.notation, arm.shape, arm.constraint, arm.asked,
+            arm.profile, arm.workarounds, arm.preset,
+        ]  # fmt: skip
+    shares = [of.parsed, of.valid, of.right_tool, of.right_arguments]
+    return [
+        name, *axes, scenario.suite, scenario.scenario, scenario.group, scenario.level,
+        "yes" if scenario.control else "no", of.n, of.answered, *_share_cells(of.ok),
+        *(cell for each in shares for cell in (each.correct if each.n else None, each.n)),
+        "; ".join(f"{reason} {n}" for reason, n in of.failures.items()),
+        _mean(of.decoded), _mean(of.prompt_tokens), of.instructions if of.answered else None, _mean(of.bytes),
+        of.first_token_ms.p50 if of.first_token_ms else None, of.total_ms.p50 if of.total_ms else None,
+        of.total_ms.p95 if of.total_ms else None, of.saving.aborted, of.saving.measured,
+        of.saving.decoded if of.saving.measured else None, of.saving.would_have if of.saving.measured else None,
+    ]  # fmt: skip
+
+
+def _share_cells(share: Share) -> list[object]:
+    if not share.n:
+        return [None] * 5
+    return [share.correct, share.share, share.low, share.high, share.effective]
+
+
+def _mean(spread: Spread | None) -> float | None:
+    return spread.mean if spread else None
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, str):
+        text = value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+        return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text
+    return value

@@ -1,0 +1,201 @@
+"""A suite's tables that need no answer of a model: the validator's verdict on texts, and how large calls are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+
+from glyphscope.evals.suites.suite import CheckRow, SizeRow, Suite
+from glyphscope.events import Code
+from glyphscope.notation import Style, call_sizes
+from glyphscope.registry import ToolRegistry
+from glyphscope.validation import CallValidator
+
+STYLE_WORDS: dict[Style, str] = {
+    "json": "JSON, compact",
+    "json-spaced": "JSON, spaced",
+    "openai": "JSON in OpenAI's wrapper",
+    "glyph": "GLYPH, quoted",
+    "glyph-canonical": "GLYPH, canonical",
+}
+_CLAIMED_AS: dict[str, tuple[Style, ...]] = {
+    "json": ("json", "json-spaced", "openai"),
+    "glyph": ("glyph", "glyph-canonical"),
+}
+"""The styles that a claim for a notation may mean, the nearest at hand first."""
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """A text and the validator's verdict: whether its tool is allowed, the first code, and the deciding character.
+
+    `char` counts code points from 0, None where nothing is wrong; `decided_by` is the text before it, and it. `fits`
+    tells whether tool and code are what the suite expects.
+    """
+
+    text: str
+    tool_allowed: bool
+    code: Code | Literal[""]
+    char: int | None
+    decided_by: str
+    message: str
+    expected_allowed: bool
+    expected_code: str
+    fits: bool
+    note: str = ""
+
+
+class Size(msgspec.Struct, frozen=True, kw_only=True):
+    """A call in one style; `tokens` None where no model counted them."""
+
+    style: Style
+    characters: int
+    bytes: int
+    tokens: int | None
+
+
+class Sized(msgspec.Struct, frozen=True, kw_only=True):
+    """A call in all styles, beside what is claimed of it, by notation; `words` tell the differences."""
+
+    id: str
+    tool: str
+    sizes: tuple[Size, ...]
+    claimed: dict[str, int] = {}
+    words: tuple[str, ...] = ()
+
+
+class SuiteTables(msgspec.Struct, frozen=True, kw_only=True):
+    """Both tables of a suite. `model` names whose tokens were counted; `words` tell of all sizes together."""
+
+    suite: str
+    model: str = ""
+    checks: tuple[Checked, ...] = ()
+    sizes: tuple[Sized, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+def suite_tables(
+    suite: Suite,
+    registry: ToolRegistry,
+    count_tokens: Callable[[str], int] | None = None,
+    *,
+    model: str = "",
+) -> SuiteTables:
+    """`registry` is the suite's own (`suite_registry(suite, None)`); `count_tokens` is the model's, named `model`.
+
+    Raises NotationError for a size row that a notation cannot hold, and what `count_tokens` raises.
+    """
+    sizes = tuple(_sized(row, count_tokens) for row in suite.sizes)
+    return SuiteTables(
+        suite=suite.name,
+        model=model if count_tokens else "",
+        checks=tuple(_checked(row, registry) for row in suite.checks),
+        sizes=sizes,
+        words=_explained(sizes, model),
+    )
+
+
+def _checked(row: CheckRow, registry: ToolRegistry) -> Checked:
+    validator = CallValidator(registry, row.notation, row.shape)
+    validator.feed(row.text)
+    validator.finish()
+    report = validator.report()
+    first = report.errors[0] if report.errors else None
+    allowed = report.tool_allowed
+    code = first.code if first else ""
+    return Checked(
+        text=row.text,
+        tool_allowed=allowed,
+        code=code,
+        char=first.char if first else None,
+        decided_by=row.text[: first.char + 1] if first else "",
+        message=first.message if first else "",
+        expected_allowed=row.tool_allowed,
+        expected_code=row.code,
+        fits=(allowed, code) == (row.tool_allowed, row.code),
+        note=row.note,
+    )
+
+
+def _sized(row: SizeRow, count_tokens: Callable[[str], int] | None) -> Sized:
+    sizes = tuple(
+        Size(style=each.style, characters=each.characters, bytes=each.bytes, tokens=each.tokens)
+        for each in call_sizes(row.tool, row.arguments, "flat", count_tokens)
+    )
+    by_style = {size.style: size.characters for size in sizes}
+    words = tuple(
+        _difference(notation, claimed, by_style)
+        for notation, claimed in row.claimed.items()
+        if notation in _CLAIMED_AS
+    )
+    return Sized(id=row.id, tool=row.tool, sizes=sizes, claimed=row.claimed, words=words)
+
+
+def _difference(notation: str, claimed: int, characters: dict[Style, int]) -> str:
+    styles = _CLAIMED_AS[notation]
+    for style in styles:
+        if characters[style] == claimed:
+            return f"{notation.upper()} is claimed to take {claimed} characters, and does ({STYLE_WORDS[style]})."
+    measured = characters[styles[0]]
+    more = "more" if measured > claimed else "fewer"
+    return (
+        f"{notation.upper()} is claimed to take {claimed} characters. The call has {measured} "
+        f"({STYLE_WORDS[styles[0]]}), {abs(measured - claimed)} {more}; no style that we write has {claimed}."
+    )
+
+
+def _explained(sizes: Sequence[Sized], model: str) -> tuple[str, ...]:
+    words = []
+    claims = [
+        (each, notation, n)
+        for each in sizes
+        for notation, n in each.claimed.items()
+        if notation in _CLAIMED_AS
+    ]
+    if claims:
+        wrong = sum(
+            n not in [_of(each, s).characters for s in _CLAIMED_AS[notation]] for each, notation, n in claims
+        )
+        words.append(
+            f"{wrong} of {len(claims)} claimed sizes are those of no text that the calls are written as: the claimed "
+            "table does not match its own strings. Sizes here are of the calls as written, in code points and bytes of "
+            "UTF-8."
+        )
+    both = [each for each in sizes if {"json", "glyph"} <= set(each.claimed)]
+    if both:
+        claimed = _less(
+            sum(each.claimed["json"] for each in both), sum(each.claimed["glyph"] for each in both)
+        )
+        words.append(
+            f"In all, GLYPH is claimed to take {claimed} characters than JSON. Measured, quoted GLYPH takes "
+            f"{_saved(both, 'json', 'glyph', 'characters')} characters than compact JSON, and "
+            f"{_saved(both, 'json-spaced', 'glyph', 'characters')} than spaced JSON, as models write it unless told "
+            "otherwise."
+        )
+    counted = [each for each in sizes if all(size.tokens is not None for size in each.sizes)]
+    if counted:
+        words.append(
+            "What a model pays for is tokens, and they are not proportional to characters. By the tokens of "
+            f"{model or 'this model'}, quoted GLYPH takes {_saved(counted, 'json', 'glyph', 'tokens')} than compact "
+            f"JSON, and canonical GLYPH {_saved(counted, 'json', 'glyph-canonical', 'tokens')}. Other tokenizers count "
+            "otherwise. What the notation's instructions cost in each prompt comes on top."
+        )
+    elif sizes:
+        words.append("Tokens were not counted: no model that counts them was open.")
+    return tuple(words)
+
+
+def _of(sized: Sized, style: Style) -> Size:
+    return next(size for size in sized.sizes if size.style == style)
+
+
+def _saved(sizes: Sequence[Sized], base: Style, style: Style, unit: str) -> str:
+    was = sum(getattr(_of(each, base), unit) for each in sizes)
+    return _less(was, sum(getattr(_of(each, style), unit) for each in sizes))
+
+
+def _less(was: int, now: int) -> str:
+    """`11.5 % fewer`, as a share of what it was."""
+    percent = abs(was - now) / was * 100 if was else 0.0
+    return f"{percent:.1f} % {'fewer' if now <= was else 'more'}"

@@ -1,0 +1,167 @@
+"""Figures in words: short names of arms, comparisons as sentences, shares and p values as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.results.figures import Comparison, Measure, Sensitivity
+from glyphscope.evals.results.notes import counted
+from glyphscope.evals.statistics import Share
+
+MEASURE_WORDS: dict[Measure, str] = {
+    "ok": "right",
+    "parsed": "parsed",
+    "valid": "valid",
+    "right_tool": "with the right tool",
+    "right_arguments": "with the right arguments",
+}
+_VALUES: dict[tuple[str, object], str] = {
+    ("constraint", "off"): "no constraint",
+    ("constraint", "mask"): "the mask",
+    ("constraint", "gbnf"): "the GBNF sampler",
+    ("notation", "glyph"): "GLYPH",
+    ("notation", "json"): "JSON",
+    ("notation", "native"): "the model's own notation",
+    ("strategy", None): "each suite's own strategy",
+    ("workarounds", "production"): "what is recommended for the model",
+    ("workarounds", "baseline"): "nothing that is recommended",
+}
+
+
+def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
+    """By id, what tells an arm from the others: `glyph · mask`. Of a single one, its model."""
+    varied = [name for name in Arm.__struct_fields__ if len({getattr(arm, name) for arm in arms}) > 1]
+    labels = {arm.id: " · ".join(_short(name, arm) for name in varied or ["model"]) for arm in arms}
+    return labels if len(set(labels.values())) == len(labels) else {arm.id: arm.id for arm in arms}
+
+
+def _short(name: str, arm: Arm) -> str:
+    value = getattr(arm, name)
+    if name == "constraint" and value == "off":
+        return "no constraint"
+    if name == "strategy":
+        return value or "suite's strategy"
+    if name == "repair":
+        return counted(value, "repair") if value else "no repair"
+    if name == "model":
+        return arm.id.partition(".")[0] if "/" in value or "\\" in value else str(value)
+    return str(value)
+
+
+def comparison_words(
+    comparison: Comparison, arms: Mapping[str, Arm], labels: Mapping[str, str] | None = None
+) -> str:
+    """One sentence: who was right how often, the difference with its interval, the test and what it rests on.
+
+    `labels` are short names: for arms that differ in several things, and for what the two have in common.
+    """
+    c = comparison
+    names = labels or {}
+    first, second = arms.get(c.first), arms.get(c.second)
+    label = (names.get(c.first, c.first), names.get(c.second, c.second))
+    if first is not None and second is not None and c.differ != "several":
+        label = (value_words(c.differ, first), value_words(c.differ, second))
+    right, base = c.both + c.only_second, c.both + c.only_first
+    measure = MEASURE_WORDS[c.measure]
+    if c.differ == "constraint" and label[0] == _VALUES["constraint", "off"]:
+        told = f"{right:,} of {c.pairs:,} {measure} where without it {base:,} were"
+    else:
+        told = f"{right:,} of {c.pairs:,} {measure} where {label[0]} had {base:,}"
+    return (
+        f"{_capital(label[1])}: {told}; difference {points(c.difference, c.pairs)} points "
+        f"[{points(c.low, c.pairs)}, {points(c.high, c.pairs)}], {test_words(c)}, {pairs_words(c)}."
+        f"{_in_common(c, arms, names)}"
+    )
+
+
+def _in_common(c: Comparison, arms: Mapping[str, Arm], labels: Mapping[str, str]) -> str:
+    """What both arms have in common, where there are others that have not."""
+    if c.differ == "several" or len(arms) <= 2:
+        return ""
+    first, second = (labels.get(arm, arm).split(" · ") for arm in (c.first, c.second))
+    same = [part for part in first if part in second]
+    return f" Both: {', '.join(same)}." if same else ""
+
+
+def value_words(differ: str, arm: Arm) -> str:
+    """An arm's value of what differs, as a subject."""
+    value = getattr(arm, differ)
+    if differ == "repair":
+        return counted(value, "repair") if value else "no repair"
+    return _VALUES.get((differ, value)) or f"{differ} {value}"
+
+
+def test_words(comparison: Comparison) -> str:
+    """`McNemar exact p < 0.0001`."""
+    kind = "exact" if comparison.exact else "χ² with continuity correction,"
+    return f"McNemar {kind} {p_words(comparison.p)}"
+
+
+def pairs_words(comparison: Comparison) -> str:
+    """`50 pairs`, or how many scenarios they are of."""
+    pairs = counted(comparison.pairs, "pair")
+    if comparison.scenarios == comparison.pairs:
+        return pairs
+    return f"{pairs} of {counted(comparison.scenarios, 'scenario')}"
+
+
+def conclusion(comparison: Comparison, compared: int) -> str:
+    """What may be concluded, among `compared` comparisons by the same measure."""
+    c = comparison
+    holm = f" (after Holm {p_words(c.p_holm)})" if compared > 1 else ""
+    if c.p_holm < 0.05:
+        return f"More than chance{holm}."
+    if c.p < 0.05:
+        return f"By itself more than chance, but not among {compared} comparisons{holm}."
+    low, high = points(c.low, c.pairs), points(c.high, c.pairs)
+    return f"Not told from chance{holm}. Differences from {low} to {high} points stay possible."
+
+
+def sensitivity_words(sensitivity: Sensitivity, labels: Mapping[str, str]) -> str:
+    """What the format alone moves."""
+    s = sensitivity
+    names = ", ".join(labels.get(arm, arm) for arm in s.arms)
+    judged = "more than chance" if s.p < 0.05 else "not told from chance"
+    return (
+        f"{names}: from {percent(s.least)} to {percent(s.most)} right over {counted(s.scenarios, 'scenario')}, "
+        f"a spread of {s.spread * 100:.1f} points. If the format made no difference it would be "
+        f"{s.by_chance * 100:.1f} points on average ({p_words(s.p)}: {judged})."
+    )
+
+
+def p_words(p: float) -> str:
+    """`p = 0.012`, never more exact than it is."""
+    if p < 0.0001:
+        return "p < 0.0001"
+    return f"p = {p:.2f}" if p >= 0.1 else f"p = {p:.2g}"
+
+
+def points(difference: float, n: int) -> str:
+    """`+72`: percentage points with a sign, and with a digit after the point where `n` is large enough for it."""
+    text = f"{difference * 100:+.{int(n >= 500)}f}".replace("-", "−")
+    return text[1:] if not float(text[1:]) else text
+
+
+def percent(share: float) -> str:
+    """`83 %`; `99.6 %` where rounding would make it all."""
+    whole = f"{share * 100:.0f}"
+    if (whole == "100" and share < 1) or (whole == "0" and share > 0):
+        whole = "> 99.9" if share > 0.9995 else "< 0.1" if share < 0.0005 else f"{share * 100:.1f}"
+    return f"{whole} %"
+
+
+def interval_words(share: Share) -> str:
+    """`[65, 93]`, in percent; a dash where nothing was counted."""
+    return f"[{share.low * 100:.0f}, {share.high * 100:.0f}]" if share.n else "–"
+
+
+def share_words(share: Share) -> str:
+    """`25 of 30, 83 % [65, 93]`."""
+    if not share.n:
+        return "–"
+    return f"{share.correct:,} of {share.n:,}, {percent(share.share)} {interval_words(share)}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,57 @@
+"""What a run cost, counted from its events: while it goes on, and at its end."""
+
+from __future__ import annotations
+
+import msgspec
+
+from glyphscope.calling import RunState
+from glyphscope.calling.fold import StageState
+
+
+class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """Sums over all stages of a run. None is what is not known (yet), and never a zero.
+
+    `tokens` are all that were written, `forced` those of them that the grammar left no choice about. `characters` and
+    `bytes` (of UTF-8) are those of the written text. `prompt_tokens` were read by the model, `cached` of them without
+    evaluating them again. `first_token_ms` and `total_ms` count from the run's start; `tokens_per_second` counts forced
+    tokens too, over the time from the end of each stage's prompt to its last token.
+    """
+
+    tokens: int
+    forced: int
+    characters: int
+    bytes: int
+    prompt_tokens: int | None = None
+    cached: int | None = None
+    first_token_ms: float | None = None
+    total_ms: float | None = None
+    tokens_per_second: float | None = None
+
+
+def run_figures(state: RunState) -> RunFigures:
+    """Of the run as it is by now. Costs its length: for a few times a second, not for every token."""
+    texts = [stage.text for stage in state.stages]
+    written = [stage for stage in state.stages if stage.tokens]
+    prompts = [stage.prompt for stage in state.stages if stage.prompt is not None]
+    seconds = sum(_seconds(stage) for stage in written)
+    timed = sum(len(stage.tokens) for stage in written)
+    return RunFigures(
+        tokens=timed,
+        forced=sum(stage.forced for stage in written),
+        characters=sum(map(len, texts)),
+        bytes=sum(len(text.encode("utf-8", "replace")) for text in texts),
+        prompt_tokens=sum(prompt.tokens for prompt in prompts) if prompts else None,
+        cached=sum(prompt.cached for prompt in prompts) if prompts else None,
+        first_token_ms=written[0].tokens[0].t * 1000 if written else None,
+        total_ms=state.finished.total_ms if state.finished is not None else None,
+        tokens_per_second=timed / seconds if timed > 1 and seconds > 0 else None,
+    )
+
+
+def _seconds(stage: StageState) -> float:
+    """From the end of the prompt's evaluation to the last token."""
+    if stage.evaluated is not None:
+        begin = stage.evaluated.t
+    else:
+        begin = stage.prompt.t if stage.prompt is not None else stage.began
+    return max(stage.tokens[-1].t - begin, 0.0)

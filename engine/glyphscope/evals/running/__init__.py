@@ -1,0 +1,26 @@
+"""Running a matrix: each sample once, whatever happens in between."""
+
+from glyphscope.evals.running.evaluate import Opener, evaluate
+from glyphscope.evals.running.progress import (
+    Begun,
+    Control,
+    Ended,
+    ModelMissing,
+    ModelOpened,
+    Progress,
+    SampleBegun,
+    SampleDone,
+)
+
+__all__ = [
+    "Begun",
+    "Control",
+    "Ended",
+    "ModelMissing",
+    "ModelOpened",
+    "Opener",
+    "Progress",
+    "SampleBegun",
+    "SampleDone",
+    "evaluate",
+]

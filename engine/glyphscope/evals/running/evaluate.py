@@ -1,0 +1,267 @@
+"""An evaluation: the plan's samples that are not there yet, made one after the other or several at once.
+
+Each model is opened once for each of the `jobs`. What goes wrong with one stays with it: a run that fails is a sample
+that failed, a model that cannot be opened, or fails time after time, costs its own arms.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from glyphscope.calling.emitter import versions
+from glyphscope.errors import GlyphscopeError, RecordError
+from glyphscope.evals.machine import this_machine
+from glyphscope.evals.matrix.plan import Plan, Planned
+from glyphscope.evals.matrix.profiles import profile
+from glyphscope.evals.results.folder import ResultFolder, SampleWriter
+from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.results.tables import suite_tables
+from glyphscope.evals.running.make import make_sample
+from glyphscope.evals.running.progress import (
+    Begun,
+    Control,
+    Ended,
+    ModelMissing,
+    ModelOpened,
+    Progress,
+    SampleBegun,
+    SampleDone,
+)
+from glyphscope.evals.suites.reading import suite_registry
+from glyphscope.events import AnyEvent
+from glyphscope.models import Model, open_model
+from glyphscope.sessions.files import now
+
+Opener: TypeAlias = Callable[[str], Model]
+
+PATIENCE = 5
+"""How often a model may fail one after the other (die, not be reached) before its other samples are left out."""
+
+
+def evaluate(
+    plan: Plan,
+    out: Path,
+    *,
+    resume: Path | None = None,
+    again: bool = False,
+    opener: Opener = open_model,
+    control: Control | None = None,
+) -> Generator[Progress, None, None]:
+    """Makes the samples and puts each into the folder, a new one below `out`, or `resume`, which it goes on with.
+
+    With `again`, samples of which nothing can be said of the model (it died, it was not reached) are made once more.
+    Closing the iterator stops, as `control.stop()` does from any thread. Raises StorageError where nothing can be
+    written, RecordError where `resume` is another plan's; what was made until then is in the folder.
+    """
+    control = control or Control()
+    folder = _folder(plan, out, resume)
+    with folder.writing() as writer:
+        there = {sample.id for sample in folder.samples() if sample.answered or not again}
+        missing = [planned for planned in plan.samples() if planned.id not in there]
+        yield Begun(folder.path, folder.manifest, len(there))
+        work = _Work(plan, folder, writer, control, opener, done=len(there), left=len(missing))
+        for name in plan.matrix.models:
+            todo = [planned for planned in missing if planned.arm.model == name]
+            if todo and not control.stopped.is_set():
+                yield from work.of_model(name, todo, min(plan.matrix.jobs, len(todo)))
+        complete = not control.stopped.is_set()
+        if complete:
+            folder.keep(msgspec.structs.replace(folder.manifest, finished=now()))
+    yield Ended(folder.path, complete)
+
+
+def _folder(plan: Plan, out: Path, resume: Path | None) -> ResultFolder:
+    matrix = plan.matrix
+    if resume is not None:
+        folder = ResultFolder.open(resume)
+        if folder.manifest.digest != plan.digest:
+            raise RecordError(
+                "This result was made from another matrix, or its suites were changed since.",
+                where=str(resume),
+                hint="Evaluate anew, or give the options and the suites that it was begun with.",
+            )
+        folder.keep(msgspec.structs.replace(folder.manifest, finished="", jobs=matrix.jobs))
+        return folder
+    manifest = Manifest(
+        digest=plan.digest,
+        started=now(),
+        suites=tuple(suite.used for suite in plan.suites),
+        arms=plan.arms,
+        trials=matrix.trials,
+        seed=matrix.seed,
+        jobs=matrix.jobs,
+        savings=matrix.savings,
+        planned=plan.cost.samples,
+        versions=versions(),
+        machine=this_machine(),
+    )
+    return ResultFolder.create(out, manifest, {suite.suite.name: suite.data for suite in plan.suites})
+
+
+@dataclass
+class _Work:
+    """What all models' samples share: the folder, and how many are made."""
+
+    plan: Plan
+    folder: ResultFolder
+    writer: SampleWriter
+    control: Control
+    opener: Opener
+    done: int
+    left: int
+    _speed: list[float] = field(default_factory=list)
+
+    def of_model(self, name: str, todo: list[Planned], jobs: int) -> Iterator[Progress]:
+        """The samples of one model. Its jobs hand what they tell to this thread, which alone writes."""
+        with ExitStack() as stack:
+            models: list[Model] = []
+            try:
+                for _ in range(jobs):
+                    models.append(self.opener(name))
+                    stack.callback(models[-1].close)
+            except GlyphscopeError as error:
+                self.left -= len(todo)
+                yield self._missing(name, str(error))
+                return
+            self._opened(name, models[0])
+            yield ModelOpened(name)
+            crew = _Crew(models, todo, self.control, self.folder.manifest.savings)
+            stack.callback(crew.stop)  # before the models are closed
+            crew.start()
+            yield from self._gathered(name, crew)
+
+    def _gathered(self, name: str, crew: _Crew) -> Iterator[Progress]:
+        fails = 0
+        began = time.monotonic()
+        for item in crew.items():
+            if isinstance(item, SampleBegun):
+                yield item
+                continue
+            sample, runs = item
+            sample = self.writer.add(sample, runs)
+            self.done, self.left = self.done + 1, self.left - 1
+            self._speed = [*self._speed[-49:], time.monotonic() - began]
+            began = time.monotonic()
+            yield SampleDone(sample, self.done, sum(self._speed) / len(self._speed) * self.left)
+            fails = fails + 1 if any(f.reason == "MODEL_FAILED" for f in sample.failures) else 0
+            if fails == PATIENCE:
+                crew.stop()
+                self.left -= crew.unmade
+                why = f"It failed {PATIENCE} times one after the other, last: {sample.failures[0].detail}"
+                yield self._missing(name, why)
+                return
+
+    def _missing(self, name: str, why: str) -> ModelMissing:
+        manifest = self.folder.manifest
+        self.folder.keep(msgspec.structs.replace(manifest, missing={**manifest.missing, name: why}))
+        return ModelMissing(name, why)
+
+    def _opened(self, name: str, model: Model) -> None:
+        """What is known of the model goes into the folder: itself, how its arms draw tokens, its tokens of calls."""
+        manifest = self.folder.manifest
+        arms = [arm for arm in manifest.arms if arm.model == name]
+        drawn = {arm.id: profile(arm.profile).of(model.info.name, manifest.seed) for arm in arms}
+        missing = {other: why for other, why in manifest.missing.items() if other != name}
+        self.folder.keep(
+            msgspec.structs.replace(
+                manifest,
+                models={**manifest.models, name: model.info},
+                profiles={**manifest.profiles, **drawn},
+                missing=missing,
+            )
+        )
+        tables = [
+            suite_tables(suite, suite_registry(suite, None), _counter(model), model=model.info.name)
+            for suite in (loaded.suite for loaded in self.plan.suites)
+            if suite.checks or suite.sizes
+        ]
+        if tables:
+            self.folder.keep_tables(tables)
+
+
+def _counter(model: Model) -> Callable[[str], int] | None:
+    """How the model counts tokens; None where it cannot, as an endpoint without a tokenizer to ask."""
+    try:
+        model.count_tokens("")
+    except GlyphscopeError:
+        return None
+    return model.count_tokens
+
+
+_Made: TypeAlias = tuple[Sample, list[list[AnyEvent]]]
+
+
+class _Crew:
+    """Threads that make samples, each with a model of its own, until none are left or they are stopped."""
+
+    def __init__(self, models: list[Model], todo: list[Planned], control: Control, savings: float) -> None:
+        self._models, self._savings = models, savings
+        self._todo = iter(todo)
+        self._control = control
+        self._taking = threading.Lock()
+        self._told: queue.SimpleQueue[SampleBegun | _Made | BaseException | None] = queue.SimpleQueue()
+        self._ended = threading.Event()
+        self.unmade = len(todo)
+        self._threads = [
+            threading.Thread(target=self._work, args=(model,), name=f"evaluation {number}")
+            for number, model in enumerate(models, 1)
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Ends what is being made, and waits for the threads."""
+        self._ended.set()
+        while any(thread.is_alive() for thread in self._threads):
+            for model in self._models:
+                model.cancel()  # again and again: it may be between two generations
+            for thread in self._threads:
+                thread.join(0.02)
+
+    def items(self) -> Iterator[SampleBegun | _Made]:
+        """What the threads tell, until the last of them ends. Raises what one of them did not expect."""
+        working = len(self._threads)
+        while working:
+            try:
+                item = self._told.get(timeout=0.05)
+            except queue.Empty:
+                if self._control.stopped.is_set():
+                    self.stop()
+                continue
+            if item is None:
+                working -= 1
+            elif isinstance(item, BaseException):
+                self.stop()
+                raise item
+            else:
+                if not isinstance(item, SampleBegun):
+                    self.unmade -= 1
+                yield item
+
+    def _work(self, model: Model) -> None:
+        try:
+            while self._control.wait() and not self._ended.is_set():
+                with self._taking:
+                    planned = next(self._todo, None)
+                if planned is None:
+                    break
+                self._told.put(SampleBegun(planned.id))
+                made = make_sample(planned, model, self._ended, self._savings)
+                if made is not None:
+                    self._told.put(made)
+        except BaseException as error:  # a mistake of ours: it ends the evaluation, in its own thread
+            self._told.put(error)
+        finally:
+            self._told.put(None)

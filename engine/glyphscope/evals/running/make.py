@@ -1,0 +1,176 @@
+"""One sample: the scenario's runs, one after the other in one conversation, judged, and their prices added up."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Sequence
+from contextlib import closing
+
+import msgspec
+
+from glyphscope.calling import RunState, SilentHost, continue_aborted, fold, fold_events, run
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.judging.judge import Verdict, judge
+from glyphscope.evals.matrix.catalogue import recommended_presets
+from glyphscope.evals.matrix.plan import Planned
+from glyphscope.evals.matrix.profiles import profile
+from glyphscope.evals.results.sample import Failure, Sample
+from glyphscope.evals.running.requests import history_after, request_for
+from glyphscope.evals.running.scripted_tools import ScriptedTools
+from glyphscope.evals.suites.reading import suite_registry
+from glyphscope.evals.suites.suite import Turn
+from glyphscope.events import AnyEvent, RunRequest
+from glyphscope.models import Model
+from glyphscope.sessions.files import now
+from glyphscope.tools.demo import DemoTools
+
+ALTERNATIVES = 5
+"""Of each token, kept in the records: enough to see what else it could have been, in a third of the room of ten."""
+
+MAX_TEXT = 4_000
+"""Characters of a text in `samples.jsonl`; the record has all of it."""
+
+OF_THE_USER = frozenset({"user", "template", "history", "begun"})
+"""The parts of a prompt that are no instructions."""
+
+
+class Runs:
+    """The runs of a sample: events of each turn, and what they come to."""
+
+    def __init__(self) -> None:
+        self.events: list[list[AnyEvent]] = []
+        self.states: list[RunState] = []
+
+    def make(self, request: RunRequest, model: Model, host: SilentHost) -> RunState:
+        """One turn's run, from its first event to its last."""
+        events: list[AnyEvent] = []
+        state = RunState()
+        with closing(run(request, model, host)) as stream:
+            for event in stream:
+                events.append(event)
+                fold(state, event)
+        self.events.append(events)
+        self.states.append(state)
+        return state
+
+
+def make_sample(
+    planned: Planned, model: Model, cancelled: threading.Event, savings: float = 0.0
+) -> tuple[Sample, list[list[AnyEvent]]] | None:
+    """The sample and its runs' events; None where it was cancelled in the middle: nothing is kept of it then.
+
+    Whatever is wrong with the request is the sample's failure. `savings` is the share of aborted runs that are
+    continued; which ones, the sample's id decides.
+    """
+    runs = Runs()
+    demo = DemoTools() if planned.scenario.demo else None
+    try:
+        request = _request(planned, model)
+        tools = ScriptedTools(planned.scenario.script, request.registry, demo)
+        host = SilentHost({tools.name: tools}, cancelled)
+        for turn in (None, *planned.scenario.turns):
+            if turn is not None:
+                request = _next(request, runs.states[-1], turn)
+            state = runs.make(request, model, host)
+            if state.failed is not None:
+                break
+        if cancelled.is_set():
+            return None
+        workspace = None if demo is None else demo.workspace
+        verdict = judge(planned.scenario, runs.states, workspace=workspace)
+        sample = _sample(planned, verdict, runs.states)
+        if _chosen(planned.id, savings) and request.strategy == "direct" and sample.stopped_at is not None:
+            sample = msgspec.structs.replace(sample, saved=_saved(request, runs.events[-1], model))
+        return None if cancelled.is_set() else (sample, runs.events)
+    except GlyphscopeError as error:
+        return _refused(planned, error), runs.events
+    finally:
+        if demo is not None:
+            demo.close()
+
+
+def _request(planned: Planned, model: Model) -> RunRequest:
+    suite, scenario, arm = planned.suite, planned.scenario, planned.arm
+    registry = suite_registry(suite.suite, scenario)
+    sampling = profile(arm.profile).of(model.info.name, planned.seed)
+    presets = recommended_presets(model.info.name) if arm.workarounds == "production" else ()
+    request = request_for(arm, suite.suite, scenario, registry, sampling, presets=presets)
+    return msgspec.structs.replace(request, repeatable=True, alternatives=ALTERNATIVES)
+
+
+def _next(request: RunRequest, state: RunState, turn: Turn) -> RunRequest:
+    return msgspec.structs.replace(request, prompt=turn.prompt, history=history_after(state, request))
+
+
+def _sample(planned: Planned, verdict: Verdict, states: Sequence[RunState]) -> Sample:
+    stages = [stage for state in states for stage in state.stages]
+    finished = [state.finished for state in states if state.finished is not None]
+    text = verdict.text
+    return msgspec.structs.replace(
+        _blank(planned),
+        calls=verdict.calls,
+        text=text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…",
+        parsed=verdict.parsed,
+        valid=verdict.valid,
+        right_tool=verdict.right_tool,
+        right_arguments=verdict.right_arguments,
+        ok=verdict.ok,
+        failures=verdict.failures,
+        outcome=verdict.outcome,
+        ended=verdict.ended,
+        prompt_tokens=sum(stage.prompt.tokens for stage in stages if stage.prompt is not None),
+        instructions=_instructions(states[0]),
+        decoded=sum(len(stage.tokens) for stage in stages),
+        forced=sum(stage.forced for stage in stages),
+        characters=sum(len(stage.text) for stage in stages),
+        bytes=sum(len(stage.text.encode("utf-8", "replace")) for stage in stages),
+        stopped_at=verdict.stopped_at,
+        stopped_code=verdict.stopped_code,
+        first_token_ms=finished[0].first_token_ms if finished else 0.0,
+        total_ms=sum(each.total_ms for each in finished),
+        model_turns=sum(bool(stage.tokens) for stage in stages),
+    )
+
+
+def _blank(planned: Planned) -> Sample:
+    scenario = planned.scenario
+    expected = (tool for call in scenario.expect.calls for tool in call.tools)
+    return Sample(
+        id=planned.id,
+        arm=planned.arm.id,
+        suite=planned.suite.suite.name,
+        scenario=scenario.id,
+        trial=planned.trial,
+        seed=planned.seed,
+        group=scenario.group,
+        level=scenario.level,
+        control=scenario.control,
+        expected=tuple(dict.fromkeys(expected)),
+        time=now(),
+    )
+
+
+def _refused(planned: Planned, error: GlyphscopeError) -> Sample:
+    failure = Failure(reason="BAD_REQUEST", detail=str(error)[:MAX_TEXT])
+    return msgspec.structs.replace(_blank(planned), outcome="failed", failures=(failure,))
+
+
+def _instructions(state: RunState) -> int:
+    prompt = state.stages[0].prompt
+    return 0 if prompt is None else sum(part.tokens for part in prompt.parts if part.name not in OF_THE_USER)
+
+
+def _chosen(id: str, share: float) -> bool:
+    """Of all samples that share, always the same ones."""
+    place = int.from_bytes(hashlib.sha256(f"savings {id}".encode()).digest()[:4], "big")
+    return place < share * 2**32
+
+
+def _saved(request: RunRequest, events: Sequence[AnyEvent], model: Model) -> int | None:
+    """The tokens that stopping saved; None where the run could not be continued."""
+    state = fold_events(continue_aborted(request, events, model))
+    decoded = fold_events(events).finished
+    if state.finished is None or decoded is None or state.outcome == "cancelled":
+        return None
+    return state.finished.tokens - decoded.tokens

@@ -1,0 +1,93 @@
+"""What an evaluation tells while it goes on: the command line's bar and the window's page both read only this."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.sample import Sample
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The folder is there; `done` of the manifest's `planned` samples were in it before."""
+
+    folder: Path
+    manifest: Manifest
+    done: int
+
+
+@dataclass(frozen=True)
+class ModelOpened:
+    """A model is open: its arms begin."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class ModelMissing:
+    """A model could not be opened: its arms are left out, the others go on, and the report says so."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True)
+class SampleBegun:
+    """A sample is being made."""
+
+    id: str
+
+
+@dataclass(frozen=True)
+class SampleDone:
+    """A sample is in the folder. `left` are the seconds that the rest will take, by those that were made."""
+
+    sample: Sample
+    done: int
+    left: float
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Nothing more comes. `complete`: every sample that can be is there; if not, the result can be gone on with."""
+
+    folder: Path
+    complete: bool
+
+
+Progress: TypeAlias = Begun | ModelOpened | ModelMissing | SampleBegun | SampleDone | Ended
+
+
+@dataclass
+class Control:
+    """How another thread holds an evaluation: it pauses between samples, and stops in the middle of one."""
+
+    stopped: threading.Event = field(default_factory=threading.Event)
+    _going: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self._going.set()
+
+    @property
+    def paused(self) -> bool:
+        return not self._going.is_set()
+
+    def pause(self) -> None:
+        self._going.clear()
+
+    def resume(self) -> None:
+        self._going.set()
+
+    def stop(self) -> None:
+        """The sample that is being made is given up; the folder keeps the others."""
+        self.stopped.set()
+        self._going.set()
+
+    def wait(self) -> bool:
+        """Waits while it is paused; whether to go on."""
+        self._going.wait()
+        return not self.stopped.is_set()

@@ -1,0 +1,106 @@
+"""Tools that answer by a scenario's script, so that every arm of a matrix gets the same results."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from glyphscope.evals.judging.matching import has_all
+from glyphscope.evals.suites.suite import ScriptedResult
+from glyphscope.events import ToolContent
+from glyphscope.registry import Tool, ToolRegistry, parse_document
+from glyphscope.tools import Outcome
+from glyphscope.tools.demo import DemoTools
+from glyphscope.tools.source import Progress
+
+SCRIPTED = "scripted"
+"""The name under which a request's `sources` know them."""
+
+
+class ScriptedTools:
+    """A source of the registry's tools: the script answers, and what it does not, the demo tools carry out, if given.
+
+    A call that neither answers is a fault of the tool: the model is told that there is nothing for such a call, which
+    is true, and not that the tool does not exist, which would send it after another one. A scripted time out comes at
+    once. Any thread; the demo tools are the caller's to close.
+    """
+
+    def __init__(
+        self,
+        script: Sequence[ScriptedResult],
+        registry: ToolRegistry | dict[str, Any],
+        demo: DemoTools | None = None,
+    ) -> None:
+        """Raises RegistryError for a document that is none."""
+        known = registry if isinstance(registry, ToolRegistry) else parse_document(registry)
+        self._tools = tuple(known.allowed)
+        self._names = frozenset(tool.name for tool in self._tools)
+        self._demo = demo
+        self._of_demo = frozenset(tool.name for tool in demo.tools()) if demo is not None else frozenset()
+        self._lock = threading.Lock()
+        self._script = tuple(script)
+        self._used = [0] * len(self._script)
+
+    @property
+    def name(self) -> str:
+        return SCRIPTED
+
+    @property
+    def identity(self) -> str:
+        return SCRIPTED
+
+    def tools(self) -> tuple[Tool, ...]:
+        return self._tools
+
+    def claims(self, tool: str) -> dict[str, Any]:
+        return {}
+
+    def call(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        *,
+        seconds: float,
+        cancel: threading.Event,
+        progress: Progress | None = None,
+    ) -> Outcome:
+        if cancel.is_set():
+            return Outcome(fault="cancelled", message="The call was cancelled before it began.")
+        entry = self._next(tool, arguments)
+        if entry is not None:
+            return _outcome(entry, seconds)
+        if self._demo is not None and tool in self._of_demo:
+            return self._demo.call(tool, arguments, seconds=seconds, cancel=cancel, progress=progress)
+        if tool not in self._names:
+            return Outcome(fault="unknown", message=f"Nobody carries out '{tool[:60]}'.")
+        message = (
+            f"'{tool[:60]}' has nothing for this call: no result for these arguments, or none that is left."
+        )
+        return Outcome(fault="tool", message=message)
+
+    def close(self) -> None:
+        """Holds nothing of its own."""
+
+    def _next(self, tool: str, arguments: dict[str, Any]) -> ScriptedResult | None:
+        """The first entry that still holds for the call, used once more."""
+        with self._lock:
+            for place, entry in enumerate(self._script):
+                if entry.tool != tool or (entry.times and self._used[place] >= entry.times):
+                    continue
+                if has_all(entry.arguments, arguments):
+                    self._used[place] += 1
+                    return entry
+        return None
+
+
+def _outcome(entry: ScriptedResult, seconds: float) -> Outcome:
+    if entry.fault == "timeout":
+        message = entry.text or f"The tool did not answer within {seconds:g} seconds."
+        return Outcome(fault="timeout", message=message)
+    if entry.fault:
+        return Outcome(fault=entry.fault, message=entry.text or "The tool failed.")
+    if entry.structured is None:
+        return Outcome(content=(ToolContent(text=entry.text),))
+    content = (ToolContent(text=entry.text),) if entry.text else ()
+    return Outcome(content=content, structured=entry.structured)

@@ -1,0 +1,328 @@
+"""Importing files of the Berkeley Function Calling Leaderboard: questions, functions and possible answers to a suite.
+
+Read are the categories whose answers are calls (simple, multiple, parallel, also live), those that want none or any
+(irrelevance, relevance), and conversations of several turns. Of the last the functions are only described: their calls
+are answered by a script that says `Done.`, so what can be known only from a real result cannot be right here. What
+cannot be read is left out, each with its reason; nothing is made up for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError, RegistryError, SuiteError
+from glyphscope.evals.suites.bfcl_values import NotReadable, expected_call, parsed_call, tool_of
+from glyphscope.evals.suites.reading import MAX_SCENARIOS, read_bounded
+from glyphscope.evals.suites.registries import KnownTools, open_registry
+from glyphscope.evals.suites.rules import scenario_mistakes
+from glyphscope.evals.suites.suite import (
+    VERSION,
+    Expectation,
+    ExpectedCall,
+    Scenario,
+    ScriptedResult,
+    Suite,
+    Turn,
+)
+from glyphscope.registry.document import parse_text, plain
+from glyphscope.registry.pointer import to_pointer
+
+ANSWERS, FUNCTIONS = "possible_answer", "multi_turn_func_doc"
+"""The folders beside the questions in which the leaderboard keeps answers, and functions by class."""
+
+_CLASS_FILES = {
+    "GorillaFileSystem": "gorilla_file_system", "MathAPI": "math_api", "MessageAPI": "message_api",
+    "TwitterAPI": "posting_api", "PostingAPI": "posting_api", "TicketAPI": "ticket_api",
+    "TradingBot": "trading_bot", "TravelAPI": "travel_booking", "VehicleControlAPI": "vehicle_control",
+}  # fmt: skip
+_DONE = "Done."
+_SPARE_TURNS = 4
+"""Of a conversation in which every call has a turn of its own: the answer, and some that come to nothing."""
+_NOTES = (
+    "Texts are compared without regard to case and runs of white space; the leaderboard also takes punctuation away.",
+    "Values that a function's own schema refuses are not among the right ones.",
+)
+_TURN_NOTES = (
+    "Calls are answered with 'Done.': what can be known only from a real result cannot be right.",
+    "The leaderboard compares the state at the end; here the calls of its answers must be made, and others may be.",
+)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """An entry that could not be read, and why."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Imported:
+    suite: Suite
+    left_out: tuple[LeftOut, ...]
+
+
+def import_bfcl(questions: Path, answers: Path | None = None) -> Imported:
+    """The suite of a file of questions. Without `answers`, the file of the same name in the folder beside it is taken,
+    where there is one. Raises SuiteError for a file that is none, or of which nothing can be read.
+    """
+    beside = questions.parent / ANSWERS / questions.name
+    answers = beside if answers is None and beside.is_file() else answers
+    truths = {} if answers is None else _truths(answers)
+    reader = _Entries(truths, questions.parent / FUNCTIONS, questions.stem)
+    scenarios: list[Scenario] = []
+    left_out: list[LeftOut] = []
+    seen: set[str] = set()
+    for number, entry in enumerate(islice(_lines(questions), MAX_SCENARIOS), 1):
+        name = str(entry["id"]) if isinstance(entry.get("id"), str) else f"entry {number}"
+        try:
+            if name in seen:
+                raise NotReadable("Another entry has this id.")
+            seen.add(name)
+            scenarios.append(reader.scenario(name, entry))
+        except NotReadable as reason:
+            left_out.append(LeftOut(name, str(reason)))
+        except RecursionError:
+            left_out.append(LeftOut(name, "It is nested too deep."))
+    if not scenarios:
+        told = f" The first entry: {left_out[0].reason}" if left_out else ""
+        raise SuiteError(
+            f"No entry of this file can be imported.{told}",
+            where=str(questions),
+            hint="Give a file of questions as the leaderboard has them, and the one of its possible answers.",
+        )
+    return Imported(_suite(questions.stem, scenarios, left_out), tuple(left_out))
+
+
+# -- inside ----------------------------------------------------------------------------------------------------
+
+
+class _Entries:
+    """Makes scenarios of entries."""
+
+    def __init__(self, truths: dict[str, Any], functions: Path, file: str) -> None:
+        self._truths = truths
+        self._functions = functions
+        self._file = file
+        self._classes: dict[str, list[Any]] = {}
+
+    def scenario(self, name: str, entry: dict[str, Any]) -> Scenario:
+        """Raises NotReadable."""
+        if re.search(r"(^|_)java", name):
+            raise NotReadable("Answers in Java and JavaScript are source text of those languages.")
+        if "missed_function" in entry:
+            raise NotReadable("Functions that appear in a later turn cannot be told in a suite.")
+        functions = entry.get("function")
+        if functions is None:
+            functions = [
+                each for kind in entry.get("involved_classes") or () for each in self._of_class(kind)
+            ]
+        functions = functions if isinstance(functions, list) else [functions]
+        tools = {tool["name"]: tool for tool in map(tool_of, functions)}
+        if not tools:
+            raise NotReadable("It has no functions.")
+        prompts = _prompts(entry.get("question"))
+        expected = self._expected(name, entry, tools, len(prompts))
+        scenario = Scenario(
+            id=name,
+            group=_category(name),
+            prompt=prompts[0],
+            expect=expected[0],
+            turns=tuple(Turn(prompt=p, expect=e) for p, e in zip(prompts[1:], expected[1:], strict=True)),
+            registry={"glyphscope": 1, "tools": list(tools.values())},
+        )
+        return _checked(scenario)
+
+    def _expected(
+        self, name: str, entry: dict[str, Any], tools: dict[str, dict[str, Any]], turns: int
+    ) -> list[Expectation]:
+        truth = entry.get("ground_truth", self._truths.get(name))
+        if truth is None or truth == []:
+            of = f"{name} {self._file}"
+            if turns == 1 and "irrelevance" in of:
+                return [Expectation()]
+            if turns == 1 and "relevance" in of:
+                return [Expectation(calls=(ExpectedCall(tools=tuple(tools)),), extra_calls=True)]
+            raise NotReadable("There is no answer for it.")
+        if not isinstance(truth, list):
+            truth = [truth]
+        if all(isinstance(calls, list) for calls in truth):
+            return _expected_turns(truth, tools, turns)
+        if turns > 1:
+            raise NotReadable("It has several turns, and its answer has one.")
+        return [Expectation(calls=tuple(map(expected_call, truth)))]
+
+    def _of_class(self, kind: Any) -> list[Any]:
+        """The functions of a class, described in a file of their own."""
+        if not isinstance(kind, str) or kind not in _CLASS_FILES:
+            raise NotReadable(f"The functions of {str(kind)[:60]} are not known.")
+        if kind not in self._classes:
+            path = self._functions / f"{_CLASS_FILES[kind]}.json"
+            if not path.is_file():
+                raise NotReadable(
+                    f"The functions of {kind} are described in {FUNCTIONS}/{path.name}, and it is missing."
+                )
+            self._classes[kind] = list(_lines(path))
+        return self._classes[kind]
+
+
+def _expected_turns(truth: list[Any], tools: dict[str, dict[str, Any]], turns: int) -> list[Expectation]:
+    if len(truth) != turns:
+        raise NotReadable(f"It has {turns} turns, and its answer has {len(truth)}.")
+    found = []
+    for calls in truth:
+        if not all(isinstance(call, str) for call in calls):
+            raise NotReadable("The calls of an answer are not written as Python.")
+        expected = tuple(parsed_call(call, tools) for call in calls)
+        found.append(Expectation(calls=expected, extra_calls=bool(expected)))
+    return found
+
+
+def _checked(scenario: Scenario) -> Scenario:
+    """The scenario without values that its own functions refuse. Raises NotReadable for what is wrong beside them."""
+    assert isinstance(scenario.registry, dict)
+    try:
+        tools = KnownTools(open_registry(scenario.registry))
+    except RegistryError as error:
+        problem = error.problems[0].message if error.problems else error.message
+        raise NotReadable(f"Its functions cannot be used: {problem}") from None
+    expect = scenario.expect
+    calls = tuple(_accepted(call, tools) for call in expect.calls)
+    scenario = msgspec.structs.replace(scenario, expect=msgspec.structs.replace(expect, calls=calls))
+    for path, message in scenario_mistakes(scenario, tools, ()):
+        raise NotReadable(f"{to_pointer(path)}: {message}")
+    return scenario
+
+
+def _accepted(call: ExpectedCall, tools: KnownTools) -> ExpectedCall:
+    """A text may stand in an answer for a variable, where the schema wants a list of numbers."""
+    (tool,) = call.tools[:1]
+    if tools.registry.get(tool) is None or not call.any_of:
+        return call
+    any_of = {
+        name: kept
+        for name, values in call.any_of.items()
+        if (kept := tuple(v for v in values if not tools.fault(tool, {name: v}, complete=False)))
+        or name not in call.optional
+    }
+    for name, values in any_of.items():
+        if not values:
+            raise NotReadable(f"No right value of {name} fits the function's own schema.")
+    optional = tuple(name for name in call.optional if name in any_of)
+    return msgspec.structs.replace(call, any_of=any_of, optional=optional)
+
+
+def _suite(name: str, scenarios: list[Scenario], left_out: list[LeftOut]) -> Suite:
+    """One call for each prompt is direct; more of them, or none, is a conversation."""
+    turns = any(each.turns for each in scenarios)
+    talk = turns or any(len(each.expect.calls) != 1 or each.expect.extra_calls for each in scenarios)
+    registry: str | dict[str, Any] = "default"
+    first = scenarios[0].registry
+    if first is not None and all(each.registry == first for each in scenarios):
+        registry = first
+        scenarios = [msgspec.structs.replace(each, registry=None) for each in scenarios]
+    if talk:
+        scenarios = [_scripted(each, registry) for each in scenarios]
+    most = max(
+        len(e.calls) for each in scenarios for e in (each.expect, *(turn.expect for turn in each.turns))
+    )
+    loop = {"parallel_tool_calls": True, "max_turns": most + _SPARE_TURNS}
+    reasons = Counter(each.reason for each in left_out).most_common(10)
+    return Suite(
+        glyphscope_suite=VERSION,
+        name=_slug(name),
+        about=f"Imported from the leaderboard's file {name}: {len(scenarios)} entries, {len(left_out)} left out.",
+        registry=registry,
+        strategy="loop" if talk else "direct",
+        request={"loop": loop} if talk else {},
+        scenarios=tuple(scenarios),
+        notes=(
+            *_NOTES,
+            *(_TURN_NOTES if turns else ()),
+            *(f"Left out, {n} times: {why}" for why, n in reasons),
+        ),
+    )
+
+
+def _scripted(scenario: Scenario, registry: str | dict[str, Any]) -> Scenario:
+    """With a script that answers every call: nobody carries these functions out."""
+    own = scenario.registry if scenario.registry is not None else registry
+    assert isinstance(own, dict)
+    script = tuple(ScriptedResult(tool=tool["name"], text=_DONE, times=0) for tool in own["tools"])
+    return msgspec.structs.replace(scenario, script=script)
+
+
+def _prompts(question: Any) -> list[str]:
+    """What the user says in each turn. A system message at the beginning is said along with the first prompt."""
+    if not isinstance(question, list) or not question:
+        raise NotReadable("It has no question.")
+    turns = question if all(isinstance(turn, list) for turn in question) else [question]
+    prompts = []
+    for number, turn in enumerate(turns):
+        said: list[str] = []
+        for message in turn:
+            role = message.get("role") if isinstance(message, dict) else None
+            if role not in ("user", "system") or not isinstance(message.get("content"), str):
+                raise NotReadable("A turn holds something else than what the user says.")
+            if role == "system" and (said or number):
+                raise NotReadable("A system message stands in the middle of a conversation.")
+            said.append(message["content"])
+        if not "".join(said).strip():
+            raise NotReadable("A turn says nothing.")
+        prompts.append("\n\n".join(said))
+    return prompts
+
+
+def _truths(path: Path) -> dict[str, Any]:
+    return {
+        entry["id"]: entry["ground_truth"]
+        for entry in _lines(path)
+        if isinstance(entry.get("id"), str) and "ground_truth" in entry
+    }
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a file of JSON Lines, or of one JSON array. Raises SuiteError with the line."""
+    data = read_bounded(path, path)
+    if data.lstrip()[:1] == b"[":
+        for entry in _parsed(data, str(path), list):
+            yield _parsed_object(entry, str(path))
+        return
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if line.strip():
+            where = f"{path}, line {number}"
+            yield _parsed_object(_parsed(line, where, dict), where)
+
+
+def _parsed(data: bytes, where: str, kind: type) -> Any:
+    try:
+        value = parse_text(data, where)
+    except GlyphscopeError as error:
+        raise SuiteError(error.message, where=where, hint=error.hint) from None
+    if not isinstance(value, kind):
+        raise SuiteError("Each line is one JSON object.", where=where)
+    return value
+
+
+def _parsed_object(value: Any, where: str) -> dict[str, Any]:
+    copy, problems = plain(value)
+    if problems or not isinstance(copy, dict):
+        message = problems[0].message if problems else "Each entry is a JSON object."
+        raise SuiteError(message, where=where)
+    return copy
+
+
+def _category(name: str) -> str:
+    return name.rpartition("_")[0] or name
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()[:80] or "bfcl"

@@ -1,0 +1,186 @@
+"""From a run that was made to a scenario: the same prompt, tools and settings, and its call as what is right.
+
+Whether the call was right only a person knows; who keeps a run as a scenario says so. The answers of its tools become
+the script, so that the scenario needs no server and gives every model the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from glyphscope.calling import fold_events
+from glyphscope.errors import SuiteError
+from glyphscope.evals.suites.rules import REQUEST_MEMBERS
+from glyphscope.evals.suites.suite import (
+    VERSION,
+    Choice,
+    Expectation,
+    ExpectedCall,
+    FinalText,
+    Scenario,
+    ScriptedResult,
+    Suite,
+)
+from glyphscope.events import AnyEvent, CallReady, QuestionAnswered, Routed, RunRequest, ToolResult
+from glyphscope.registry import parse_document
+from glyphscope.sessions.bundle import read_run
+
+_FAULTS: dict[str, Any] = {"tool": "tool", "protocol": "protocol", "timeout": "timeout"}
+
+
+def suite_of_runs(paths: Iterable[Path], name: str) -> Suite:
+    """A suite of those records, a scenario each, all with tools of their own. Raises SuiteError, and StorageError and
+    RecordError for what is no record.
+    """
+    scenarios: list[Scenario] = []
+    for path in paths:
+        made = scenario_of_run(read_run(path).events, path.stem, str(path))
+        taken = {each.id for each in scenarios}
+        number = next(n for n in range(1, len(taken) + 2) if _numbered(made.id, n) not in taken)
+        scenarios.append(msgspec.structs.replace(made, id=_numbered(made.id, number)))
+    if not scenarios:
+        raise SuiteError("There is no run to make a scenario of.", hint="Name at least one record.")
+    strategy = scenarios[0].request["strategy"]
+    first = scenarios[0].registry
+    same = first is not None and all(each.registry == first for each in scenarios)
+    return Suite(
+        glyphscope_suite=VERSION,
+        name=name,
+        about=f"Made of {len(scenarios)} recorded {'run' if len(scenarios) == 1 else 'runs'}.",
+        registry=first if same and first is not None else "default",
+        strategy=strategy,
+        scenarios=tuple(msgspec.structs.replace(each, registry=None) if same else each for each in scenarios),
+    )
+
+
+def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Scenario:
+    """The scenario of one run. Raises SuiteError for a run of which nobody could say what is right."""
+    told = list(events)
+    state = fold_events(told)
+    if state.started is None or state.finished is None:
+        raise SuiteError(
+            "The run did not come to its end, so it says nothing about what is right.",
+            where=where,
+            hint="Take one that finished.",
+        )
+    request = state.started.request
+    if request.grammar is not None or request.history or not request.prompt.strip():
+        raise SuiteError(
+            "A run with a grammar of its own, in the middle of a conversation, or without words of the user's cannot "
+            "be asked again by itself.",
+            where=where,
+        )
+    if request.relaxed:
+        raise SuiteError(
+            "The run was not held to all of its tools' constraints, so its tools may refuse its call.",
+            where=where,
+            hint="Change the tools themselves, and take a run of those.",
+        )
+    calls = [event for event in told if isinstance(event, CallReady)]
+    choice = _choice(told)
+    if not calls and choice is None and state.answer is None:
+        raise SuiteError(
+            "The run has no valid call and no answer.", where=where, hint="Take a run that came to a call."
+        )
+    registry = parse_document(request.registry)
+    return Scenario(
+        id=_slug(id),
+        group=calls[0].tool if calls else "no call",
+        prompt=request.prompt,
+        expect=Expectation(
+            calls=tuple(
+                ExpectedCall(tools=(c.tool,), arguments=c.arguments) for c in _that_went_well(calls, told)
+            ),
+            ordered=len(calls) > 1,
+            extra_calls=_failed(told),
+            choice=choice,
+            final=FinalText(least_characters=1) if state.answer is not None else None,
+        ),
+        registry=registry.to_document(),
+        script=_script(calls, told),
+        request=_request(request),
+        answers=_answers(told),
+        note=f"Made of a run of {state.started.model.name}, {state.started.time}.",
+    )
+
+
+# -- inside ----------------------------------------------------------------------------------------------------
+
+
+def _request(request: RunRequest) -> dict[str, Any]:
+    """What of the request differs from what any run has, of the members that a suite may hold."""
+    members: dict[str, Any] = {"strategy": request.strategy}
+    for name in REQUEST_MEMBERS:
+        value = msgspec.to_builtins(getattr(request, name))
+        usual = msgspec.to_builtins(_USUAL[name])
+        if isinstance(value, dict):
+            value = {key: each for key, each in value.items() if each != usual[key]}
+            value.pop("answers", None)  # they are the scenario's own
+            value.pop("presets", None)  # they only tell what the settings were composed of
+            usual = {}
+        if value != usual:
+            members[name] = value
+    return members
+
+
+_BLANK = RunRequest(prompt="", registry={})
+_USUAL: dict[str, Any] = {name: getattr(_BLANK, name) for name in REQUEST_MEMBERS}
+
+
+def _choice(events: list[AnyEvent]) -> Choice | None:
+    routed = [event.choice for event in events if isinstance(event, Routed)]
+    if not routed:
+        return None
+    return "clarify" if "clarify" in routed else routed[-1]
+
+
+def _results(events: list[AnyEvent]) -> dict[str, ToolResult]:
+    return {event.call: event for event in events if isinstance(event, ToolResult)}
+
+
+def _failed(events: list[AnyEvent]) -> bool:
+    return any(not result.ok for result in _results(events).values())
+
+
+def _that_went_well(calls: list[CallReady], events: list[AnyEvent]) -> list[CallReady]:
+    """All calls but those that were carried out and failed."""
+    results = _results(events)
+    return [call for call in calls if call.call not in results or results[call.call].ok]
+
+
+def _script(calls: list[CallReady], events: list[AnyEvent]) -> tuple[ScriptedResult, ...]:
+    """What the tools answered, each for the arguments that it answered."""
+    results = _results(events)
+    found = []
+    for call in calls:
+        result = results.get(call.call)
+        if result is None or (not result.ok and result.fault not in _FAULTS):
+            continue  # never carried out: the limits and rules of the run do that again
+        text = "\n".join(piece.text for piece in result.content if piece.kind == "text")
+        found.append(
+            ScriptedResult(
+                tool=call.tool,
+                text=text if result.ok else result.message,
+                structured=result.structured if result.ok else None,
+                fault=_FAULTS.get(result.fault, ""),
+                arguments=call.arguments,
+            )
+        )
+    return tuple(found)
+
+
+def _answers(events: list[AnyEvent]) -> tuple[str, ...]:
+    return tuple(event.answer for event in events if isinstance(event, QuestionAnswered) and event.answer)
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-.")[:120] or "run"
+
+
+def _numbered(id: str, number: int) -> str:
+    return id if number == 1 else f"{id}-{number}"

@@ -1,0 +1,287 @@
+"""Reading suite files: every mistake at once, each with line, column and JSON Pointer; nothing is read by halves.
+
+A suite that was read is whole: a registry that lay in a file beside it is in it as a document, so what is kept of it
+can be run again wherever it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path as FilePath
+from typing import Any
+
+import msgspec
+
+from glyphscope import resources
+from glyphscope.errors import PlacedProblem, Problem, RegistryError, StorageError, SuiteError
+from glyphscope.evals.suites import rules
+from glyphscope.evals.suites.registries import (
+    KnownTools,
+    only_allowed,
+    open_registry,
+    registry_document,
+    why,
+)
+from glyphscope.evals.suites.structure import Found, mistakes
+from glyphscope.evals.suites.suite import VERSION, CheckRow, Scenario, SizeRow, Suite
+from glyphscope.registry import ToolRegistry
+from glyphscope.registry.document import parse_text, plain
+from glyphscope.registry.places import find_places
+from glyphscope.registry.pointer import Path, steps_of, to_pointer
+from glyphscope.sessions.files import refuse_special, storage_error
+
+MAX_BYTES = 64 * 1024 * 1024
+"""Larger files are refused: 100,000 scenarios of everyday length have about 40 MB."""
+
+MAX_SCENARIOS = 100_000
+
+MAX_PROBLEMS = 1_000
+"""Mistakes that are told of one suite; who has more of them made one mistake many times."""
+
+_FOLDER, _SUFFIX = "suites", ".json"
+_KEY = "glyphscope_suite"
+_PARTS: dict[str, Any] = {"scenarios": Scenario, "checks": CheckRow, "sizes": SizeRow}
+
+
+def bundled_suites() -> list[str]:
+    """The names of the suites that come with the program."""
+    return [name.removesuffix(_SUFFIX) for name in resources.names(_FOLDER, _SUFFIX)]
+
+
+def load_suite(source: str | FilePath) -> Suite:
+    """A bundled suite by its name, or that of a file. Raises SuiteError with every mistake, and StorageError."""
+    if isinstance(source, str) and source in bundled_suites():
+        return parse_suite(resources.read_bytes(f"{_FOLDER}/{source}{_SUFFIX}"), where=source)
+    path = FilePath(source)
+    return parse_suite(read_bounded(path, source), where=str(source), folder=path.parent)
+
+
+def parse_suite(text: str | bytes, *, where: str = "", folder: FilePath | None = None) -> Suite:
+    """The suite of a JSON text; files are looked for below `folder`. Raises SuiteError."""
+    try:
+        document = parse_text(text, where)
+    except RegistryError as error:
+        raise SuiteError(error.message, where=where, hint=error.hint) from None
+    copy, found = plain(document)
+    if found:
+        raise _error([(problem.pointer, problem.message) for problem in found], text, where)
+    reading = _Reading(folder)
+    told = list(islice(reading.mistakes(copy), MAX_PROBLEMS + 1))
+    if told:
+        raise _error([(to_pointer(path), message) for path, message in told], text, where)
+    return reading.suite(copy)
+
+
+def check_suite(suite: Suite, folder: FilePath | None = None) -> tuple[Problem, ...]:
+    """Every mistake of a suite that was made by a program, at most `MAX_PROBLEMS`; empty: there is none."""
+    document, found = plain(msgspec.to_builtins(suite))
+    if found:
+        return tuple(found)
+    told = islice(_Reading(folder).mistakes(document), MAX_PROBLEMS)
+    return tuple(Problem(to_pointer(path), message) for path, message in told)
+
+
+def encode_suite(suite: Suite) -> bytes:
+    """The suite's file: JSON, indented, with a line end."""
+    return msgspec.json.format(msgspec.json.encode(suite), indent=1) + b"\n"
+
+
+def suite_registry(suite: Suite, scenario: Scenario | None, folder: FilePath | None = None) -> ToolRegistry:
+    """The tools of a scenario, or of the suite's checks and sizes: the scenario's own registry in the suite's place,
+    and its `tools` as the allow list. Raises RegistryError and StorageError.
+    """
+    if scenario is None:
+        return open_registry(suite.registry, folder)
+    source = suite.registry if scenario.registry is None else scenario.registry
+    return only_allowed(open_registry(source, folder), scenario.tools)
+
+
+# -- inside ----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Reading:
+    """One suite being read. What is named more than once is read once."""
+
+    folder: FilePath | None
+    _opened: dict[str, tuple[KnownTools | None, list[tuple[str, str]]]] = field(default_factory=dict)
+    _narrowed: dict[tuple[str, tuple[str, ...]], KnownTools] = field(default_factory=dict)
+    _documents: dict[str, str | dict[str, Any]] = field(default_factory=dict)
+
+    def mistakes(self, document: Any) -> Iterator[Found]:
+        if not isinstance(document, dict):
+            yield (), 'A suite is a JSON object: {"glyphscope_suite": 1, "name": …, "scenarios": […]}.'
+            return
+        version = document.get(_KEY)
+        if isinstance(version, int) and not isinstance(version, bool) and version != VERSION:
+            yield (_KEY,), _wrong_version(version)
+            return
+        broken: set[Path] = set()
+        for path, message in mistakes(Suite, document):
+            broken.add(path[:2] if path[:1] and path[0] in _PARTS else path[:1])
+            yield path, message
+        if not broken & {(name,) for name in ("name", "request", "registry", *_PARTS)}:
+            yield from self._of_whole(document)
+        yield from self._of_parts(document, broken)
+
+    def suite(self, document: dict[str, Any]) -> Suite:
+        """The suite of a document without mistakes, with the files that it names in it. Raises SuiteError."""
+        suite = msgspec.convert(document, Suite)
+        named = Counter(each.registry for each in suite.scenarios if isinstance(each.registry, str))
+        sizes = (times * len(msgspec.json.encode(self._kept(source))) for source, times in named.items())
+        if (together := sum(sizes)) > MAX_BYTES:
+            raise SuiteError(
+                f"The registries that the scenarios name have {together / 1e6:.0f} MB together.",
+                hint="Name one for the suite, or split the suite.",
+            )
+        scenarios = tuple(
+            msgspec.structs.replace(each, registry=self._kept(each.registry))
+            if isinstance(each.registry, str)
+            else each
+            for each in suite.scenarios
+        )
+        return msgspec.structs.replace(suite, registry=self._kept(suite.registry), scenarios=scenarios)
+
+    def _kept(self, source: str | dict[str, Any]) -> str | dict[str, Any]:
+        if isinstance(source, dict):
+            return source
+        if source not in self._documents:
+            self._documents[source] = registry_document(source, self.folder)
+        return self._documents[source]
+
+    def _of_whole(self, document: dict[str, Any]) -> Iterator[Found]:
+        yield from rules.name_mistakes(document.get("name", "x"), ("name",))
+        tools: list[Found] = []
+        known = self._tools(document.get("registry", "default"), ("registry",), tools)
+        yield from tools
+        yield from rules.request_mistakes(document.get("request", {}), known, ("request",))
+        if not any(document.get(name) for name in _PARTS):
+            yield (), "The suite asks nothing: it has no scenarios, no checks and no sizes."
+        number = len(document.get("scenarios") or ())
+        if number > MAX_SCENARIOS:
+            yield ("scenarios",), f"There are {number:,} scenarios; at most {MAX_SCENARIOS:,} are read."
+
+    def _of_parts(self, document: dict[str, Any], broken: set[Path]) -> Iterator[Found]:
+        source = document.get("registry", "default")
+        usable = ("registry",) not in broken and isinstance(source, str | dict)
+        known = self._tools(source, (), []) if usable else None
+        for name, kind in _PARTS.items():
+            if (name,) in broken or not isinstance(document.get(name, []), list):
+                continue
+            seen: dict[str, int] = {}
+            for index, part in enumerate(islice(document.get(name, ()), MAX_SCENARIOS)):
+                at = (name, index)
+                id_of = part.get("id") if isinstance(part, dict) else None
+                if isinstance(id_of, str) and (first := seen.setdefault(id_of, index)) != index:
+                    yield (*at, "id"), f"{to_pointer((name, first))} has this id as well."
+                if at not in broken:
+                    yield from self._of_part(kind, part, known, at)
+
+    def _of_part(self, kind: Any, part: Any, known: KnownTools | None, at: Path) -> Iterator[Found]:
+        try:
+            struct = msgspec.convert(part, kind)
+        except (msgspec.ValidationError, RecursionError) as error:  # what `mistakes` does not know of
+            yield at, f"{error}."
+            return
+        if isinstance(struct, CheckRow):
+            yield from rules.check_mistakes(struct, at)
+        elif isinstance(struct, SizeRow):
+            yield from rules.size_mistakes(struct, known, at)
+        else:
+            found: list[Found] = []
+            own = known
+            if struct.registry is not None:
+                own = self._tools(struct.registry, (*at, "registry"), found)
+            yield from found
+            yield from rules.scenario_mistakes(struct, self._allowed(own, struct), at)
+
+    def _tools(self, source: str | dict[str, Any], at: Path, found: list[Found]) -> KnownTools | None:
+        """The tools of a registry; None where it cannot be read, and why is added to `found`."""
+        if isinstance(source, dict):
+            known, reasons = _opened(source, self.folder)
+        else:
+            if source not in self._opened:
+                self._opened[source] = _opened(source, self.folder)
+            known, reasons = self._opened[source]
+            if reasons:  # places in another file
+                told = "; ".join(
+                    f"{pointer}: {message}" if pointer else message for pointer, message in reasons[:3]
+                )
+                reasons = [("", told)]
+        found.extend(((*at, *steps_of(pointer)), message) for pointer, message in reasons)
+        return known
+
+    def _allowed(self, known: KnownTools | None, scenario: Scenario) -> KnownTools | None:
+        """The tools under the scenario's allow list, kept for the scenarios that have the same one."""
+        if known is None or scenario.tools is None:
+            return known
+        if not isinstance(scenario.registry, str | None):
+            return KnownTools(only_allowed(known.registry, scenario.tools))
+        key = (scenario.registry or "", scenario.tools)
+        if key not in self._narrowed:
+            self._narrowed[key] = KnownTools(only_allowed(known.registry, scenario.tools))
+        return self._narrowed[key]
+
+
+def _opened(
+    source: str | dict[str, Any], folder: FilePath | None
+) -> tuple[KnownTools | None, list[tuple[str, str]]]:
+    """The tools, or what is wrong with them: pointers and sentences."""
+    try:
+        return KnownTools(open_registry(source, folder)), []
+    except (RegistryError, StorageError) as error:
+        return None, why(error)
+
+
+def read_bounded(path: FilePath, source: str | FilePath) -> bytes:
+    """The bytes of a file of at most `MAX_BYTES`. Raises SuiteError and StorageError."""
+    refuse_special(path)
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise SuiteError(
+                f"The file has {size / 1e6:.0f} MB; a suite has at most {MAX_BYTES / 1e6:.0f} MB.",
+                where=str(path),
+                hint="Split it into several suites.",
+            )
+        return path.read_bytes()
+    except FileNotFoundError:
+        known = ", ".join(bundled_suites())
+        raise SuiteError(
+            "There is no such suite.",
+            where=str(source),
+            hint=f"Give a file, or one of those that come with the program: {known}.",
+        ) from None
+    except OSError as error:
+        raise storage_error(error, path, "read") from error
+    except ValueError as error:  # a name that no file can have
+        raise SuiteError(f"The file cannot be read: {error}.", where=str(source)) from None
+
+
+def _wrong_version(version: int) -> str:
+    if version > VERSION:
+        return f"The suite is of version {version}, and this program reads version {VERSION}: a newer one is needed."
+    return f"There is no version {version} of suites; this one is {VERSION}."
+
+
+def _error(found: list[tuple[str, str]], text: str | bytes, where: str) -> SuiteError:
+    """The mistakes at their places, in the order of the text."""
+    more = len(found) > MAX_PROBLEMS
+    found = found[:MAX_PROBLEMS]
+    text = (text.decode("utf-8") if isinstance(text, bytes) else text).removeprefix("\ufeff")
+    starts = [place.start for place in find_places(text, [pointer for pointer, _ in found])]
+    problems: list[PlacedProblem] = []
+    line, begin, at = 1, 0, 0
+    for start, (pointer, message) in sorted(zip(starts, found, strict=True), key=lambda each: each[0]):
+        if (lines := text.count("\n", at, start)) > 0:
+            line += lines
+            begin = text.rindex("\n", at, start) + 1
+        at = start
+        problems.append(PlacedProblem(pointer, message, line, start - begin + 1))
+    number = f"more than {MAX_PROBLEMS:,} mistakes" if more else f"{len(found)} mistakes"
+    return SuiteError(
+        f"The suite has {'a mistake' if len(found) == 1 else number}.", where=where, problems=tuple(problems)
+    )

@@ -1,0 +1,117 @@
+"""The tools of a suite and of its scenarios: a bundled registry by its name, a file beside the suite, or a document."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from glyphscope.errors import RegistryError, StorageError
+from glyphscope.registry import (
+    ToolRegistry,
+    bundled_registries,
+    bundled_registry,
+    load_registry,
+    parse_document,
+)
+from glyphscope.registry.document import parse_text, read_file
+from glyphscope.sessions.files import refuse_special
+from glyphscope.validation.reasons import Reason, in_words, pointer_step
+from glyphscope.validation.tools import CallableTool
+
+
+def registry_document(source: str | dict[str, Any], folder: Path | None) -> str | dict[str, Any]:
+    """What can be kept of a registry for good: a bundled one's name, or the document, also of a file.
+
+    Raises RegistryError, and StorageError for a place that is no file.
+    """
+    if isinstance(source, dict) or source in bundled_registries():
+        return source
+    if folder is None or Path(source).is_absolute() or not source:
+        raise RegistryError(
+            f'There is no registry "{source}".',
+            hint=f"Name one that comes with the program ({', '.join(bundled_registries())}), "
+            "or a file by its path from the suite's folder.",
+        )
+    path = folder / source
+    refuse_special(path)
+    document = parse_text(read_file(path), str(path))
+    if isinstance(document, dict):
+        return document
+    return parse_document(document, str(path)).to_document()  # a list of tools, as OpenAI writes them
+
+
+def open_registry(source: str | dict[str, Any], folder: Path | None = None) -> ToolRegistry:
+    """Raises RegistryError, and StorageError for a place that is no file."""
+    kept = registry_document(source, folder)
+    return _bundled(kept) if isinstance(kept, str) else load_registry(kept)
+
+
+def only_allowed(registry: ToolRegistry, tools: tuple[str, ...] | None) -> ToolRegistry:
+    """The registry with those tools as its allow list; as it is where there is none."""
+    if tools is None:
+        return registry
+    allowed = frozenset(tools)
+    return replace(registry, tools=tuple(replace(tool, enabled=tool.name in allowed) for tool in registry))
+
+
+class KnownTools:
+    """A registry's tools as the judges of expected calls."""
+
+    def __init__(self, registry: ToolRegistry) -> None:
+        self.registry = registry
+        self._callable: dict[str, CallableTool] = {}
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(tool.name for tool in self.registry)
+
+    @cached_property
+    def allowed(self) -> frozenset[str]:
+        return frozenset(tool.name for tool in self.registry.allowed)
+
+    def takes(self, tool: str, name: str) -> bool:
+        """Whether the tool's schema names the argument, or any argument will do."""
+        found = self.registry.get(tool)
+        named = found.parameters.get("properties", {}) if found is not None else {}
+        return name in named or self.registry.unknown_arguments == "allow"
+
+    def fault(self, tool: str, arguments: dict[str, Any], *, complete: bool) -> tuple[str, str] | None:
+        """Why the arguments do not fit an allowed tool: a JSON Pointer into them, and a sentence.
+
+        Those that are not `complete` may lack some.
+        """
+        if tool not in self._callable:
+            found = self.registry.get(tool)
+            assert found is not None
+            closed = self.registry.unknown_arguments == "refuse"
+            self._callable[tool] = CallableTool(found, closed=closed)
+        judge = self._callable[tool]
+        verdict: tuple[Reason, str] | None
+        try:
+            verdict = judge.fault(arguments)
+            if verdict is not None:
+                verdict = verdict[0], f"/{pointer_step(verdict[1])}"
+            elif complete:
+                verdict = judge.final_word(arguments)
+        except (RecursionError, ValueError, OverflowError):
+            return "", "The arguments are nested too deep, or a number in them is too large, to be checked."
+        if verdict is None:
+            return None
+        reason, pointer = verdict
+        subject = pointer[1:] or "the call"
+        return pointer, f"{tool} would refuse this: {in_words(reason, pointer, subject)}."
+
+
+@lru_cache(maxsize=16)
+def _bundled(name: str) -> ToolRegistry:
+    return bundled_registry(name)
+
+
+def why(error: RegistryError | StorageError) -> list[tuple[str, str]]:
+    """What is wrong with a registry: pointers into its document, and sentences."""
+    if isinstance(error, RegistryError) and error.problems:
+        return [(problem.pointer, problem.message) for problem in error.problems]
+    where = f" ({error.where})" if error.where else ""
+    return [("", f"{error.message}{where} {error.hint}".strip())]

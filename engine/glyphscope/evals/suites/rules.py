@@ -1,0 +1,290 @@
+"""What a part of a suite must hold beside its form: names that there are, calls that tools take, schemas that are some.
+
+Each rule tells its mistakes by path into the part. A scenario that no answer could satisfy is a mistake as well: its
+figures would say something about the suite, and be read as something about a model.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
+
+from glyphscope.calling.loop.presets import loop_presets
+from glyphscope.calling.loop.transforms import TRANSFORMS
+from glyphscope.evals.suites.registries import KnownTools
+from glyphscope.evals.suites.structure import Found, member_mistakes, member_names, no_such
+from glyphscope.evals.suites.suite import (
+    CheckRow,
+    Expectation,
+    ExpectedCall,
+    FinalText,
+    Scenario,
+    ScriptedResult,
+    SizeRow,
+)
+from glyphscope.events import NOTATIONS, RunRequest
+from glyphscope.prompting import presets, strategy_presets
+from glyphscope.registry.check import check_schema
+from glyphscope.registry.patterns import bad_pattern
+from glyphscope.registry.pointer import Path, steps_of
+
+REQUEST_MEMBERS = (
+    "strategy", "max_tokens", "system", "preset", "loop", "router", "repair", "dispatch", "stop_on", "free_text",
+)  # fmt: skip
+"""Members of a run's request that a suite may hold. The others are the arm's, or have a place of their own."""
+
+MAX_NAME = 200
+"""Characters of an id or a name: they stand in tables and in the names of files."""
+
+MAX_TURNS = 64
+
+_OWN_PLACE = {"prompt": '"prompt"', "registry": '"registry"', "history": '"turns"'}
+_NOBODY = ("sources", "approvals")
+_AT_LEAST_ONE = {
+    "loop": (
+        "max_turns", "max_total_tokens", "max_identical_calls", "max_invalid_turns", "max_tool_calls_per_turn",
+        "max_tool_args_bytes", "max_tool_output_bytes",
+    ),
+}  # fmt: skip
+
+
+def name_mistakes(name: str, path: Path) -> Iterator[Found]:
+    """An id or a name: one line, not empty, short; a sample's own id is put together of them with slashes."""
+    if not name.strip():
+        yield path, "It must not be empty."
+    elif len(name) > MAX_NAME:
+        yield path, f"It has {len(name)} characters; at most {MAX_NAME} are allowed."
+    elif bad := next((c for c in name if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")), ""):
+        yield path, f"It has the control character U+{ord(bad):04X}."
+    elif "/" in name:
+        yield path, "It must have no slash."
+
+
+def request_mistakes(request: dict[str, Any], tools: KnownTools | None, path: Path) -> Iterator[Found]:
+    """The members of the request that a suite or a scenario brings. `tools` None: they are not known."""
+    known = member_names(RunRequest)
+    for name in request:
+        at = (*path, name)
+        if name in _OWN_PLACE:
+            yield at, f"This has a place of its own: {_OWN_PLACE[name]}."
+        elif name in _NOBODY:
+            yield at, "Calls of a suite are answered by its script and by the demo tools only."
+        elif name in known and name not in REQUEST_MEMBERS:
+            yield (
+                at,
+                f'"{name}" is varied by the arms. A suite may hold {", ".join(REQUEST_MEMBERS)}.',
+            )
+        elif name not in known:
+            yield at, no_such(name, REQUEST_MEMBERS, "A request")
+    found = list(
+        member_mistakes(RunRequest, {n: v for n, v in request.items() if n in REQUEST_MEMBERS}, path)
+    )
+    yield from found
+    if not found:
+        yield from _values(request, tools, path)
+
+
+def scenario_mistakes(scenario: Scenario, tools: KnownTools | None, path: Path) -> Iterator[Found]:
+    """Everything about one scenario. `tools` are those of its registry under its own allow list; None: not known."""
+    yield from name_mistakes(scenario.id, (*path, "id"))
+    if not scenario.prompt.strip():
+        yield (*path, "prompt"), "A scenario asks something: the prompt is empty."
+    yield from request_mistakes(scenario.request, tools, (*path, "request"))
+    if tools is not None:
+        yield from _allow_list(scenario.tools, tools, (*path, "tools"))
+        for index, result in enumerate(scenario.script):
+            yield from _scripted(result, tools, (*path, "script", index))
+    if len(scenario.turns) > MAX_TURNS:
+        yield (*path, "turns"), f"There are {len(scenario.turns)} turns; at most {MAX_TURNS} are allowed."
+    yield from _expected(scenario.expect, scenario, tools, (*path, "expect"))
+    for index, turn in enumerate(scenario.turns):
+        if not turn.prompt.strip():
+            yield (*path, "turns", index, "prompt"), "A turn asks something: the prompt is empty."
+        yield from _expected(turn.expect, scenario, tools, (*path, "turns", index, "expect"))
+
+
+def check_mistakes(row: CheckRow, path: Path) -> Iterator[Found]:
+    if row.code in ("UNKNOWN_TOOL", "MISSING_TOOL") and row.tool_allowed:
+        yield (*path, "tool_allowed"), f"With {row.code}, no tool is allowed."
+
+
+def size_mistakes(row: SizeRow, tools: KnownTools | None, path: Path) -> Iterator[Found]:
+    yield from name_mistakes(row.id, (*path, "id"))
+    for name, size in row.claimed.items():
+        if name not in NOTATIONS:
+            yield (*path, "claimed", name), no_such(name, NOTATIONS, "A size")
+        elif size < 1:
+            yield (*path, "claimed", name), f"A call has at least one character, not {size}."
+    if tools is not None:
+        unknown = list(_names((row.tool,), tools, path, "tool"))
+        yield from unknown
+        if not unknown and (wrong := tools.fault(row.tool, row.arguments, complete=True)):
+            yield (*path, "arguments", *steps_of(wrong[0])), wrong[1]
+
+
+# -- inside ----------------------------------------------------------------------------------------------------
+
+
+def _values(request: dict[str, Any], tools: KnownTools | None, path: Path) -> Iterator[Found]:
+    """Values of the right kind that no run could have."""
+    if request.get("max_tokens", 1) < 1:
+        yield (*path, "max_tokens"), "It is at least 1."
+    if (name := request.get("preset")) is not None and name not in (known := _presets()):
+        yield (*path, "preset"), f'There is no preset "{name}". There are {", ".join(known)}.'
+    loop: dict[str, Any] = request.get("loop", {})
+    for name in _AT_LEAST_ONE["loop"]:
+        if loop.get(name) is not None and loop[name] < 1:
+            yield (*path, "loop", name), "It is at least 1."
+    for name in ("max_seconds", "max_tool_seconds"):
+        if loop.get(name, 1) <= 0:
+            yield (*path, "loop", name), "It is more than 0 seconds."
+    for index, name in enumerate(loop.get("presets", ())):
+        if name not in (known := tuple(preset.name for preset in loop_presets())):
+            yield (
+                (*path, "loop", "presets", index),
+                f'There is no preset "{name}". There are {", ".join(known)}.',
+            )
+    for index, name in enumerate(loop.get("transforms", ())):
+        if name not in TRANSFORMS:
+            at = (*path, "loop", "transforms", index)
+            yield at, f'There is no transform "{name}". There are {", ".join(TRANSFORMS)}.'
+    for section, member in (
+        ("loop", "prompt"),
+        ("router", "router"),
+        ("router", "executor"),
+        ("repair", "preset"),
+    ):
+        name = request.get(section, {}).get(member)
+        if name is not None and name not in (known := _strategy_presets()):
+            yield (*path, section, member), f'There is no preset "{name}". There are {", ".join(known)}.'
+    if request.get("repair", {}).get("attempts", 0) < 0:
+        yield (*path, "repair", "attempts"), "It is at least 0."
+    if tools is not None:
+        for list_name in ("allow", "deny"):
+            yield from _names(loop.get(list_name) or (), tools, (*path, "loop", list_name))
+
+
+def _presets() -> tuple[str, ...]:
+    return tuple(preset.name for preset in presets())
+
+
+def _strategy_presets() -> tuple[str, ...]:
+    return tuple(preset.name for preset in strategy_presets())
+
+
+def _allow_list(names: tuple[str, ...] | None, tools: KnownTools, path: Path) -> Iterator[Found]:
+    if names is not None:
+        yield from _names(names, tools, path)
+
+
+def _names(names: Any, tools: KnownTools, path: Path, member: str = "") -> Iterator[Found]:
+    """Names of tools that the registry does not have; `member` where there is one name, and no list of them."""
+    for index, name in enumerate(names):
+        if tools.registry.get(name) is None:
+            yield (*path, member or index), no_such(name, tools.names[:40], "The registry")
+
+
+def _scripted(result: ScriptedResult, tools: KnownTools, path: Path) -> Iterator[Found]:
+    if result.times < 0:
+        yield (*path, "times"), "It is at least 0, which stands for all calls."
+    if result.fault and result.structured is not None:
+        yield (*path, "structured"), 'A fault has a message, its "text", and no structured answer.'
+    unknown = list(_names((result.tool,), tools, path, "tool"))
+    yield from unknown
+    if (
+        not unknown
+        and result.arguments
+        and (wrong := tools.fault(result.tool, result.arguments, complete=False))
+    ):
+        yield (*path, "arguments", *steps_of(wrong[0])), f"No valid call has this. {wrong[1]}"
+
+
+def _expected(
+    expect: Expectation, scenario: Scenario, tools: KnownTools | None, path: Path
+) -> Iterator[Found]:
+    for index, call in enumerate(expect.calls):
+        at = (*path, "calls", index)
+        yield from _call(call, tools, at)
+        for place, name in enumerate(call.tools):
+            if name in expect.forbidden:
+                yield (*at, "tools", place), f"{name} is forbidden as well: nothing could be right."
+    if tools is not None:
+        yield from _names(expect.forbidden, tools, (*path, "forbidden"))
+    if expect.choice == "none" and expect.calls:
+        yield (*path, "choice"), "Where no tool is chosen no call can be right, and calls are expected."
+    if expect.choice == "clarify" and expect.calls and not scenario.answers:
+        yield (
+            (*path, "choice"),
+            'After a question without an answer there is no call. Give "answers", or no calls.',
+        )
+    if expect.final is not None:
+        yield from _final(expect.final, (*path, "final"))
+    if expect.workspace is not None:
+        if not scenario.demo:
+            yield (*path, "workspace"), 'There is no workspace without the demo tools: "demo" is true.'
+        yield from _schema(expect.workspace, (*path, "workspace"))
+
+
+def _call(call: ExpectedCall, tools: KnownTools | None, path: Path) -> Iterator[Found]:
+    if not call.tools:
+        yield (*path, "tools"), "No tool is named, so no call could be right."
+    for name, values in call.any_of.items():
+        if not values:
+            yield (*path, "any_of", name), "No value is listed, so none could be right."
+        if call.arguments is not None and name in call.arguments:
+            yield (*path, "any_of", name), f'"{name}" is in "arguments" as well.'
+    if call.schema is not None:
+        yield from _schema(call.schema, (*path, "schema"))
+    if tools is None:
+        return
+    for index, tool in enumerate(call.tools):
+        if tools.registry.get(tool) is None:
+            yield (*path, "tools", index), no_such(tool, tools.names[:40], "The registry")
+        elif tool not in tools.allowed:
+            yield (*path, "tools", index), f"{tool} may not be called here: it is not on the allow list."
+        else:
+            yield from _arguments(call, tool, tools, path)
+
+
+def _arguments(call: ExpectedCall, tool: str, tools: KnownTools, path: Path) -> Iterator[Found]:
+    """What the tool itself would refuse of a call that is to be right."""
+    for index, name in enumerate(call.optional):
+        if name not in call.any_of and name not in (call.arguments or {}) and not tools.takes(tool, name):
+            yield (*path, "optional", index), f'{tool} has no argument "{name}".'
+    faults = 0
+    for name, values in call.any_of.items():
+        for index, value in enumerate(values):
+            if wrong := tools.fault(tool, {name: value}, complete=False):
+                faults += 1
+                below = wrong[0].split("/", 2)[2:]
+                yield (*path, "any_of", name, index, *steps_of("/" + below[0] if below else "")), wrong[1]
+    if faults or not all(call.any_of.values()) or (call.arguments is None and not call.any_of):
+        return
+    arguments = dict(call.arguments or {})
+    arguments |= {name: values[0] for name, values in call.any_of.items() if values}
+    if wrong := tools.fault(tool, arguments, complete=call.match == "exact"):
+        member = "arguments" if call.arguments is not None else "any_of"
+        yield (*path, member, *steps_of(wrong[0])), wrong[1]
+
+
+def _final(final: FinalText, path: Path) -> Iterator[Found]:
+    if final == FinalText():
+        yield (
+            path,
+            "It says nothing about the text. There are equals, contains, pattern and least_characters.",
+        )
+    if final.pattern is not None and (reason := bad_pattern(final.pattern)):
+        yield (*path, "pattern"), reason
+    if final.equals is not None and final.equals != final.equals.strip():
+        yield (
+            (*path, "equals"),
+            "White space at both ends of an answer is taken away: this could never be equal.",
+        )
+    if final.least_characters < 0:
+        yield (*path, "least_characters"), "It is at least 0."
+
+
+def _schema(schema: dict[str, Any], path: Path) -> Iterator[Found]:
+    for step, reason in check_schema(schema):
+        yield (*path, *step), reason

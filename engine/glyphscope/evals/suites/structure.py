@@ -1,0 +1,155 @@
+"""Every mistake in the structure of plain data that is to become a struct: msgspec itself tells the first one only.
+
+What is allowed is read from the struct's own annotations, so that a member that is added to one needs nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any
+
+from msgspec import inspect
+
+from glyphscope.registry.pointer import Path
+
+Found = tuple[Path, str]
+
+_SHOWN = 60
+_KINDS: tuple[tuple[type, str], ...] = (
+    (bool, "true or false"),
+    (int, "a whole number"),
+    (float, "a number"),
+    (str, "a text"),
+    (list, "a list"),
+    (dict, "an object"),
+)
+
+
+def mistakes(kind: Any, value: Any, path: Path = ()) -> Iterator[Found]:
+    """Where `value`, plain JSON data, is none of `kind` (a struct, or any type of a struct's members), and why."""
+    yield from _of(_info(kind), value, path)
+
+
+def member_mistakes(kind: Any, members: dict[str, Any], path: Path = ()) -> Iterator[Found]:
+    """The same of some members of a struct: none need be there."""
+    yield from _of_members(_struct(kind), members, path)
+
+
+def member_names(kind: Any) -> tuple[str, ...]:
+    """The members of a struct, as its data writes them."""
+    return tuple(field.encode_name for field in _struct(kind).fields)
+
+
+def no_such(name: str, known: tuple[str, ...], what: str) -> str:
+    """The sentence for a member that is not known, with the one that was probably meant."""
+    near = get_close_matches(name, known, 1)
+    meant = f'Is "{near[0]}" meant?' if near else f"There are {', '.join(known)}."
+    return f'{what} has no "{_cut(name)}". {meant}'
+
+
+# -- inside ----------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def _info(kind: Any) -> inspect.Type:
+    return inspect.type_info(kind)
+
+
+def _struct(kind: Any) -> inspect.StructType:
+    info = _info(kind)
+    assert isinstance(info, inspect.StructType)
+    return info
+
+
+def _of(info: inspect.Type, value: Any, path: Path) -> Iterator[Found]:
+    if isinstance(info, inspect.UnionType):
+        yield from _of_any(info, value, path)
+    elif not _fits(info, value):
+        yield path, f"This is {_described(value)}, and must be {_wanted(info)}."
+    elif isinstance(info, inspect.StructType):
+        yield from _of_struct(info, value, path)
+    elif isinstance(info, inspect.DictType):
+        for name, item in value.items():
+            if isinstance(info.key_type, inspect.LiteralType) and name not in info.key_type.values:
+                yield (*path, name), f"This name must be {_wanted(info.key_type)}."
+            yield from _of(info.value_type, item, (*path, name))
+    elif isinstance(info, inspect.VarTupleType | inspect.ListType):
+        for index, item in enumerate(value):
+            yield from _of(info.item_type, item, (*path, index))
+
+
+def _of_any(info: inspect.UnionType, value: Any, path: Path) -> Iterator[Found]:
+    """Of the kinds that a value may have, the one that it seems to be tells what is wrong."""
+    for each in info.types:
+        if _fits(each, value):
+            yield from _of(each, value, path)
+            return
+    yield path, f"This is {_described(value)}, and must be {' or '.join(_wanted(t) for t in info.types)}."
+
+
+def _of_struct(info: inspect.StructType, value: dict[str, Any], path: Path) -> Iterator[Found]:
+    yield from _of_members(info, value, path)
+    for field in info.fields:
+        if field.required and field.encode_name not in value:
+            yield path, f'"{field.encode_name}" is missing.'
+
+
+def _of_members(info: inspect.StructType, members: dict[str, Any], path: Path) -> Iterator[Found]:
+    kinds = {field.encode_name: field.type for field in info.fields}
+    for name, item in members.items():
+        if name in kinds:
+            yield from _of(kinds[name], item, (*path, name))
+        else:
+            yield (*path, name), no_such(name, tuple(kinds), f"A {info.cls.__name__}")
+
+
+def _fits(info: inspect.Type, value: Any) -> bool:
+    """Whether the value itself is of the kind, whatever is in it."""
+    if isinstance(info, inspect.AnyType):
+        return True
+    if isinstance(info, inspect.NoneType):
+        return value is None
+    if isinstance(info, inspect.LiteralType):
+        return isinstance(value, str) and value in info.values
+    if isinstance(info, inspect.BoolType):
+        return isinstance(value, bool)
+    if isinstance(info, inspect.IntType):
+        return isinstance(value, int) and not isinstance(value, bool)
+    if isinstance(info, inspect.FloatType):
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(info, inspect.StrType):
+        return isinstance(value, str)
+    if isinstance(info, inspect.VarTupleType | inspect.ListType):
+        return isinstance(value, list)
+    return isinstance(value, dict)
+
+
+def _wanted(info: inspect.Type) -> str:
+    if isinstance(info, inspect.LiteralType):
+        named = ", ".join(f'"{value}"' for value in info.values[:24])
+        return f"one of {named}" if len(info.values) > 1 else named
+    if isinstance(info, inspect.NoneType):
+        return "null"
+    if isinstance(info, inspect.BoolType):
+        return "true or false"
+    if isinstance(info, inspect.IntType):
+        return "a whole number"
+    if isinstance(info, inspect.FloatType):
+        return "a number"
+    if isinstance(info, inspect.StrType):
+        return "a text"
+    return "a list" if isinstance(info, inspect.VarTupleType | inspect.ListType) else "an object"
+
+
+def _described(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return f'the text "{_cut(value)}"'
+    return next(words for kind, words in _KINDS if isinstance(value, kind))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -1,0 +1,159 @@
+"""What a suite file says: what is asked, with which tools, and what a right answer is. The structs are the format.
+
+A suite knows no models and no sampling: those are the matrix's. What a scenario needs of a run to make sense (the tool
+loop, its limits, scripted results) is the scenario's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from glyphscope.events import Code, Notation, Shape, Strategy
+
+VERSION = 1
+
+Level: TypeAlias = Literal["simple", "typical", "extreme"]
+Choice: TypeAlias = Literal["call_tool", "clarify", "none"]
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A part of the file: a member that is not known is a mistake, and a default is not written."""
+
+
+class ExpectedCall(_Part, frozen=True, kw_only=True):
+    """A call that is right. Without `arguments`, `any_of` and `schema`, any arguments are.
+
+    `tools` are the names of which any one is right. `arguments` must be equal (`exact`), or among others (`subset`).
+    `any_of` lists by argument the values of which any one is right, as BFCL's ground truth does; an argument named in
+    `optional` may be left out, and have any value where none is listed. `schema` is a JSON Schema that the arguments
+    must satisfy. `unordered`: lists are compared as bags, at any depth. `folded`: texts are compared without regard to
+    case and runs of white space. Numbers are compared by value: 10 is 10.0, and no number is a truth value.
+    """
+
+    tools: tuple[str, ...]
+    arguments: dict[str, Any] | None = None
+    match: Literal["exact", "subset"] = "exact"
+    any_of: dict[str, tuple[Any, ...]] = {}
+    optional: tuple[str, ...] = ()
+    schema: dict[str, Any] | None = None
+    unordered: bool = False
+    folded: bool = False
+
+
+class FinalText(_Part, frozen=True, kw_only=True):
+    """What the answer in words must be, where a rule is given: after white space at both ends is taken away."""
+
+    equals: str | None = None
+    contains: tuple[str, ...] = ()
+    pattern: str | None = None
+    least_characters: int = 0
+
+
+class Expectation(_Part, frozen=True, kw_only=True):
+    """What is right for one prompt. `calls` empty: no call may be made (unless `choice` or another rule says more).
+
+    `calls` are matched one to one with the calls that were made, in any order unless `ordered`. With `extra_calls`,
+    others may be made too; calls that failed count only where `extra_calls` is off. `forbidden` tools may not be
+    called at all. `choice` is the router's. `workspace` is a JSON Schema for the demo workspace at the end. `seen` are
+    codes that must have come up on the way.
+    """
+
+    calls: tuple[ExpectedCall, ...] = ()
+    ordered: bool = False
+    extra_calls: bool = False
+    forbidden: tuple[str, ...] = ()
+    choice: Choice | None = None
+    final: FinalText | None = None
+    workspace: dict[str, Any] | None = None
+    seen: tuple[Code, ...] = ()
+
+
+class ScriptedResult(_Part, frozen=True, kw_only=True):
+    """What a call of `tool` comes to instead of being carried out. The first entry that still holds counts.
+
+    It holds for `times` calls (0: for all of them), and only for calls whose arguments have all of `arguments`.
+    `text` or `structured` is the answer; with a `fault`, `text` is its message.
+    """
+
+    tool: str
+    text: str = ""
+    structured: Any = None
+    fault: Literal["", "tool", "protocol", "timeout"] = ""
+    times: int = 1
+    arguments: dict[str, Any] = {}
+
+
+class Turn(_Part, frozen=True, kw_only=True):
+    """What the user says after the answer to the turn before, and what is right then."""
+
+    prompt: str
+    expect: Expectation
+
+
+class Scenario(_Part, frozen=True, kw_only=True):
+    """One thing that is asked. Its `id` is the suite's only one.
+
+    `group` is what figures are broken down by beside the scenario (a tool, a category); `control` marks one that
+    measures the prompt's discipline, not tool calling: figures tell it apart. `tools` are those of the registry that
+    may be called, all where it is None; a scenario with a `registry` of its own has that one in the suite's place.
+    `script` answers calls; `demo`: what it does not answer, the demo tools carry out. `turns` follow the first prompt
+    in one conversation. `request` holds members of the run's request that the scenario needs (`strategy`,
+    `max_tokens`, `loop`, `router`, `repair`, `system`, `dispatch`): they win over the arm's. `answers` are given to
+    the router's questions. `note` says where it comes from and what is hard about it.
+    """
+
+    id: str
+    prompt: str
+    expect: Expectation
+    group: str = ""
+    level: Level = "simple"
+    control: bool = False
+    tools: tuple[str, ...] | None = None
+    registry: str | dict[str, Any] | None = None
+    script: tuple[ScriptedResult, ...] = ()
+    demo: bool = False
+    turns: tuple[Turn, ...] = ()
+    request: dict[str, Any] = {}
+    answers: tuple[str, ...] = ()
+    note: str = ""
+
+
+class CheckRow(_Part, frozen=True, kw_only=True):
+    """A text that the validator judges, without any model: a row of an allow-list table. `code` empty: it is valid."""
+
+    text: str
+    tool_allowed: bool
+    code: Code | Literal[""] = ""
+    notation: Notation = "glyph"
+    shape: Shape = "flat"
+    note: str = ""
+
+
+class SizeRow(_Part, frozen=True, kw_only=True):
+    """A call whose sizes are measured, beside what a report says of them (`claimed`, in characters, by notation)."""
+
+    id: str
+    tool: str
+    arguments: dict[str, Any]
+    claimed: dict[str, int] = {}
+
+
+class Suite(_Part, frozen=True, kw_only=True):
+    """A suite. `registry` is a bundled registry's name, a path beside the file, or a document.
+
+    `strategy` is what its scenarios are made for; an arm's own strategy replaces it. `request` holds members of the
+    request for all scenarios, as theirs do for one.
+    """
+
+    glyphscope_suite: int
+    name: str
+    about: str
+    registry: str | dict[str, Any] = "default"
+    strategy: Strategy = "direct"
+    request: dict[str, Any] = {}
+    scenarios: tuple[Scenario, ...] = ()
+    checks: tuple[CheckRow, ...] = ()
+    sizes: tuple[SizeRow, ...] = ()
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,186 @@
+"""Two prompts on the same seeds: counted, paired and tested; nobody wins by a few seeds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from examples import at_most
+from glyphscope.calling import fold_events, run
+from glyphscope.cli.app import app
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.ab import Pair, Trial, ab_report, pair_of, seeded, seeds_of, what_differs, worth
+from glyphscope.events import RunRequest, Sampling
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry
+from glyphscope.sessions import Project, read_record, save_project
+
+GOOD = '{action="search" query="AI news" max_results=10}'
+OTHER = '{action="search" query="AI" max_results=10}'
+BAD = '{action="delete_database"}'
+REQUEST = RunRequest(prompt="p", registry=default_registry().to_document(), constraint="off")
+
+
+def state(text):
+    return fold_events(run(REQUEST, ScriptedModel(text)))
+
+
+def pairs(first, second):
+    return [
+        Pair(seed=n, first=Trial(ok=a, call="x"), second=Trial(ok=b, call="x"))
+        for n, (a, b) in enumerate(zip(first, second))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"),
+    [("1-3", (1, 2, 3)), ("5", (5,)), ("1, 3,7-9", (1, 3, 7, 8, 9)), ("2,2,1-2", (2, 1)), ("0-0", (0,))],
+)
+def test_seeds_are_read_as_they_are_written(text, seeds):
+    assert seeds_of(text) == seeds
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "1-", "-1", "3-1", "1-1000000", "1,,2", "1-600,1000-1600", "1.5", "²"]
+)
+def test_what_is_no_list_of_seeds_is_said(text):
+    with pytest.raises(GlyphscopeError):
+        seeds_of(text)
+
+
+def test_a_pair_is_judged_and_its_first_difference_told():
+    pair = pair_of(3, (state(GOOD), state(OTHER)), ("A", "B"))
+    assert (pair.first.ok, pair.second.ok) == (True, True)
+    assert pair.difference == 'A wrote query "AI news", B "AI".'
+    broken = pair_of(3, (state(GOOD), state(BAD)), ("A", "B"))
+    assert broken.second.ok is False and "UNKNOWN_TOOL" in broken.second.why
+    assert pair_of(3, (state(GOOD), state(GOOD)), ("A", "B")).difference == ""
+
+
+def test_a_run_that_failed_is_no_pair_and_counts_for_nobody():
+    class Dead(ScriptedModel):
+        def generate(self, request):
+            raise GlyphscopeError("gone")
+            yield
+
+    dead = fold_events(run(REQUEST, Dead("")))
+    pair = pair_of(1, (state(GOOD), dead), ("A", "B"))
+    assert pair.second.ok is None
+    report = ab_report([pair], ("A", "B"))
+    assert report.n == 0 and report.p is None and "nothing to compare" in report.words[0]
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
+@at_most(80)
+def test_a_winner_without_the_test_and_a_figure_without_its_n(outcomes):
+    first, second = zip(*outcomes)
+    report = ab_report(pairs(first, second), ("A", "B"))
+    n = len(outcomes)
+    assert report.n == n == report.table.pairs
+    assert report.low <= report.difference <= report.high
+    assert any("more than chance" in words for words in report.words) == (report.p < 0.05 and n > 1)
+    assert f"of {n}" in report.words[0] and f"of {n}" in report.words[1]
+    turned = ab_report(pairs(second, first), ("B", "A"))
+    assert turned.p == pytest.approx(report.p) and turned.difference == pytest.approx(-report.difference)
+    assert turned.low == pytest.approx(-report.high)
+
+
+def test_five_seeds_tell_nothing_and_say_so():
+    report = ab_report(pairs([False] * 5, [True] * 5), ("A", "B"))
+    assert report.p == pytest.approx(0.0625) and "it takes 6 at least" in " ".join(report.words)
+    six = ab_report(pairs([False] * 6, [True] * 6), ("A", "B"))
+    assert "B is valid more often on this question, more than chance" in " ".join(six.words)
+
+
+def test_at_temperature_0_one_seed_is_all_there_is():
+    warm = RunRequest(prompt="", registry={}, sampling=Sampling(temperature=0.5))
+    assert worth((1, 2, 3), REQUEST, REQUEST) == (1,)
+    assert worth((1, 2, 3), REQUEST, warm) == (1, 2, 3)
+    run_of = seeded(warm, 8)
+    assert run_of.sampling.seed == 8 and run_of.repeatable and run_of.sampling.temperature == 0.5
+    assert what_differs(REQUEST, warm) == ("prompt", "registry", "constraint", "sampling")
+
+
+@dataclass
+class Files:
+    folder: object
+
+    def template(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return str(path)
+
+
+def command(*arguments):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_the_command_runs_both_on_each_seed_and_tells_what_it_counted(tmp_path):
+    files = Files(tmp_path)
+    a, b = files.template("a.jinja", "one"), files.template("b.jinja", "two {{ format }}")
+    found = command(
+        "ab", a, b, "--prompt", "p", "--seeds", "1-3", "-m", f"scripted:{GOOD}\n---\n{BAD}", "--json",
+        "--records", str(tmp_path / "runs"),
+    )  # fmt: skip
+    report = json.loads(found.stdout)
+    assert (found.exit_code, report["n"], report["differ"]) == (0, 3, ["system"])
+    assert [pair["first"]["ok"] for pair in report["pairs"]] == [True, False, True]
+    assert report["prompt_tokens"][0] < report["prompt_tokens"][1]
+    record = read_record(tmp_path / "runs" / "b-2.jsonl")
+    assert record.events[0].request.sampling.seed == 2 and record.events[0].request.system.startswith("two")
+    told = command("ab", a, b, "--prompt", "p", "--seeds", "1-3", "-m", f"scripted:{GOOD}")
+    assert "3 of 3, 100 % [44, 100] valid" in told.stdout and "They differ in: system." in told.stdout
+
+
+def test_projects_are_compared_with_what_they_are_expected_to_call(tmp_path):
+    paths = []
+    for name, words in (("one", "p"), ("two", "q")):
+        paths.append(tmp_path / f"{name}.glyphscope")
+        save_project(
+            paths[-1], Project(request=RunRequest(prompt=words, registry=REQUEST.registry, constraint="off"))
+        )
+    call = '{"tool": "search", "arguments": {"query": "AI"}}'
+    found = command("ab", *map(str, paths), "-m", f"scripted:{GOOD}", "--expect", call, "--json")
+    report = json.loads(found.stdout)
+    assert report["n"] == 1, "temperature 0"
+    assert report["measure"] == "as expected" and report["differ"] == ["prompt"]
+    assert report["pairs"][0]["first"]["why"].startswith('query is "AI news"')
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--seeds", "x", "--prompt", "p"), "no seed"),
+        ((), "--prompt"),
+        (("--prompt", "p", "--expect", "{"), "not JSON"),
+        (("--prompt", "p", "--expect", "[]"), "JSON object"),
+        (("--prompt", "p", "--expect", "{}"), "not a call"),
+    ],
+)
+def test_bad_input_of_ab_is_told_and_ends_with_2(tmp_path, arguments, said):
+    path = Files(tmp_path).template("a.jinja", "x")
+    found = command("ab", path, path, "-m", f"scripted:{GOOD}", *arguments)
+    assert found.exit_code == 2 and said in found.stderr
+
+
+def test_the_prompt_is_printed_with_costs_that_add_up(tmp_path):
+    found = command("prompt", "Search for AI news", "-m", "scripted:x", "--json")
+    report = json.loads(found.stdout)
+    assert sum(cost["tokens"] for cost in report["costs"]) == report["tokens"]
+    assert "".join(report["text"][p["start"] : p["end"]] for p in report["parts"]) == report["text"]
+    assert report["counted"] == "parts" and report["changes"] is None
+    told = command("prompt", "Search for AI news", "-m", "scripted:x").stdout
+    assert "max_results" in told and "what it adds to the part before it" in told
+    record = str(tmp_path / "run.jsonl")
+    command("run", "Find", "-m", f"scripted:{GOOD}", "--constraint", "off", "--record", record)
+    since = command("prompt", "Search for AI news", "-m", "scripted:x", "--since", record).stdout
+    assert "−  Find" in since and "Search for AI news" in since.split("−  Find")[1]
+    again = command("prompt", "--run", record, "--since", record).stdout
+    assert "The prompt is the same." in again
+    missing = command("prompt", "--run", str(tmp_path / "none"))
+    assert missing.exit_code == 2 and "none" in missing.stderr

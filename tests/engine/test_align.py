@@ -1,0 +1,210 @@
+"""Fields of several runs beside each other: which stand in one row, which differ, and where first."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from examples import at_most
+from glyphscope.calling import RunState, fold, fold_events, run
+from glyphscope.errors import ModelDied
+from glyphscope.evals.align import LONGEST, TOOL, align, call_fields, first_difference
+from glyphscope.evals.align_words import difference_words
+from glyphscope.evals.run_figures import run_figures
+from glyphscope.events import RunRequest, Token
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry
+
+REGISTRY = default_registry().to_document()
+GLYPH = '{action="search" query="AI news" max_results=10}'
+
+
+def events_of(script, **changes):
+    turns = [script] if isinstance(script, str) else script
+    request = RunRequest(prompt="p", registry=REGISTRY, constraint="off")
+    return list(run(msgspec.structs.replace(request, **changes), ScriptedModel(turns=turns)))
+
+
+def ran(script, **changes):
+    return fold_events(events_of(script, **changes))
+
+
+def until(events, characters):
+    """The run as it was when it had written so many characters."""
+    state, at = RunState(), 0
+    for event in events:
+        at = event.end if isinstance(event, Token) else at
+        if at > characters:
+            break
+        fold(state, event)
+    return state
+
+
+def table(*states):
+    return {row.name: (row.standing, [c and c.text for c in row.cells]) for row in align(states).rows}
+
+
+GLYPH_RUN = ran(GLYPH)
+JSON_5 = ran(
+    '{"tool": "search", "args": {"query": "AI news", "max_results": 5}}', notation="json", shape="tool-args"
+)
+STAGED = ran(['"search"', '{query="AI news" max_results=10}'], strategy="two-stage")
+
+
+def test_an_argument_does_not_stand_beside_itself_in_another_notation_shape_or_stage():
+    assert table(GLYPH_RUN, JSON_5, STAGED) == {
+        TOOL: ("same", ['"search"'] * 3),
+        "query": ("same", ['"AI news"'] * 3),
+        "max_results": ("differs", ["10", "5", "10"]),
+    }
+    assert list(table(JSON_5, GLYPH_RUN)) == [TOOL, "query", "max_results"]
+
+
+def test_an_argument_without_a_name_is_taken_for_the_tool():
+    schema = {"type": "object", "properties": {"": {"type": "integer"}, "tool": {"type": "integer"}}}
+    tools = {"tools": [{"name": "odd", "description": "d", "parameters": schema}]}
+    texts = ['{"action": "odd", "": 1, "tool": 2}', '{"action": "odd", "": 3, "tool": 2']
+    rows = table(*(ran(text, registry=tools, notation="json") for text in texts))
+    assert rows[TOOL] == ("same", ['"odd"'] * 2)
+    assert rows[""] == ("differs", ["1", "3"])
+    assert rows["tool"][1][0] == "2"
+
+
+def test_the_first_difference_is_not_the_first_row_that_differs():
+    other = ran('{action="search" query="ai news" max_results=5}')
+    first = align([GLYPH_RUN, other]).first
+    assert first is not None
+    assert (first.name, first.place, first.char) == ("query", "", 0)
+    assert align([GLYPH_RUN, STAGED]).first is None
+
+
+def test_what_an_aborted_run_wrote_is_forgotten():
+    aborted = ran('{action="search" query="AI news" max_results=500}')
+    assert aborted.outcome == "aborted"
+    rows = table(GLYPH_RUN, aborted)
+    assert rows["query"] == ("same", ['"AI news"'] * 2)
+    assert rows["max_results"] == ("differs", ["10", "500"])
+    assert difference_words(align([GLYPH_RUN, aborted]), ["mask", "off"]) == (
+        "mask wrote max_results 10, off 500 (broken off)."
+    )
+
+
+def test_arguments_of_a_name_and_of_two_stages_are_lost_without_a_call():
+    staged = ran(['"search"', '{query="AI news" max_results=500}'], strategy="two-stage")
+    assert staged.call is None
+    assert {name: cell.text for name, cell in call_fields(staged).items()} == {
+        TOOL: '"search"',
+        "query": '"AI news"',
+        "max_results": "500",
+    }
+
+
+def test_a_run_that_goes_on_is_said_to_differ_from_what_it_may_still_write():
+    events = events_of('{action="search" query="AI news" max_results=5}')
+    middle = until(events, 30)
+    rows = table(GLYPH_RUN, middle)
+    assert rows[TOOL][0] == "same"
+    assert rows["query"][0] == rows["max_results"][0] == "open"
+    assert difference_words(align([GLYPH_RUN, middle]), ["one", "two"]) == "The same so far."
+    whole = fold_events(events)
+    assert table(GLYPH_RUN, whole)["max_results"][0] == "differs"
+
+
+def test_a_run_that_failed_before_it_wrote_a_field_makes_every_field_differ():
+    class Dying(ScriptedModel):
+        def generate(self, request):
+            raise ModelDied("The model's process was ended by SIGKILL.")
+            yield
+
+    request = RunRequest(prompt="p", registry=REGISTRY, constraint="off")
+    dead = fold_events(run(request, Dying()))
+    found = align([GLYPH_RUN, dead, STAGED])
+    assert found.compared == (True, False, True)
+    assert {row.standing for row in found.rows} == {"same"}
+    words = difference_words(found, ["a", "b", "c"])
+    assert words == "Both wrote the same: search, 2 arguments. Not compared: b."
+    assert difference_words(align([GLYPH_RUN, None]), ["a", "b"]).startswith("Only a can be looked at")
+
+
+def test_a_run_that_wrote_no_call_at_all_is_not_told():
+    prose = ran("Sure! I will search.")
+    words = difference_words(align([GLYPH_RUN, prose]), ["mask", "off"])
+    assert words == "mask called search, off named no tool. 2 more fields differ: query, max_results."
+    assert difference_words(align([prose, prose]), ["x", "y"]).startswith("None of them wrote a field")
+
+
+def test_those_who_wrote_the_same_are_not_named_together():
+    words = difference_words(align([JSON_5, GLYPH_RUN, STAGED]), ["json", "glyph", "two-stage"])
+    assert words == "json wrote max_results 5, glyph and two-stage 10."
+    without = ran('{action="search" query="AI news"}')
+    words = difference_words(align([without, GLYPH_RUN]), ["json", "glyph"])
+    assert words == "glyph wrote max_results 10, json left it out."
+
+
+def test_the_place_inside_a_long_value_is_not_told():
+    long = "x" * 40
+    one, two = (ran(f'{{action="search" query="{long}{end}"}}') for end in "ab")
+    assert difference_words(align([one, two]), ["one", "two"]).endswith("(they part from character 40 on).")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "found"),
+    [
+        (10, 10.0, None),
+        (1, True, ("", None)),
+        (0, False, ("", None)),
+        (10, "10", ("", None)),
+        (None, None, None),
+        (None, 0, ("", None)),
+        ("abc", "abd", ("", 2)),
+        ("ab", "abc", ("", 2)),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, None),
+        ({"a": 1}, {"a": 1, "b": None}, ("/b", None)),
+        ({"a/b": {"~": [1, "xy"]}}, {"a/b": {"~": [1, "xz"]}}, ("/a~1b/~0/1", 1)),
+        ([1, 2], [1], ("/1", None)),
+        ([], {}, ("", None)),
+    ],
+)
+def test_two_values_part_elsewhere_or_not_at_all(one, other, found):
+    assert first_difference(one, other) == found
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@at_most(300)
+@given(_VALUES, _VALUES)
+def test_a_difference_depends_on_the_side_it_is_looked_at_from(one, other):
+    there, back = first_difference(one, other), first_difference(other, one)
+    assert (
+        (there is None)
+        == (back is None)
+        == (msgspec.json.encode(one, order="sorted") == msgspec.json.encode(other, order="sorted"))
+    )
+    assert first_difference(one, one) is None
+
+
+def test_a_long_value_is_kept_whole_as_text():
+    state = ran('{action="search" query="%s"}' % ("x" * 1000))
+    assert all(len(cell.text) <= LONGEST for cell in call_fields(state).values())
+
+
+def test_figures_count_one_stage_only_or_make_up_what_is_not_known():
+    figures = run_figures(STAGED)
+    assert figures.tokens == STAGED.finished.tokens
+    assert figures.characters == len('"search"{query="AI news" max_results=10}') == figures.bytes
+    assert figures.prompt_tokens == sum(stage.prompt.tokens for stage in STAGED.stages)
+    assert figures.total_ms == STAGED.finished.total_ms
+    assert figures.first_token_ms is not None and figures.first_token_ms <= figures.total_ms
+    nothing = run_figures(RunState())
+    assert (nothing.tokens, nothing.prompt_tokens, nothing.first_token_ms, nothing.total_ms) == (
+        0,
+        None,
+        None,
+        None,
+    )
+    assert run_figures(ran('{action="search" query="é"}')).bytes == 28

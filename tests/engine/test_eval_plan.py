@@ -1,0 +1,102 @@
+"""The plan of a matrix: which samples, with which seeds, and when two plans are the same."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from glyphscope.calling import loop_presets
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.catalogue import catalogue, recommended_presets
+from glyphscope.evals.matrix.plan import Matrix, plan_of, seed_of
+from glyphscope.evals.matrix.profiles import profile, profiles
+
+MATRIX = Matrix(suites=("tool-calls",), models=("embedded",))
+
+
+def replaced(**members) -> Matrix:
+    return msgspec.structs.replace(MATRIX, **members)
+
+
+def test_every_combination_is_an_arm_and_every_arm_asks_every_scenario():
+    plan = plan_of(replaced(notations=("glyph", "json"), constraints=("off", "mask"), trials=3))
+    scenarios = len(plan.suites[0].suite.scenarios)
+    assert len(plan.arms) == 4 and scenarios >= 40
+    samples = list(plan.samples())
+    assert len(samples) == plan.cost.samples == 4 * 3 * scenarios
+    assert len({sample.id for sample in samples}) == len(samples)
+
+
+def test_arms_are_paired_by_their_seeds_and_trials_are_not():
+    plan = plan_of(replaced(notations=("glyph", "json"), trials=2))
+    seeds: dict[tuple[str, int], set[int]] = {}
+    for sample in plan.samples():
+        seeds.setdefault((sample.scenario.id, sample.trial), set()).add(sample.seed)
+    assert all(len(each) == 1 for each in seeds.values())
+    assert len({seed for each in seeds.values() for seed in each}) > 0.99 * len(seeds)
+    assert seed_of(1, "s", "a", 1) != seed_of(2, "s", "a", 1)
+
+
+def test_native_is_one_arm_whatever_the_shapes_are():
+    plan = plan_of(replaced(notations=("glyph", "native"), shapes=("flat", "tool-args")))
+    assert [(arm.notation, arm.shape) for arm in plan.arms] == [
+        ("glyph", "flat"), ("glyph", "tool-args"), ("native", "flat"),
+    ]  # fmt: skip
+
+
+def test_a_plan_is_the_same_only_while_its_samples_are():
+    same = plan_of(MATRIX).digest
+    assert same == plan_of(replaced(jobs=4, savings=0.5)).digest
+    for other in (replaced(seed=2), replaced(trials=2), replaced(levels=("simple",)), replaced(repairs=(1,))):
+        assert plan_of(other).digest != same
+
+
+def test_only_the_scenarios_that_are_asked_for_are_planned():
+    plan = plan_of(replaced(levels=("simple",)))
+    assert all(scenario.level == "simple" for scenario in plan.suites[0].suite.scenarios)
+    one = plan.suites[0].suite.scenarios[0].id
+    assert plan_of(replaced(scenarios=(one,))).cost.samples == 1
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"suites": ()}, "needs a suite"),
+        ({"models": ()}, "needs a model"),
+        ({"profiles": ("hot",)}, "no sampling profile"),
+        ({"scenarios": ("no-such",)}, "No scenario"),
+        ({"trials": 100_000}, "at most"),
+        ({"models": ("a/m.gguf", "b/m.gguf")}, "same short name"),
+        ({"suites": ("no-such-suite",)}, "no such suite"),
+    ],
+)
+def test_a_matrix_that_makes_no_sense_is_refused_in_words(members, said):
+    with pytest.raises(GlyphscopeError, match=said):
+        plan_of(replaced(**members))
+
+
+@pytest.mark.parametrize(
+    "model", ["embedded", "/x/Qwen3 8B-Q4_K_M.gguf", "http://host:8080/v1#m", "C:\\m.gguf", "ü"]
+)
+def test_an_arms_id_can_be_a_folder(model):
+    id = Arm(model=model, repair=2, workarounds="baseline").id
+    assert not set(id) - set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-")
+
+
+def test_the_profiles_of_the_report_are_there_and_draw_with_the_samples_seed():
+    names = [each.name for each in profiles()]
+    assert names[:2] == ["default", "deterministic"]
+    assert {"recommended", "conversation", "creative", "tool_calling"} <= set(names)
+    assert all(each.of("any model", 7).seed == 7 for each in profiles())
+    assert profile("deterministic").of("x", 1).temperature == 0
+    assert profile("recommended").of("Qwen3-8B", 1).top_k == 20
+    assert profile("recommended").of("Qwen3-8B-Thinking", 1).temperature == 0.6
+    assert profile("recommended").of("unknown", 1) == profile("default").of("unknown", 1)
+
+
+def test_what_is_recommended_for_a_model_are_presets_that_there_are():
+    there = {preset.name for preset in loop_presets()}
+    assert all(set(each.presets) <= there for each in catalogue())
+    assert recommended_presets("GLM-4.7 Flash") == ("content-tag-fallback",)
+    assert recommended_presets("something else") == ()

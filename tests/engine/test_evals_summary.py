@@ -1,0 +1,154 @@
+"""What a summary says beside its figures, which arms it compares, and what a spreadsheet gets of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+
+import msgspec
+
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.results.comparing import what_differs
+from glyphscope.evals.results.figures import Summary
+from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.sample import Failure
+from glyphscope.evals.results.summary import COLUMNS, by_scenario, csv_text, summarise
+from made_samples import MadeResult, made_arms
+
+FORMULAS = ('=HYPERLINK("http://x")', "+1", "-1", "@SUM(A1)", "\t=1", " =1", 'a,"b"\nc', "\ud800")
+
+
+def _of(made: MadeResult) -> Summary:
+    return summarise(made.manifest, made.samples())
+
+
+def test_a_result_without_samples_has_a_summary() -> None:
+    told = summarise(Manifest(planned=10), [])
+    assert (told.samples, told.arms, told.comparisons) == (0, (), ())
+    assert "0 of 10 planned samples" in " ".join(told.notes)
+    assert csv_text(Manifest(), by_scenario(Manifest(), [])).startswith("arm,model")
+
+
+def test_what_is_missing_is_told_in_sentences() -> None:
+    arms = made_arms(("a.gguf", "b.gguf"))
+    notes = " ".join(_of(MadeResult(arms=arms, without=("b.gguf",), finished="", savings=0.5)).notes)
+    assert "“b.gguf” could not be opened, so its 8 arms have no samples: There is no such file." in notes
+    assert "not finished: 960 of 1,920 planned samples" in notes
+    assert "brought no answer of the model" in notes
+    assert "drew greedily (temperature 0)" in notes
+    assert "early aborts saved was measured on" in notes
+    assert "corrected after Holm" in notes
+    unmeasured = _of(MadeResult(savings=0))
+    assert "none was continued" in " ".join(unmeasured.notes)
+
+
+def test_one_trial_and_one_comparison_need_no_words_about_many() -> None:
+    notes = " ".join(_of(MadeResult(arms=made_arms()[:2], trials=1, scenarios=40)).notes)
+    assert "Trials of one scenario" not in notes
+    assert "Holm" not in notes
+    assert "not finished" not in notes
+
+
+def test_a_greedy_model_that_answers_otherwise_the_second_time_is_found_out() -> None:
+    made = MadeResult(arms=made_arms()[:1], suites=("tool-calls",), scenarios=40)
+    assert "not deterministic" not in " ".join(_of(made).notes)
+    samples = list(made.samples())
+    samples[1] = msgspec.structs.replace(samples[1], text="something else")
+    assert "1 scenario still got different texts" in " ".join(summarise(made.manifest, samples).notes)
+
+
+def test_a_sample_that_is_there_twice_counts_once_by_its_last() -> None:
+    made = MadeResult(scenarios=10)
+    samples = list(made.samples())
+    again = [msgspec.structs.replace(samples[0], ok=not samples[0].ok), samples[0]]
+    assert summarise(made.manifest, [*samples, *again]) == summarise(made.manifest, samples)
+
+
+def test_the_order_of_samples_changes_no_figure() -> None:
+    made = MadeResult(scenarios=10)
+    samples = list(made.samples())
+    told = summarise(made.manifest, samples)
+    random.Random(1).shuffle(samples)
+    again = summarise(made.manifest, samples)
+    assert msgspec.json.encode(again) == msgspec.json.encode(told)
+    scenarios = [by_scenario(made.manifest, each) for each in (samples, made.samples())]
+    assert msgspec.json.encode(scenarios[0]) == msgspec.json.encode(scenarios[1])
+
+
+def test_arms_are_compared_that_differ_in_one_thing_and_two_arms_in_any_case() -> None:
+    arms = made_arms()
+    pairs = {
+        (c.first, c.second): c.differ for c in _of(MadeResult(arms=arms)).comparisons if c.measure == "ok"
+    }
+    assert len(pairs) == 12  # a cube of three axes has twelve edges
+    assert set(pairs.values()) == {"notation", "constraint", "profile"}
+    for (first, second), differ in pairs.items():
+        if differ == "constraint":
+            assert (".off." in first, ".mask." in second) == (True, True)
+        if differ == "notation":
+            assert (".json." in first, ".glyph." in second) == (True, True)
+    two = _of(MadeResult(arms=[arms[0], arms[-1]]))
+    assert {c.differ for c in two.comparisons} == {"several"}
+
+
+def test_the_shape_is_no_difference_to_a_notation_that_has_none() -> None:
+    native = Arm(model="m", notation="native")
+    assert what_differs(native, Arm(model="m", notation="glyph", shape="tool-args")) == "notation"
+    assert what_differs(Arm(model="m", notation="json"), Arm(model="m", shape="tool-args")) == "several"
+
+
+def test_arms_that_differ_by_chance_only_are_not_called_sensitive() -> None:
+    alike = _of(MadeResult(scenarios=60, seed=7)).sensitivity
+    assert alike
+    for each in alike:
+        assert each.by_chance > 0
+        assert 0 < each.p <= 1
+        assert each.spread == each.most - each.least
+
+
+def test_an_arm_that_nobody_knows_is_counted_and_told() -> None:
+    made = MadeResult(arms=made_arms()[:1], suites=("tool-calls",))
+    stranger = [msgspec.structs.replace(s, id=f"x{s.id}", arm="stranger") for s in made.samples()]
+    told = summarise(made.manifest, [*made.samples(), *stranger])
+    assert [arm.arm for arm in told.arms] == [made.arms[0].id, "stranger"]
+    assert "does not tell of stranger" in " ".join(told.notes)
+
+
+def test_a_trial_of_any_number_is_no_reason_to_fill_the_memory() -> None:
+    made = MadeResult(arms=made_arms()[:2], trials=1)
+    far = [msgspec.structs.replace(sample, trial=10**15) for sample in made.samples()]
+    assert summarise(made.manifest, far).comparisons
+
+
+def test_a_spreadsheet_gets_a_row_an_arm_and_scenario_and_no_formula() -> None:
+    made = MadeResult(arms=made_arms()[:2], suites=("tool-calls",), scenarios=3)
+    hostile = [
+        msgspec.structs.replace(sample, id=f"{sample.id}{number}", scenario=text, group=text, failures=())
+        for number, text in enumerate(FORMULAS)
+        for sample in made.samples()
+    ]
+    text = csv_text(made.manifest, by_scenario(made.manifest, hostile))
+    text.encode()
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    assert tuple(rows[0]) == COLUMNS
+    assert len(rows) == 1 + 2 * 8
+    assert all(len(row) == len(COLUMNS) for row in rows)
+    assert not [cell for row in rows for cell in row if cell.lstrip(" ").startswith(tuple("=+-@\t\r\n"))]
+    assert 'a,"b"\nc' in {cell for row in rows for cell in row}
+
+
+def test_what_is_not_known_is_an_empty_cell_and_no_zero() -> None:
+    made = MadeResult(arms=made_arms()[:1], suites=("tool-calls",), scenarios=1, trials=1)
+    dead = [
+        msgspec.structs.replace(sample, failures=(Failure(reason="MODEL_FAILED"),), ok=False)
+        for sample in made.samples()
+    ]
+    rows = list(csv.DictReader(io.StringIO(csv_text(made.manifest, by_scenario(made.manifest, dead)))))
+    assert (rows[0]["n"], rows[0]["answered"], rows[0]["ok_share"], rows[0]["total_ms_p50"]) == (
+        "1",
+        "0",
+        "",
+        "",
+    )
+    assert rows[0]["failures"] == "MODEL_FAILED 1"

@@ -1,0 +1,167 @@
+"""The tables of the bundled suite, and the files that a result's samples are made into."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from glyphscope.errors import RecordError, StorageError
+from glyphscope.evals.results.figures import ScenarioSummary
+from glyphscope.evals.results.files import (
+    BY_SCENARIO,
+    BY_STRATEGY,
+    REPORT,
+    SUMMARY,
+    TABLE,
+    read_summary,
+    write_summaries,
+)
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.summary import by_scenario, summarise
+from glyphscope.evals.results.tables import SuiteTables, suite_tables
+from glyphscope.evals.suites.reading import load_suite, suite_registry
+from glyphscope.evals.suites.suite import CheckRow
+from made_samples import MadeResult
+
+SUITE = load_suite("tool-calls")
+FILES = {SUMMARY, BY_SCENARIO, BY_STRATEGY, TABLE, REPORT}
+
+
+def _tables() -> SuiteTables:
+    return suite_tables(SUITE, suite_registry(SUITE, None), lambda text: (len(text) + 2) // 3, model="thirds")
+
+
+def test_the_allow_list_of_the_bundled_suite_is_as_its_report_says() -> None:
+    by_text = {row.text: row for row in _tables().checks}
+    assert all(row.fits for row in by_text.values())
+    assert by_text['{action="execute" command="rm -rf /"}'].code == ""
+    browse = by_text['{action="browse" url="file:///etc/passwd"}']
+    assert (browse.code, browse.decided_by) == ("CONSTRAINT_PATTERN", '{action="browse" url="f')
+    refused = by_text['{action="delete_database" target="prod"}']
+    assert (refused.tool_allowed, refused.char, refused.decided_by) == (False, 9, '{action="d')
+
+
+def test_a_text_that_is_judged_otherwise_than_expected_is_not_called_fitting() -> None:
+    rows = (
+        CheckRow(text='{action="search" query="x"}', tool_allowed=True, code="CONSTRAINT_MAX"),
+        CheckRow(text='{action="search" query="x"}', tool_allowed=False),
+    )
+    suite = msgspec.structs.replace(SUITE, checks=rows)
+    assert [row.fits for row in suite_tables(suite, suite_registry(suite, None)).checks] == [False, False]
+
+
+def test_sizes_are_those_of_the_strings_and_the_claims_that_are_not_are_told() -> None:
+    search = next(row for row in _tables().sizes if row.id == "search")
+    sizes = {size.style: (size.characters, size.bytes, size.tokens) for size in search.sizes}
+    assert sizes["json"] == (54, 54, 18)
+    assert sizes["json-spaced"][0] == len('{"action": "search", "query": "AI news", "max_results": 10}')
+    assert sizes["glyph"][0] == len('{action="search" query="AI news" max_results=10}') == 48
+    assert search.words[0] == "JSON is claimed to take 54 characters, and does (JSON, compact)."
+    assert (
+        "GLYPH is claimed to take 45 characters. The call has 48 (GLYPH, quoted), 3 more" in search.words[1]
+    )
+    words = " ".join(_tables().words)
+    assert "9 of 10 claimed sizes" in words
+    assert "does not match its own strings" in words
+    assert "tokens of thirds" in words
+
+
+def test_without_a_model_no_tokens_are_made_up() -> None:
+    told = suite_tables(SUITE, suite_registry(SUITE, None), model="nobody")
+    assert {size.tokens for row in told.sizes for size in row.sizes} == {None}
+    assert "Tokens were not counted" in " ".join(told.words)
+    assert told.model == ""
+
+
+def test_every_file_is_there_and_reads_back(tmp_path) -> None:
+    made = MadeResult(scenarios=6, trials=2)
+    told = write_summaries(tmp_path, made.manifest, made.samples(), [SUITE], [_tables()])
+    assert {path.name for path in tmp_path.iterdir()} == FILES
+    assert read_summary(tmp_path) == told == summarise(made.manifest, made.samples())
+    scenarios = msgspec.json.decode((tmp_path / BY_SCENARIO).read_bytes(), type=ScenarioSummary)
+    assert scenarios == by_scenario(made.manifest, made.samples())
+    assert json.loads((tmp_path / BY_STRATEGY).read_bytes())["by"] == "strategy"
+    assert b"{action=&#34;" in (tmp_path / REPORT).read_bytes()
+
+
+def test_a_report_that_is_made_again_without_a_model_keeps_the_counted_tokens(tmp_path) -> None:
+    made = MadeResult(scenarios=3, trials=1)
+    write_summaries(tmp_path, made.manifest, made.samples(), [SUITE])
+    assert b"Tokens were not counted" in (tmp_path / REPORT).read_bytes()
+    other = msgspec.structs.replace(_tables(), model="another")
+    ResultFolder(tmp_path, made.manifest).keep_tables([_tables(), other])
+    write_summaries(tmp_path, made.manifest, made.samples(), [SUITE])
+    page = (tmp_path / REPORT).read_bytes()
+    assert b"Tokens were not counted" not in page
+    assert (page.count(b"<h3>Sizes, "), page.count(b"<h3>Allow list, ")) == (2, 1)
+
+
+def test_a_damaged_file_is_told_and_not_taken_for_figures(tmp_path) -> None:
+    (tmp_path / SUMMARY).write_text("{")
+    with pytest.raises(RecordError, match="damaged"):
+        read_summary(tmp_path)
+
+
+def test_a_name_that_is_no_utf_8_does_not_keep_the_figures_from_being_written(tmp_path) -> None:
+    made = MadeResult(scenarios=3, trials=1)
+    odd = msgspec.structs.replace(
+        made.manifest, missing={os.fsdecode(b"m\xff.gguf"): "There is no such file."}
+    )
+    write_summaries(tmp_path, odd, made.samples())
+    assert "could not be opened" in " ".join(read_summary(tmp_path).notes)
+    assert b"not there, or given up" in (tmp_path / REPORT).read_bytes()
+
+
+def test_a_folder_that_cannot_be_written_to_is_told(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    made = MadeResult(scenarios=1, trials=1)
+    with pytest.raises(StorageError):
+        write_summaries(tmp_path / "file", made.manifest, made.samples())
+
+
+FULL = """
+import sys
+from pathlib import Path
+from made_samples import MadeResult
+from glyphscope.errors import StorageError
+from glyphscope.evals.results.files import *
+
+disk, small, large = Path(sys.argv[1]), MadeResult(scenarios=1, trials=1), MadeResult(scenarios=60, trials=3)
+write_summaries(disk, small.manifest, small.samples())
+before = {p.name: p.read_bytes() for p in disk.iterdir()}
+with open(disk / "filler", "wb", buffering=0) as file:
+    try:
+        while True:
+            file.write(b"x" * 1000)
+    except OSError:
+        pass
+try:
+    write_summaries(disk, large.manifest, large.samples())
+except StorageError as error:
+    after = {p.name: p.read_bytes() for p in disk.iterdir() if p.name != "filler"}
+    print(error, before == after)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs a file system of its own")
+def test_a_full_disk_is_told_and_what_was_there_stays(tmp_path, request) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = f'mount -t tmpfs -o size=2m tmpfs "{disk}" && exec "$@"'
+    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, "sh"]
+    if subprocess.run([*command, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no file system of its own may be mounted here")
+    support = str(request.config.rootpath / "tests" / "support")
+    done = subprocess.run(
+        [*command, sys.executable, "-c", FULL, str(disk)],
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": support},
+    )  # fmt: skip
+    assert "The disk is full." in done.stdout, done.stderr
+    assert done.stdout.strip().endswith("True")

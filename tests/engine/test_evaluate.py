@@ -1,0 +1,216 @@
+"""Whole evaluations with scripted models: each sample once, whatever happens in between."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from eval_suite import ANSWERS, SUITE, AnsweringModel, suite_file
+from glyphscope.errors import ModelError, RecordError, StorageError
+from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
+from glyphscope.evals.results.folder import SAMPLES, ResultFolder
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.running import (
+    Begun,
+    Control,
+    Ended,
+    ModelMissing,
+    Progress,
+    SampleBegun,
+    SampleDone,
+    evaluate,
+)
+from glyphscope.models import ScriptedModel
+from glyphscope.sessions import read_record
+
+
+def plan(folder: Path, **members) -> Plan:
+    members = {"models": ("one",), **members}
+    return plan_of(Matrix(suites=(suite_file(folder),), constraints=("off",), **members))
+
+
+def opener(name: str) -> AnsweringModel:
+    return AnsweringModel(name)
+
+
+def events(plan: Plan, out: Path, **more) -> list[Progress]:
+    with closing(evaluate(plan, out, **{"opener": opener, **more})) as progress:
+        return list(progress)
+
+
+def result(told: list[Progress]) -> ResultFolder:
+    return ResultFolder.open(next(each.folder for each in told if isinstance(each, Begun)))
+
+
+def plain(samples: list[Sample]) -> list[dict]:
+    """What is not a time of them."""
+    times = {"time", "first_token_ms", "total_ms"}
+    return sorted(
+        ({k: getattr(s, k) for k in s.__struct_fields__ if k not in times} for s in samples),
+        key=lambda each: each["id"],
+    )
+
+
+def test_every_sample_is_there_with_its_verdict_and_its_record(tmp_path):
+    told = events(plan(tmp_path, trials=2), tmp_path / "out")
+    folder = result(told)
+    samples = folder.samples()
+    assert len(samples) == 8 and folder.manifest.finished
+    by_id = {sample.scenario: sample for sample in samples if sample.trial == 1}
+    assert by_id["news"].ok and by_id["news"].right_arguments
+    assert by_id["sum"].failures[0].reason == "WRONG_ARGUMENTS" and by_id["sum"].right_tool
+    assert by_id["site"].stopped_code == "CONSTRAINT_PATTERN"
+    assert by_id["site"].stopped_at == len('{action="browse" url="')
+    assert by_id["file"].parsed is False
+    for sample in samples:
+        record = read_record(folder.record_path(sample))
+        assert record.header.seed == sample.seed
+    assert [type(each) for each in told[-1:]] == [Ended]
+    assert told[-1].complete
+
+
+def test_what_was_done_is_not_done_again_and_the_result_is_as_if_nothing_had_happened(tmp_path):
+    whole = result(events(plan(tmp_path), tmp_path / "whole"))
+    stopped = plan(tmp_path)
+    with closing(evaluate(stopped, tmp_path / "cut", opener=opener)) as progress:
+        for event in progress:
+            if isinstance(event, SampleDone) and event.done == 2:
+                break
+    folder = next((tmp_path / "cut").iterdir())
+    (folder / SAMPLES).write_bytes((folder / SAMPLES).read_bytes() + b'{"id": "torn')
+    again = events(stopped, tmp_path / "cut", resume=folder)
+    assert again[0].done == 2
+    assert sum(isinstance(event, SampleBegun) for event in again) == 2
+    assert plain(ResultFolder.open(folder).samples()) == plain(whole.samples())
+
+
+def test_a_result_goes_on_only_under_the_plan_that_it_was_begun_with(tmp_path):
+    folder = result(events(plan(tmp_path), tmp_path / "out"))
+    with pytest.raises(RecordError, match="another matrix"):
+        events(plan(tmp_path, trials=2), tmp_path / "out", resume=folder.path)
+
+
+def test_several_jobs_make_the_same_samples(tmp_path):
+    one = result(events(plan(tmp_path, trials=3), tmp_path / "one"))
+    many = result(events(plan(tmp_path, trials=3, jobs=4), tmp_path / "many"))
+    assert plain(one.samples()) == plain(many.samples())
+
+
+def test_a_model_that_cannot_be_opened_costs_its_own_arms_only(tmp_path):
+    def open_some(name: str) -> AnsweringModel:
+        if name == "bad":
+            raise ModelError("There is no such file.", where="bad")
+        return AnsweringModel(name)
+
+    told = events(plan(tmp_path, models=("a", "bad", "c")), tmp_path / "out", opener=open_some)
+    (missing,) = (each for each in told if isinstance(each, ModelMissing))
+    folder = result(told)
+    assert missing.name == "bad" and "no such file" in folder.manifest.missing["bad"]
+    assert {sample.arm.split(".")[0] for sample in folder.samples()} == {"a", "c"}
+    healed = events(plan(tmp_path, models=("a", "bad", "c")), tmp_path / "out", resume=folder.path)
+    assert sum(isinstance(each, SampleDone) for each in healed) == 4
+    assert not result(healed).manifest.missing
+
+
+def test_a_run_that_fails_is_a_sample_that_says_so_and_can_be_made_again(tmp_path):
+    asked = plan(tmp_path)
+    told = events(asked, tmp_path / "out", opener=lambda name: AnsweringModel(name, deadly=("sum",)))
+    folder = result(told)
+    (failed,) = (sample for sample in folder.samples() if not sample.answered)
+    assert failed.scenario == "sum" and failed.failures[0].reason == "MODEL_FAILED"
+    assert not any(isinstance(e, SampleBegun) for e in events(asked, tmp_path, resume=folder.path))
+    events(asked, tmp_path, resume=folder.path, again=True)
+    assert [sample.scenario for sample in folder.samples() if sample.answered] == list(ANSWERS)
+
+
+def test_a_model_that_fails_time_after_time_is_given_up_and_the_others_go_on(tmp_path):
+    def open_some(name: str) -> AnsweringModel:
+        return AnsweringModel(name, deadly=("*",) if name == "bad" else ())
+
+    told = events(plan(tmp_path, models=("bad", "good"), trials=3), tmp_path / "out", opener=open_some)
+    made = [each.sample.arm.split(".")[0] for each in told if isinstance(each, SampleDone)]
+    assert made.count("bad") == 5 and made.count("good") == 12
+    assert "5 times" in result(told).manifest.missing["bad"]
+
+
+def test_pausing_waits_between_samples_and_stopping_keeps_what_there_is(tmp_path):
+    control = Control()
+    control.pause()
+    told: list[Progress] = []
+
+    def run() -> None:
+        told.extend(events(plan(tmp_path), tmp_path / "out", control=control))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(0.3)
+    assert thread.is_alive() and not any(isinstance(each, SampleBegun) for each in told)
+    control.stop()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert told[-1] == Ended(told[0].folder, complete=False)
+    assert not result(told).manifest.finished
+
+
+def test_models_are_closed_whatever_happens(tmp_path):
+    opened: list[AnsweringModel] = []
+
+    def opening(name: str) -> AnsweringModel:
+        opened.append(AnsweringModel(name))
+        return opened[-1]
+
+    with closing(evaluate(plan(tmp_path, jobs=3), tmp_path / "out", opener=opening)) as progress:
+        next(progress)
+        next(progress)
+    assert len(opened) == 3 and all(model.closed for model in opened)
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_any_model_is_opened(tmp_path):
+    (tmp_path / "file").write_text("")
+
+    def never(name: str) -> AnsweringModel:
+        raise AssertionError("opened")
+
+    with pytest.raises(StorageError):
+        events(plan(tmp_path), tmp_path / "file" / "out", opener=never)
+
+
+def test_what_stopping_saved_is_measured_by_going_on(tmp_path):
+    folder = result(events(plan(tmp_path, savings=1.0), tmp_path / "out"))
+    stopped = [sample for sample in folder.samples() if sample.stopped_at is not None]
+    assert {sample.scenario for sample in stopped} == {"site", "file"}
+    assert all(sample.saved and sample.saved > 0 for sample in stopped)
+    assert all(sample.saved is None for sample in folder.samples() if sample.stopped_at is None)
+
+
+def test_a_model_that_cannot_count_tokens_costs_the_tables_their_tokens_and_nothing_else(tmp_path):
+    class Countless(AnsweringModel):
+        def count_tokens(self, text: str) -> int:
+            if not text or "QUESTION" not in text:
+                raise ModelError("It does not tell.")
+            return super().count_tokens(text)
+
+        def render_chat(self, messages, tools=()):
+            return ScriptedModel().render_chat(messages, tools)
+
+    suite = tmp_path / "small.json"
+    suite.write_text(
+        json.dumps({**SUITE, "sizes": [{"id": "a", "tool": "search", "arguments": {"query": "x"}}]})
+    )
+    asked = plan_of(Matrix(suites=(str(suite),), models=("one",), constraints=("off",)))
+    folder = result(events(asked, tmp_path / "out", opener=Countless))
+    assert len(folder.samples()) == 4
+    assert folder.tables()[0].sizes[0].sizes[0].tokens is None
+
+
+def test_a_folder_holds_its_suites_and_what_it_was_made_with(tmp_path):
+    folder = result(events(plan(tmp_path), tmp_path / "out"))
+    manifest = json.loads((folder.path / "manifest.json").read_text())
+    assert manifest["models"]["one"]["name"] == "one"
+    assert manifest["machine"]["cores"] and manifest["versions"]["glyphscope"]
+    assert next(iter(manifest["profiles"].values()))["temperature"] == 0.8
+    assert json.loads(folder.suite("small"))["name"] == "small"

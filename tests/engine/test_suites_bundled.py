@@ -1,0 +1,150 @@
+"""The suites that come with the program: every gold label is a call that the tools take, in both notations."""
+
+import json
+from collections import Counter
+from itertools import product
+
+import msgspec
+import pytest
+from jsonschema import Draft202012Validator
+
+from glyphscope import resources
+from glyphscope.calling.routing.routers import router_preset
+from glyphscope.evals.labs import lab_prompts
+from glyphscope.evals.suites.reading import (
+    bundled_suites,
+    check_suite,
+    encode_suite,
+    load_suite,
+    parse_suite,
+    suite_registry,
+)
+from glyphscope.events import RouterSettings
+from glyphscope.notation import write_call
+from glyphscope.tools.demo.calculate import calculate
+from glyphscope.validation import CallValidator
+from gold_calls import expected, golds
+
+SUITES = ("mask-driven", "reliability", "routing", "tool-calls")
+STYLES = (("glyph", "glyph"), ("glyph-canonical", "glyph"), ("json", "json"))
+
+
+def test_the_suites_that_are_promised_are_there_and_can_be_read_again_from_what_is_written_of_them():
+    assert tuple(bundled_suites()) == SUITES
+    for name in SUITES:
+        suite = load_suite(name)
+        assert suite.name == name and suite.about
+        assert parse_suite(encode_suite(suite)) == suite
+        assert check_suite(suite) == ()
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_every_gold_label_is_a_valid_call_in_both_notations(name):
+    suite = load_suite(name)
+    judged = 0
+    for scenario in suite.scenarios:
+        registry = suite_registry(suite, scenario)
+        for call in expected(scenario):
+            if call.match == "subset" or (call.schema is not None and "enum" not in call.schema):
+                continue  # a part of a call only: check_suite judges it
+            for tool, arguments, (style, notation) in product(call.tools, golds(call), STYLES):
+                validator = CallValidator(registry, notation, "flat")
+                validator.feed(write_call(tool, arguments, style=style))
+                validator.finish()
+                report = validator.report()
+                assert report.valid, (scenario.id, style, report.errors)
+                assert (report.tool, report.arguments) == (tool, arguments)
+                judged += 1
+    assert judged or name == "reliability"
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_prompts_and_ids_are_all_different(name):
+    scenarios = load_suite(name).scenarios
+    assert len({each.id for each in scenarios}) == len({each.prompt for each in scenarios}) == len(scenarios)
+
+
+def test_the_tool_calls_go_through_every_tool_argument_bound_and_choice_of_the_registry():
+    suite = load_suite("tool-calls")
+    asked = [each for each in suite.scenarios if not each.control]
+    assert len(asked) >= 48
+    registry = suite_registry(suite, None)
+    per_tool = Counter(each.group for each in asked)
+    assert set(per_tool) == {tool.name for tool in registry} and min(per_tool.values()) >= 6
+    for tool in registry:
+        golden = [
+            g for each in asked if each.group == tool.name for call in each.expect.calls for g in golds(call)
+        ]
+        for name, schema in tool.parameters["properties"].items():
+            values = [gold[name] for gold in golden if name in gold]
+            assert values, (tool.name, name)
+            for bound in ("minimum", "maximum"):
+                assert bound not in schema or schema[bound] in values, (tool.name, name, bound)
+            assert set(schema.get("enum", ())) <= {json.dumps(v) for v in values} | set(map(str, values))
+    texts = [json.dumps(each.expect.calls[0].arguments or {}, ensure_ascii=False) for each in asked]
+    assert any('\\"' in text for text in texts) and any(not text.isascii() for text in texts)
+    assert any(len(text) > 300 for text in texts) and any("\\\\" in text for text in texts)
+
+
+def test_no_call_prompts_can_be_answered_in_words_whatever_the_arm_is():
+    controls = [each for each in load_suite("tool-calls").scenarios if each.control]
+    assert len(controls) >= 5
+    assert all(each.request["strategy"] == "loop" and not each.expect.calls for each in controls)
+
+
+@pytest.mark.parametrize("row", load_suite("tool-calls").checks, ids=lambda row: row.text)
+def test_the_allow_list_table_is_what_the_validator_says(row):
+    suite = load_suite("tool-calls")
+    validator = CallValidator(suite_registry(suite, None), row.notation, row.shape)
+    validator.feed(row.text)
+    validator.finish()
+    report = validator.report()
+    assert report.tool_allowed == row.tool_allowed
+    codes = [error.code for error in report.errors]
+    assert report.valid == (not row.code) and (not row.code or row.code in codes)
+
+
+def test_the_size_table_has_the_rows_and_figures_of_the_report():
+    claimed = {row.id: (row.claimed["json"], row.claimed["glyph"]) for row in load_suite("tool-calls").sizes}
+    assert claimed == {
+        "search": (54, 45), "calculate": (48, 42), "browse": (52, 44), "execute": (62, 50), "send_email": (89, 72),
+    }  # fmt: skip
+
+
+def test_a_schema_of_an_expectation_accepts_something():
+    for name in SUITES:
+        for scenario in load_suite(name).scenarios:
+            for call in expected(scenario):
+                if call.schema is not None and "enum" in call.schema:
+                    assert all(Draft202012Validator(call.schema).is_valid(gold) for gold in golds(call))
+
+
+def test_the_mask_driven_suite_asks_what_the_lab_asks():
+    suite = load_suite("mask-driven")
+    asked = [
+        (each.prompt, each.expect.calls[0].tools, each.expect.calls[0].arguments) for each in suite.scenarios
+    ]
+    assert asked == [(each.prompt, (each.expected_tool,), each.expected_args) for each in lab_prompts()]
+    assert (suite.registry, suite.strategy) == ("verbs", "two-stage")
+    assert list(Counter(each.group for each in suite.scenarios).values()) == [5, 5, 5, 5]
+
+
+def test_the_routing_suite_asks_enough_of_every_class_with_the_rules_that_come_with_the_tools():
+    suite = load_suite("routing")
+    classes = Counter(each.group for each in suite.scenarios)
+    assert set(classes) == {"item", "perk", "activity", "none", "clarify"} and min(classes.values()) >= 7
+    assert len(suite.scenarios) >= 48 and suite.strategy == "route-execute"
+    assert msgspec.convert(suite.request["router"], RouterSettings) == router_preset("destiny")
+    wanted = {"none": "none", "clarify": "clarify"}
+    assert all(each.expect.choice == wanted.get(each.group, "call_tool") for each in suite.scenarios)
+
+
+def test_no_bundled_suite_is_larger_than_people_read():
+    assert all(len(resources.read_bytes(f"suites/{name}.json")) < 100_000 for name in SUITES)
+
+
+def test_every_right_expression_of_a_prompt_has_the_same_value():
+    for scenario in load_suite("tool-calls").scenarios:
+        if scenario.group == "calculate":
+            (call,) = scenario.expect.calls
+            assert len({calculate(each, None).value for each in call.any_of["expression"]}) == 1, scenario.id

@@ -1,0 +1,149 @@
+"""A recorded run as a scenario: asked again, the same answers are judged right."""
+
+import threading
+
+import pytest
+
+from glyphscope.calling import SilentHost, run
+from glyphscope.errors import RecordError, StorageError, SuiteError
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import LoadedSuite, Planned
+from glyphscope.evals.running.make import make_sample
+from glyphscope.evals.suites.from_runs import scenario_of_run, suite_of_runs
+from glyphscope.evals.suites.reading import check_suite, encode_suite, parse_suite
+from glyphscope.events import ApprovalRule, LoopSettings, Message, Relaxed, RouterSettings, RunRequest
+from glyphscope.models.scripted import ScriptedModel
+from glyphscope.registry import bundled_registry
+from glyphscope.sessions.bundle import write_bundle
+from glyphscope.sessions.records import RecordWriter, read_record
+from glyphscope.tools.demo import DemoTools
+
+SEARCH = '{"action": "search", "query": "harbour"}'
+WRONG = '{"action": "browse", "url": "https://nowhere.invalid/"}'
+NONE = '{"choice": "none", "tool": null, "question": null}'
+ASK = '{"choice": "clarify", "tool": null, "question": "Which?"}'
+PERK = '{"choice": "call_tool", "tool": "perk_lookup", "question": null}'
+
+
+def events_of(*turns, registry="default", prompt="Find the harbour.", **more):
+    request = RunRequest(
+        prompt=prompt,
+        registry=bundled_registry(registry).to_document(),
+        notation="json",
+        constraint="off",
+        approvals=(ApprovalRule(action="allow"),),
+        **more,
+    )
+    demo = DemoTools()
+    try:
+        return list(run(request, ScriptedModel(turns=turns), SilentHost({"demo": demo})))
+    finally:
+        demo.close()
+
+
+def recorded(path, events):
+    with RecordWriter(path) as record:
+        for event in events:
+            record.write(event)
+    return path
+
+
+def asked_again(suite, *turns):
+    arm = Arm(model="scripted", notation="json", constraint="off")
+    planned = Planned(arm, LoadedSuite(suite, encode_suite(suite)), suite.scenarios[0], 0, 1)
+    sample, _ = make_sample(planned, ScriptedModel(turns=turns), threading.Event())
+    return sample
+
+
+def suite_of(tmp_path, *turns, **more):
+    suite = suite_of_runs([recorded(tmp_path / "my run.jsonl", events_of(*turns, **more))], "mine")
+    assert check_suite(suite) == () and parse_suite(encode_suite(suite)) == suite
+    return suite
+
+
+def test_a_direct_run_becomes_its_prompt_and_its_call(tmp_path):
+    suite = suite_of(tmp_path, SEARCH, max_tokens=99)
+    (scenario,) = suite.scenarios
+    assert (scenario.id, scenario.group, scenario.prompt) == ("my-run", "search", "Find the harbour.")
+    assert scenario.expect.calls[0].arguments == {"query": "harbour"}
+    assert scenario.request == {"strategy": "direct", "max_tokens": 99} and suite.strategy == "direct"
+    assert asked_again(suite, SEARCH).ok
+    assert not asked_again(suite, SEARCH.replace("harbour", "port")).ok
+
+
+def test_a_run_that_was_freed_from_a_constraint_says_what_is_right():
+    freed = events_of(SEARCH, relaxed=(Relaxed("search", "/properties/max_results/maximum"),))
+    with pytest.raises(SuiteError, match="not held to all of its tools' constraints"):
+        scenario_of_run(freed, "freed")
+
+
+def test_a_bundle_makes_the_same_scenario_as_the_record_in_it(tmp_path):
+    path = recorded(tmp_path / "my run.jsonl", events_of(SEARCH))
+    write_bundle(tmp_path / "my run.glyphrun", read_record(path))
+    of_record = suite_of_runs([path], "mine")
+    assert suite_of_runs([tmp_path / "my run.glyphrun"], "mine") == of_record
+
+
+def test_a_conversation_brings_its_tools_answers_along(tmp_path):
+    turns = (WRONG, SEARCH, "There it is.")
+    suite = suite_of(tmp_path, *turns, strategy="loop", loop=LoopSettings(max_turns=5, presets=("strict",)))
+    (scenario,) = suite.scenarios
+    assert [call.tools for call in scenario.expect.calls] == [("search",)]  # the other one failed
+    assert [(each.tool, each.fault) for each in scenario.script] == [("browse", "tool"), ("search", "")]
+    assert scenario.request["loop"] == {"max_turns": 5} and scenario.expect.extra_calls
+    assert asked_again(suite, *turns).ok and asked_again(suite, SEARCH, "There.").ok
+    assert not asked_again(suite, "There it is.").ok
+
+
+def test_a_routed_run_keeps_choice_and_answers(tmp_path):
+    router = RouterSettings(answers=("Outlaw",))
+    call = '{"action": "perk_lookup", "name": "Outlaw"}'
+    turns = (ASK, PERK, call)
+    suite = suite_of(
+        tmp_path, *turns, registry="destiny", prompt="That perk?", strategy="route-execute", router=router
+    )
+    (scenario,) = suite.scenarios
+    assert (scenario.expect.choice, scenario.answers) == ("clarify", ("Outlaw",))
+    assert "answers" not in scenario.request.get("router", {})
+    assert asked_again(suite, *turns).ok and not asked_again(suite, PERK, call).ok
+
+
+def test_a_router_that_chose_none_is_a_scenario_without_a_call(tmp_path):
+    suite = suite_of(tmp_path, NONE, registry="destiny", prompt="Hello!", strategy="route-execute")
+    assert suite.scenarios[0].expect.calls == () and suite.scenarios[0].expect.choice == "none"
+    assert asked_again(suite, NONE).ok
+
+
+def test_runs_of_one_name_get_names_of_their_own_and_share_their_tools(tmp_path):
+    paths = []
+    for number in range(3):
+        (tmp_path / str(number)).mkdir()
+        paths.append(recorded(tmp_path / str(number) / "a.jsonl", events_of(SEARCH)))
+    suite = suite_of_runs(paths, "mine")
+    assert [each.id for each in suite.scenarios] == ["a", "a-2", "a-3"]
+    assert all(each.registry is None for each in suite.scenarios) and isinstance(suite.registry, dict)
+    assert check_suite(suite) == ()
+
+
+@pytest.mark.parametrize(
+    ("events", "words"),
+    [
+        (lambda: events_of("I will not."), "no valid call and no answer"),
+        (lambda: events_of(SEARCH)[:-1], "did not come to its end"),
+        (list, "did not come to its end"),
+        (lambda: events_of(SEARCH, prompt=" "), "without words"),
+        (lambda: events_of(SEARCH, history=(Message("user", "x"),)), "middle of a conversation"),
+    ],
+)
+def test_a_run_of_which_nobody_could_say_what_is_right_is_refused(events, words):
+    with pytest.raises(SuiteError) as caught:
+        scenario_of_run(events(), "a", "a.jsonl")
+    assert words in str(caught.value) and caught.value.where == "a.jsonl"
+
+
+def test_what_is_no_record_is_told(tmp_path):
+    (tmp_path / "a.jsonl").write_text("{}")
+    with pytest.raises(RecordError):
+        suite_of_runs([tmp_path / "a.jsonl"], "mine")
+    with pytest.raises(StorageError):
+        suite_of_runs([tmp_path / "b.jsonl"], "mine")

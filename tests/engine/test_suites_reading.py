@@ -1,0 +1,317 @@
+"""Suite files with mistakes: each is told, all in one pass, at its line, column and pointer."""
+
+import json
+import os
+import time
+
+import msgspec
+import pytest
+
+from glyphscope.errors import StorageError, SuiteError
+from glyphscope.evals.suites import reading
+from glyphscope.evals.suites.reading import (
+    check_suite,
+    encode_suite,
+    load_suite,
+    parse_suite,
+    suite_registry,
+)
+from glyphscope.evals.suites.suite import Expectation, ExpectedCall, Scenario, Suite
+from glyphscope.registry import default_registry
+from glyphscope.registry.places import find_places, line_and_column
+
+
+def document(*scenarios, **more):
+    return {"glyphscope_suite": 1, "name": "mine", "about": "", "scenarios": list(scenarios), **more}
+
+
+def scenario(**more):
+    call = {"tools": ["search"], "arguments": {"query": "x"}}
+    return {"id": "one", "prompt": "Search for x.", "expect": {"calls": [call]}, **more}
+
+
+def call(**more):
+    return scenario(expect={"calls": [{"tools": ["search"], **more}]})
+
+
+def problems(*scenarios, folder=None, **more):
+    text = json.dumps(document(*scenarios, **more))
+    with pytest.raises(SuiteError) as caught:
+        parse_suite(text, folder=folder)
+    return {problem.pointer: problem.message for problem in caught.value.problems}
+
+
+S = "/scenarios/0"
+CALL = f"{S}/expect/calls/0"
+
+
+@pytest.mark.parametrize(
+    ("made", "pointer", "words"),
+    [
+        (scenario(promt="x"), f"{S}/promt", 'Is "prompt" meant?'),
+        ({"id": "one", "expect": {}}, S, '"prompt" is missing'),
+        (scenario(id=7), f"{S}/id", "must be a text"),
+        (scenario(id=" "), f"{S}/id", "must not be empty"),
+        (scenario(id="a\nb"), f"{S}/id", "U+000A"),
+        (scenario(id="a/b"), f"{S}/id", "no slash"),
+        (scenario(id="x" * 201), f"{S}/id", "at most 200"),
+        (scenario(prompt=" \n"), f"{S}/prompt", "the prompt is empty"),
+        (scenario(level="hard"), f"{S}/level", '"typical"'),
+        (scenario(control=1), f"{S}/control", "true or false"),
+        (scenario(tools=["search", "serch"]), f"{S}/tools/1", 'Is "search" meant?'),
+        (scenario(tools=["browse"]), f"{CALL}/tools/0", "not on the allow list"),
+        (scenario(registry="nosuch"), f"{S}/registry", "There is no registry"),
+        (scenario(registry={"glyphscope": 1, "tools": [{"name": "a", "parameters": {"type": "objekt"}}]}),
+         f"{S}/registry/tools/0/parameters/type", "objekt"),
+        (scenario(expect={"calls": [{"tools": ["find"]}]}), f"{CALL}/tools/0", 'no "find"'),
+        (scenario(expect={"calls": [{"tools": []}]}), f"{CALL}/tools", "no call could be right"),
+        (scenario(expect={"forbidden": ["find"]}), f"{S}/expect/forbidden/0", 'no "find"'),
+        (scenario(expect={"calls": [{"tools": ["search"]}], "forbidden": ["search"]}), f"{CALL}/tools/0", "forbidden"),
+        (call(arguments={"query": "x", "max_results": 101}), f"{CALL}/arguments/max_results", "would refuse"),
+        (call(arguments={"query": "x", "sources": ["a", 5]}), f"{CALL}/arguments/sources", "would refuse"),
+        (call(arguments={"max_results": 1}), f"{CALL}/arguments", "'query' is a required property"),
+        (call(arguments={"query": "x", "pages": 1}), f"{CALL}/arguments/pages", "no argument"),
+        (call(match="subset", arguments={"max_results": 0}), f"{CALL}/arguments/max_results", "would refuse"),
+        (call(any_of={"query": ["x", 5]}), f"{CALL}/any_of/query/1", "would refuse"),
+        (call(any_of={"query": []}), f"{CALL}/any_of/query", "none could be right"),
+        (call(arguments={"query": "x"}, any_of={"query": ["y"]}), f"{CALL}/any_of/query", "as well"),
+        (call(arguments={"query": "x"}, optional=["page"]), f"{CALL}/optional/0", 'no argument "page"'),
+        (call(schema={"type": "objekt"}), f"{CALL}/schema/type", "objekt"),
+        (call(schema={"patternProperties": {"(": {}}}), f"{CALL}/schema/patternProperties/(", "expression"),
+        (call(arguments=["x"]), f"{CALL}/arguments", "must be an object or null"),
+        (scenario(expect={"final": {"pattern": "(a"}}), f"{S}/expect/final/pattern", "no regular expression"),
+        (scenario(expect={"final": {"pattern": "(((a{1000}){1000}){1000})"}}), f"{S}/expect/final/pattern", "multiply"),
+        (scenario(expect={"final": {}}), f"{S}/expect/final", "says nothing"),
+        (scenario(expect={"final": {"equals": "Done. "}}), f"{S}/expect/final/equals", "never be equal"),
+        (scenario(expect={"workspace": {}}), f"{S}/expect/workspace", "demo"),
+        (scenario(demo=True, expect={"workspace": {"minItems": "x"}}), f"{S}/expect/workspace/minItems", "'x'"),
+        (scenario(expect={"seen": ["TOOL_EROR"]}), f"{S}/expect/seen/0", "TOOL_ERROR"),
+        (scenario(expect={"choice": "call"}), f"{S}/expect/choice", "clarify"),
+        (scenario(expect={"choice": "none", "calls": [{"tools": ["search"]}]}), f"{S}/expect/choice", "no call"),
+        (scenario(expect={"choice": "clarify", "calls": [{"tools": ["search"]}]}), f"{S}/expect/choice", "answers"),
+        (scenario(script=[{"tool": "find"}]), f"{S}/script/0/tool", 'no "find"'),
+        (scenario(script=[{"tool": "search", "times": -1}]), f"{S}/script/0/times", "at least 0"),
+        (scenario(script=[{"tool": "search", "arguments": {"max_results": 500}}]),
+         f"{S}/script/0/arguments/max_results", "No valid call"),
+        (scenario(script=[{"tool": "search", "fault": "tool", "structured": 1}]), f"{S}/script/0/structured", "fault"),
+        (scenario(turns=[{"prompt": "", "expect": {}}]), f"{S}/turns/0/prompt", "empty"),
+        (scenario(turns=[{"prompt": "And?", "expect": {"calls": [{"tools": ["find"]}]}}]),
+         f"{S}/turns/0/expect/calls/0/tools/0", 'no "find"'),
+        (scenario(turns=[{"prompt": "And?", "expect": {}}] * 65), f"{S}/turns", "at most 64"),
+        (scenario(request={"max_token": 5}), f"{S}/request/max_token", 'Is "max_tokens" meant?'),
+        (scenario(request={"max_tokens": "5"}), f"{S}/request/max_tokens", "a whole number"),
+        (scenario(request={"max_tokens": 0}), f"{S}/request/max_tokens", "at least 1"),
+        (scenario(request={"notation": "json"}), f"{S}/request/notation", "by the arms"),
+        (scenario(request={"sampling": {}}), f"{S}/request/sampling", "by the arms"),
+        (scenario(request={"prompt": "x"}), f"{S}/request/prompt", "place of its own"),
+        (scenario(request={"approvals": []}), f"{S}/request/approvals", "script"),
+        (scenario(request={"strategy": "lop"}), f"{S}/request/strategy", '"loop"'),
+        (scenario(request={"loop": {"max_turn": 5}}), f"{S}/request/loop/max_turn", 'Is "max_turns" meant?'),
+        (scenario(request={"loop": {"max_turns": 0}}), f"{S}/request/loop/max_turns", "at least 1"),
+        (scenario(request={"loop": {"max_seconds": 0}}), f"{S}/request/loop/max_seconds", "more than 0"),
+        (scenario(request={"loop": {"transforms": ["x"]}}), f"{S}/request/loop/transforms/0", "no transform"),
+        (scenario(request={"loop": {"presets": ["x"]}}), f"{S}/request/loop/presets/0", "no preset"),
+        (scenario(request={"loop": {"deny": ["find"]}}), f"{S}/request/loop/deny/0", 'no "find"'),
+        (scenario(request={"router": {"router": "x"}}), f"{S}/request/router/router", "no preset"),
+        (scenario(request={"router": {"names": {"item": "x"}}}), f"{S}/request/router/names/item", "a list"),
+    ],
+)  # fmt: skip
+def test_a_mistake_of_a_scenario_is_told_at_its_place(made, pointer, words):
+    found = problems(made)
+    assert list(found) == [pointer] and words in found[pointer]
+
+
+@pytest.mark.parametrize(
+    ("more", "pointer", "words"),
+    [
+        ({"name": ""}, "/name", "empty"),
+        ({"about": None}, "/about", "must be a text"),
+        ({"registry": 5}, "/registry", "a text or an object"),
+        ({"registry": "nosuch.json"}, "/registry", "There is no registry"),
+        ({"strategy": "quick"}, "/strategy", "two-stage"),
+        ({"request": {"shape": "flat"}}, "/request/shape", "by the arms"),
+        ({"senarios": []}, "/senarios", 'Is "scenarios" meant?'),
+        ({"checks": [{"text": "{}"}]}, "/checks/0", '"tool_allowed" is missing'),
+        ({"checks": [{"text": "{}", "tool_allowed": True, "code": "UNKNOWN_TOOL"}]},
+         "/checks/0/tool_allowed", "no tool"),
+        ({"sizes": [{"id": "a", "tool": "find", "arguments": {}}]}, "/sizes/0/tool", 'no "find"'),
+        ({"sizes": [{"id": "a", "tool": "search", "arguments": {"query": 5}}]}, "/sizes/0/arguments/query", "refuse"),
+        ({"sizes": [{"id": "a", "tool": "search", "arguments": {"query": "x"}, "claimed": {"xml": 5}}]},
+         "/sizes/0/claimed/xml", "json"),
+        ({"glyphscope_suite": 2}, "/glyphscope_suite", "a newer one is needed"),
+        ({"glyphscope_suite": 0}, "/glyphscope_suite", "no version 0"),
+        ({"glyphscope_suite": True}, "/glyphscope_suite", "a whole number"),
+        ({"scenarios": {}}, "/scenarios", "a list"),
+    ],
+)  # fmt: skip
+def test_a_mistake_of_the_suite_is_told_at_its_place(more, pointer, words):
+    found = problems(scenario(), **more)
+    assert list(found) == [pointer] and words in found[pointer]
+
+
+def test_every_mistake_is_told_in_one_pass_in_the_order_of_the_text():
+    made = [scenario(id="a", levl="simple"), call(arguments={"query": 5}), scenario(), scenario(prompt="")]
+    text = json.dumps(document(*made, request={"max_tokens": 0}), indent=2)
+    with pytest.raises(SuiteError) as caught:
+        parse_suite(text, where="mine.json")
+    told = caught.value.problems
+    assert [problem.pointer for problem in told] == [
+        "/scenarios/0/levl",
+        "/scenarios/1/expect/calls/0/arguments/query",
+        "/scenarios/2/id",
+        "/scenarios/3/id",
+        "/scenarios/3/prompt",
+        "/request/max_tokens",
+    ]
+    lines = text.split("\n")
+    wanted = ['"simple"', "5", '"one"', '"one"', '""', "0"]
+    for problem, value in zip(told, wanted, strict=True):
+        assert lines[problem.line - 1][problem.column - 1 :].startswith(value)
+    assert str(caught.value).startswith("mine.json: The suite has 6 mistakes.\n  line ")
+    assert f"line {told[0].line}, column {told[0].column}, /scenarios/0/levl:" in str(caught.value)
+
+
+def test_places_count_characters_also_behind_a_mark_of_the_editor_and_other_scripts():
+    text = '\ufeff{"name": "äöü 東京", "about": 5,\n\n  "glyphscope_suite": 1, "checks": []}'
+    with pytest.raises(SuiteError) as caught:
+        parse_suite(text.encode())
+    about, whole = sorted(caught.value.problems, key=lambda problem: problem.pointer, reverse=True)
+    assert (about.pointer, about.line, about.column) == ("/about", 1, 29)
+    assert (whole.pointer, whole.line, whole.column) == ("", 1, 1) and "asks nothing" in whole.message
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "Expecting value at line 1"),
+        ("[]", "a JSON object"),
+        ("{", "line 1, column 2"),
+        ('{"a": 1, "a": 2}', "written twice"),
+        (b"\xff{}", "not UTF-8"),
+        ('{"a": NaN}', "not a number of JSON"),
+        ('{"a": "\\ud800"}', "surrogate"),
+        ("[" * 700 + "]" * 700, "nested"),
+        ("[" * 100_000, "nested"),
+    ],
+)
+def test_a_text_that_is_no_suite_is_refused(text, words):
+    with pytest.raises(SuiteError) as caught:
+        parse_suite(text)
+    assert words in str(caught.value)
+
+
+def test_a_suite_that_a_program_made_is_checked_by_the_same_rules():
+    right = Expectation(calls=(ExpectedCall(tools=("search",), arguments={"query": "x"}),))
+    good = Suite(
+        glyphscope_suite=1, name="a", about="", scenarios=(Scenario(id="a", prompt="x", expect=right),)
+    )
+    assert check_suite(good) == ()
+    bad = msgspec.structs.replace(good, scenarios=good.scenarios * 2)
+    assert [problem.pointer for problem in check_suite(bad)] == ["/scenarios/1/id"]
+    assert parse_suite(encode_suite(good)) == good
+
+
+def test_a_registry_beside_the_file_is_taken_into_the_suite(tmp_path):
+    mine = default_registry().to_document() | {"unknown_arguments": "allow"}
+    (tmp_path / "tools.json").write_text(json.dumps(mine))
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(document(scenario(registry="./tools.json"), registry="tools.json")))
+    suite = load_suite(path)
+    assert suite.registry == mine == suite.scenarios[0].registry
+    (tmp_path / "tools.json").unlink()
+    assert suite_registry(suite, suite.scenarios[0]).unknown_arguments == "allow"
+
+
+def test_the_tools_of_a_scenario_are_its_allow_list():
+    suite = parse_suite(json.dumps(document(scenario(tools=["search", "calculate"]))))
+    registry = suite_registry(suite, suite.scenarios[0])
+    assert [tool.name for tool in registry.allowed] == ["search", "calculate"] and len(registry) == 7
+    assert len(suite_registry(suite, None).allowed) == 7
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("broken.json", "not JSON"),
+        ("folder", "not a file"),
+        ("nosuch.json", "no such file"),
+        ("/etc/passwd", "There is no registry"),
+        ("\0", "cannot be read"),
+        ("wrong.json", "/tools/0/name"),
+    ],
+)
+def test_a_registry_that_cannot_be_read_is_a_mistake_at_its_name(tmp_path, source, words):
+    (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "wrong.json").write_text('{"glyphscope": 1, "tools": [{"name": ""}]}')
+    (tmp_path / "folder").mkdir()
+    found = problems(scenario(), folder=tmp_path, registry=source)
+    assert list(found) == ["/registry"] and words in found["/registry"]
+
+
+def test_a_pipe_is_not_waited_for_as_a_suite_or_as_a_registry(tmp_path):
+    os.mkfifo(tmp_path / "pipe.json")
+    assert "not a file" in problems(scenario(), folder=tmp_path, registry="pipe.json")["/registry"]
+    with pytest.raises(StorageError, match="not a file"):
+        load_suite(tmp_path / "pipe.json")
+
+
+def test_a_large_registry_that_every_scenario_names_is_not_multiplied(tmp_path, monkeypatch):
+    (tmp_path / "tools.json").write_text(json.dumps(default_registry().to_document()))
+    monkeypatch.setattr(reading, "MAX_BYTES", 20_000)
+    made = [scenario(id=f"s{n}", registry="tools.json") for n in range(9)]
+    assert len(parse_suite(json.dumps(document(*made[:2])), folder=tmp_path).scenarios) == 2
+    with pytest.raises(SuiteError, match="together"):
+        parse_suite(json.dumps(document(*made)), folder=tmp_path)
+    named = [scenario(id=f"s{n}", registry="default") for n in range(9)]
+    assert len(parse_suite(json.dumps(document(*named))).scenarios) == 9
+
+
+def test_a_suite_that_is_not_there_is_told_with_those_that_are(tmp_path):
+    with pytest.raises(SuiteError) as caught:
+        load_suite(str(tmp_path / "mine.json"))
+    assert "tool-calls" in caught.value.hint
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "large.json"
+    with path.open("wb") as file:
+        file.truncate(reading.MAX_BYTES + 1)  # a file of holes
+    with pytest.raises(SuiteError, match="at most 67 MB"):
+        load_suite(path)
+
+
+def test_a_thousand_mistakes_are_told_and_no_more():
+    found = [{"id": f"s{n}", "prompt": "", "expect": {}} for n in range(3000)]
+    with pytest.raises(SuiteError) as caught:
+        parse_suite(json.dumps(document(*found)))
+    assert len(caught.value.problems) == 1000 and "more than 1,000" in caught.value.message
+    assert "and 980 more" in str(caught.value)
+
+
+@pytest.mark.slow
+def test_20_000_scenarios_are_read_in_bounded_time():
+    text = json.dumps(document(*(scenario(id=f"s{n}") for n in range(20_000))))
+    began = time.process_time()
+    assert len(parse_suite(text).scenarios) == 20_000
+    assert time.process_time() - began < 12  # a bound against growth with the square, no measurement
+
+
+def test_more_scenarios_than_are_read_are_refused(monkeypatch):
+    monkeypatch.setattr(reading, "MAX_SCENARIOS", 3)
+    found = problems(*(scenario(id=f"s{n}") for n in range(4)))
+    assert list(found) == ["/scenarios"] and "at most 3" in found["/scenarios"]
+
+
+def test_a_deep_and_wide_text_with_a_mistake_is_placed_without_making_all_its_pointers():
+    deep = {"a" * 50: [0] * 20_000}
+    for _ in range(400):
+        deep = {"level" * 10: deep}
+    found = problems(scenario(note=5, registry={"glyphscope": 1, "tools": [], "x": deep}))
+    assert f"{S}/note" in found
+
+
+def test_a_mistake_in_what_has_a_slash_in_its_name_is_at_its_place():
+    text = '{"a/b": {"~": [1, 22]}, "c": 3}'
+    place = find_places(text, ["/a~1b/~0/1", "/a~1b/~0/9", "/nothing"])
+    assert [text[each.start : each.end] for each in place] == ["22", "[1, 22]", text]
+    assert line_and_column("ab\ncd", 4) == (2, 2)

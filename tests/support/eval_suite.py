@@ -1,0 +1,71 @@
+"""A small suite and models that answer it by what is in the prompt: for tests of whole evaluations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+
+from glyphscope.errors import ModelDied
+from glyphscope.models import GenerateRequest, Output, ScriptedModel
+
+SUITE = {
+    "glyphscope_suite": 1,
+    "name": "small",
+    "about": "Four questions.",
+    "scenarios": [
+        {
+            "id": "news",
+            "group": "search",
+            "prompt": "QUESTION news",
+            "expect": {"calls": [{"tools": ["search"], "arguments": {"query": "news"}}]},
+        },
+        {
+            "id": "sum",
+            "group": "calculate",
+            "prompt": "QUESTION sum",
+            "expect": {"calls": [{"tools": ["calculate"], "arguments": {"expression": "1+1"}}]},
+        },
+        {
+            "id": "site",
+            "group": "browse",
+            "prompt": "QUESTION site",
+            "expect": {"calls": [{"tools": ["browse"]}]},
+        },
+        {"id": "file", "prompt": "QUESTION file", "expect": {"calls": [{"tools": ["read_file"]}]}},
+    ],
+}
+
+ANSWERS = {
+    "news": '{action="search" query="news"}',
+    "sum": '{action="calculate" expression="2+2"}',
+    "site": '{action="browse" url="file:///etc/passwd"}',
+    "file": "I would rather not.",
+}
+"""Right; wrong arguments; stopped at the `f`; no call."""
+
+
+def suite_file(folder: Path) -> str:
+    path = folder / "small.json"
+    path.write_text(json.dumps(SUITE))
+    return str(path)
+
+
+class AnsweringModel(ScriptedModel):
+    """Says the answer to the question that is in the prompt; dies where the question is in `deadly`."""
+
+    def __init__(self, name: str = "scripted", deadly: tuple[str, ...] = ()) -> None:
+        super().__init__(name=name)
+        self.deadly = deadly
+        self.asked: list[str] = []
+        self.closed = False
+
+    def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
+        asked = next(key for key in ANSWERS if f"QUESTION {key}" in request.prompt)
+        self.asked.append(asked)
+        if asked in self.deadly or "*" in self.deadly:
+            raise ModelDied("The model's process died.", stderr="")
+        yield from ScriptedModel(ANSWERS[asked]).generate(request)
+
+    def close(self) -> None:
+        self.closed = True

@@ -1,0 +1,22 @@
+"""The calls that a suite's expectations take as right, written out."""
+
+from itertools import islice, product
+
+
+def golds(call):
+    """The ways in which the arguments of an expected call may be, each value at least once, at most 400."""
+    if call.schema is not None and "enum" in call.schema:
+        yield from call.schema["enum"]
+        return
+    names = list(call.any_of)
+    for values in islice(product(*(call.any_of[name] for name in names)), 200):
+        arguments = {**(call.arguments or {}), **dict(zip(names, values))}
+        yield arguments
+        if call.optional:
+            yield {name: value for name, value in arguments.items() if name not in call.optional}
+
+
+def expected(scenario):
+    """The expected calls of all turns."""
+    for expect in (scenario.expect, *(turn.expect for turn in scenario.turns)):
+        yield from expect.calls

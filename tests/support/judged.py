@@ -1,0 +1,79 @@
+"""Scenarios that are really run, with models that say what they are told to, and judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from glyphscope.calling import RunState, SilentHost, fold_events, run
+from glyphscope.evals.judging.judge import Verdict, judge
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.running.requests import history_after, request_for
+from glyphscope.evals.running.scripted_tools import ScriptedTools
+from glyphscope.evals.suites.suite import Expectation, ExpectedCall, Scenario, Suite
+from glyphscope.events import RunRequest, Sampling
+from glyphscope.registry import ToolRegistry, default_registry
+from glyphscope.tools.demo import DemoTools
+from talks import Talker
+
+SUITE = Suite(glyphscope_suite=1, name="made", about="made for a test")
+PLAIN: dict[str, Any] = {"model": "scripted:x", "constraint": "off"}
+
+
+def wants(*calls: ExpectedCall, **expect: Any) -> Expectation:
+    return Expectation(calls=calls, **expect)
+
+
+def call_of(tool: str, **arguments: Any) -> ExpectedCall:
+    return ExpectedCall(tools=(tool,), arguments=arguments)
+
+
+def asked(expect: Expectation, **members: Any) -> Scenario:
+    return Scenario(**{"id": "one", "prompt": "Find x.", "expect": expect, **members})
+
+
+def requested(scenario: Scenario, registry: ToolRegistry | None = None, **arm: Any) -> RunRequest:
+    """The scenario's request without a constraint; members of the arm by their names."""
+    return request_for(
+        Arm(**{**PLAIN, **arm}), SUITE, scenario, registry or default_registry(), Sampling(seed=7)
+    )
+
+
+def made(scenario: Scenario, *said: Any, **arm: Any) -> list[RunState]:
+    """The runs of all turns of the scenario, in which the model says those texts one after the other."""
+    return _made(scenario, said, arm)[0]
+
+
+def verdict(scenario: Scenario, *said: Any, **arm: Any) -> Verdict:
+    """What is judged of them, with the workspace as the demo tools left it."""
+    states, workspace = _made(scenario, said, arm)
+    return judge(scenario, states, workspace=workspace)
+
+
+def _made(
+    scenario: Scenario, said: tuple[Any, ...], arm: dict[str, Any]
+) -> tuple[list[RunState], dict[str, Any] | None]:
+    model = arm.pop("model", None) or Talker(*said)
+    request = requested(scenario, arm.pop("registry", None), **arm)
+    demo = DemoTools() if scenario.demo else None
+    try:
+        host = SilentHost({"scripted": ScriptedTools(scenario.script, request.registry, demo)})
+        states = [fold_events(run(request, model, host))]
+        for turn in scenario.turns:
+            history = history_after(states[-1], request)
+            request = msgspec.structs.replace(request, prompt=turn.prompt, history=history)
+            states.append(fold_events(run(request, model, host)))
+        return states, None if demo is None else demo.workspace
+    finally:
+        if demo is not None:
+            demo.close()
+
+
+def reasons(judged: Verdict) -> list[str]:
+    return [failure.reason for failure in judged.failures]
+
+
+def shares(judged: Verdict) -> tuple[bool | None, ...]:
+    """Parsed, valid, right tool, right arguments, ok."""
+    return judged.parsed, judged.valid, judged.right_tool, judged.right_arguments, judged.ok
