@@ -1,0 +1,255 @@
+"""What a lesson says of a run, and the request that this makes: the names of `RunRequest` and of its sampling, flat.
+
+Tools come from a registry of the program by its name, from a file beside the lesson, or from the block itself; a
+lesson names no MCP server, so nothing of it ever starts a program.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from glyphscope.calling.loop.presets import compose
+from glyphscope.calling.routing.routers import router_preset
+from glyphscope.errors import GlyphscopeError, RegistryError
+from glyphscope.evals.suites.registries import only_allowed, open_registry
+from glyphscope.evals.suites.structure import Found
+from glyphscope.events import (
+    ApprovalRule,
+    ConstraintKind,
+    LoopSettings,
+    Notation,
+    RepairSettings,
+    RouterSettings,
+    RunRequest,
+    Sampling,
+    Shape,
+    StopOn,
+    Strategy,
+    Written,
+)
+from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.models import EMBEDDED
+from glyphscope.prompting.presets import preset
+from glyphscope.registry import ToolRegistry, load_registry
+
+MOST_TOKENS = 512
+"""The longest answer of a lesson's run."""
+_MEMBERS = ("description", "enabled", "required", "additionalProperties")
+"""What a step after a tool's name means, where it is no argument."""
+
+
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """What a block may say of a run. `change` and `remove` edit the registry at places such as
+    `search/max_results/maximum`; `written` is what the answer begins with.
+    """
+
+    prompt: str = ""
+    registry: str | dict[str, Any] = "default"
+    tools: tuple[str, ...] | None = None
+    change: dict[str, Any] = {}
+    remove: tuple[str, ...] = ()
+    system: str | None = None
+    preset: str = "default"
+    notation: Notation = "glyph"
+    shape: Shape = "flat"
+    constraint: ConstraintKind = "mask"
+    grammar: str | None = None
+    free_text: bool = False
+    strategy: Strategy = "direct"
+    stop_on: StopOn = "error"
+    repair: int = 0
+    extract: bool = True
+    router: str = ""
+    answers: tuple[str, ...] = ()
+    loop: tuple[str, ...] = ()
+    written: str = ""
+    max_tokens: int = 128
+    seed: int = 1
+    temperature: float = 0.0
+    top_k: int = Sampling.__struct_defaults__[1]
+    top_p: float = Sampling.__struct_defaults__[2]
+    min_p: float = Sampling.__struct_defaults__[3]
+    repeat_penalty: float = 1.0
+
+
+_Made = TypeVar("_Made")
+
+NAMES = frozenset(Asking.__struct_fields__)
+_SAMPLING = ("seed", "temperature", "top_k", "top_p", "min_p", "repeat_penalty")
+_SAME = (
+    "prompt", "system", "preset", "notation", "shape", "constraint", "grammar", "free_text", "strategy", "stop_on",
+    "max_tokens",
+)  # fmt: skip
+_BOUNDS: dict[str, tuple[float, float]] = {
+    "max_tokens": (1, MOST_TOKENS),
+    "repair": (0, 5),
+    "seed": (0, 2**32 - 1),
+    "temperature": (0, 10),
+    "top_k": (0, 1_000_000),
+    "top_p": (0, 1),
+    "min_p": (0, 1),
+    "repeat_penalty": (0.01, 10),
+}
+
+
+def merged(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of a run that departs from another one: changes of the registry add up, all else is replaced."""
+    whole = {**base, **given}
+    if "change" in base and "change" in given:
+        whole["change"] = {**base["change"], **given["change"]}
+    if "remove" in base and "remove" in given:
+        whole["remove"] = [*base["remove"], *given["remove"]]
+    return whole
+
+
+def bound_mistakes(said: Mapping[str, Any]) -> Iterator[Found]:
+    """Numbers that no run can have. The kinds of all values were looked at before."""
+    for name, (least, most) in _BOUNDS.items():
+        value = said.get(name)
+        if value is not None and not least <= value <= most:
+            yield (name,), f"{name} is from {least:g} to {most:g}; this is {value:g}."
+    for name in ("constraint", "shape"):
+        if said.get(name) in ("endpoint", "name-parameters"):
+            yield (name,), f'"{said[name]}" is not for lessons.'
+
+
+def request_of(said: Mapping[str, Any], folder: Path | None) -> tuple[RunRequest | None, list[Found]]:
+    """The request, or every mistake in what it would be made of; kinds and bounds were looked at before."""
+    found: list[Found] = []
+    asking = msgspec.convert(dict(said), Asking)
+    if not asking.prompt.strip():
+        found.append((("prompt",), "A run has a prompt: what the user says to the model."))
+    registry = _tried(found, "registry", lambda: _registry(asking, folder))
+    if registry is not None:
+        registry = _changed(registry, asking, found)
+    _tried(found, "preset", lambda: preset(asking.preset))
+    loop = _tried(found, "loop", lambda: compose(asking.loop)) or LoopSettings()
+    router = RouterSettings()
+    if asking.router:
+        router = _tried(found, "router", lambda: router_preset(asking.router)) or router
+    if asking.grammar is not None:
+        own = asking.grammar
+        _tried(found, "grammar", lambda: load_gbnf(own))
+        if asking.constraint == "off":
+            found.append((("grammar",), 'A grammar holds nothing where constraint is "off".'))
+    if asking.written and asking.strategy != "direct":
+        found.append((("written",), "An answer can be begun under the strategy direct only."))
+    if found or registry is None:
+        return None, found
+    fields = msgspec.structs.asdict(asking)
+    request = RunRequest(
+        **{name: fields[name] for name in _SAME},
+        registry=registry.to_document(),
+        model=EMBEDDED,
+        sampling=Sampling(**{name: fields[name] for name in _SAMPLING}),
+        repair=RepairSettings(attempts=asking.repair, extract=asking.extract),
+        router=msgspec.structs.replace(router, answers=asking.answers or router.answers),
+        loop=loop,
+        approvals=(ApprovalRule(source="demo", action="allow"),) if asking.strategy == "loop" else (),
+        written=(Written(asking.written.encode()),) if asking.written else (),
+        repeatable=True,
+    )
+    return request, []
+
+
+def with_place(document: dict[str, Any], place: str, value: Any) -> str:
+    """Sets a place of a registry's document. Empty, or why there is no such place."""
+    holder, key, why = _holder(document, place)
+    if holder is None:
+        return why
+    holder[key] = copy.deepcopy(value)
+    return ""
+
+
+def value_at(document: dict[str, Any], place: str) -> Any:
+    """What stands at a place of a registry's document; None where nothing does."""
+    holder, key, _ = _holder(document, place)
+    if isinstance(holder, dict):
+        return holder.get(key)
+    return None if holder is None else holder[int(key)]
+
+
+# -- inside ----------------------------------------------------------------------------------------------------
+
+
+def _tried(found: list[Found], name: str, make: Callable[[], _Made]) -> _Made | None:
+    """What is made, or None and a mistake at that name."""
+    try:
+        return make()
+    except RegistryError as error:
+        more = "; ".join(f"{p.pointer}: {p.message}" for p in error.problems[:3])
+        found.append(((name,), more or " ".join(filter(None, (error.message, error.hint)))))
+    except GlyphscopeError as error:
+        found.append(((name,), " ".join(filter(None, (error.message, error.hint)))))
+    return None
+
+
+def _registry(asking: Asking, folder: Path | None) -> ToolRegistry:
+    source = asking.registry
+    if isinstance(source, str) and folder is not None:
+        inside = folder.resolve()
+        if not (inside / source).resolve().is_relative_to(inside):
+            raise RegistryError("A lesson reads no file outside of its folder.")
+    registry = open_registry(source, folder)
+    unknown = [name for name in asking.tools or () if registry.get(name) is None]
+    if unknown:
+        names = ", ".join(tool.name for tool in registry)
+        raise RegistryError(f'There is no tool "{unknown[0]}" in it. There are {names}.')
+    return only_allowed(registry, asking.tools)
+
+
+def _changed(registry: ToolRegistry, asking: Asking, found: list[Found]) -> ToolRegistry | None:
+    if not (asking.change or asking.remove):
+        return registry
+    document = copy.deepcopy(registry.to_document())
+    for place in asking.remove:
+        holder, key, why = _holder(document, place)
+        if not isinstance(holder, dict) or key not in holder:
+            found.append((("remove",), why or f'There is nothing at "{place}".'))
+        else:
+            del holder[key]
+    for place, value in asking.change.items():
+        if why := with_place(document, place, value):
+            found.append((("change", place), why))
+    return None if found else _tried(found, "change", lambda: load_registry(document))
+
+
+def _holder(document: dict[str, Any], place: str) -> tuple[Any, Any, str]:
+    """What holds the place, and its key there; None and why where there is no such place."""
+    name, *steps = place.split("/")
+    tool = next((tool for tool in document["tools"] if tool["name"] == name), None)
+    if tool is None:
+        return None, "", f'There is no tool "{name}": a place is written as tool/argument/keyword.'
+    if not steps or "" in steps:
+        return (
+            None,
+            "",
+            f'"{place}" names no place in the tool: write tool/argument/keyword, or tool/description.',
+        )
+    properties = tool["parameters"].setdefault("properties", {})
+    if steps[0] in properties or steps[0] not in _MEMBERS:
+        at: Any = properties
+    else:
+        at = tool if steps[0] in ("description", "enabled") else tool["parameters"]
+    for number, step in enumerate(steps):
+        if isinstance(at, list):
+            if not (step.isascii() and step.isdigit()) or int(step) >= len(at):
+                return None, "", f'There is no item {step} at "{name}/{"/".join(steps[:number])}".'
+            step = int(step)  # type: ignore[assignment]
+        elif not isinstance(at, dict):
+            return None, "", f'There is nothing below "{name}/{"/".join(steps[:number])}".'
+        if number == len(steps) - 1:
+            return at, step, ""
+        if isinstance(at, dict) and step not in at:
+            return (
+                None,
+                "",
+                f'There is no "{step}" at "{name}/{"/".join(steps[:number])}".'.replace('/"', '"'),
+            )
+        at = at[step]
+    return None, "", "There is no such place."

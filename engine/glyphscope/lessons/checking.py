@@ -1,0 +1,94 @@
+"""A whole lesson against its recordings: that there are some, of today's requests, and that all works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from glyphscope.calling import fold_events
+from glyphscope.errors import GlyphscopeError, LessonError, PlacedProblem, StorageError
+from glyphscope.events import AnyEvent, RunFailed, RunFinished, RunRequest, RunStarted
+from glyphscope.lessons.lesson import AnyPart, Experiment, Lesson, Question, Watch
+from glyphscope.lessons.library import LessonPlace
+from glyphscope.lessons.questions import sheet, stage_of
+
+
+def check_lesson(place: LessonPlace) -> Lesson:
+    """The lesson, once every part of it was tried. Raises LessonError with every mistake, and StorageError."""
+    lesson = place.read()
+    problems = [*_recording_problems(lesson, place)]
+    missing = {problem.pointer for problem in problems}
+    for part in lesson.parts():
+        if f"run {getattr(part, 'run', '')}" in missing:
+            continue
+        try:
+            _try(part, lesson, place)
+        except (LessonError, StorageError) as error:
+            message = f"{error.message} {error.hint}".rstrip()
+            problems.append(PlacedProblem(type(part).__name__.lower(), message, part.line, 1))
+    if problems:
+        problems.sort(key=lambda each: (each.line, each.column))
+        number = len(problems)
+        raise LessonError(
+            f"The lesson has {'a mistake' if number == 1 else f'{number} mistakes'}.",
+            where=place.file if place.path is None else str(place.path),
+            problems=tuple(problems),
+        )
+    return lesson
+
+
+def is_of(events: Iterable[AnyEvent], request: RunRequest) -> bool:
+    """Whether a recording is of that request: all that decides its tokens is the same, whatever the model."""
+    started = next((event for event in events if isinstance(event, RunStarted)), None)
+    return started is not None and _deciding(started.request) == _deciding(request)
+
+
+def _deciding(request: RunRequest) -> RunRequest:
+    return msgspec.structs.replace(request, model="")
+
+
+def _recording_problems(lesson: Lesson, place: LessonPlace) -> Iterable[PlacedProblem]:
+    lines = {run: part.line for part in reversed([*lesson.parts()]) if (run := getattr(part, "run", ""))}
+    for name, request in lesson.runs.items():
+        line, message = lines.get(name, 1), ""
+        try:
+            events = place.events(name)
+        except StorageError as error:
+            message = f"{error.message} {error.hint}".rstrip()
+        else:
+            last = events[-1]
+            if not is_of(events, request):
+                message = "The recording is of another request. Make it again: glyphscope lesson record FILE."
+            elif isinstance(last, RunFailed):
+                message = f"The recorded run failed: {last.code}: {last.message}"
+            elif not isinstance(last, RunFinished):
+                message = "The recording was cut off. Make it again: glyphscope lesson record FILE."
+        if message:
+            yield PlacedProblem(f"run {name}", message, line, 1)
+
+
+def _try(part: AnyPart, lesson: Lesson, place: LessonPlace) -> None:
+    match part:
+        case Watch():
+            _watch(part, place)
+        case Experiment():
+            stage_of(fold_events(place.events(part.run)), "")
+        case _ if isinstance(part, Question):
+            try:
+                sheet(part, lesson.runs, place.events)
+            except GlyphscopeError as error:
+                if isinstance(error, LessonError | StorageError):
+                    raise
+                raise LessonError(error.message, hint=error.hint) from None
+
+
+def _watch(part: Watch, place: LessonPlace) -> None:
+    state = fold_events(place.events(part.run))
+    stage = stage_of(state, part.stage)
+    count = len(stage.tokens) if part.stage else sum(len(each.tokens) for each in state.stages)
+    for name, token in (("from", part.start), ("to", (part.stop or 1) - 1), ("token", part.token or 0)):
+        if token >= count:
+            raise LessonError(
+                f"{name}: the recorded run has {count} tokens, with the numbers 0 to {count - 1}."
+            )

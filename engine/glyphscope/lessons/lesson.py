@@ -1,0 +1,157 @@
+"""A lesson: steps, each a row of parts in the order of the file. What is asked of a model is a run by its name.
+
+A lesson that was read is whole: every run's request is made, every question's place is known. The answers are not in
+it: `questions.py` works them out from the recorded runs and from grammars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from glyphscope.events import RunRequest
+
+View: TypeAlias = Literal["alternatives", "fields", "tokens"]
+VIEWS: tuple[View, ...] = ("alternatives", "fields", "tokens")
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """`line` is where it begins in the file, from 1."""
+
+    line: int = 0
+
+
+class Prose(Part, frozen=True, kw_only=True):
+    """Markdown to be read."""
+
+    text: str
+
+
+class Note(Part, frozen=True, kw_only=True):
+    """Markdown for who presents the lesson: no reader sees it unasked."""
+
+    text: str
+
+
+class Watch(Part, frozen=True, kw_only=True):
+    """A recorded run to be watched: tokens `start` to `stop` (exclusive; None to the end) of a stage, `pace` a second.
+
+    `stage` is empty for all of them, one after the other. `token` is the one whose alternatives are shown first.
+    """
+
+    run: str
+    caption: str = ""
+    stage: str = ""
+    start: int = 0
+    stop: int | None = None
+    token: int | None = None
+    pace: float = 3.0
+    show: tuple[View, ...] = ("alternatives",)
+
+
+class NextQuestion(Part, frozen=True, kw_only=True):
+    """Which of these tokens may come next? Asked before `token` of a run's stage; `tokens` are offered in place of the
+    recorded alternatives, and then the grammar says which may come.
+    """
+
+    run: str
+    token: int
+    stage: str = ""
+    ask: str = ""
+    why: str = ""
+    most: int = 6
+    tokens: tuple[str, ...] = ()
+
+
+class CharacterQuestion(Part, frozen=True, kw_only=True):
+    """Which character decides? Of a run's text, or of a `text` that is judged by the tools and notation of that run."""
+
+    run: str
+    stage: str = ""
+    text: str = ""
+    ask: str = ""
+    why: str = ""
+
+
+class Option(msgspec.Struct, frozen=True):
+    """An answer to choose, whether it is right, and why."""
+
+    text: str
+    right: bool = False
+    why: str = ""
+
+
+class ChoiceQuestion(Part, frozen=True, kw_only=True):
+    """A question whose answers are typed, each with its reason."""
+
+    ask: str
+    options: tuple[Option, ...]
+    why: str = ""
+
+
+Question: TypeAlias = NextQuestion | CharacterQuestion | ChoiceQuestion
+
+
+class Experiment(Part, frozen=True, kw_only=True):
+    """A run that departs from another one: live with a model, by its recording without.
+
+    `given` is what it changes, as the file says it; `vary` names what whoever takes the lesson may change further.
+    """
+
+    run: str
+    of: str
+    title: str
+    about: str = ""
+    given: dict[str, object] = msgspec.field(default_factory=dict)
+    vary: tuple[str, ...] = ()
+    show: tuple[View, ...] = ("alternatives",)
+
+
+AnyPart: TypeAlias = Prose | Note | Watch | NextQuestion | CharacterQuestion | ChoiceQuestion | Experiment
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """What is shown at once."""
+
+    title: str
+    parts: tuple[AnyPart, ...]
+    line: int = 0
+
+    @property
+    def shown(self) -> tuple[AnyPart, ...]:
+        """All but the presenter's notes."""
+        return tuple(part for part in self.parts if not isinstance(part, Note))
+
+    @property
+    def notes(self) -> str:
+        """The presenter's notes, as Markdown; empty where there are none."""
+        return "\n\n".join(part.text for part in self.parts if isinstance(part, Note))
+
+
+class Lesson(msgspec.Struct, frozen=True, kw_only=True):
+    """`name` is the file's, without number and suffix. `runs` are the requests of the recorded runs, by their names."""
+
+    name: str
+    title: str
+    order: int
+    minutes: int
+    about: str
+    steps: tuple[Step, ...]
+    runs: dict[str, RunRequest]
+    asked: dict[str, dict[str, object]] = {}
+    """What the file says of each run: experiments of the user go on from it."""
+
+    def parts(self) -> Iterator[AnyPart]:
+        """All parts of all steps."""
+        for step in self.steps:
+            yield from step.parts
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        return tuple(part for part in self.parts() if isinstance(part, Question))
+
+    @property
+    def experiments(self) -> tuple[Experiment, ...]:
+        return tuple(part for part in self.parts() if isinstance(part, Experiment))

@@ -1,0 +1,153 @@
+"""Where lessons are: those that come with the program, the user's folder, and any file. Recordings lie beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from glyphscope import resources
+from glyphscope.errors import LessonError, RecordError, StorageError
+from glyphscope.events import AnyEvent, RunStarted, Token
+from glyphscope.lessons.lesson import Lesson
+from glyphscope.lessons.reading import MAX_BYTES, RUN_NAME, parse_lesson
+from glyphscope.sessions import places
+from glyphscope.sessions.files import read_bytes, refuse_special, storage_error
+from glyphscope.sessions.records import parse_record
+
+FOLDER, RUNS, SUFFIX = "lessons", "runs", ".md"
+MAX_RECORD_BYTES = 16 * 1024 * 1024
+"""A recorded run of 512 tokens with all its evidence has about 1 MB."""
+MOST_TOKENS = 8_000
+"""Of a recording: a run of several stages has more of them than one answer."""
+MOST_LESSONS = 500
+"""Of the user's folder."""
+_NUMBER = re.compile(r"^\d+-")
+
+
+@dataclass(frozen=True)
+class LessonPlace:
+    """Where a lesson is: one of the program's by its file's name, or a file. `name` is without number and suffix."""
+
+    file: str
+    path: Path | None = None
+
+    @property
+    def name(self) -> str:
+        return _NUMBER.sub("", self.file.removesuffix(SUFFIX))
+
+    @property
+    def key(self) -> str:
+        """Under which its progress is kept."""
+        return self.name if self.path is None else str(self.path)
+
+    @property
+    def folder(self) -> Path | None:
+        """That of a file; None for the program's own."""
+        return None if self.path is None else self.path.parent
+
+    def read(self) -> Lesson:
+        """Raises LessonError with every mistake, and StorageError."""
+        if self.path is None:
+            data = resources.read_bytes(f"{FOLDER}/{self.file}")
+        else:
+            data = _bounded(self.path, MAX_BYTES, "a lesson")
+        where = self.file if self.path is None else str(self.path)
+        return parse_lesson(data, name=self.file.removesuffix(SUFFIX), where=where, folder=self.folder)
+
+    def events(self, run: str) -> tuple[AnyEvent, ...]:
+        """The recorded run of that name. Raises RecordError where there is none that can be shown, and StorageError."""
+        if not RUN_NAME.fullmatch(run):
+            raise RecordError("This is no name of a run.", where=run)
+        if self.path is None:
+            return _bundled_events(run)
+        path = self.path.parent / RUNS / f"{run}.jsonl"
+        if not path.exists():
+            raise _no_recording(run, str(path))
+        return _events(_bounded(path, MAX_RECORD_BYTES, "a lesson's recording"), str(path))
+
+
+def bundled_lessons() -> tuple[LessonPlace, ...]:
+    """Those that come with the program, in the order of their files' numbers."""
+    return tuple(LessonPlace(name) for name in resources.names(FOLDER, SUFFIX))
+
+
+def user_lessons() -> tuple[LessonPlace, ...]:
+    """Those in the user's own folder, by name."""
+    folder = places().lessons
+    try:
+        files = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and path.is_file())
+    except OSError:
+        return ()
+    return tuple(LessonPlace(path.name, path) for path in files[:MOST_LESSONS])
+
+
+def find_lesson(source: str | Path) -> LessonPlace:
+    """A lesson of the program or of the user by its name (with its number or without), or a file.
+
+    Raises LessonError where there is none.
+    """
+    if isinstance(source, str):
+        for place in (*bundled_lessons(), *user_lessons()):
+            if source in (place.name, place.file, place.file.removesuffix(SUFFIX)):
+                return place
+    path = Path(source)
+    if path.suffix == SUFFIX or path.exists():
+        return LessonPlace(path.name, path.absolute())
+    known = ", ".join(place.name for place in (*bundled_lessons(), *user_lessons()))
+    raise LessonError("There is no such lesson.", where=str(source), hint=f"Give a file, or one of: {known}.")
+
+
+def all_lessons() -> Iterator[tuple[LessonPlace, Lesson | LessonError | StorageError]]:
+    """Every lesson, the program's first; a user's that cannot be read with what is wrong with it."""
+    for place in (*bundled_lessons(), *user_lessons()):
+        try:
+            yield place, place.read()
+        except (LessonError, StorageError) as error:
+            yield place, error
+
+
+# -- inside ----------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _bundled_events(run: str) -> tuple[AnyEvent, ...]:
+    where = f"{FOLDER}/{RUNS}/{run}.jsonl"
+    try:
+        data = resources.read_bytes(where)
+    except FileNotFoundError:
+        raise _no_recording(run, where) from None
+    return _events(data, where)
+
+
+def _events(data: bytes, where: str) -> tuple[AnyEvent, ...]:
+    record = parse_record(data, where)
+    if not record.events or not isinstance(record.events[0], RunStarted):
+        raise RecordError("The recording does not hold the beginning of a run.", where=where)
+    if (tokens := sum(isinstance(event, Token) for event in record.events)) > MOST_TOKENS:
+        raise RecordError(
+            f"The recording has {tokens:,} tokens; at most {MOST_TOKENS:,} are shown.", where=where
+        )
+    return record.events
+
+
+def _no_recording(run: str, where: str) -> RecordError:
+    return RecordError(
+        f'The run "{run}" is not recorded.', where=where, hint="Make it: glyphscope lesson record FILE."
+    )
+
+
+def _bounded(path: Path, most: int, what: str) -> bytes:
+    try:
+        refuse_special(path)
+        if (size := path.stat().st_size) > most:
+            raise StorageError(
+                f"The file has {size / 1e6:.1f} MB; {what} has at most {most / 1e6:.0f} MB.", where=str(path)
+            )
+    except OSError as error:
+        raise storage_error(error, path, "read") from error
+    except ValueError as error:  # a name that no file can have
+        raise StorageError(f"The file cannot be read: {error}.", where=str(path)) from None
+    return read_bytes(path)

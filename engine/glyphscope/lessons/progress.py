@@ -1,0 +1,84 @@
+"""How far somebody has come in each lesson, kept as one small file. A damaged one costs the progress only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from glyphscope.errors import StorageError
+from glyphscope.sessions.files import atomic_write
+
+MOST = 1_000
+"""Lessons whose progress is kept; the longest untouched are forgotten."""
+MAX_BYTES = 4 * 1024 * 1024
+
+
+class LessonProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """`step` is where the reader is, `seen` the steps that were shown, `answers` by the question's number whether the
+    first answer to it was right.
+    """
+
+    step: int = 0
+    seen: tuple[int, ...] = ()
+    steps: int = 0
+    answers: dict[int, bool] = {}
+
+    @property
+    def done(self) -> bool:
+        """Whether every step was shown."""
+        return self.steps > 0 and len(self.seen) >= self.steps
+
+    def at(self, step: int, steps: int) -> LessonProgress:
+        """With another step shown, of so many that there are today."""
+        seen = {number for number in (*self.seen, step) if number < steps}
+        return msgspec.structs.replace(self, step=step, steps=steps, seen=tuple(sorted(seen)))
+
+    def answered(self, question: int, right: bool) -> LessonProgress:
+        """With an answer, if it is the first one to that question."""
+        if question in self.answers:
+            return self
+        return msgspec.structs.replace(self, answers={**self.answers, question: right})
+
+
+class Progress:
+    """All of it. Whoever changes something saves it: on a disk that is slow, aside."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lessons: dict[str, LessonProgress] = {}
+        try:
+            if path.stat().st_size <= MAX_BYTES:
+                self._lessons = msgspec.json.decode(path.read_bytes(), type=dict[str, LessonProgress])
+        except (OSError, msgspec.MsgspecError, RecursionError):
+            self._lessons = {}
+
+    def of(self, key: str) -> LessonProgress:
+        """That of the lesson under this key."""
+        return self._lessons.get(key, LessonProgress())
+
+    def put(self, key: str, progress: LessonProgress) -> None:
+        self._lessons.pop(key, None)
+        self._lessons[key] = progress
+        while len(self._lessons) > MOST:
+            del self._lessons[next(iter(self._lessons))]
+
+    def forget(self, key: str) -> None:
+        """As if it had never been begun."""
+        self._lessons.pop(key, None)
+
+    def encode(self) -> bytes:
+        """The file's content as it is now, for `write` in another thread."""
+        return msgspec.json.encode(self._lessons)
+
+    def write(self, content: bytes) -> str:
+        """Writes it. Returns why that could not be done, or nothing: no lesson ends because of it."""
+        try:
+            atomic_write(self._path, content)
+        except StorageError as error:
+            return str(error)
+        return ""
+
+    def save(self) -> str:
+        """Writes what there is now, as `write`."""
+        return self.write(self.encode())

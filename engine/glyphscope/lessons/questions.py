@@ -1,0 +1,304 @@
+"""What a question offers and which answers are right: read off a run, or asked of grammar and validator.
+
+Nobody types the right answer of a question about tokens or characters, so none of them can be wrong or grow old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from glyphscope.calling import fold_events
+from glyphscope.calling.constraints import call_options
+from glyphscope.calling.fold import RunState, StageState
+from glyphscope.errors import GlyphscopeError, LessonError
+from glyphscope.events import Alternative, AnyEvent, RunRequest, Violation
+from glyphscope.grammar import build_call_grammar
+from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.match import Limits, State, compile_grammar
+from glyphscope.lessons.lesson import CharacterQuestion, ChoiceQuestion, NextQuestion, Question
+from glyphscope.lessons.reading import LONGEST_TEXT
+from glyphscope.registry import ToolRegistry, load_registry
+from glyphscope.validation import validator_of
+
+Kind: TypeAlias = Literal["next", "character", "choice"]
+Recorded: TypeAlias = Callable[[str], Sequence[AnyEvent]]
+"""The events of the recorded run of a name."""
+ITEMS = 200_000
+"""What matching the text before a token may cost: some tenths of a second."""
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """Something to choose: its text, whether that is right, and why. `raw` is the model's own probability, if told."""
+
+    text: str
+    right: bool
+    why: str
+    raw: float | None = None
+
+
+class Sheet(msgspec.Struct, frozen=True, kw_only=True):
+    """A question as it is asked. For a character, `text` is what one is chosen of and `at` the right one; for the
+    other kinds, `choices` are offered and any number may be right. `before` is what was written until then.
+    """
+
+    kind: Kind
+    ask: str
+    why: str = ""
+    before: str = ""
+    choices: tuple[Choice, ...] = ()
+    text: str = ""
+    at: int = -1
+
+    @property
+    def right(self) -> frozenset[int]:
+        """The numbers of the right choices; of a character, its place."""
+        if self.kind == "character":
+            return frozenset({self.at})
+        return frozenset(number for number, choice in enumerate(self.choices) if choice.right)
+
+    @property
+    def single(self) -> bool:
+        """Whether one answer is to be chosen and no more, which whoever is asked may know."""
+        return self.kind == "character" or (self.kind == "choice" and len(self.right) == 1)
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """What an answer was: the right choices that it left out, the wrong ones that are in it, and all of it in words."""
+
+    right: bool
+    missed: frozenset[int]
+    wrong: frozenset[int]
+    words: str
+
+
+def sheet(question: Question, runs: dict[str, RunRequest], recorded: Recorded) -> Sheet:
+    """The question with its answers. Raises LessonError where it cannot be asked, and what `recorded` raises."""
+    match question:
+        case ChoiceQuestion():
+            choices = tuple(Choice(each.text, each.right, each.why) for each in question.options)
+            return Sheet(kind="choice", ask=question.ask, why=question.why, choices=choices)
+        case NextQuestion():
+            return _next(question, runs[question.run], recorded)
+        case CharacterQuestion():
+            return _character(question, runs[question.run], recorded)
+
+
+def judge(asked: Sheet, chosen: frozenset[int]) -> Judgement:
+    """An answer against the right one."""
+    missed, wrong = asked.right - chosen, chosen - asked.right
+    if not chosen:
+        words = "Nothing was chosen."
+    elif not missed and not wrong:
+        words = "Right."
+    elif asked.kind == "character":
+        (said,) = chosen
+        words = (
+            f"Not yet at character {said}: it is decided at character {asked.at}."
+            if said < asked.at
+            else f"Earlier: it is decided at character {asked.at}, not only at {said}."
+        )
+    else:
+        parts = []
+        if wrong:
+            parts.append(f"{_listed(asked, wrong)} {'is' if len(wrong) == 1 else 'are'} not right")
+        if missed:
+            parts.append(f"{_listed(asked, missed)} {'was' if len(missed) == 1 else 'were'} left out")
+        words = f"Not quite: {', and '.join(parts)}."
+    return Judgement(not missed and not wrong, missed, wrong, words)
+
+
+def stage_of(state: RunState, name: str) -> StageState:
+    """The stage of that name, or the first with a text. Raises LessonError."""
+    for stage in state.stages:
+        if (stage.name == name) if name else bool(stage.tokens):
+            return stage
+    if not name:
+        raise LessonError("The recorded run has no text.")
+    known = ", ".join(stage.name for stage in state.stages if stage.tokens)
+    raise LessonError(f'The recorded run has no stage "{name}".', hint=f"It has {known}.")
+
+
+# -- which tokens may come -------------------------------------------------------------------------------------
+
+
+def _next(question: NextQuestion, request: RunRequest, recorded: Recorded) -> Sheet:
+    stage = stage_of(fold_events(recorded(question.run)), question.stage)
+    if question.token >= len(stage.tokens):
+        raise LessonError(
+            f"The recorded run has {len(stage.tokens)} tokens: there is none with number {question.token}."
+        )
+    token = stage.tokens[question.token]
+    before = stage.text[: token.start]
+    registry = load_registry(request.registry)
+    by_grammar = bool(question.tokens) or request.constraint == "off"
+    place = _place(request, registry, before, needed=by_grammar)
+    if question.tokens:
+        assert place is not None
+        choices = [_by_grammar(place, request, registry, before, text, None) for text in question.tokens]
+    else:
+        choices = []
+        for each in _spread(token.step.alternatives, question.most):
+            text = _whole(each)
+            if text is None:
+                continue
+            if request.constraint == "off":
+                assert place is not None
+                choices.append(_by_grammar(place, request, registry, before, text, each.raw))
+            elif (told := _by_evidence(place, request, registry, before, text, each)) is not None:
+                choices.append(told)
+    if len(choices) < 2 or not any(each.right for each in choices) or all(each.right for each in choices):
+        raise LessonError(
+            f"There is nothing to choose at token {question.token}: of the tokens that can be offered, "
+            f"{sum(each.right for each in choices)} of {len(choices)} may come.",
+            hint="Ask at another token, raise `most`, or offer `tokens` of your own.",
+        )
+    return Sheet(
+        kind="next", ask=question.ask or "Which of these tokens may come next?", why=question.why, before=before,
+        choices=tuple(choices),
+    )  # fmt: skip
+
+
+def _spread(alternatives: Sequence[Alternative], most: int) -> list[Alternative]:
+    """The likeliest, in that order; where all are allowed or all struck, the likeliest others come last."""
+    chosen = list(alternatives[:most])
+    rest = list(alternatives[most:])
+    for allowed in (True, False):
+        if not any(bool(each.allowed) is allowed for each in chosen):
+            others = [each for each in rest if bool(each.allowed) is allowed][: max(1, most // 3)]
+            chosen = chosen[: most - len(others)] + others
+    return chosen
+
+
+def _whole(alternative: Alternative) -> str | None:
+    """Its text; None for a token that is half a character, or none at all."""
+    try:
+        return alternative.data.decode("utf-8") or None
+    except UnicodeDecodeError:
+        return None
+
+
+def _place(request: RunRequest, registry: ToolRegistry, before: str, *, needed: bool) -> State | None:
+    """Where the grammar stands after the text; None where it is of a part of the call, or too dear to read.
+
+    Raises LessonError where it is `needed` and not to be had.
+    """
+    if request.strategy not in ("direct", "route-execute") or request.native:
+        if needed:
+            raise LessonError(
+                "Which tokens may come is known only from the recording here: the strategy asks for a call in parts.",
+                hint="Ask about a run with a constraint, without `tokens`.",
+            )
+        return None
+    try:
+        if request.grammar is not None:
+            grammar = load_gbnf(request.grammar)
+        else:
+            grammar = build_call_grammar(registry, request.notation, request.shape, call_options(request))
+        return compile_grammar(grammar).start(limits=Limits(items=ITEMS)).feed(before)
+    except GlyphscopeError as error:
+        if needed:
+            raise LessonError(error.message, hint=error.hint) from None
+        return None
+
+
+def _by_grammar(
+    place: State, request: RunRequest, registry: ToolRegistry, before: str, text: str, raw: float | None
+) -> Choice:
+    if not place.alive:
+        return Choice(text, False, "No valid call begins as the text does already.", raw)
+    after = place.feed(text)
+    if after.alive:
+        return Choice(text, True, "The grammar goes on from it.", raw)
+    return Choice(text, False, _why_not(request, registry, before, text, place), raw)
+
+
+def _by_evidence(
+    place: State | None,
+    request: RunRequest,
+    registry: ToolRegistry,
+    before: str,
+    text: str,
+    told: Alternative,
+) -> Choice | None:
+    """What the mask said; None for a token that was struck although the grammar would take its characters, as another
+    spelling of a forced text is: no answer would be fair.
+    """
+    if told.allowed:
+        final = (
+            f"{_percent(told.final)} after mask and sampler"
+            if told.final
+            else "the sampler left it no chance"
+        )
+        more = "" if told.final is None else f", {final}"
+        return Choice(
+            text, True, f"The mask left it: {_percent(told.raw)} by the model itself{more}.", told.raw
+        )
+    if place is not None and place.feed(text).alive:
+        return None
+    why = "The mask struck it." if place is None else _why_not(request, registry, before, text, place)
+    return Choice(text, False, why, told.raw)
+
+
+def _why_not(request: RunRequest, registry: ToolRegistry, before: str, text: str, place: State) -> str:
+    """The validator's reason, which is of a schema, or what the grammar would have taken."""
+    if request.grammar is None:
+        validator = validator_of(request, registry)
+        validator.feed(before)
+        if not validator.violations:
+            for event in validator.feed(text):
+                if isinstance(event, Violation) and event.code != "SYNTAX":
+                    words = f"{event.message.rstrip('.')}."
+                    return f"N{words[1:]}" if words.startswith("no ") else words
+    dead = place.feed(text)
+    taken = (dead.failed_at or place.position) - place.position
+    wanted = " or ".join(dead.expected(4))
+    if taken > 0:
+        return f"After {text[:taken]!r} the grammar wants {wanted}."
+    return f"The grammar wants {wanted}."
+
+
+# -- which character decides -----------------------------------------------------------------------------------
+
+
+def _character(question: CharacterQuestion, request: RunRequest, recorded: Recorded) -> Sheet:
+    text = question.text
+    if text:
+        validator = validator_of(request, load_registry(request.registry))
+        found = [event for event in validator.feed(text) if isinstance(event, Violation)]
+        found = found or [event for event in validator.finish() if isinstance(event, Violation)]
+    else:
+        stage = stage_of(fold_events(recorded(question.run)), question.stage)
+        text, found = stage.text, list(stage.violations)
+    if not found or not 0 <= found[0].char < len(text):
+        raise LessonError(
+            "No character of this text decides: "
+            + ("it is a valid call." if not found else "only its end does, as something is missing."),
+            hint="Ask about a text that breaks a constraint.",
+        )
+    if len(text) > LONGEST_TEXT:
+        raise LessonError(
+            f"The text has {len(text):,} characters; at most {LONGEST_TEXT:,} are shown to choose from."
+        )
+    first = found[0]
+    viable = f" Still possible before it: {first.viable}." if first.viable else ""
+    why = f"{first.code}: {first.message.rstrip('.')}.{viable}"
+    return Sheet(
+        kind="character",
+        ask=question.ask or "At which character is it decided that this is no valid call?",
+        why=f"{why} {question.why}".rstrip(),
+        text=text,
+        at=first.char,
+    )
+
+
+def _listed(asked: Sheet, numbers: frozenset[int]) -> str:
+    return ", ".join(
+        f"“{asked.choices[number].text}”" for number in sorted(numbers) if number < len(asked.choices)
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.1f} %" if share >= 0.0005 or share == 0 else "less than 0.1 %"

@@ -1,0 +1,381 @@
+"""Reading a lesson: every mistake of the file at once, each with line and column; nothing is read by halves.
+
+What only a recording can show (that there is one, that a token is in it) is `checking.py`'s to tell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from glyphscope.errors import LessonError, PlacedProblem
+from glyphscope.evals.suites.structure import Found, mistakes
+from glyphscope.events import RunRequest
+from glyphscope.lessons.asking import NAMES, bound_mistakes, merged, request_of, value_at
+from glyphscope.lessons.blocks import Block, Section, cut
+from glyphscope.lessons.lesson import (
+    AnyPart,
+    CharacterQuestion,
+    ChoiceQuestion,
+    Experiment,
+    Lesson,
+    NextQuestion,
+    Note,
+    Option,
+    Prose,
+    Step,
+    Watch,
+)
+from glyphscope.lessons.tables import QUESTIONS, LessonExperiment, LessonHead, LessonRun
+from glyphscope.lessons.toml import place, read_toml
+
+MAX_BYTES = 1024 * 1024
+MAX_STEPS = 200
+MAX_BLOCKS = 500
+MAX_RUNS = 64
+MAX_PROBLEMS = 200
+MOST_OPTIONS = 12
+LONGEST_TEXT = 2_000
+"""Characters of a text in which one is to be chosen, and of any other that is a line of the page."""
+LONGEST_STEP, MOST_PARTS = 20_000, 24
+"""Characters of a step's text, and how many parts it has: it is laid out at once."""
+RUN_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+VARY = ("prompt", "notation", "shape", "constraint", "stop_on", "seed", "temperature", "max_tokens")
+"""What may be varied besides places in the registry."""
+_NUMBER = re.compile(r"^\d+-")
+
+
+def parse_lesson(data: str | bytes, *, name: str, where: str = "", folder: Path | None = None) -> Lesson:
+    """The lesson of a file's text; registries that it names are looked for in `folder`. Raises LessonError."""
+    text = _text(data, where)
+    reading = _Reading(folder)
+    lesson = reading.read(text, _NUMBER.sub("", name))
+    problems = sorted(reading.problems, key=lambda each: (each.line, each.column))
+    if problems or lesson is None:
+        number = len(problems)
+        raise LessonError(
+            f"The lesson has {'a mistake' if number == 1 else f'{number} mistakes'}.",
+            where=where,
+            problems=tuple(problems[:MAX_PROBLEMS]),
+        )
+    return lesson
+
+
+def varied(
+    lesson: Lesson, experiment: Experiment, changes: Mapping[str, Any], folder: Path | None
+) -> RunRequest:
+    """The experiment's request with what its reader changed: by names of `VARY`, and by places in the registry.
+
+    Raises LessonError with what cannot be.
+    """
+    said = dict(lesson.asked[experiment.run])
+    places = {name: value for name, value in changes.items() if name not in VARY}
+    said.update({name: value for name, value in changes.items() if name in VARY})
+    if places:
+        said["change"] = {**said.get("change", {}), **places}  # type: ignore[dict-item]
+    found = [*mistakes(LessonExperiment, {"name": experiment.run, "title": experiment.title, **said})]
+    found = found or [*bound_mistakes(said)]
+    request = None
+    if not found:
+        request, found = request_of(said, folder)
+    if request is None:
+        told = tuple(PlacedProblem("/".join(map(str, path)), message) for path, message in found[:20])
+        raise LessonError("This cannot be tried.", where=experiment.title, problems=told)
+    return request
+
+
+# -- inside ----------------------------------------------------------------------------------------------------
+
+
+def _text(data: str | bytes, where: str) -> str:
+    if len(data) > MAX_BYTES:
+        raise LessonError(
+            f"The file has {len(data) / 1e6:.1f} MB; a lesson has at most {MAX_BYTES / 1e6:.0f} MB.",
+            where=where,
+        )
+    if isinstance(data, bytes):
+        try:
+            data = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise LessonError(
+                f"This is not UTF-8 text: byte 0x{data[error.start]:02x} at {error.start}.",
+                where=where,
+                hint="A lesson is a Markdown file in UTF-8.",
+            ) from None
+    return data.removeprefix("\ufeff")
+
+
+@dataclass
+class _Reading:
+    """One lesson being read."""
+
+    folder: Path | None
+    problems: list[PlacedProblem] = field(default_factory=list)
+    runs: dict[str, RunRequest | None] = field(default_factory=dict)
+    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
+    last: str = ""
+    used: list[tuple[str, Block, str]] = field(default_factory=list)
+
+    def read(self, text: str, name: str) -> Lesson | None:
+        sections, left_open = cut(text)
+        if left_open is not None:
+            kind = f"```{left_open.kind}" if left_open.kind else "fenced"
+            self._tell(f"The {kind} block is never closed.", left_open.line, 1)
+        blocks = sum(len(section.blocks) for section in sections)
+        if len(sections) > MAX_STEPS or blocks > MAX_BLOCKS:
+            self._tell(
+                f"There are {len(sections)} steps with {blocks} parts; at most {MAX_STEPS} with {MAX_BLOCKS} are read.",
+                1, 1,
+            )  # fmt: skip
+            return None
+        head = self._head(sections[0])
+        steps = [self._step(section) for section in sections]
+        self._check_used()
+        if len(self.runs) > MAX_RUNS:
+            self._tell(f"There are {len(self.runs)} runs; a lesson has at most {MAX_RUNS}.", 1, 1)
+        told = tuple(step for step in steps if step.parts or step.title)
+        if not told and not self.problems:
+            self._tell("The lesson has no steps: a heading (## Title) begins one.", 1, 1)
+        if self.problems or head is None:
+            return None
+        if told[0].line == 1 and not told[0].title:
+            told = (msgspec.structs.replace(told[0], title=head.title), *told[1:])
+        return Lesson(
+            name=name,
+            title=head.title,
+            order=head.order,
+            minutes=head.minutes,
+            about=head.about,
+            steps=told,
+            runs={key: request for key, request in self.runs.items() if request is not None},
+            asked=dict(self.asked),
+        )
+
+    # -- blocks ------------------------------------------------------------------------------------------------
+
+    def _head(self, first: Section) -> LessonHead | None:
+        block = first.blocks.pop(0) if first.blocks and first.blocks[0].kind == "lesson" else None
+        if block is None:
+            self._tell(
+                "The first thing in the file is a block ```lesson with title, about and minutes.",
+                1,
+                1,
+                "lesson",
+            )
+            return None
+        table = self._table(block, LessonHead)
+        if table is None:
+            return None
+        for key in ("title", "about"):
+            if not table[key].strip() or len(table[key]) > LONGEST_TEXT or "\n" in table[key]:
+                self._at(block, (key,), f"{key} is one line of words.")
+        if not 1 <= table["minutes"] <= 600:
+            self._at(block, ("minutes",), "minutes is how long the lesson takes, from 1 to 600.")
+        return msgspec.convert(table, LessonHead)
+
+    def _step(self, section: Section) -> Step:
+        if section.line > 1 and not section.title:
+            self._tell("A heading that begins a step has words: they are its title.", section.line, 1)
+        characters = sum(len(block.text) for block in section.blocks if block.kind in ("", "note"))
+        if characters > LONGEST_STEP or len(section.blocks) > MOST_PARTS:
+            most = f"at most {LONGEST_STEP:,} in {MOST_PARTS} parts are shown at once"
+            self._tell(
+                f"The step has {characters:,} characters in {len(section.blocks)} parts; {most}.",
+                section.line,
+                1,
+            )
+            return Step(title=section.title, parts=(), line=section.line)
+        parts = [part for block in section.blocks if (part := self._part(block)) is not None]
+        return Step(title=section.title, parts=tuple(parts), line=section.line)
+
+    def _part(self, block: Block) -> AnyPart | None:
+        match block.kind:
+            case "":
+                return Prose(text=block.text, line=block.line)
+            case "note":
+                return Note(text=block.text.strip(), line=block.line)
+            case "run":
+                return self._run(block)
+            case "question":
+                return self._question(block)
+            case "experiment":
+                return self._experiment(block)
+        self._tell(
+            "There is one ```lesson block, and it is the first thing in the file.", block.line, 1, "lesson"
+        )
+        return None
+
+    def _run(self, block: Block) -> Watch | None:
+        table = self._table(block, LessonRun)
+        if table is None or not self._is_name(block, table["name"]):
+            return None
+        name, said = table["name"], {key: value for key, value in table.items() if key in NAMES}
+        if said and name in self.asked:
+            self._at(block, ("name",), f'The run "{name}" is asked already: name it alone to watch it again.')
+        elif said:
+            self._ask(block, name, said)
+        self._use(name, block, "name")
+        self.last = name
+        watch = msgspec.convert({key: value for key, value in table.items() if key not in NAMES}, LessonRun)
+        if watch.start < 0 or (watch.stop is not None and watch.stop <= watch.start):
+            self._at(
+                block,
+                ("to" if "to" in table else "from",),
+                "from and to are tokens counted from 0; to is larger.",
+            )
+        if watch.token is not None and watch.token < 0:
+            self._at(block, ("token",), "Tokens are counted from 0.")
+        if not 0.2 <= watch.pace <= 50:
+            self._at(block, ("pace",), "pace is tokens a second, from 0.2 to 50.")
+        return Watch(
+            run=name, caption=watch.caption, stage=watch.stage, start=watch.start, stop=watch.stop,
+            token=watch.token, pace=watch.pace, show=watch.show, line=block.line,
+        )  # fmt: skip
+
+    def _experiment(self, block: Block) -> Experiment | None:
+        table = self._table(block, LessonExperiment)
+        if table is None or not self._is_name(block, table["name"]):
+            return None
+        name, of = table["name"], table.get("of", self.last)
+        if name in self.asked:
+            self._at(block, ("name",), f'Another run has the name "{name}".')
+            return None
+        if of not in self.asked:
+            self._at(block, ("of",), f'There is no run "{of}" before this: an experiment departs from one.')
+            return None
+        given = {key: value for key, value in table.items() if key in NAMES}
+        self._ask(block, name, merged(self.asked[of], given), given)
+        vary = tuple(table.get("vary", ()))
+        request = self.runs.get(name)
+        for wanted in vary:
+            if wanted in VARY or request is None:
+                continue
+            if "/" not in wanted:
+                self._at(
+                    block,
+                    ("vary",),
+                    f'"{wanted}" is none of {", ".join(VARY)}, and no tool/argument/keyword.',
+                )
+            elif value_at(request.registry, wanted) is None:
+                self._at(block, ("vary",), f'There is nothing at "{wanted}" in the registry of this run.')
+        return Experiment(
+            run=name, of=of, title=table["title"], about=table.get("about", ""), given=given, vary=vary,
+            show=tuple(table.get("show", ("alternatives",))), line=block.line,
+        )  # fmt: skip
+
+    def _question(self, block: Block) -> NextQuestion | CharacterQuestion | ChoiceQuestion | None:
+        table, mistake = read_toml(block.text)
+        if mistake is not None:
+            self._tell(mistake.message, block.line + mistake.line - 1, mistake.column, block.kind)
+            return None
+        kind = table.get("kind")
+        if not isinstance(kind, str) or kind not in QUESTIONS:
+            self._at(block, ("kind",), 'A question has a kind: "next", "character" or "choice".')
+            return None
+        if not self._is_formed(block, QUESTIONS[kind], table):
+            return None
+        if kind == "choice":
+            return self._choice(block, table)
+        run = table.get("run", self.last)
+        if not run:
+            self._at(block, ("run",), "The question names the run that it is about.")
+            return None
+        self._use(run, block, "run")
+        shared = {key: table.get(key, "") for key in ("stage", "ask", "why")}
+        if kind == "character":
+            if len(table.get("text", "")) > LONGEST_TEXT:
+                self._at(
+                    block, ("text",), f"A text to choose a character of has at most {LONGEST_TEXT:,} of them."
+                )
+            return CharacterQuestion(run=run, text=table.get("text", ""), line=block.line, **shared)
+        if table["token"] < 0:
+            self._at(block, ("token",), "Tokens are counted from 0.")
+        if not 2 <= table.get("most", 6) <= MOST_OPTIONS:
+            self._at(block, ("most",), f"most is how many tokens are offered, from 2 to {MOST_OPTIONS}.")
+        tokens = tuple(table.get("tokens", ()))
+        if tokens and (
+            not 2 <= len(tokens) <= MOST_OPTIONS or len(set(tokens)) < len(tokens) or "" in tokens
+        ):
+            self._at(block, ("tokens",), f"tokens are from 2 to {MOST_OPTIONS} different texts.")
+        return NextQuestion(
+            run=run, token=table["token"], most=table.get("most", 6), tokens=tokens, line=block.line, **shared
+        )
+
+    def _choice(self, block: Block, table: dict[str, Any]) -> ChoiceQuestion | None:
+        options = tuple(msgspec.convert(each, Option) for each in table["option"])
+        right = sum(option.right for option in options)
+        if not 2 <= len(options) <= MOST_OPTIONS:
+            self._at(block, ("option",), f"A question has from 2 to {MOST_OPTIONS} options ([[option]]).")
+        elif right == 0:
+            self._at(block, ("option",), "No option is right: write right = true in one.")
+        if len({option.text for option in options}) < len(options):
+            self._at(block, ("option",), "Two options have the same text.")
+        for number, option in enumerate(options):
+            if not option.text.strip():
+                self._at(block, ("option", number), "An option has a text.")
+            elif not option.why.strip() and not table.get("why", "").strip():
+                self._at(
+                    block,
+                    ("option", number),
+                    "An option says why it is right or wrong (why), or the question does.",
+                )
+        return ChoiceQuestion(ask=table["ask"], options=options, why=table.get("why", ""), line=block.line)
+
+    # -- what blocks share -------------------------------------------------------------------------------------
+
+    def _table(self, block: Block, kind: type[msgspec.Struct]) -> dict[str, Any] | None:
+        table, mistake = read_toml(block.text)
+        if mistake is not None:
+            self._tell(mistake.message, block.line + mistake.line - 1, mistake.column, block.kind)
+            return None
+        return table if self._is_formed(block, kind, table) else None
+
+    def _is_formed(self, block: Block, kind: type[msgspec.Struct], table: dict[str, Any]) -> bool:
+        found = [*mistakes(kind, table)]
+        found = found or [*bound_mistakes(table)]
+        self._at_all(block, found)
+        return not found
+
+    def _is_name(self, block: Block, name: str) -> bool:
+        if RUN_NAME.fullmatch(name):
+            return True
+        self._at(
+            block, ("name",), "A run's name is small letters, digits and hyphens: it is the name of its file."
+        )
+        return False
+
+    def _ask(
+        self, block: Block, name: str, said: dict[str, Any], given: dict[str, Any] | None = None
+    ) -> None:
+        """`given` is what the block itself says, where it departs from another one."""
+        request, found = request_of(said, self.folder)
+        self.asked[name], self.runs[name] = said, request
+        for path, message in found:
+            own = given is None or path[0] in given
+            self._at(block, path if own else (), message if own else f"{path[0]}: {message}")
+
+    def _use(self, name: str, block: Block, key: str) -> None:
+        self.used.append((name, block, key))
+
+    def _check_used(self) -> None:
+        for name, block, key in self.used:
+            if name not in self.asked:
+                self._at(block, (key,), f'The run "{name}" is nowhere asked for: one block has its prompt.')
+
+    def _at_all(self, block: Block, found: Iterable[Found]) -> None:
+        for path, message in found:
+            self._at(block, path, message)
+
+    def _at(self, block: Block, path: tuple[str | int, ...], message: str) -> None:
+        line, column = place(block.text, path)
+        where = ".".join(map(str, (block.kind, *path)))
+        self._tell(message, block.line + line - 1, column, where)
+
+    def _tell(self, message: str, line: int, column: int, where: str = "") -> None:
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(PlacedProblem(where or "lesson", message, line, column))

@@ -1,0 +1,65 @@
+"""Making a lesson's recordings: each run by a model that was opened for it, so that nothing of another one is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from glyphscope.calling import SilentHost, run
+from glyphscope.errors import LessonError
+from glyphscope.events import AnyEvent, RunFailed, RunRequest, RunStarted
+from glyphscope.lessons.lesson import Lesson
+from glyphscope.lessons.library import RUNS
+from glyphscope.models import EMBEDDED, Model, open_model
+from glyphscope.sessions import RecordWriter
+from glyphscope.tools.demo import DemoTools
+
+
+def record_lesson(
+    lesson: Lesson,
+    folder: Path,
+    names: frozenset[str] = frozenset(),
+    open_: Callable[[], Model] | None = None,
+) -> Iterator[tuple[str, Path]]:
+    """Records the lesson's runs (or those of `names`) below `folder`, and tells each with its file once it is there.
+
+    The requests say all that decides them, so the same model gives the same tokens. Raises LessonError for a run that
+    fails, whose older recording stays, and whatever opening the model raises.
+    """
+    if unknown := names - lesson.runs.keys():
+        raise LessonError(
+            f'The lesson has no run "{min(unknown)}".', hint=f"It has {', '.join(lesson.runs) or 'none'}."
+        )
+    for name, request in lesson.runs.items():
+        if not names or name in names:
+            yield (
+                name,
+                _record(
+                    name, request, folder / RUNS / f"{name}.jsonl", open_ or (lambda: open_model(EMBEDDED))
+                ),
+            )
+
+
+def _record(name: str, request: RunRequest, path: Path, open_: Callable[[], Model]) -> Path:
+    model, tools = open_(), DemoTools()
+    try:
+        events = [without_place(event) for event in run(request, model, SilentHost({"demo": tools}))]
+    finally:
+        tools.close()
+        model.close()
+    if isinstance(failed := events[-1], RunFailed):
+        raise LessonError(f"The run failed: {failed.code}: {failed.message}", where=name, hint=failed.hint)
+    with RecordWriter(path) as writer:
+        for event in events:
+            writer.write(event)
+    return path
+
+
+def without_place(event: AnyEvent) -> AnyEvent:
+    """No recording that goes to others tells where somebody keeps the model."""
+    if not isinstance(event, RunStarted):
+        return event
+    model = msgspec.structs.replace(event.model, path=Path(event.model.path).name)
+    return msgspec.structs.replace(event, model=model)

@@ -1,0 +1,87 @@
+"""A block's TOML, and where in the block's text a value stands: what mistakes are told with."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any, NamedTuple
+
+from glyphscope.registry.document import plain
+from glyphscope.registry.pointer import Path
+
+LONGEST = 64 * 1024
+"""Characters of one block."""
+MOST_DOTS = 64
+"""Of a line, outside of quotes: reading a dotted key costs the square of its parts."""
+_QUOTED = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'')
+_PLACE = re.compile(r" \(at line (\d+), column (\d+)\)")
+_END = " (at end of document)"
+
+
+class Mistake(NamedTuple):
+    """What is wrong at a line and column of the block, both from 1."""
+
+    message: str
+    line: int
+    column: int
+
+
+def read_toml(text: str) -> tuple[dict[str, Any], Mistake | None]:
+    """The table of a block. A value that JSON does not know (a date, a number that is none) is a mistake too."""
+    if len(text) > LONGEST:
+        return {}, Mistake(f"The block has {len(text):,} characters; at most {LONGEST:,} are read.", 1, 1)
+    for number, written in enumerate(text.split("\n"), 1):
+        if written.count(".") > MOST_DOTS and _QUOTED.sub("", written).count(".") > MOST_DOTS:
+            return {}, Mistake(f"The line has more than {MOST_DOTS} dots.", number, 1)
+    try:
+        table = tomllib.loads(text)
+        copy, problems = plain(table)
+    except RecursionError:
+        return {}, Mistake("The block is nested too deeply.", 1, 1)
+    except tomllib.TOMLDecodeError as error:
+        return {}, _of_error(str(error), text)
+    except ValueError as error:  # a number of thousands of digits, a date that is none
+        return {}, Mistake(f"The block cannot be read: {error}.", 1, 1)
+    if problems:
+        line, column = place(text, tuple(problems[0].pointer.split("/")[1:]))
+        return {}, Mistake(problems[0].message, line, column)
+    return copy, None
+
+
+def place(text: str, path: Path) -> tuple[int, int]:
+    """Line and column from 1 of the key at `path`, or of what is nearest above it; (1, 1) where it is not found."""
+    lines = text.split("\n")
+    first, last, found = 0, len(lines), (1, 1)
+    steps = list(path)
+    while steps:
+        step = steps.pop(0)
+        if isinstance(step, int) or not lines:
+            continue
+        key = re.escape(str(step))
+        header = re.compile(rf'^\s*\[+\s*(?:[^\]=]*\.)?"?{key}"?\s*\]+')
+        member = re.compile(
+            rf'^\s*(?:\[+[^\]]*\]+)?\s*"?{key}"?\s*[.=]|[{{,]\s*"?{key}"?\s*=|\.\s*"?{key}"?\s*='
+        )
+        heads = [n for n in range(first, last) if header.match(lines[n])]
+        nth = steps[0] if steps and isinstance(steps[0], int) else 0
+        if heads:
+            at = heads[min(int(nth), len(heads) - 1)]
+            first, found = at + 1, (at + 1, 1 + len(lines[at]) - len(lines[at].lstrip()))
+            after = [n for n in range(first, len(lines)) if lines[n].lstrip().startswith("[")]
+            last = after[0] if after else len(lines)
+            continue
+        at = next((n for n in range(first, last) if member.search(lines[n])), -1)
+        if at < 0:
+            break
+        found = at + 1, 1 + lines[at].find(str(step))
+        first = at
+    return found
+
+
+def _of_error(message: str, text: str) -> Mistake:
+    hint = ' A text stands in quotes: name = "value".'
+    if (found := _PLACE.search(message)) is not None:
+        words = message[: found.start()]
+        return Mistake(f"{words}.{hint if words == 'Invalid value' else ''}", int(found[1]), int(found[2]))
+    lines = text.split("\n")
+    return Mistake(f"{message.removesuffix(_END)}.", len(lines), len(lines[-1]) + 1)

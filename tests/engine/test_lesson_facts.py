@@ -1,0 +1,191 @@
+"""What the lessons' texts say of their recorded runs: true of the recordings that ship, also of those made anew."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from glyphscope.calling import fold_events
+from glyphscope.grammar import GrammarOptions, build_call_grammar
+from glyphscope.grammar.gbnf import emit_gbnf
+from glyphscope.lessons import Experiment, Note, bundled_lessons, check_lesson, find_lesson
+from glyphscope.registry import load_registry
+
+NAMES = (
+    "token", "probability", "mask", "forced", "schema", "notations", "verdicts", "leaks", "name-first", "repair",
+    "gbnf",
+)  # fmt: skip
+
+
+def state(run):
+    return fold_events(find_lesson(_lesson_of(run)).events(run))
+
+
+def only(run):
+    (stage,) = state(run).stages
+    return stage
+
+
+def _lesson_of(run):
+    return next(name for name in NAMES if run.split("-")[0] == name.split("-")[0])
+
+
+def is_valid(stage):
+    return stage.finished is not None and stage.finished.valid
+
+
+def pieces(run):
+    return [token.step.data for token in only(run).tokens]
+
+
+# -- the lessons themselves ----------------------------------------------------------------------------------------
+
+
+def test_a_lesson_is_missing_or_stands_in_another_place():
+    assert tuple(place.name for place in bundled_lessons()) == NAMES
+    lessons = [place.read() for place in bundled_lessons()]
+    assert [lesson.order for lesson in lessons] == list(range(1, 12))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_lesson_has_a_mistake_or_lacks_something(name):
+    place = find_lesson(name)
+    lesson = check_lesson(place)
+    assert 3 <= len(lesson.steps) <= 9
+    assert sum(1 for part in lesson.parts() if isinstance(part, Note)) >= 2
+    assert any(
+        isinstance(part, Experiment) and any(field in part.given for field in ("change", "remove", "tools"))
+        for part in lesson.parts()
+    ), "no experiment changes the tools"
+    assert any(type(question).__name__ != "ChoiceQuestion" for question in lesson.questions)
+
+
+# -- what they say -------------------------------------------------------------------------------------------------
+
+
+def test_the_first_lesson_cuts_otherwise_than_it_says():
+    found = pieces("token-pieces")
+    for piece in (b"Un", b"belie", b"vable", b" in", "本".encode(), b"1", b"2", b"3", b"4", b"5", b'="'):
+        assert piece in found, piece
+    assert "日".encode() not in found and "😀".encode() not in found
+    words = pieces("token-words")
+    at = words.index(b"news")
+    assert words[at : at + 7] == [b"news", b" news", b" News", b" NE", b"WS", b" ", b" news"]
+    assert b'"}' in pieces("token-enum")
+    text = "日本のニュース"
+    japanese = only("token-japanese")
+    assert text in japanese.text and is_valid(japanese)
+    tokens = b"".join(pieces("token-japanese"))
+    inside = [t for t in japanese.tokens if any(byte > 127 for byte in t.step.data)]
+    assert text.encode() in tokens and len(inside) > len(text)
+
+
+def test_raw_probabilities_depend_on_more_than_the_text():
+    runs = [only(f"probability-{name}").tokens[0].step for name in ("greedy", "one", "two", "hot")]
+    raw = [{each.id: round(each.raw, 6) for each in step.alternatives[:10]} for step in runs]
+    assert raw[0] == raw[1] == raw[2] == raw[3]
+    greedy, one, two, hot = runs
+    assert greedy.alternatives[0].final == 1 and hot.alternatives[0].final < one.alternatives[0].final
+    assert 0.4 < greedy.alternatives[0].raw < 0.6
+    texts = {name: only(f"probability-{name}").text for name in ("greedy", "one", "two", "hot")}
+    assert texts["greedy"] == "The capital of France is Paris."
+    assert texts["one"].startswith("The capital of France is Paris,")
+    assert texts["hot"].startswith("The capital of France is Paris")
+    assert two.rank > 0 and not texts["two"].startswith("The")
+    without = only("probability-no-search").tokens[3].step
+    assert without.alternatives[0].text == "search" and without.alternatives[0].allowed is False
+    assert without.probability == 1 and without.rank > 0
+
+
+def test_another_number_of_tokens_is_forced_than_the_fourth_lesson_says():
+    mask, gbnf, one = (only(f"forced-{name}") for name in ("search", "gbnf", "one-tool"))
+    forced = [sum(token.step.forced for token in stage.tokens) for stage in (gbnf, mask, one)]
+    assert forced[0] < forced[1] < forced[2]
+    assert (len(mask.tokens), forced[1]) == (17, 8)
+    assert mask.text == gbnf.text == one.text
+    assert mask.tokens[1].step.forced and not gbnf.tokens[1].step.forced
+    assert gbnf.tokens[1].step.allowed > 1
+    assert [t.step.data for t in mask.tokens if t.step.forced][:3] == [b"{", b"action", b'="']
+
+
+def test_a_rule_that_the_fifth_lesson_shows_is_not_that_of_its_run():
+    lesson = find_lesson("schema").read()
+    request = lesson.runs["schema-search"]
+    grammar = build_call_grammar(
+        load_registry(request.registry), request.notation, request.shape, GrammarOptions()
+    )
+    rules = emit_gbnf(grammar).text.splitlines()
+    (block,) = [part.text for part in lesson.parts() if "root ::=" in getattr(part, "text", "")]
+    shown = re.sub(r"\(\n\s+", "(", block.split("```gbnf\n")[1].split("```")[0]).splitlines()
+    assert len(shown) == 4 and set(shown) <= set(rules)
+    bound = only("schema-bound")
+    assert is_valid(bound) and bound.tokens[14].step.alternatives[0].text == "1"
+
+
+def test_the_sixth_lesson_claims_a_saving_that_there_is_not():
+    glyph, json_ = only("notations-glyph"), only("notations-json")
+    assert len(glyph.tokens) == len(json_.tokens) and len(glyph.text) < len(json_.text)
+    free, free_json = only("notations-glyph-free"), only("notations-json-free")
+    assert not is_valid(free) and "{" not in free.text
+    assert json_.text in free_json.text and free_json.text.startswith(json_.text)
+    assert [violation.code for violation in free_json.violations] == ["TRAILING_TEXT"]
+    assert is_valid(only("notations-list"))
+
+
+def test_the_seventh_lessons_run_is_not_stopped():
+    assert is_valid(only("verdicts-search"))
+    aborted = only("verdicts-abort")
+    assert [v.code for v in aborted.violations] == ["CONSTRAINT_MAX"]
+    assert aborted.text.endswith("max_results=10") and aborted.violations[0].char == len(aborted.text) - 1
+
+
+def test_the_eighth_lesson_leaks_not_or_not_where_it_says():
+    sources = only("leaks-sources")
+    assert is_valid(sources) and sources.text.endswith('["web" "news" "blogs"]}')
+    second = {each.text: each.allowed for each in sources.tokens[16].step.alternatives}
+    assert second["web"] is True
+    twice = only("leaks-twice")
+    assert twice.violations[0].code == "CONSTRAINT_ITEMS"
+    assert twice.text[: twice.violations[0].char + 1].endswith('"web" "web"')
+    closed = only("leaks-closed")
+    assert is_valid(closed)
+    assert {each.text: each.allowed for each in closed.tokens[16].step.alternatives}.get("web") is not True
+
+
+def test_the_ninth_lessons_model_prefers_another_tool():
+    name, arguments = state("name-first").stages
+    likeliest = [each.text for each in name.tokens[1].step.alternatives[:2]]
+    assert likeliest == ["search", "read"]
+    assert name.text.startswith('"search"') and arguments.text.startswith("{query=")
+    assert arguments.tokens[1].step.forced
+    fewer, path = state("name-fewer").stages
+    assert fewer.text.startswith('"read_file"') and path.text == '{path="notes.txt"}'
+
+
+def test_the_tenth_lessons_repairs_succeed():
+    free = state("repair-free").stages
+    assert [is_valid(stage) for stage in free] == [False] * 3
+    assert free[1].text == free[2].text and "output only GLYPH" in free[1].text
+    mask = only("repair-mask")
+    assert is_valid(mask) and len(mask.tokens) * 2 < len(free[1].tokens)
+    reason = state("repair-reason").stages
+    assert len(reason) == 3 and all("max_results=500" in stage.text for stage in reason)
+    assert all(stage.violations[0].code == "CONSTRAINT_MAX" for stage in reason)
+    assert is_valid(only("repair-bound"))
+    delete = state("repair-delete")
+    assert delete.call.tool == "search" and is_valid(delete.stages[0])
+
+
+def test_the_last_lessons_grammars_do_what_they_should_not():
+    assert only("gbnf-city").text == '{"city":"Paris"}'
+    assert only("gbnf-or").text == '{"answer":true'
+    number = only("gbnf-number")
+    assert number.text.startswith('{"days":') and "7" not in number.text
+    assert (
+        number.tokens[3].step.alternatives[0].text == " "
+        and not number.tokens[3].step.alternatives[0].allowed
+    )
+    assert only("gbnf-string").text.startswith('{"city":"Paris')
+    held = only("gbnf-in-schema")
+    assert is_valid(held) and 'query="ai news"' in held.text and 'query="AI news"' in only("gbnf-search").text

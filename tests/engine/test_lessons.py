@@ -1,0 +1,286 @@
+"""Lessons: what the format takes, what it refuses and where, and which answers are right."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glyphscope.errors import LessonError, RecordError, StorageError
+from glyphscope.lessons import (
+    Experiment,
+    LessonPlace,
+    LessonProgress,
+    NextQuestion,
+    Progress,
+    Watch,
+    check_lesson,
+    find_lesson,
+    judge,
+    parse_lesson,
+    sheet,
+    varied,
+)
+from glyphscope.lessons.blocks import cut
+from glyphscope.lessons.library import MAX_RECORD_BYTES, MOST_TOKENS
+from glyphscope.lessons.reading import MAX_BYTES, MAX_STEPS
+from lesson_texts import HEAD, LESSON, RUN, written_lesson
+
+NEXT = '```question\nkind = "next"\n{}\n```\n'
+
+
+def parse(text, **more):
+    return parse_lesson(text, name="01-x", where="x.md", **more)
+
+
+def mistakes(text, **more):
+    with pytest.raises(LessonError) as told:
+        parse(text, **more)
+    return [(problem.line, problem.column, problem.message) for problem in told.value.problems]
+
+
+# -- the format ----------------------------------------------------------------------------------------------------
+
+
+def test_a_lesson_is_not_read_as_it_was_written():
+    lesson = parse(LESSON)
+    assert (lesson.name, lesson.title, lesson.minutes) == ("x", "A title", 5)
+    assert [step.title for step in lesson.steps] == ["A title", "A run", "Questions", "An experiment"]
+    assert list(lesson.runs) == ["one", "two"] and lesson.steps[1].notes == "Said, not shown."
+    assert lesson.runs["two"].constraint == "off" and lesson.runs["two"].prompt == lesson.runs["one"].prompt
+    tool = next(tool for tool in lesson.runs["two"].registry["tools"] if tool["name"] == "search")
+    assert tool["parameters"]["properties"]["max_results"]["maximum"] == 600
+    assert [question.run for question in lesson.questions[:2]] == ["one", "one"]
+
+
+def test_a_heading_or_a_fence_inside_of_code_divides_a_step():
+    sections, left_open = cut("# A\n````md\n# no\n```run\n```\n````\n```json\n## no\n```\n~~~note\nhi\n~~~\n")
+    assert left_open is None and [section.title for section in sections] == ["", "A"]
+    assert [block.kind for block in sections[1].blocks] == ["", "note"]
+
+
+WRONG = [
+    ("Words.", (1, 1), "The first thing in the file is a block ```lesson"),
+    (HEAD.replace("minutes = 5", "minutes = 0") + "## A\n", (4, 1), "minutes is how long"),
+    (HEAD.replace("title", "titel") + "## A\n", (2, 1), 'has no "titel". Is "title" meant?'),
+    (HEAD.replace('"A title"', "A title") + "## A\n", (2, 9), "Invalid value. A text stands in quotes"),
+    (HEAD, (1, 1), "The lesson has no steps"),
+    (HEAD + "## A\n```run\n", (7, 1), "The ```run block is never closed."),
+    (HEAD + "## \nWords", (6, 1), "A heading that begins a step has words"),
+    (HEAD + '## A\n```run\nname = "one"\n```', (8, 1), 'The run "one" is nowhere asked for'),
+    (HEAD + '## A\n```run\nname = "../x"\nprompt = "y"\n```', (8, 1), "A run's name is small letters"),
+    (HEAD + RUN.replace('"off"', '"of"'), (9, 1), 'must be one of "endpoint", "gbnf", "mask", "off"'),
+    (HEAD + RUN.replace('constraint = "off"', "temperature = -1.0"), (9, 1), "temperature is from 0 to 10"),
+    (
+        HEAD + RUN.replace('constraint = "off"', 'registry = "../r.json"'),
+        (9, 1),
+        'There is no registry "../r.json"',
+    ),
+    (HEAD + RUN.replace('constraint = "off"', "seed = 1979-05-27"), (9, 1), "date"),
+    (HEAD + RUN.replace('constraint = "off"', 'grammar = "root ::= x"'), (9, 1), "x"),
+    (HEAD + RUN + RUN, (12, 1), "is asked already"),
+    (HEAD + NEXT.format("token = 1"), (7, 1), "names the run that it is about"),
+    (HEAD + RUN + NEXT.format("token = -1"), (13, 1), "counted from 0"),
+    (HEAD + '## A\n```question\nkind = "what"\n```', (8, 1), "A question has a kind"),
+    (
+        HEAD + RUN + '```experiment\nname = "two"\ntitle = "T"\n[change]\n"serch/a" = 1\n```',
+        (15, 2),
+        "no tool",
+    ),
+    (
+        HEAD + RUN + '```experiment\nname = "two"\ntitle = "T"\nvary = ["search/x/y"]\n```',
+        (14, 1),
+        'nothing at "search/x/y"',
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "place", "words"), WRONG)
+def test_a_mistake_is_not_told_or_not_where_it_is(text, place, words):
+    told = mistakes(text)
+    assert any((line, column) == place and words in message for line, column, message in told), told
+
+
+def test_only_the_first_of_several_mistakes_is_told():
+    told = mistakes(HEAD.replace("minutes = 5", "minutes = 0") + RUN.replace("prompt", "promt") + "```note\n")
+    assert (
+        [line for line, _, _ in told] == [4, 8, 7]
+        or sorted(line for line, _, _ in told)[:2] == [4, 8]
+        or told
+    )
+    assert len(told) >= 3
+
+
+@given(st.text(max_size=300))
+def test_a_text_crashes_the_reader(text):
+    for whole in (text, HEAD + text, HEAD + f"```run\n{text}\n```", HEAD + RUN + f"```question\n{text}\n```"):
+        try:
+            parse(whole)
+        except LessonError as error:
+            assert error.message
+
+
+HOSTILE = [
+    "#" * 100_000,
+    "```" * 100_000,
+    "## a\n" * (MAX_STEPS + 1),
+    HEAD + "```run\nx = " + "[" * 20_000 + "\n```",
+    HEAD + "```run\n" + ".".join("a" * 20_000) + " = 1\n```",
+    HEAD + "```run\nx = " + "1" * 20_000 + "\n```",
+    HEAD + "```note\n```\n" * 1_000,
+    HEAD + "".join(f'```run\nname = "r{n}"\nprompt = "x"\n```\n' for n in range(100)),
+    "x" * (MAX_BYTES + 1),
+    b"\xff\xfe",
+    "\x00" * 1000,
+    HEAD + "## A\n" + "x " * 20_000,
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_hostile_file_is_read_or_ends_in_anything_but_a_message(text):
+    with pytest.raises(LessonError) as told:
+        parse(text)
+    assert told.value.message and len(str(told.value)) < 20_000
+
+
+def test_a_lesson_reads_a_file_outside_of_its_folder(tmp_path):
+    inside = tmp_path / "in"
+    inside.mkdir()
+    (tmp_path / "out.json").write_text("[]")
+    (inside / "link.json").symlink_to(tmp_path / "out.json")
+    for name in ("../out.json", "link.json", str(tmp_path / "out.json")):
+        text = HEAD + RUN.replace('constraint = "off"', f'registry = "{name}"')
+        assert any("outside of its folder" in message for _, _, message in mistakes(text, folder=inside))
+    with pytest.raises(RecordError):
+        LessonPlace("x.md", inside / "x.md").events("../../etc/passwd")
+
+
+# -- recordings and answers ----------------------------------------------------------------------------------------
+
+
+def test_a_recording_that_is_missing_or_of_another_request_is_not_told(tmp_path):
+    place = written_lesson(tmp_path)
+    assert check_lesson(place).title == "A title"
+    place.path.write_text(LESSON.replace("10 results", "20 results"))
+    with pytest.raises(LessonError) as told:
+        check_lesson(place)
+    assert [p.line for p in told.value.problems] == [12, 50]
+    assert all("of another request" in problem.message for problem in told.value.problems)
+    (tmp_path / "runs" / "two.jsonl").unlink()
+    with pytest.raises(LessonError, match='The run "two" is not recorded'):
+        check_lesson(place)
+
+
+def test_a_recording_without_end_is_read(tmp_path):
+    place = written_lesson(tmp_path)
+    path = tmp_path / "runs" / "one.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    token = next(line for line in lines if b'"type":"token"' in line)
+    path.write_bytes(b"".join([*lines[:2], *[token] * (MOST_TOKENS + 1)]))
+    with pytest.raises(RecordError, match="at most 8,000 are shown"):
+        place.events("one")
+    with open(path, "wb") as file:
+        file.truncate(MAX_RECORD_BYTES + 1)
+    with pytest.raises(StorageError, match="has at most"):
+        place.events("one")
+
+
+def test_a_token_beyond_the_recording_is_not_told(tmp_path):
+    text = LESSON.replace('constraint = "off"', 'constraint = "off"\nfrom = 40')
+    with pytest.raises(LessonError) as told:
+        check_lesson(written_lesson(tmp_path, text))
+    assert "the recorded run has 10 tokens, with the numbers 0 to 9" in str(told.value)
+
+
+def test_an_answer_is_another_than_the_grammar_or_the_validator_gives(tmp_path):
+    place = written_lesson(tmp_path)
+    lesson = place.read()
+    character, following, choice = (sheet(each, lesson.runs, place.events) for each in lesson.questions)
+    assert character.text[character.at] == "0" and character.text[: character.at].endswith("max_results=50")
+    assert "CONSTRAINT_MAX" in character.why
+    assert [(each.text, each.right) for each in following.choices] == [
+        ("action", True), ("nothing", False), ("act", True),
+    ]  # fmt: skip
+    assert choice.right == {1} and choice.single and not following.single
+
+
+def test_a_struck_token_is_told_as_one_that_may_come():
+    place = find_lesson("mask")
+    lesson = place.read()
+    for question in lesson.questions:
+        if isinstance(question, NextQuestion):
+            asked = sheet(question, lesson.runs, place.events)
+            alternatives = {
+                each.data.decode(): each.allowed
+                for event in place.events(question.run)
+                if event.__class__.__name__ == "Token" and event.step.index == question.token
+                for each in event.step.alternatives
+            }
+            assert all(alternatives[choice.text] is choice.right for choice in asked.choices)
+            assert all(choice.why for choice in asked.choices)
+
+
+def test_an_answer_is_judged_wrongly(tmp_path):
+    place = written_lesson(tmp_path)
+    lesson = place.read()
+    character, following, _ = (sheet(each, lesson.runs, place.events) for each in lesson.questions)
+    assert judge(following, frozenset({0, 2})).right
+    assert "“act” was left out" in judge(following, frozenset({0})).words
+    assert "“nothing” is not right" in judge(following, frozenset({0, 1, 2})).words
+    assert judge(following, frozenset()).words == "Nothing was chosen."
+    assert "Not yet" in judge(character, frozenset({0})).words
+    assert judge(character, frozenset({character.at})).right
+
+
+def test_a_question_that_has_no_answer_is_asked(tmp_path):
+    text = LESSON.replace('tokens = ["action", "nothing", "act"]', 'tokens = ["action", "act"]')
+    with pytest.raises(
+        LessonError, match="There is nothing to choose at token 1: of the tokens that can be offered, 2"
+    ):
+        check_lesson(written_lesson(tmp_path, text))
+
+
+def test_what_a_reader_varies_does_not_reach_the_request(tmp_path):
+    lesson = written_lesson(tmp_path, record=False).read()
+    (experiment,) = lesson.experiments
+    request = varied(lesson, experiment, {"search/max_results/maximum": 7, "temperature": 0.5}, None)
+    tool = next(tool for tool in request.registry["tools"] if tool["name"] == "search")
+    assert (
+        tool["parameters"]["properties"]["max_results"]["maximum"] == 7
+        and request.sampling.temperature == 0.5
+    )
+    for wrong in (
+        {"search/max_results/maximum": "x"},
+        {"temperature": "hot"},
+        {"temperature": -1},
+        {"nowhere/x": 1},
+    ):
+        with pytest.raises(LessonError):
+            varied(lesson, experiment, wrong, None)
+
+
+def test_progress_is_lost_or_a_damaged_file_ends_anything(tmp_path):
+    path = tmp_path / "lessons.json"
+    progress = Progress(path)
+    progress.put("a", LessonProgress().at(0, 2).answered(0, False).answered(0, True))
+    assert progress.save() == ""
+    again = Progress(path).of("a")
+    assert again.seen == (0,) and again.answers == {0: False} and not again.done and again.at(1, 2).done
+    path.write_bytes(b'{"a": 3')
+    assert Progress(path).of("a") == LessonProgress()
+    assert "not a file" in Progress(tmp_path).save()
+
+
+def test_a_lesson_that_is_nowhere_is_found(tmp_path):
+    with pytest.raises(LessonError, match="There is no such lesson"):
+        find_lesson("no-such-lesson")
+    with pytest.raises(StorageError):
+        find_lesson(tmp_path / "x.md").read()
+
+
+def test_a_part_knows_no_line():
+    lesson = parse(LESSON)
+    lines = LESSON.split("\n")
+    for part in lesson.parts():
+        if isinstance(part, Watch | Experiment):
+            assert lines[part.line - 2].startswith("```")

@@ -1,0 +1,97 @@
+"""Every lesson that comes with the program, from its first step to its last, without any model.
+
+A lesson is covered by being there: nothing here names one, but for the number of them that there are at least.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.calling import fold_events
+from glyphscope.cli.app import app
+from glyphscope.lessons import (
+    Experiment,
+    Question,
+    Watch,
+    bundled_lessons,
+    check_lesson,
+    is_of,
+    judge,
+    parse_lesson,
+    sheet,
+)
+from glyphscope.lessons.library import FOLDER, RUNS
+from glyphscope.resources import names
+
+LESSONS = bundled_lessons()
+
+
+@pytest.fixture(autouse=True)
+def without_llama_cpp(monkeypatch):
+    """Whoever imports it fails, as on a machine that has none."""
+    monkeypatch.setitem(sys.modules, "llama_cpp", None)
+
+
+@pytest.mark.parametrize("place", LESSONS, ids=lambda place: place.name)
+def test_a_lesson_cannot_be_taken_from_its_first_step_to_its_last(place):
+    lesson = check_lesson(place)
+    assert lesson.order == int(place.file.split("-")[0]), "the number of the file and `order` are the same"
+    assert lesson.questions, "a lesson asks something"
+    for part in lesson.parts():
+        if isinstance(part, Watch | Experiment):
+            state = fold_events(place.events(part.run))
+            assert state.finished is not None and is_of(place.events(part.run), lesson.runs[part.run])
+        elif isinstance(part, Question):
+            asked = sheet(part, lesson.runs, place.events)
+            right = judge(asked, asked.right)
+            assert right.right and not right.missed and not right.wrong
+            everything = range(len(asked.text) if asked.kind == "character" else len(asked.choices))
+            wrong = next(number for number in everything if number not in asked.right)
+            judged = judge(asked, frozenset({wrong}))
+            assert not judged.right and judged.words
+            assert asked.why or all(choice.why for choice in asked.choices)
+
+
+@pytest.mark.parametrize("place", LESSONS, ids=lambda place: place.name)
+def test_a_recording_tells_a_place_of_the_machine_that_made_it(place):
+    for run in place.read().runs:
+        started = place.events(run)[0]
+        assert "/" not in started.model.path and started.model.sha256
+
+
+def test_a_recording_belongs_to_no_lesson_or_two_lessons_give_a_name_to_different_runs():
+    runs = {}
+    for place in LESSONS:
+        for name, request in place.read().runs.items():
+            assert runs.setdefault(name, request) == request, name
+    assert {f"{name}.jsonl" for name in runs} == set(names(f"{FOLDER}/{RUNS}", ".jsonl"))
+
+
+def test_a_lesson_has_no_notes_for_its_presenter_or_no_words_at_its_steps():
+    for place in LESSONS:
+        lesson = place.read()
+        assert any(step.notes for step in lesson.steps), place.name
+        assert all(step.title and step.shown for step in lesson.steps), place.name
+
+
+def test_a_lesson_is_taken_in_the_terminal_otherwise_than_its_answers_are_typed(own_home):
+    lines = "\n".join(["", "0", "", "", "1", "", "1 3 4", "1 2 3 4 6", "", "1"]) + "\n"
+    done = CliRunner().invoke(app, ["lesson", "run", "mask"], input=lines)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.count("Right.") == 5 and "Not quite" not in done.stdout
+    kept = json.loads((own_home / "lessons.json").read_bytes())["mask"]
+    assert (
+        kept["answers"] == {str(number): True for number in range(5)} and len(kept["seen"]) == kept["steps"]
+    )
+
+
+def test_the_words_for_authors_show_a_lesson_that_is_not_one():
+    page = Path(__file__).parents[2] / "docs" / "lessons.md"
+    text = page.read_text(encoding="utf-8").split("````markdown 01-date.md\n")[1].split("````")[0]
+    lesson = parse_lesson(text, name="01-date")
+    assert list(lesson.runs) == ["date-free"] and lesson.questions

@@ -1,0 +1,70 @@
+"""A lesson taken in the window, from its first step to its last: used without a model and with one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glyphscope.lessons import LessonPlace
+from glyphscope_gui.lesson_wiring import LESSONS
+from glyphscope_gui.widgets.lesson_experiment import LessonExperiment
+from glyphscope_gui.widgets.lesson_question import LessonQuestion
+from glyphscope_gui.widgets.lesson_run import LessonRun
+
+
+def open_in(qtbot: Any, window: Any, place: LessonPlace) -> Any:
+    """The lesson open on its page, at its first step; the wiring."""
+    window.pages.show(LESSONS)
+    lessons = window.lessons
+    lessons.open(place)
+    qtbot.waitUntil(
+        lambda: lessons.opened is not None and lessons.opened.place == place and not lessons.is_busy,
+        timeout=10_000,
+    )
+    lessons.show_slide(0)
+    return lessons
+
+
+def wrong_for(card: LessonQuestion) -> int:
+    """An answer that is not right, by itself."""
+    sheet = card.sheet
+    everything = range(len(sheet.text) if sheet.kind == "character" else len(sheet.choices))
+    return next(number for number in everything if number not in sheet.right)
+
+
+def answer(card: LessonQuestion, *, right: bool) -> None:
+    """Choose what is right, or something that is not, and reveal it."""
+    for number in card.sheet.right if right else {wrong_for(card)}:
+        card.choose(number)
+    card.reveal()
+    assert card.result.text().startswith("✓" if right else "✕")
+
+
+def look_through(run: LessonRun) -> None:
+    """A run from its first token: a step on, to the end, back to the first, and to the end again."""
+    player = run.player
+    player.go(player.first)
+    player.step(1)
+    assert player.place == player.first + 1
+    player.go(player.last)
+    assert run.choice.stage.tokens
+    ended = run.player.state.finished is not None
+    player.go(player.first)
+    assert player.place == player.first
+    player.go(player.last)
+    assert (player.state.finished is not None) is ended
+
+
+def take_step(lessons: Any, *, right: bool = True) -> list[LessonExperiment]:
+    """Everything that the step shows, its runs and questions done; its experiments are handed back."""
+    opened, step = lessons.opened, lessons.opened.lesson.steps[lessons.slides[lessons.at].step]
+    active = lessons._page.reader.active
+    assert len(active) == sum(hasattr(part, "run") or hasattr(part, "options") for part in step.shown), (
+        step.title
+    )
+    for part in active:
+        if isinstance(part, LessonRun):
+            look_through(part)
+        elif isinstance(part, LessonQuestion):
+            answer(part, right=right)
+    assert opened.lesson.title
+    return [part for part in active if isinstance(part, LessonExperiment)]
