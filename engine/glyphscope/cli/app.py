@@ -15,7 +15,29 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from glyphscope.cli import bench, check, doctor, grammar, gui, lab, mcp, models, replay, run, sizes
+from glyphscope.cli import (
+    ab,
+    bench,
+    branch,
+    bundle,
+    check,
+    doctor,
+    evaluate,
+    explain,
+    export,
+    grammar,
+    gui,
+    keys,
+    lab,
+    lesson,
+    mcp,
+    models,
+    prompt,
+    replay,
+    run,
+    sizes,
+    suite,
+)
 from glyphscope.cli.output import print_error
 from glyphscope.errors import GlyphscopeError
 from glyphscope.sessions.files import storage_error
@@ -78,15 +100,25 @@ for command in (
     sizes.sizes,
     run.run,
     replay.replay,
-    models.models,
+    branch.branch,
+    explain.explain,
+    prompt.prompt,
+    ab.ab,
+    bundle.bundle,
+    export.export,
     doctor.doctor,
     bench.bench,
     gui.gui,
 ):
     app.command()(command)
 app.add_typer(grammar.grammar, name="grammar")
+app.add_typer(models.app, name="models")
 app.add_typer(mcp.app, name="mcp")
+app.add_typer(keys.app, name="keys")
 app.add_typer(lab.app, name="lab")
+app.add_typer(suite.app, name="suite")
+app.add_typer(evaluate.app, name="eval")
+app.add_typer(lesson.app, name="lesson")
 
 
 def main() -> None:

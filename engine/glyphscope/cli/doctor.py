@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from glyphscope.calling import fold_events, run
-from glyphscope.cli import probes
+from glyphscope.cli import probe_packages, probes
 from glyphscope.cli.opening import opened
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json
@@ -44,14 +44,20 @@ def doctor(
 
 def _examine(deep: bool) -> Iterator[Finding]:
     yield probes.python()
-    yield from probes.packages()
+    yield from probe_packages.packages()
     yield probes.qt_libraries()
     yield probes.display()
     yield _model()
     yield probes.model_process()
     here = places()
-    for name, folder in (("settings", here.config), ("history", here.data), ("unsaved edits", here.state)):
+    for name, folder in (
+        ("settings", here.config),
+        ("history", here.data),
+        ("folder of models", here.models),
+        ("unsaved edits", here.state),
+    ):
         yield probes.writable(name, folder)
+    yield probes.disk(here.data)
     if deep:
         yield _call()
 

@@ -10,30 +10,38 @@ from typing import Annotated
 
 import typer
 
-from glyphscope.cli.probes import has_display
+from glyphscope.cli.probes import display_problem
 from glyphscope.errors import GlyphscopeError
 
 GROUP = "glyphscope.apps"
+NEEDED = {"PySide6": "PySide6", "pyqtgraph": "pyqtgraph", "railroad-diagrams": "railroad"}
+"""Packages of the window, by the modules that tell whether they are there."""
 
 
 def gui(
-    project: Annotated[
-        Path | None, typer.Argument(help="A .glyphscope project to open.", show_default=False)
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Opened where it belongs: a .glyphscope project, a .glyphrun or .jsonl run, a .gbnf grammar, a .gguf.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Open the window."""
-    if find_spec("PySide6") is None or find_spec("pyqtgraph") is None:
+    missing = [package for package, module in NEEDED.items() if find_spec(module) is None]
+    if missing:
         raise GlyphscopeError(
-            "The window needs PySide6 and pyqtgraph, which are not installed.",
+            f"The window needs what is not installed: {', '.join(missing)}.",
             hint="Install them with: pip install 'glyphscope[gui]'. Everything but the window works without.",
         )
-    if not has_display():
+    if problem := display_problem():
         raise GlyphscopeError(
-            "There is no display for the window.",
+            f"There is no display for the window: {problem}.",
             hint="The terminal does the same job: glyphscope run PROMPT. Or give it one: xvfb-run glyphscope",
         )
     main = _window()
-    raise typer.Exit(main([str(project)] if project else []))
+    raise typer.Exit(main([str(file)] if file else []))
 
 
 def _window() -> Callable[[list[str]], int]:
@@ -44,5 +52,11 @@ def _window() -> Callable[[list[str]], int]:
             "The window is not part of this installation.",
             hint="Install it with: pip install 'glyphscope[gui]'.",
         )
-    main: Callable[[list[str]], int] = next(iter(found)).load()
+    try:
+        main: Callable[[list[str]], int] = next(iter(found)).load()
+    except ImportError as error:  # a library of the system, or a package that is damaged
+        raise GlyphscopeError(
+            f"The window cannot be loaded: {error}.",
+            hint="What is missing, and the command that mends it, tells: glyphscope doctor",
+        ) from error
     return main

@@ -84,12 +84,16 @@ def _made(ready: ConstraintReady | None) -> str:
 
 
 def _stream(state: StageState) -> Text:
-    """The text so far: fields in their verdict's colour with its mark behind them, forced characters in italics."""
+    """The text so far: fields in their verdict's colour with its mark behind them; forced characters in italics, and
+    those that somebody wrote bold.
+    """
     text = state.text
     stream = Text(visible(text))
     for token in state.tokens:
         if token.step.forced:
             stream.stylize("italic dim", token.start, token.end)
+        if token.step.origin == "written":
+            stream.stylize("bold", token.start, token.end)
     fields = _leaves(state)
     for field in fields:
         stream.stylize(f"underline {STATUS_MARKS[field.status][1]}", field.start or 0, field.end)
@@ -138,6 +142,8 @@ def _fields(state: StageState) -> Table:
 def _progress(state: RunState) -> Text:
     if state.tokens:
         return Text(f"… {len(state.tokens)} tokens", style="dim")
+    if state.evaluated is not None and not state.evaluated.total:
+        return Text("… waiting for the endpoint", style="dim")
     if state.evaluated is not None:
         return Text(f"… prompt {state.evaluated.done} of {state.evaluated.total} tokens", style="dim")
     return Text("… loading", style="dim")
@@ -167,12 +173,18 @@ def _ending(state: RunState) -> list[RenderableType]:
         told.append(_other_end(finished))
     told.append(
         Text(
-            f"{finished.tokens} tokens ({finished.forced} forced), prompt {finished.prompt_ms:.0f} ms, "
+            f"{finished.tokens} tokens ({finished.forced} forced{_begun(state)}), prompt {finished.prompt_ms:.0f} ms, "
             f"first token after {finished.first_token_ms:.0f} ms, all {finished.total_ms:.0f} ms",
             style="dim",
         )
     )
     return told
+
+
+def _begun(state: RunState) -> str:
+    """How much of a branch was there before the model went on."""
+    count = sum(token.step.origin != "model" for token in state.stages[0].tokens)
+    return f", {count} kept or written" if count else ""
 
 
 def _other_end(finished: RunFinished) -> Text:

@@ -1,4 +1,4 @@
-"""`glyphscope models`: the GGUF files that are on this machine already."""
+"""`glyphscope models`: the GGUF files that are on this machine already; `models get` brings one by its name."""
 
 from __future__ import annotations
 
@@ -9,44 +9,65 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from glyphscope.cli.models_get import get
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json
 from glyphscope.models import find_models
+from glyphscope.models.hub import find_unfinished
+from glyphscope.models.hub.choosing import gigabytes
 from glyphscope.sessions import places
 
+NONE = "No model was found. Try --folder, or: glyphscope models get OWNER/NAME, or: pip install 'glyphscope[demo]'"
 
+app = typer.Typer(
+    help="The models on this machine, and more by their names.",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+)
+app.command()(get)
+
+
+@app.callback()
 def models(
+    context: typer.Context,
     folder: Annotated[
         list[Path] | None,
         typer.Option(metavar="FOLDER", help="Look here too; can be repeated.", show_default=False),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the models that are found where other programs keep them. Exit code 1 when there is none."""
-    found = find_models([places().models, *(folder or ())])
+    """List the models that are found where programs keep them; `get` brings one. Exit code 1 when there is none."""
+    if context.invoked_subcommand is not None:
+        return
+    own = places().models
+    found = find_models([own, *(folder or ())])
     if as_json:
         print_json({"models": found})
         raise typer.Exit(0 if found else 1)
-    if not found:
-        console().print("No model was found. Try --folder, or: pip install 'glyphscope[demo]'", markup=False)
-        raise typer.Exit(1)
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("name", "from", "quantisation"):
-        table.add_column(title)
-    for title in ("parameters", "MB", "context"):
-        table.add_column(title, justify="right")
-    table.add_column("file", overflow="fold")
-    for each in found:
-        place = Text(each.path)
-        if each.problem:
-            place.append(f" ✗ {each.problem}", style="red")
-        table.add_row(
-            each.name, each.source, each.quantisation, _number(each.parameters / 1e6, "M"),
-            f"{each.bytes / 1e6:.0f}", _number(each.context), place,
-        )  # fmt: skip
-    console().print(
-        table if found else "No model was found. Try --folder, or: pip install 'glyphscope[demo]'"
-    )
+    out = console()
+    if found:
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        for title in ("name", "from", "quantisation"):
+            table.add_column(title)
+        for title in ("parameters", "MB", "context"):
+            table.add_column(title, justify="right")
+        table.add_column("file", overflow="fold")
+        for each in found:
+            place = Text(each.path)
+            if each.problem:
+                place.append(f" ✗ {each.problem}", style="red")
+            table.add_row(
+                each.name, each.source, each.quantisation, _number(each.parameters / 1e6, "M"),
+                f"{each.bytes / 1e6:.0f}", _number(each.context), place,
+            )  # fmt: skip
+        out.print(table)
+    else:
+        out.print(NONE, markup=False)
+    for part in find_unfinished(own):
+        line = (
+            f"unfinished ({gigabytes(part.bytes)}); go on with: glyphscope models get {part.repo}:{part.file}"
+        )
+        out.print(line, markup=False)
     raise typer.Exit(0 if found else 1)
 
 

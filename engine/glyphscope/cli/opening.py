@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from rich.progress import BarColumn, Progress, TextColumn
 
+from glyphscope.cli.inputs import InputError
 from glyphscope.cli.output import diagnostics
+from glyphscope.errors import ModelError
 from glyphscope.models import Model, RecordedModel, open_model
-from glyphscope.sessions import read_record
+from glyphscope.models.hub import Listing, pick, read_wanted
+from glyphscope.models.hub.files import HubFile, choices_of
+from glyphscope.models.remote import is_address
+from glyphscope.sessions import places
+from glyphscope.sessions.bundle import read_run
 
+_BY_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+(?<!\.gguf)(?::.+)?", re.IGNORECASE)
 RECORDED = "recorded:"
 """The prefix of a model that is a record: `recorded:RUN.jsonl`."""
 
@@ -26,9 +34,39 @@ def opened(name: str, *, context: int | None = None, quiet: bool = False) -> Ite
         model.close()
 
 
+def kept(name: str) -> str:
+    """The file of a downloaded model by its name at the Hub (OWNER/NAME, OWNER/NAME:Q4_K_M); else the name itself.
+
+    Raises ModelError where several are meant, or none was downloaded by such a name.
+    """
+    if not _BY_NAME.fullmatch(name) or Path(name).expanduser().exists():
+        return name
+    try:
+        wanted = read_wanted(name)
+    except ModelError:
+        return name
+    folder = places().models / wanted.repo
+    files = [
+        HubFile(path.relative_to(folder).as_posix(), path.stat().st_size) for path in folder.rglob("*.gguf")
+    ]
+    if not files:
+        raise ModelError(
+            "There is no such file, and no model of this name was downloaded.",
+            where=name,
+            hint=f"`glyphscope models` lists those that are here; this one comes by: glyphscope models get {name}",
+        )
+    choice = pick(Listing("", wanted.repo, "", choices_of(files)), wanted.which).choice
+    return str(folder / choice.name)
+
+
 def _open(name: str, context: int | None, quiet: bool) -> Model:
     if name.startswith(RECORDED):
-        return RecordedModel(read_record(Path(name.removeprefix(RECORDED))).events)
+        return RecordedModel(read_run(Path(name.removeprefix(RECORDED))).events)
+    name = kept(name)
+    if context is not None and is_address(name):
+        raise InputError(
+            "An endpoint's context is its own.", hint="Leave --context out; set it at the server."
+        )
     out = diagnostics()
     bar = Progress(
         TextColumn("loading {task.description}"),

@@ -28,6 +28,10 @@ JsonOption: TypeAlias = Annotated[
 ModelOption: TypeAlias = Annotated[
     str,
     typer.Option(
-        "--model", "-m", metavar="M", help="A GGUF file, or `embedded`, `scripted:TEXT`, `recorded:FILE`."
+        "--model",
+        "-m",
+        metavar="M",
+        help="A GGUF file, the address of an endpoint (http://host:port/v1#name), or `embedded`, `scripted:TEXT`, "
+        "`recorded:FILE`.",
     ),
 ]

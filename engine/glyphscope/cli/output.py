@@ -10,7 +10,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.errors import DocumentError, GlyphscopeError, PlacedProblem, problem_words
 from glyphscope.events import Status
 
 STATUS_MARKS: dict[Status, tuple[str, str]] = {
@@ -71,10 +71,24 @@ def print_error(error: GlyphscopeError) -> None:
     out.print(line)
     if error.where:
         out.print(Text(f"  in: {error.where}"))
-    for problem in getattr(error, "problems", ())[:20]:
-        out.print(Text(f"  {problem.pointer or '(whole document)'}: {problem.message}"))
+    problems = error.problems if isinstance(error, DocumentError) else ()
+    for problem in problems[:20]:
+        out.print(Text(f"  {problem_words(problem)}"))
+    if len(problems) > 20:
+        out.print(Text(f"  … and {len(problems) - 20} more"))
     if error.hint:
         out.print(Text(f"  do: {error.hint}"))
+
+
+def print_problems(error: DocumentError[PlacedProblem], *, as_json: bool) -> None:
+    """The mistakes of a document that was looked at for mistakes: they are the answer, and no failure."""
+    if as_json:
+        print_json({"ok": False, "problems": [problem._asdict() for problem in error.problems]})
+        return
+    out = console()
+    out.print(Text(f"✗ {error.where}: {error.message}", style="bold red"))
+    for problem in error.problems:
+        out.print(Text(f"  {visible(problem_words(problem))}"))
 
 
 def status_text(status: Status) -> Text:

@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 
+from glyphscope.processes import module_command
+
 PYTHONS = ((3, 11), (3, 14))
 """The first version that is supported, and the first that is not."""
 
-ENGINE = (
-    "glyph-py",
-    "jinja2",
-    "jsonschema",
-    "llguidance",
-    "msgspec",
-    "numpy",
-    "platformdirs",
-    "regex",
-    "rich",
-    "typer",
-)
-LOCAL = ("llama-cpp-python",)
-WINDOW = ("PySide6-Essentials", "pyqtgraph")
+LITTLE_ROOM = 500 * 10**6
+"""Bytes on the disk below which there is no room for a model, however small, and for what runs leave."""
 
 DEBIAN = {
     "libEGL.so.1": "libegl1",
@@ -83,18 +73,6 @@ def python() -> Finding:
     )
 
 
-def packages() -> Iterator[Finding]:
-    """The packages of the engine, of the local model, and of the window."""
-    for group, extra in ((ENGINE, ""), (LOCAL, "[local]"), (WINDOW, "[gui]")):
-        for package in group:
-            try:
-                found = metadata.version(package)
-            except metadata.PackageNotFoundError:
-                found = ""
-            mend = "" if found else f"pip install 'glyphscope{extra}'"
-            yield Finding(package, bool(found), found or "not installed", mend)
-
-
 def qt_libraries() -> Finding:
     """Whether the system has every library that Qt's window plugin is linked against."""
     spec = find_spec("PySide6")
@@ -115,39 +93,69 @@ def qt_libraries() -> Finding:
     return Finding(name, False, f"missing: {' '.join(missing)}", f"apt-get install {wanted}")
 
 
-def has_display() -> bool:
-    """Whether a window has somewhere to appear: always so outside Linux, and with a Qt platform that needs none."""
-    names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
-    return not sys.platform.startswith("linux") or any(os.environ.get(name) for name in names)
+def display_problem() -> str:
+    """Why no window can appear; empty where it can. Without a display that answers, Qt ends the whole program."""
+    if not sys.platform.startswith("linux") or os.environ.get("QT_QPA_PLATFORM"):
+        return ""
+    wayland, x11 = os.environ.get("WAYLAND_DISPLAY", ""), os.environ.get("DISPLAY", "")
+    if not wayland and not x11:
+        return "there is none"
+    if wayland:
+        path = Path(os.environ.get("XDG_RUNTIME_DIR", ""), wayland)
+        if _answers(str(path)):
+            return ""
+        if not x11:
+            return f"WAYLAND_DISPLAY is {wayland}, and nothing answers at {path}"
+    local = re.fullmatch(r"(?:unix)?:(\d+)(?:\.\d+)?", x11)
+    if local is None:
+        return ""  # on another machine: Qt finds out
+    path = Path("/tmp/.X11-unix", f"X{local[1]}")
+    if _answers(f"\0{path}") or _answers(str(path)):
+        return ""
+    return f"DISPLAY is {x11}, and no server answers there"
+
+
+def _answers(address: str) -> bool:
+    """Whether somebody listens at that socket of this machine; a name that begins with a zero has no file."""
+    try:
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(1.0)
+            probe.connect(address)
+    except OSError:
+        return False
+    return True
 
 
 def display() -> Finding:
     """The same, as a finding."""
+    problem = display_problem()
+    if problem:
+        detail = f"{problem}: the terminal commands work all the same"
+        return Finding(
+            "display", False, detail, "Start it in a desktop session, or with: xvfb-run glyphscope"
+        )
     place = os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY") or "the platform's own"
-    return Finding(
-        "display",
-        has_display(),
-        place if has_display() else "none: the terminal commands work all the same",
-        "" if has_display() else "Start it in a desktop session, or with: xvfb-run glyphscope",
-    )
+    return Finding("display", True, place)
 
 
 def model_process() -> Finding:
     """Whether a process like the model's can be started, and loads llama.cpp with the system libraries it needs."""
     name = "model process"
-    command = [sys.executable, "-P", "-c", "import llama_cpp"]
+    command = module_command("glyphscope.models.child")  # without input it ends as soon as it has loaded
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Finding(name, False, str(error), "Check the limits on processes and memory: ulimit -a")
     if done.returncode == 0:
         return Finding(name, True, "starts, and loads llama.cpp")
     lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-    mend = (
-        "apt-get install libgomp1"
-        if "libgomp" in lines[-1]
-        else "pip install --force-reinstall 'glyphscope[local]'"
-    )
+    mend = "pip install --force-reinstall 'glyphscope[local]'"
+    if "libgomp" in lines[-1]:
+        mend = "apt-get install libgomp1"
+    elif "No module named 'llama_cpp'" in lines[-1]:
+        mend = "pip install 'glyphscope[local]'"
     return Finding(name, False, lines[-1], mend)
 
 
@@ -162,3 +170,14 @@ def writable(name: str, folder: Path) -> Finding:
             name, False, f"{folder}: {error.strerror}", "Set GLYPHSCOPE_HOME to a folder you can write to."
         )
     return Finding(name, True, str(folder))
+
+
+def disk(folder: Path) -> Finding:
+    """Whether there is room where models, runs and results are kept."""
+    existing = next(place for place in (folder, *folder.parents) if place.exists())
+    try:
+        free = shutil.disk_usage(existing).free
+    except OSError as error:
+        return Finding("disk", False, f"{folder}: {error.strerror}", "Set GLYPHSCOPE_HOME to another folder.")
+    mend = "Make room, or set GLYPHSCOPE_HOME to a folder on another disk."
+    return Finding("disk", free >= LITTLE_ROOM, f"{free / 1e9:,.1f} GB free at {folder}", mend)

@@ -28,11 +28,15 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.models import RecordedModel
-from glyphscope.sessions import Record, first_difference, read_record
+from glyphscope.sessions import Record, first_difference
+from glyphscope.sessions.bundle import read_run
 
 
 def replay(
-    file: Annotated[Path, typer.Argument(metavar="RUN.jsonl", help="A record of `glyphscope run --record`.")],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="A record of `glyphscope run --record`, or a bundle of one."),
+    ],
     verify: Annotated[
         bool,
         typer.Option("--verify", help="Run the recorded tokens again and compare every event but its time."),
@@ -43,12 +47,17 @@ def replay(
     as_json: JsonOption = False,
 ) -> None:
     """Show a recorded run again. With --verify, exit code 1 and the first difference where there is one."""
-    record = read_record(file)
-    if record.torn:
-        diagnostics().print(Text(f"{file}: the last line was cut off and is left out."))
+    record = read_run(file)
+    told_if_torn(record, file)
     if verify:
         raise typer.Exit(_verify(record, file, as_json))
     show(_paced(record.events, speed), as_json=as_json)
+
+
+def told_if_torn(record: Record, file: Path) -> None:
+    """Says on stderr what of the record is left out."""
+    if record.torn:
+        diagnostics().print(Text(f"{file}: the last line was cut off and is left out."))
 
 
 def rerun(events: Iterable[AnyEvent]) -> list[AnyEvent]:
@@ -92,7 +101,7 @@ def _comparable(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
             model = msgspec.structs.replace(event.model, kind="recorded")
             event = msgspec.structs.replace(event, model=model, versions={})
         elif isinstance(event, PromptRendered):
-            event = msgspec.structs.replace(event, parts=())
+            event = msgspec.structs.replace(event, parts=(), lengths=())
         yield event
 
 

@@ -56,7 +56,9 @@ from glyphscope.models import EMBEDDED, Model
 from glyphscope.sessions import RecordWriter
 from glyphscope.tools.approval import parse_approvals
 
-BAD_REQUEST = frozenset({"BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED"})
+BAD_REQUEST = frozenset(
+    {"BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED", "CONSTRAINT_IGNORED"}
+)
 """What fails by what was asked for, not by the model: bad input, exit code 2."""
 
 INTERRUPTED = 130
@@ -185,8 +187,8 @@ def run(
         host = TerminalHost(tools.sources)
         # closed here, and not whenever the collector comes: the model stops, and Ctrl-C is what it was before
         generation = stack.enter_context(closing(run_request(request, source, host)))
-        events = stack.enter_context(closing(_cancellable(generation, source, host)))
-        state = show(_recorded(events, writer), as_json=as_json)
+        events = stack.enter_context(closing(cancellable(generation, source, host)))
+        state = show(recorded(events, writer), as_json=as_json)
     raise typer.Exit(exit_code(state))
 
 
@@ -230,7 +232,7 @@ def exit_code(state: RunState) -> int:
     return 0 if state.outcome == "valid" else 1
 
 
-def _recorded(events: Iterable[AnyEvent], writer: RecordWriter | None) -> Iterator[AnyEvent]:
+def recorded(events: Iterable[AnyEvent], writer: RecordWriter | None) -> Iterator[AnyEvent]:
     """The events, written on the way. A disk that fills up on it does not end the run: the writer's end tells it."""
     for event in events:
         if writer is not None:
@@ -242,7 +244,7 @@ def _recorded(events: Iterable[AnyEvent], writer: RecordWriter | None) -> Iterat
         yield event
 
 
-def _cancellable(
+def cancellable(
     events: Iterable[AnyEvent], model: Model, host: TerminalHost
 ) -> Generator[AnyEvent, None, None]:
     """The first Ctrl-C cancels what goes on, so that the run ends by its own last event; the second interrupts."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import msgspec
 from glyphscope.cli.bench.timing import Stamped
 from glyphscope.errors import ModelDied, ModelError
 from glyphscope.models.process import ENVIRONMENT
+from glyphscope.processes import module_command
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -92,13 +92,8 @@ class Peer:
 
 @contextlib.contextmanager
 def started(path: str, context: int) -> Iterator[Peer]:
-    """A peer for that model file, ended at the end. It has the environment of our own model's process.
-
-    Raises ModelError where no such process can be started.
-    """
-    if getattr(sys, "frozen", False):
-        raise ModelError("the peer is a Python module, which a bundled program cannot start")
-    command = [sys.executable, "-P", "-m", "glyphscope.models.peer", path, str(context)]
+    """A peer for that model file, ended at the end. It has the environment of our own model's process."""
+    command = module_command("glyphscope.models.peer", path, str(context))
     environment = {**ENVIRONMENT, **os.environ}
     with (
         tempfile.TemporaryFile() as stderr,

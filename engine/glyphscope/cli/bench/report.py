@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
 
 import msgspec
 from rich.table import Table
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from glyphscope.calling.emitter import versions
 from glyphscope.cli.bench.figures import Figure
+from glyphscope.evals.machine import processor_name, system_name
 from glyphscope.events import ModelInfo
 
 _CALM = 0.5
@@ -65,20 +65,11 @@ def this_machine() -> Machine:
     with contextlib.suppress(OSError, AttributeError):
         load = os.getloadavg()[0]
     return Machine(
-        system=f"{platform.system()} {platform.release()} {platform.machine()}",
-        processor=_processor(),
+        system=system_name(),
+        processor=processor_name(),
         cores=os.cpu_count() or 1,
         load=load,
     )
-
-
-def _processor() -> str:
-    """The name that the system gives it."""
-    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-        for line in file:
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor()
 
 
 def table(found: Report) -> Table:

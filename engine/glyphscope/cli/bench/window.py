@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from importlib.util import find_spec
 
 import msgspec
@@ -12,6 +11,7 @@ import msgspec
 from glyphscope.cli.bench.figures import Figure, Row, at_most
 from glyphscope.cli.bench.timing import Plan
 from glyphscope.errors import GlyphscopeError
+from glyphscope.processes import module_command
 
 MODULE = "glyphscope_gui.busy"
 BUSY = Row(
@@ -52,7 +52,7 @@ def _measured() -> Slices:
         raise GlyphscopeError("PySide6 is not installed")
     if find_spec("glyphscope_gui") is None or find_spec(MODULE) is None:
         raise GlyphscopeError("this installation has no window")
-    command = [sys.executable, "-P", "-m", MODULE]
+    command = module_command(MODULE)
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     try:
         done = subprocess.run(command, env=environment, capture_output=True, timeout=_PATIENCE, check=False)

@@ -18,6 +18,7 @@ from glyphscope.evals.labs import Entry, LabRun, MaskDrivenLab, lab_prompts, wri
 from glyphscope.evals.labs.files import RESULTS, TIMINGS, check_folder
 from glyphscope.events import Sampling
 from glyphscope.models import EMBEDDED
+from glyphscope.processes import own_command
 from glyphscope.tools.mcp import McpServer, command_server
 
 _DEFAULT = Sampling()
@@ -44,7 +45,7 @@ def mask_driven(
     """
     check_folder(out)
     prompts = lab_prompts()
-    words = server_command()
+    words = own_command("mcp", "serve-verbs")
     with ExitStack() as stack:
         server = McpServer(command_server(words, SERVER))
         stack.callback(server.close)
@@ -66,14 +67,6 @@ def mask_driven(
     else:
         _show(summary, out)
     raise typer.Exit(1 if summary["parse_failures"] else 0)
-
-
-def server_command() -> list[str]:
-    """The command line of the bundled server, by this very program."""
-    if getattr(sys, "frozen", False):
-        return [sys.executable, "mcp", "serve-verbs"]
-    # -P: the working folder is the user's, and no module is to be imported from it
-    return [sys.executable, "-P", "-m", "glyphscope", "mcp", "serve-verbs"]
 
 
 def _command() -> str:

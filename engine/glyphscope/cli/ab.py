@@ -1,0 +1,269 @@
+"""`glyphscope ab`: two prompts on the same seeds, and whether they differ by more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import msgspec
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from glyphscope.calling import RunState, fold
+from glyphscope.calling import run as run_request
+from glyphscope.cli.ending import closing_when_ended
+from glyphscope.cli.host import TerminalHost
+from glyphscope.cli.inputs import InputError, read_registry, read_text
+from glyphscope.cli.opening import opened
+from glyphscope.cli.options import JsonOption, NotationOption, RegistryOption, ShapeOption
+from glyphscope.cli.output import console, diagnostics, print_json, visible
+from glyphscope.cli.run import INTERRUPTED, cancellable, recorded
+from glyphscope.cli.sizes import call_of
+from glyphscope.evals.ab import (
+    AbReport,
+    Judge,
+    Pair,
+    ab_report,
+    expecting,
+    is_valid,
+    pair_of,
+    seeded,
+    seeds_of,
+    what_differs,
+    worth,
+)
+from glyphscope.events import ConstraintKind, RunRequest
+from glyphscope.models import EMBEDDED, Model
+from glyphscope.sessions import RecordWriter, load_project
+from glyphscope.sessions.project import SUFFIX
+
+TEMPERATURE = 0.7
+"""Of templates, which bring no sampling along: at 0 all seeds would draw the same."""
+_LONGEST = 72
+
+
+def ab(
+    first: Annotated[
+        Path, typer.Argument(metavar="A", help=f"A project ({SUFFIX}), or a template for the system prompt.")
+    ],
+    second: Annotated[Path, typer.Argument(metavar="B", help="The same with the other prompt.")],
+    seeds: Annotated[
+        str, typer.Option(metavar="LIST", help="The seeds that both draw with: 1-10, or 1,3,7-9.")
+    ] = "1-10",
+    prompt: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT|-", help="What the user says. Needed with templates.", show_default=False),
+    ] = None,
+    expect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CALL",
+            help='The call that is right, as JSON: {"tool": …, "arguments": {…}}. Without it, valid calls are counted.',
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", "-m", metavar="M", help="Runs both. Default: the projects'.", show_default=False
+        ),
+    ] = None,
+    registry: RegistryOption = None,
+    notation: NotationOption = "glyph",
+    shape: ShapeOption = "flat",
+    constraint: Annotated[
+        ConstraintKind | None,
+        typer.Option(help="What holds both. Default: the projects', off for templates.", show_default=False),
+    ] = None,
+    temperature: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0, help=f"Of both. Default: the projects', {TEMPERATURE} for templates.", show_default=False
+        ),
+    ] = None,
+    records: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep each run here, as a-1.jsonl, b-1.jsonl …", show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask the same with two prompts, once a seed, and count what comes of it.
+
+    The runs of A come first, as the prompt's cache then serves them all; no cache changes what a run comes to. Each
+    share has its interval, and no prompt is called better without the test that says so.
+    """
+    judge, measure = (is_valid, "valid") if expect is None else (_expecting(expect), "as expected")
+    base = {"prompt": read_text("-") if prompt == "-" else prompt, "constraint": constraint}
+    templates = {"registry": registry, "notation": notation, "shape": shape}
+    requests = [_request(path, base, templates, temperature) for path in (first, second)]
+    names = _names(first, second)
+    chosen = {request.model for request in requests if request.model}
+    if model is None and len(chosen) > 1:
+        raise InputError(
+            "The projects name two models, and prompts are compared on one.", hint="Name it with --model."
+        )
+    name = model or next(iter(chosen), EMBEDDED)
+    requests = [msgspec.structs.replace(request, model=name) for request in requests]
+    numbers = worth(seeds_of(seeds), *requests)
+    if numbers != seeds_of(seeds):
+        diagnostics().print("At temperature 0 every seed draws the same: one run each.")
+    with ExitStack() as stack:
+        stack.enter_context(closing_when_ended())
+        source = stack.enter_context(opened(name, quiet=as_json))
+        states = _run_all(requests, numbers, source, records, quiet=as_json)
+    report = _report(states, numbers, names, judge, measure, requests)
+    print_json(report) if as_json else _print(report)
+    if any(state.outcome == "cancelled" for column in states for state in column):
+        raise typer.Exit(INTERRUPTED)
+
+
+def _request(
+    path: Path, base: dict[str, Any], templates: dict[str, Any], temperature: float | None
+) -> RunRequest:
+    """The variant of a file. Raises InputError, RecordError and RegistryError."""
+    given = {name: value for name, value in base.items() if value is not None}
+    if path.suffix == SUFFIX:
+        request = load_project(path).project.request
+        if templates["registry"] is not None:
+            given["registry"] = read_registry(templates["registry"]).to_document()
+        sampling = request.sampling
+    else:
+        if "prompt" not in given:
+            raise InputError(
+                "A template says nothing of what the user asks.",
+                where=str(path),
+                hint="Give it with --prompt.",
+            )
+        tools = read_registry(templates["registry"]).to_document()
+        request = RunRequest(
+            prompt="",
+            registry=tools,
+            system=read_text(str(path)),
+            constraint="off",
+            notation=templates["notation"],
+            shape=templates["shape"],
+        )
+        sampling = msgspec.structs.replace(request.sampling, temperature=TEMPERATURE)
+    if temperature is not None:
+        sampling = msgspec.structs.replace(sampling, temperature=temperature)
+    return msgspec.structs.replace(request, sampling=sampling, **given)
+
+
+def _names(first: Path, second: Path) -> tuple[str, str]:
+    """The files' names, where they tell them apart."""
+    return (first.stem, second.stem) if first.stem != second.stem else ("A", "B")
+
+
+def _expecting(text: str) -> Judge:
+    """Raises InputError."""
+    try:
+        document = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError(f"This is not JSON: {error}.", where="--expect") from None
+    if not isinstance(document, dict):
+        raise InputError(
+            "A call is a JSON object.", where="--expect", hint='Write {"tool": "…", "arguments": {…}}.'
+        )
+    return expecting(*call_of(document, "--expect"))
+
+
+def _run_all(
+    requests: list[RunRequest], seeds: tuple[int, ...], model: Model, records: Path | None, *, quiet: bool
+) -> list[list[RunState]]:
+    """The runs of each variant by seed; fewer of them where somebody interrupted."""
+    if records is not None:
+        records.mkdir(parents=True, exist_ok=True)
+    out = diagnostics()
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), console=out, transient=True,
+        disable=quiet or not out.is_terminal,
+    )  # fmt: skip
+    states: list[list[RunState]] = [[], []]
+    with bar:
+        task = bar.add_task("running", total=2 * len(seeds))
+        for place, seed in ((place, seed) for place in (0, 1) for seed in seeds):
+            path = None if records is None else records / f"{'ab'[place]}-{seed}.jsonl"
+            state = _run(seeded(requests[place], seed), model, path)
+            states[place].append(state)
+            bar.update(task, advance=1)
+            if state.outcome == "cancelled":
+                break
+    return states
+
+
+def _run(request: RunRequest, model: Model, path: Path | None) -> RunState:
+    """Raises InputError where the request cannot be run at all: then no seed can."""
+    state = RunState()
+    with ExitStack() as stack:
+        writer = stack.enter_context(RecordWriter(path)) if path else None
+        host = TerminalHost({})
+        generation = stack.enter_context(closing(run_request(request, model, host)))
+        told = stack.enter_context(closing(cancellable(generation, model, host)))
+        for event in recorded(told, writer):
+            fold(state, event)
+    if state.failed is not None and state.failed.code in ("BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW"):
+        _refuse(state)
+    return state
+
+
+def _refuse(state: RunState) -> NoReturn:
+    assert state.failed is not None
+    raise InputError(state.failed.message, hint=state.failed.hint)
+
+
+def _report(
+    states: list[list[RunState]],
+    seeds: tuple[int, ...],
+    names: tuple[str, str],
+    judge: Judge,
+    measure: str,
+    requests: list[RunRequest],
+) -> AbReport:
+    pairs = [pair_of(seed, both, names, judge) for seed, *both in _together(seeds, states)]  # type: ignore[arg-type]
+    tokens = [
+        next((s.prompt.tokens for s in column if s.prompt and s.prompt.tokens), None) for column in states
+    ]
+    return ab_report(
+        pairs,
+        names,
+        measure=measure,
+        prompt_tokens=(tokens[0], tokens[1]),
+        differ=what_differs(requests[0], requests[1]),
+    )
+
+
+def _together(
+    seeds: tuple[int, ...], states: list[list[RunState]]
+) -> Iterator[tuple[int, RunState, RunState]]:
+    yield from zip(seeds, *states)
+
+
+def _print(report: AbReport) -> None:
+    out = console()
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("seed", justify="right")
+    for name in report.names:
+        table.add_column(name)
+    for pair in report.pairs:
+        table.add_row(str(pair.seed), *(Text(_trial_words(pair, place)) for place in (0, 1)))
+        if pair.difference:
+            table.add_row("", Text(f"  {visible(pair.difference)}", style="dim"), "")
+    out.print(table)
+    differ = ", ".join(report.differ) or "nothing"
+    out.print(Text(f"They differ in: {differ}."))
+    if None not in report.prompt_tokens:
+        one, other = (f"{name} {tokens:,}" for name, tokens in zip(report.names, report.prompt_tokens))
+        out.print(Text(f"Tokens of the prompt: {one}, {other}."))
+    for line in report.words:
+        out.print(Text(line))
+
+
+def _trial_words(pair: Pair, place: int) -> str:
+    trial = (pair.first, pair.second)[place]
+    mark = "·" if trial.ok is None else "✓" if trial.ok else "✗"
+    words = visible(trial.call if trial.ok or not trial.why else trial.why)
+    return f"{mark} {words if len(words) <= _LONGEST else words[: _LONGEST - 1] + '…'}"

@@ -1,0 +1,168 @@
+"""`glyphscope branch`: a recorded run once more from one of its tokens on, with something else in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from glyphscope.calling import branch_request, named_alternative
+from glyphscope.calling import run as run_request
+from glyphscope.calling.relaxation_cost import relaxation_cost
+from glyphscope.cli.ending import closing_when_ended
+from glyphscope.cli.host import TerminalHost
+from glyphscope.cli.inputs import InputError
+from glyphscope.cli.opening import RECORDED, opened
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.relaxing import cost_lines
+from glyphscope.cli.run import cancellable, exit_code, recorded, show
+from glyphscope.events import AnyEvent, ConstraintKind, RunRequest, RunStarted
+from glyphscope.models.remote import is_address
+from glyphscope.sessions import RecordWriter
+from glyphscope.sessions.bundle import read_run
+
+
+def branch(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="RUN.jsonl", help="A record of `glyphscope run --record`, or of a branch."),
+    ],
+    at: Annotated[
+        int,
+        typer.Option(
+            "--at", metavar="TOKEN", help="The first token, from 0, that is not kept; their number keeps all."
+        ),
+    ],
+    take: Annotated[
+        str | None,
+        typer.Option(
+            "--take",
+            metavar="ID|TEXT",
+            help="An alternative of that token, by its text or its id (#10 is an id in any case).",
+            show_default=False,
+        ),
+    ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option("--text", metavar="TEXT", help="Type this in its place.", show_default=False),
+    ] = None,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Put nothing in its place, and let the model go on.")
+    ] = False,
+    constraint: Annotated[
+        ConstraintKind | None,
+        typer.Option(help="Holds the branch in place of the run's own; off relaxes it.", show_default=False),
+    ] = None,
+    relax: Annotated[
+        str | None,
+        typer.Option(
+            "--relax",
+            metavar="TOOL:/POINTER",
+            help="Do not hold the branch to this keyword of the tool's parameters, "
+            "as in search:/properties/max_results/maximum; then tell what that cost.",
+            show_default=False,
+        ),
+    ] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, help="The most that the model may add. Default: the run's.", show_default=False),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", metavar="M", help="Default: the run's.", show_default=False),
+    ] = None,
+    context: Annotated[
+        int | None,
+        typer.Option(
+            min=16,
+            help="The context to open the model with, in tokens. Default: the run's.",
+            show_default=False,
+        ),
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(metavar="OUT.jsonl", help="Write the branch here, to be replayed.", show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Go on from any token of a recorded run: take another alternative, type a text, or delete back.
+
+    The branch is a run of its own, with the run's settings; it carries no call out. Exit codes as of `run`.
+    """
+    events = read_run(file).events
+    request = _request(events, at, take, text, delete, constraint, relax)
+    if max_tokens is not None:
+        request = msgspec.structs.replace(request, max_tokens=max_tokens)
+    started = next(event for event in events if isinstance(event, RunStarted))
+    name = model or started.request.model or started.model.path
+    if name.startswith(RECORDED):
+        raise InputError(
+            "A record cannot go on from what it does not hold.",
+            where=name,
+            hint="Name the model that wrote it with --model.",
+        )
+    if model is None and context is None and started.model.kind == "llama.cpp" and not is_address(name):
+        context = max(16, started.model.context)
+    request = msgspec.structs.replace(request, model=name)
+    with ExitStack() as stack:
+        stack.enter_context(closing_when_ended())
+        writer = stack.enter_context(RecordWriter(record)) if record else None
+        source = stack.enter_context(opened(name, context=context, quiet=as_json))
+        host = TerminalHost({})
+        generation = stack.enter_context(closing(run_request(request, source, host)))
+        told = stack.enter_context(closing(cancellable(generation, source, host)))
+        kept: list[AnyEvent] = []
+        state = show(_keeping(recorded(told, writer), kept if relax else None), as_json=as_json)
+    if relax and not as_json and state.failed is None:
+        cost_lines(relaxation_cost(events, kept))
+    raise typer.Exit(exit_code(state))
+
+
+def _request(
+    events: tuple[AnyEvent, ...],
+    at: int,
+    take: str | None,
+    text: str | None,
+    delete: bool,
+    constraint: ConstraintKind | None,
+    relax: str | None,
+) -> RunRequest:
+    """Raises InputError, PromptError and RegistryError."""
+    if sum((take is not None, text is not None, delete)) != 1:
+        raise InputError(
+            "It is to be said what stands in the token's place.",
+            hint="Give one of --take ID|TEXT, --text TEXT and --delete.",
+        )
+    if text == "":
+        raise InputError("The text is empty.", where="--text", hint="Use --delete to put nothing there.")
+    taken_out = _place(relax)
+    if take is None:
+        return branch_request(events, at, text=text or "", constraint=constraint, relax=taken_out)
+    taken = named_alternative(events, at, take)
+    if taken.id < 0:  # of an endpoint that does not tell ids: its text is what can be sent
+        return branch_request(events, at, text=taken.text, constraint=constraint, relax=taken_out)
+    return branch_request(events, at, take=taken.id, constraint=constraint, relax=taken_out)
+
+
+def _place(relax: str | None) -> tuple[str, str] | None:
+    if relax is None:
+        return None
+    tool, colon, pointer = relax.partition(":/")
+    if not (tool and colon):
+        raise InputError(
+            f"{relax!r} names no constraint.",
+            where="--relax",
+            hint="Give a tool and a JSON Pointer into its parameters: search:/properties/max_results/maximum.",
+        )
+    return tool, f"/{pointer}"
+
+
+def _keeping(events: Iterator[AnyEvent], kept: list[AnyEvent] | None) -> Iterator[AnyEvent]:
+    for event in events:
+        if kept is not None:
+            kept.append(event)
+        yield event

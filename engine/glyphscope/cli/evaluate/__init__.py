@@ -1,0 +1,35 @@
+"""`glyphscope eval SUITE…`, and what is asked about its results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from glyphscope.cli.evaluate.profiles import profiles
+from glyphscope.cli.evaluate.report import report
+from glyphscope.cli.evaluate.run import run
+from glyphscope.cli.many import ManyValues
+
+_HELP = (
+    "Ask suites of prompts of models, and count with intervals what came of it. "
+    "`glyphscope eval SUITE…` is `glyphscope eval run SUITE…`."
+)
+
+
+class _SuitesFirst(TyperGroup):
+    """`glyphscope eval tool-calls …` is `glyphscope eval run tool-calls …`: what is no command is a suite."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.commands, *ctx.help_option_names):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(cls=_SuitesFirst, help=_HELP, no_args_is_help=True)
+app.command("run", cls=ManyValues)(run)
+app.command("report")(report)
+app.command("profiles")(profiles)
+
+__all__ = ["app"]

@@ -1,0 +1,70 @@
+"""`glyphscope eval report DIR`: the figures of a result, made anew from its samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.evals.results.figures import Summary
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.publish import REPORT, publish
+from glyphscope.evals.results.words import arm_labels, comparison_words, interval_words, percent
+from glyphscope.evals.statistics import Share
+
+TOLD_BELOW = 0.05
+"""Comparisons by other measures than `ok` are printed where their corrected p is below; the report has all."""
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result's own folder.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Count a result's samples anew, and write its summaries and its report again."""
+    show_result(folder, publish(folder), as_json=as_json)
+
+
+def show_result(folder: Path, summary: Summary, *, as_json: bool) -> None:
+    """Prints the figures of all arms, and what they come to beside each other."""
+    if as_json:
+        print_json({"folder": str(folder), "summary": msgspec.to_builtins(summary)})
+        return
+    out = console()
+    table = Table(
+        "arm", "n", "ok", "parsed", "valid", "right tool", "right arguments", "tokens", "ms p50",
+        box=None, header_style="bold",
+    )  # fmt: skip
+    for arm in summary.arms:
+        figures = arm.tools
+        table.add_row(
+            Text(arm.arm), str(figures.answered), *map(shown, (
+                figures.ok, figures.parsed, figures.valid, figures.right_tool, figures.right_arguments,
+            )),
+            "" if figures.decoded is None else f"{figures.decoded.mean:.1f}",
+            "" if figures.total_ms is None else f"{figures.total_ms.p50:.0f}",
+        )  # fmt: skip
+    out.print(table)
+    arms = {arm.id: arm for arm in ResultFolder.open(folder).manifest.arms}
+    labels = arm_labels(list(arms.values()))
+    for comparison in summary.comparisons:
+        if comparison.measure == "ok" or comparison.p_holm < TOLD_BELOW:
+            out.print(Text(comparison_words(comparison, arms, labels)))
+    for note in summary.notes:
+        out.print(Text(note))
+    out.print(Text(f"Report: {folder / REPORT}"))
+
+
+def shown(share: Share) -> str:
+    """Percent as the report has it, with the 95 % interval; a dash where nothing was counted."""
+    return f"{percent(share.share)} {interval_words(share)}" if share.n else "–"
+
+
+def tell(text: str) -> None:
+    """A sentence beside the answer."""
+    diagnostics().print(Text(text))

@@ -1,0 +1,179 @@
+"""`glyphscope eval SUITE…`: a matrix of arms over suites, into a folder that tells everything of it."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from enum import Enum
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from glyphscope.cli.ending import closing_when_ended
+from glyphscope.cli.evaluate.choices import Constraints, Levels, Notations, Shapes, Strategies, Workarounds
+from glyphscope.cli.evaluate.report import show_result, tell
+from glyphscope.cli.evaluate.view import ProgressView
+from glyphscope.cli.opening import kept
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.output import diagnostics
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results.folder import MANIFEST, list_results, newest_of
+from glyphscope.evals.results.publish import publish
+from glyphscope.evals.running import Begun, Control, Ended, ModelMissing, evaluate
+from glyphscope.models import EMBEDDED
+
+INTERRUPTED = 130
+
+
+def run(
+    suites: Annotated[
+        list[str], typer.Argument(metavar="SUITE…", help="Bundled suites by name, or suite files.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="The result is a folder below it, named by the time.")
+    ] = Path("eval-results"),
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", "-m", metavar="M…", help="GGUF files, `embedded`, addresses of endpoints."),
+    ] = None,
+    notation: Annotated[list[Notations] | None, typer.Option(help="How calls are written. [glyph]")] = None,
+    shape: Annotated[list[Shapes] | None, typer.Option(help="Where name and arguments stand. [flat]")] = None,
+    constraint: Annotated[
+        list[Constraints] | None, typer.Option(help="What holds the model to the registry. [mask]")
+    ] = None,
+    strategy: Annotated[
+        list[Strategies] | None, typer.Option(help="How a call is asked for. [each suite's own]")
+    ] = None,
+    repair: Annotated[
+        list[int] | None, typer.Option(metavar="N…", help="How often a bad text is sent back. [0]")
+    ] = None,
+    profile: Annotated[
+        list[str] | None,
+        typer.Option(metavar="P…", help="How tokens are drawn: see `glyphscope eval profiles`. [default]"),
+    ] = None,
+    workarounds: Annotated[
+        list[Workarounds] | None,
+        typer.Option(help="With what is recommended for a model by its name, or without. [production]"),
+    ] = None,
+    level: Annotated[
+        list[Levels] | None,
+        typer.Option(help="Only scenarios of these levels."),
+    ] = None,
+    scenario: Annotated[
+        list[str] | None, typer.Option(metavar="ID…", help="Only these; * stands for any text.")
+    ] = None,
+    trials: Annotated[int, typer.Option(min=1, max=1000, help="How often each scenario is asked.")] = 1,
+    seed: Annotated[int, typer.Option(help="The same seed draws the same tokens in every arm.")] = 1,
+    jobs: Annotated[
+        int,
+        typer.Option(min=1, max=64, help="How many samples are made at once, each by a model of its own."),
+    ] = 1,
+    savings: Annotated[
+        float,
+        typer.Option(
+            min=0.0, max=1.0, help="The share of aborted runs that are continued, to see what it saved."
+        ),
+    ] = 0.0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the newest result of this matrix below DIR.")
+    ] = False,
+    retry: Annotated[
+        bool,
+        typer.Option(
+            "--retry", help="With --resume: make samples again whose model died or was not reached."
+        ),
+    ] = False,
+    fail_under: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Exit code 1 where an arm's share of ok samples is lower.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask suites of prompts of models: every combination of the options is an arm, with the same seeds in each.
+
+    Writes samples, records of every run, figures and a report. A result that was interrupted goes on with --resume.
+    """
+    axes: dict[str, Any] = {
+        "notations": notation,
+        "shapes": shape,
+        "constraints": constraint,
+        "strategies": [None if each is Strategies.SUITE else each for each in strategy or ()],
+        "repairs": repair,
+        "profiles": profile,
+        "workarounds": workarounds,
+        "levels": level,
+        "scenarios": scenario,
+    }
+    given = {name: [_plain(each) for each in values] for name, values in axes.items() if values}
+    fixed = {"trials": trials, "seed": seed, "jobs": jobs, "savings": savings}
+    matrix = msgspec.convert(
+        {"suites": suites, "models": [kept(name) for name in model or [EMBEDDED]], **given, **fixed}, Matrix
+    )
+    plan = plan_of(matrix)
+    before = _before(out, plan.digest) if resume else None
+    control = Control()
+    folder, missing = out, 0
+    with ExitStack() as stack:
+        stack.enter_context(closing_when_ended())
+        stack.enter_context(_stopping(control))
+        view = stack.enter_context(ProgressView(plan, quiet=as_json))
+        progress = evaluate(plan, out, resume=before, again=retry, control=control)
+        for event in stack.enter_context(closing(progress)):
+            view.show(event)
+            if isinstance(event, Begun | Ended):
+                folder = event.folder
+            elif isinstance(event, ModelMissing):
+                missing += 1
+    summary = publish(folder)
+    show_result(folder, summary, as_json=as_json)
+    if control.stopped.is_set():
+        tell(f"Stopped: go on with the same command and --resume. What was made is in {folder}.")
+        raise typer.Exit(INTERRUPTED)
+    shares = [arm.tools.ok.share for arm in summary.arms if arm.tools.answered]
+    failing = missing or not shares or (fail_under is not None and min(shares) < fail_under)
+    raise typer.Exit(1 if failing else 0)
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Enum) else value
+
+
+def _before(out: Path, digest: str) -> Path | None:
+    """The result to go on with: `out` itself, or the newest below it of the same plan."""
+    if (out / MANIFEST).is_file():
+        return out
+    if (found := newest_of(out, digest)) is not None:
+        return found
+    if list_results(out):
+        raise GlyphscopeError(
+            "None of the results is of this matrix.",
+            where=str(out),
+            hint="Give the options of the one to go on with, or leave --resume out.",
+        )
+    diagnostics().print("There is no result to go on with yet: this is a new one.")
+    return None
+
+
+@contextmanager
+def _stopping(control: Control) -> Iterator[None]:
+    """The first Ctrl-C stops after what is written; the second interrupts."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, before)
+        control.stop()
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

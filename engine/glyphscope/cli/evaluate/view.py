@@ -1,0 +1,80 @@
+"""How far an evaluation is, on stderr: a bar with the time left, and what was not ok as it comes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from glyphscope.cli.output import diagnostics, visible
+from glyphscope.evals.matrix.plan import Plan
+from glyphscope.evals.running import Begun, Ended, ModelMissing, ModelOpened, SampleBegun, SampleDone
+from glyphscope.evals.running import Progress as Told
+
+
+class ProgressView:
+    """Shows what `evaluate` tells. On a terminal a bar; elsewhere a line for each sample; `quiet` shows neither."""
+
+    def __init__(self, plan: Plan, *, quiet: bool) -> None:
+        self._plan = plan
+        self._out: Console = diagnostics()
+        self._quiet = quiet
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}"),
+            TimeElapsedColumn(),
+            console=self._out,
+            disable=quiet or not self._out.is_terminal,
+        )
+        self._task: TaskID | None = None
+        self._ok = self._done = 0
+
+    def __enter__(self) -> ProgressView:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def show(self, event: Told) -> None:
+        match event:
+            case Begun(folder=folder, manifest=manifest, done=done):
+                there = f", {done:,} of them there already" if done else ""
+                self._say(
+                    f"{manifest.planned:,} samples{there}: {len(manifest.arms)} arms, "
+                    f"{sum(suite.scenarios for suite in manifest.suites)} scenarios, {manifest.trials} trials. "
+                    f"Into {folder}"
+                )
+                self._task = self._bar.add_task("beginning", total=manifest.planned, completed=done, left="")
+            case ModelOpened(name=name):
+                self._update(description=f"{name} is open")
+            case ModelMissing(name=name, why=why):
+                self._say(f"{name} is left out: {why}", "bold red")
+            case SampleBegun(id=id):
+                self._update(description=visible(id))
+            case SampleDone(sample=sample, done=done, left=left):
+                self._done += 1
+                self._ok += sample.ok
+                time = timedelta(seconds=round(left))
+                self._update(completed=done, left=f"{self._ok}/{self._done} ok, {time} left")
+                if not self._out.is_terminal:
+                    mark = "✓" if sample.ok else "✗"
+                    why = f" {sample.failures[0].reason}" if sample.failures else ""
+                    self._say(f"{mark} {done}/{self._plan.cost.samples} {sample.id}{why}")
+            case Ended():
+                pass
+
+    def _update(self, **more: object) -> None:
+        if self._task is not None:
+            self._bar.update(self._task, **more)  # type: ignore[arg-type]
+
+    def _say(self, text: str, style: str = "") -> None:
+        if not self._quiet:
+            self._bar.console.print(Text(visible(text), style))

@@ -1,0 +1,209 @@
+"""`glyphscope explain`: what a run's constraint took from the model, why, and what of the prompt could change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from glyphscope.calling import RunState, StageState, fold_events
+from glyphscope.calling.own_tokens import (
+    Boundaries,
+    boundaries_of,
+    boundary_words,
+    otherwise_words,
+    same_model,
+)
+from glyphscope.calling.relaxation_cost import relaxation_cost
+from glyphscope.calling.relaxation_words import cost_words
+from glyphscope.calling.relaxing import held_registry
+from glyphscope.calling.wanted import Want, Wanted, wanted_of
+from glyphscope.calling.wanted_words import (
+    field_name,
+    fight_words,
+    got_words,
+    head,
+    loss_words,
+    share,
+    tokens_taken,
+    wanted_words,
+)
+from glyphscope.cli.ending import closing_when_ended
+from glyphscope.cli.inputs import InputError
+from glyphscope.cli.opening import opened
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.output import console, print_json, short_pointer, visible
+from glyphscope.errors import GlyphscopeError
+from glyphscope.models import Model
+from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.sessions.bundle import read_run
+
+_LEAST_CONTEXT = 16
+_PLACES = 12
+"""Places of other tokens that are told one by one."""
+
+
+def explain(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="A record of `glyphscope run --record`, or a .glyphrun bundle."),
+    ],
+    of: Annotated[
+        Path | None,
+        typer.Option(
+            "--of",
+            metavar="RUN",
+            help="The run that this one branches off: tells what its relaxation cost.",
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="M",
+            help="The model that wrote it. Default: where it was.",
+            show_default=False,
+        ),
+    ] = None,
+    tokens: Annotated[
+        bool,
+        typer.Option(
+            "--tokens/--no-tokens",
+            help="Open the model that wrote it, and compare token boundaries with its own.",
+        ),
+    ] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Wanted X, got Y: by field, what the constraint took from the model, which keyword did, and what could change.
+
+    All probabilities are the model's own (raw). Exit codes: 0 told, 2 the record cannot be read.
+    """
+    events = read_run(file).events
+    state = fold_events(events)
+    if state.started is None:
+        raise InputError(
+            "The record does not hold the beginning of a run.", where=str(file), hint="Give the whole record."
+        )
+    cost = relaxation_cost(read_run(of).events, events) if of is not None else None
+    stages = [stage for stage in state.stages if stage.tokens]
+    found = [(stage, wanted_of(state, stage)) for stage in stages]
+    with ExitStack() as stack:
+        stack.enter_context(closing_when_ended())
+        source, why = _source(stack, state, model, as_json) if tokens else (None, "--no-tokens was given")
+        cut = [_boundaries(stage, source, why) for stage in stages]
+    if as_json:
+        told: dict[str, Any] = {
+            "run": state.started.run,
+            "stages": [_as_json(stage, wanted, cut) for (stage, wanted), cut in zip(found, cut)],
+        }
+        if cost is not None:
+            told["relaxation"] = asdict(cost)
+        print_json(told)
+        return
+    registry = _registry(state)
+    for (stage, wanted), boundaries in zip(found, cut):
+        if len(stages) > 1:
+            console().print(Text(stage.title or stage.name, style="bold blue"))
+        _print(wanted, boundaries, registry)
+    if not stages:
+        console().print("The run has no tokens: nothing was wanted, nothing came.")
+    for line in cost_words(cost) if cost is not None else ():
+        console().print(Text(visible(line)))
+
+
+def _registry(state: RunState) -> ToolRegistry | None:
+    assert state.started is not None, "it was looked at"
+    try:
+        return held_registry(state.started.request, parse_document(state.started.request.registry))
+    except GlyphscopeError:
+        return None
+
+
+def _source(stack: ExitStack, state: RunState, name: str | None, quiet: bool) -> tuple[Model | None, str]:
+    """The model that wrote the run, or why it is not here."""
+    assert state.started is not None, "it was looked at"
+    info = state.started.model
+    if info.kind != "llama.cpp":
+        return None, f"a {info.kind} model tells no tokens of its own"
+    asked = state.started.request.model
+    where = info.path if Path(info.path).is_file() or not asked else asked
+    try:
+        source = stack.enter_context(opened(name or where, context=_LEAST_CONTEXT, quiet=quiet))
+    except GlyphscopeError as error:
+        if name is not None:
+            raise
+        return None, f"{error.message.rstrip('.')} (name the model with --model)"
+    if not same_model(source.info, info):
+        return None, f"{source.info.name} is not the file that wrote the run"
+    return source, ""
+
+
+def _boundaries(stage: StageState, source: Model | None, why: str) -> Boundaries:
+    if source is None:
+        return Boundaries(unknown=why)
+    prompt = stage.prompt.text if stage.prompt is not None else ""
+    return boundaries_of(prompt, [token.step for token in stage.tokens], source)
+
+
+def _print(wanted: Wanted, boundaries: Boundaries, registry: ToolRegistry | None) -> None:
+    out = console()
+    out.print(Text(visible(head(wanted)), style="bold"))
+    if wanted.held:
+        out.print(_table(wanted))
+        for want in wanted.fights:
+            out.print(Text(visible(f"{field_name(want)}: {loss_words(want)}"), style="bold"))
+            for line in fight_words(want, registry):
+                out.print(Text(visible(f"  {line}")))
+    out.print(Text(visible(boundary_words(boundaries))))
+    for one in boundaries.otherwise[:_PLACES]:
+        out.print(Text(visible(f"  token {one.first}: {otherwise_words(one)}")))
+    if len(boundaries.otherwise) > _PLACES:
+        out.print(Text(f"  … and {len(boundaries.otherwise) - _PLACES} more places"))
+
+
+def _table(wanted: Wanted) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("field", "tokens taken", "most", "wanted", "got", "refused by"):
+        table.add_column(title, justify="right" if title in ("tokens taken", "most") else "left")
+    for want in wanted.fields:
+        table.add_row(*(Text(visible(cell)) for cell in _row(want)))
+    return table
+
+
+def _row(want: Want) -> Iterator[str]:
+    known = want.tokens > want.unknown
+    struck = want.fight
+    yield short_pointer(field_name(want))
+    yield tokens_taken(want.lost) if known else "unknown"
+    yield f"{share(want.most)} at {want.most_token}" if want.most_token is not None else ""
+    yield wanted_words(struck) if struck is not None else ""
+    yield got_words(struck) if struck is not None else ""
+    yield struck.refused.keyword if struck is not None and struck.refused is not None else ""
+
+
+def _as_json(stage: StageState, wanted: Wanted, boundaries: Boundaries) -> dict[str, Any]:
+    fields = [asdict(want) for want in wanted.fields]
+    for told, want in zip(fields, wanted.fields):
+        if want.fight is not None and want.fight.refused is not None:
+            told["fight"]["refused"] = want.fight.refused._asdict()
+    return {
+        "stage": stage.name,
+        "held": wanted.held,
+        "fights": [want.path for want in wanted.fights],
+        "fields": fields,
+        "tokens": {
+            "unknown": boundaries.unknown,
+            "canonical": boundaries.canonical,
+            "tokens": boundaries.tokens if not boundaries.unknown else None,
+            "own": boundaries.own if not boundaries.unknown else None,
+            "otherwise": [asdict(one) for one in boundaries.otherwise],
+        },
+    }

@@ -1,0 +1,69 @@
+"""`glyphscope keys …`: API keys of endpoints, in the keyring and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from glyphscope.cli.inputs import InputError
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.models.remote import ENVIRONMENT, key_addresses, read_address, remove_key, set_key
+
+_LONGEST = 16_384
+"""Characters of standard input that can be a key."""
+
+app = typer.Typer(help="API keys of endpoints, kept in the system's keyring.", no_args_is_help=True)
+
+UrlArgument = Annotated[str, typer.Argument(metavar="URL", help="The endpoint's address.")]
+
+
+@app.callback()
+def root() -> None:
+    """API keys of endpoints, kept in the system's keyring."""
+
+
+@app.command("set")
+def set_(url: UrlArgument) -> None:
+    """Keep a key for an endpoint. It is asked for, or read from standard input; never from the command line."""
+    address = read_address(url)
+    if sys.stdin.isatty():
+        key = typer.prompt(f"Key for {address.origin}", hide_input=True)
+    else:
+        key = sys.stdin.read(_LONGEST)
+    if not key.strip():
+        raise InputError("There is no key.", hint="Type it when asked, or send it to standard input.")
+    set_key(address, key)
+    out = diagnostics()
+    out.print(f"The key for {address.origin} is kept.", markup=False)
+    if address.base.startswith("http://") and not address.loopback:
+        out.print("It goes over the network unencrypted: the address is not https.", markup=False)
+
+
+@app.command("list")
+def list_(as_json: JsonOption = False) -> None:
+    """List the endpoints that have a key; the keys themselves are not shown. Exit code 1 when there is none."""
+    kept = key_addresses()
+    if as_json:
+        print_json({"endpoints": kept, "environment": bool(os.environ.get(ENVIRONMENT))})
+        raise typer.Exit(0 if kept else 1)
+    for origin in kept:
+        console().print(origin, markup=False)
+    if os.environ.get(ENVIRONMENT):
+        diagnostics().print(
+            f"{ENVIRONMENT} is set, and goes to any endpoint in place of these.", markup=False
+        )
+    raise typer.Exit(0 if kept else 1)
+
+
+@app.command("remove")
+def remove(url: UrlArgument) -> None:
+    """Forget an endpoint's key. Exit code 1 when there was none."""
+    address = read_address(url)
+    if not remove_key(address):
+        diagnostics().print(f"There is no key for {address.origin}.", markup=False)
+        raise typer.Exit(1)
+    diagnostics().print(f"The key for {address.origin} is removed.", markup=False)

@@ -1,0 +1,62 @@
+"""`glyphscope lesson show`: what is in a lesson, without taking it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.markdown import Markdown
+from rich.text import Text
+
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.output import console, print_json, visible
+from glyphscope.lessons import AnyPart, Experiment, Note, Prose, Question, Watch, find_lesson
+
+LessonArgument = Annotated[
+    str, typer.Argument(metavar="NAME|FILE", help="A lesson that is listed, or a file.")
+]
+
+
+def show(
+    lesson: LessonArgument,
+    notes: Annotated[bool, typer.Option("--notes", help="With the presenter's notes.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """All of a lesson's text, with what is watched and asked in it named; no answer is told."""
+    found = find_lesson(lesson).read()
+    if as_json:
+        print_json(found)
+        return
+    out = console()
+    out.print(Text(visible(found.title), style="bold"))
+    out.print(Text(f"{visible(found.about)} About {found.minutes} minutes, {len(found.steps)} steps."))
+    for number, step in enumerate(found.steps, 1):
+        out.print()
+        out.print(Text(f"{number}. {visible(step.title)}", style="bold"))
+        for part in step.parts:
+            if isinstance(part, Prose):
+                out.print(Markdown(_plain(part.text), hyperlinks=False))
+            elif not isinstance(part, Note):
+                out.print(Text(f"▸ {part_words(part)}", style="blue"))
+            elif notes:
+                out.print(Text(f"Note: {_plain(part.text)}", style="dim"))
+
+
+def part_words(part: AnyPart) -> str:
+    """A part of a step in a line."""
+    match part:
+        case Watch():
+            return f"watch the run {part.run}" + (f": {visible(part.caption)}" if part.caption else "")
+        case Experiment():
+            return f"experiment: {visible(part.title)}"
+        case _ if isinstance(part, Question):
+            kind = {
+                "NextQuestion": "Which tokens may come next?",
+                "CharacterQuestion": "Which character decides?",
+            }
+            return f"question: {visible(part.ask) or kind.get(type(part).__name__, '')}"
+    return ""
+
+
+def _plain(text: str) -> str:
+    return "\n".join(visible(line) for line in text.split("\n"))

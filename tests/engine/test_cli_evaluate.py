@@ -1,0 +1,165 @@
+"""`glyphscope eval`: what it writes, how it ends, and that a kill costs nothing."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from eval_suite import SUITE, suite_file
+
+pytestmark = pytest.mark.slow  # each of them starts the program, most of them more than once
+
+FILES = {
+    "samples.jsonl", "summary.json", "summary_by_scenario.json", "summary_by_scenario_and_strategy.json",
+    "summary.csv", "manifest.json", "report.html",
+}  # fmt: skip
+SCRIPT = 'scripted:{action="search" query="news"}'
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-P", "-m", "glyphscope", "eval", *map(str, arguments)]
+
+
+def glyphscope(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == code, done.stderr + done.stdout
+    return done
+
+
+def small(folder: Path, *more: str | Path) -> list[str | Path]:
+    return [suite_file(folder), "--model", SCRIPT, "--constraint", "off", "--out", folder / "out", *more]
+
+
+def result(folder: Path) -> Path:
+    (path,) = (folder / "out").iterdir()
+    return path
+
+
+def lines(path: Path) -> list[dict]:
+    return [json.loads(line) for line in (path / "samples.jsonl").read_text().splitlines()]
+
+
+def test_all_files_are_written_and_the_answer_is_json_on_demand(tmp_path):
+    done = glyphscope(*small(tmp_path, "--notation", "glyph", "json", "--trials", "2", "--json"))
+    told = json.loads(done.stdout)
+    path = result(tmp_path)
+    assert told["folder"] == str(path) and told["summary"]["samples"] == 16
+    assert {each.name for each in path.iterdir()} >= FILES
+    assert len(lines(path)) == 16
+    assert all((path / line["runs"][0]).is_file() for line in lines(path))
+    again = json.loads(glyphscope("report", path, "--json").stdout)
+    assert again["summary"] == told["summary"]
+
+
+def test_people_see_every_sample_on_stderr_and_the_figures_on_stdout(tmp_path):
+    done = glyphscope(*small(tmp_path))
+    assert "4 samples" in done.stderr and "✗ 2/4" in done.stderr and "WRONG_TOOL" in done.stderr
+    assert "25 % [" in done.stdout and "report.html" in done.stdout
+
+
+@pytest.mark.parametrize(("share", "code"), [("0.2", 0), ("0.3", 1)])
+def test_the_exit_code_says_whether_it_was_good_enough(tmp_path, share, code):
+    glyphscope(*small(tmp_path, "--fail-under", share), code=code)
+
+
+def test_a_model_that_is_not_there_costs_its_arm_and_the_exit_code(tmp_path):
+    arguments = small(tmp_path)
+    arguments.insert(3, tmp_path / "none.gguf")
+    done = glyphscope(*arguments, code=1)
+    assert "none.gguf is left out" in done.stderr
+    assert len(lines(result(tmp_path))) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["no-such-suite"], "no such suite"),
+        (["tool-calls", "--profile", "hot"], "sampling profile"),
+        (["tool-calls", "--scenario", "none"], "No scenario"),
+        (["report", "."], "no result"),
+    ],
+)
+def test_bad_input_ends_with_exit_code_2_and_words(tmp_path, arguments, said):
+    assert said in glyphscope(*arguments, code=2).stderr
+
+
+def test_going_on_with_another_matrix_is_refused(tmp_path):
+    glyphscope(*small(tmp_path))
+    done = glyphscope(*small(tmp_path, "--trials", "2", "--resume"), code=2)
+    assert "None of the results is of this matrix" in done.stderr
+
+
+def test_ctrl_c_keeps_what_there_is_and_says_how_to_go_on(tmp_path):
+    process = subprocess.Popen(
+        command(*small(tmp_path, "--trials", "300")),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "3/1200" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=30)
+    assert process.returncode == 130 and "--resume" in told
+    assert {each.name for each in result(tmp_path).iterdir()} >= FILES
+
+
+def test_a_result_that_was_killed_five_times_is_the_same_as_one_that_never_was(tmp_path):
+    (tmp_path / "calm").mkdir()
+    (tmp_path / "killed").mkdir()
+    many = ("--trials", "30", "--seed", "3")
+    glyphscope(*small(tmp_path / "calm", *many))
+    chance = random.Random(5)
+    killed, planned = 0, 30 * len(SUITE["scenarios"])
+    while killed < 5:
+        process = subprocess.Popen(
+            command(*small(tmp_path / "killed", *many, "--resume")),
+            stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        before = time.monotonic() + 20
+        target = _made(tmp_path / "killed") + chance.randrange(3, planned // 7)
+        while _made(tmp_path / "killed") < target and process.poll() is None and time.monotonic() < before:
+            time.sleep(chance.random() * 0.01)
+        process.kill()
+        process.wait()
+        killed += 1
+    assert 0 < _made(tmp_path / "killed") < planned, "it was killed in the middle of its work"
+    glyphscope(*small(tmp_path / "killed", *many, "--resume"))
+    calm, after = result(tmp_path / "calm"), result(tmp_path / "killed")
+    assert _plain(lines(after)) == _plain(lines(calm))
+    assert _figures(after) == _figures(calm)
+
+
+def _made(folder: Path) -> int:
+    return sum(path.read_bytes().count(b"\n") for path in folder.glob("out/*/samples.jsonl"))
+
+
+def _plain(samples: list[dict]) -> list[dict]:
+    """Without what tells the time."""
+    kept = [
+        {k: v for k, v in each.items() if k not in ("time", "first_token_ms", "total_ms")} for each in samples
+    ]
+    return sorted(kept, key=lambda each: each["id"])
+
+
+def _figures(path: Path) -> object:
+    summary = json.loads((path / "summary.json").read_text())
+    for arm in summary["arms"]:
+        for figures in (
+            arm["tools"],
+            *arm["by_suite"].values(),
+            *arm["by_group"].values(),
+            *arm["by_level"].values(),
+        ):
+            del figures["first_token_ms"], figures["total_ms"]
+    return summary

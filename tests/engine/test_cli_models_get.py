@@ -1,0 +1,103 @@
+"""`glyphscope models get`, against a Hub of the tests."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytest.importorskip("huggingface_hub")
+
+from typer.testing import CliRunner
+
+from fake_hub import REPO, fake_hub, gguf, without_certificates
+from glyphscope.cli import models_get
+from glyphscope.cli.app import app
+from glyphscope.cli.opening import kept
+from glyphscope.errors import ModelError
+from glyphscope.models.hub import Stopped
+
+FILE = "tiny-Q4_K_M.gguf"
+
+
+def command(*arguments: str):
+    return CliRunner().invoke(app, ["models", *arguments])
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HTTP_PROXY", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    monkeypatch.setattr("glyphscope.models.hub.client.get_token", lambda: None)
+    monkeypatch.setattr("glyphscope.models.hub.client.get_async_session", without_certificates)
+    with fake_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        hub.repos[REPO]["tiny-Q8_0.gguf"] = gguf(8000)
+        yield hub
+
+
+def test_a_model_that_is_got_is_not_told_picked_or_found(hub, own_home):
+    result = command("get", REPO)
+    place = own_home / "models" / REPO / FILE
+    assert result.exit_code == 0 and str(place) in result.stdout and place.is_file()
+    assert "Q4_K_M: it is the usual balance" in result.stderr and "tiny-Q8_0.gguf" in result.stderr
+    found = json.loads(command("--json").stdout)["models"]
+    assert str(place) in [model["path"] for model in found]
+    assert "there already" in command("get", REPO).stdout
+
+
+def test_a_model_that_is_here_cannot_be_named_as_it_was_got(hub, own_home, tmp_path, monkeypatch):
+    folder = own_home / "models" / REPO
+    for name in (f"{REPO}:q8_0", REPO):
+        assert command("get", name).exit_code == 0
+    assert kept(REPO) == str(folder / FILE) and kept(f"{REPO}:q8_0") == str(folder / "tiny-Q8_0.gguf")
+    for name in ("embedded", "scripted:a/b", "a/b.gguf", "/a/b", "http://h/v1", "recorded:a/b"):
+        assert kept(name) == name
+    with pytest.raises(ModelError) as caught:
+        kept("maker/none")
+    assert "glyphscope models get maker/none" in caught.value.hint
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / REPO).parent.mkdir()
+    (tmp_path / REPO).write_text("a file goes before a name")
+    assert kept(REPO) == REPO
+
+
+def test_json_is_not_all_that_is_printed(hub, own_home, tmp_path):
+    result = command("get", f"{REPO}:q8_0", "--json", "--to", str(tmp_path / "here"))
+    told = json.loads(result.stdout)
+    assert (told["file"], told["how"], told["hashed"]) == ("tiny-Q8_0.gguf", "downloaded", True)
+    assert told["path"] == str(tmp_path / "here" / REPO / "tiny-Q8_0.gguf")
+    listed = json.loads(command("get", REPO, "--list", "--json").stdout)
+    assert [model["quantisation"] for model in listed["models"]] == ["Q4_K_M", "Q8_0"]
+
+
+def test_a_list_loads_something_or_hides_that_there_is_nothing(hub, own_home):
+    assert "tiny-Q8_0.gguf" in command("get", REPO, "--list").stdout
+    hub.repos["maker/none"] = {"model.safetensors": b"x"}
+    assert command("get", "maker/none", "--list").exit_code == 1
+    result = command("get", "maker/none")
+    assert result.exit_code == 2 and "name ends in GGUF" in result.stderr
+    assert hub.ranges() == [] and not (own_home / "models").exists()
+
+
+@pytest.mark.parametrize("arguments", [("nonsense",), ("maker/none",), (f"{REPO}:Q2_K",)])
+def test_a_wrong_name_is_a_traceback(hub, arguments):
+    result = command("get", *arguments)
+    assert result.exit_code == 2 and "error: " in result.stderr and "do: " in result.stderr
+    assert not isinstance(result.exception, Stopped)
+
+
+def test_without_the_extra_the_command_that_mends_it_is_not_said(monkeypatch):
+    monkeypatch.setattr("glyphscope.models.hub.listing.find_spec", lambda name: None)
+    result = command("get", REPO)
+    assert result.exit_code == 2 and "pip install 'glyphscope[hub]'" in result.stderr
+
+
+def test_an_interruption_is_a_failure_or_says_nothing(hub, monkeypatch):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(models_get, "_load", interrupted)
+    result = command("get", REPO)
+    assert result.exit_code == 130 and "goes on from there" in result.stderr

@@ -1,0 +1,168 @@
+"""`doctor` names each missing, broken or wrong thing, and the command that mends it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections import namedtuple
+from importlib import metadata
+
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.cli import probe_packages, probes
+from glyphscope.cli.app import app
+from glyphscope.cli.requirements import Requirement, requirements
+
+
+def findings() -> dict[str, probes.Finding]:
+    return {each.name: each for each in probe_packages.packages()}
+
+
+@pytest.fixture
+def sound(monkeypatch):
+    """Nothing is imported to see whether it can be."""
+    monkeypatch.setattr(probe_packages, "_broken", lambda modules: {})
+
+
+@pytest.mark.parametrize("package", ["numpy", "mcp", "pyside6-essentials", "llama-cpp-python", "keyring"])
+def test_doctor_takes_a_missing_package_for_present(sound, monkeypatch, package):
+    version = metadata.version
+
+    def listed(name: str) -> str:
+        if name.lower() == package:
+            raise metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(metadata, "version", listed)
+    wrong = [each for each in findings().values() if not each.ok]
+    (extra,) = {each.extra for each in requirements() if each.package == package}
+    assert [each.name for each in wrong] == [package]
+    assert wrong[0].mend == ("pip install " + (f"'glyphscope[{extra}]'" if extra else "glyphscope"))
+    assert ("needed for" in wrong[0].detail) == bool(extra)
+
+
+def test_a_frozen_program_misses_what_is_in_it(monkeypatch):
+    def unlisted(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", unlisted)
+    monkeypatch.setattr(probe_packages, "is_frozen", lambda: True)
+    assert [each for each in findings().values() if not each.ok] == []
+    monkeypatch.setattr(probe_packages, "requirements", list)
+    assert findings()["packages"].ok
+    monkeypatch.setattr(probe_packages, "is_frozen", lambda: False)
+    assert findings()["packages"].mend == "pip install 'glyphscope[all]'"
+
+
+@pytest.mark.parametrize(("package", "version"), [("llguidance", "1.8.2"), ("pyside6-essentials", "6.12.0")])
+def test_doctor_takes_a_version_outside_the_range(sound, monkeypatch, package, version):
+    real = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda name: version if name == package else real(name))
+    found = findings()[package]
+    assert not found.ok and f"{version}, which is not >=" in found.detail
+    assert found.mend.startswith(f"pip install '{package}>=")
+
+
+def test_doctor_takes_a_package_that_is_broken(monkeypatch, tmp_path):
+    for name, text in (("sound", ""), ("broken", "import nowhere"), ("deadly", "import os; os._exit(7)")):
+        (tmp_path / f"glyphtest_{name}.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    names = [f"glyphtest_{name}" for name in ("broken", "deadly", "sound")]
+    said = probe_packages._broken(names)
+    assert said == {
+        "glyphtest_broken": "ModuleNotFoundError: No module named 'nowhere'",
+        "glyphtest_deadly": "its process ended with 7",
+    }
+    finding = probe_packages._finding(
+        Requirement("keyring", "remote", "25"), "25.1", said["glyphtest_broken"]
+    )
+    assert not finding.ok and "cannot be imported: ModuleNotFoundError" in finding.detail
+    assert finding.mend == "pip install --force-reinstall --no-deps 'keyring>=25'"
+
+
+@pytest.mark.parametrize(
+    ("version", "holds"),
+    [
+        ("6.8", True),
+        ("6.8.0", True),
+        ("6.11.3", True),
+        ("6.12", False),
+        ("6.12.0", False),
+        ("6.7.9", False),
+        ("?", True),
+    ],
+)
+def test_a_range_is_read_wrongly(version, holds):
+    assert Requirement("x", "", "6.8", "6.12").holds(version) is holds
+
+
+def test_what_is_asked_for_is_not_what_is_looked_at():
+    extras = {each.extra for each in requirements()}
+    assert "" in extras and "all" not in extras and extras - {""} <= set(probe_packages.USES)
+    assert {"numpy", "msgspec", "regex"} <= {each.package for each in requirements() if not each.extra}
+
+
+# -- the system ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lines", "mend"),
+    [
+        ("ModuleNotFoundError: No module named 'llama_cpp'", "pip install 'glyphscope[local]'"),
+        ("OSError: undefined symbol: ggml_x", "pip install --force-reinstall 'glyphscope[local]'"),
+        ("OSError: libgomp.so.1: cannot open shared object file", "apt-get install libgomp1"),
+    ],
+)
+def test_doctor_calls_a_model_process_that_cannot_start_well(monkeypatch, lines, mend):
+    done = subprocess.CompletedProcess([], 1, stdout="", stderr=f"Traceback\n{lines}\n")
+    monkeypatch.setattr(probes.subprocess, "run", lambda *args, **kwargs: done)
+    finding = probes.model_process()
+    assert (finding.ok, finding.detail, finding.mend) == (False, lines, mend)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a display that is only named is Linux's")
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({}, "there is none"),
+        ({"DISPLAY": ":7731"}, "DISPLAY is :7731, and no server answers"),
+        ({"WAYLAND_DISPLAY": "wayland-77"}, "nothing answers at"),
+        ({"DISPLAY": ":7731", "WAYLAND_DISPLAY": "wayland-77"}, "DISPLAY is :7731"),
+        ({"DISPLAY": "far.example:0"}, ""),
+        ({"QT_QPA_PLATFORM": "offscreen"}, ""),
+    ],
+)
+def test_a_display_that_is_not_there_ends_the_program(monkeypatch, tmp_path, variables, words):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    problem = probes.display_problem()
+    assert words in problem if words else not problem
+    finding = probes.display()
+    assert finding.ok is not bool(problem) and bool(finding.mend) is bool(problem)
+
+
+def test_a_window_that_cannot_be_loaded_is_a_traceback(monkeypatch):
+    class Window:
+        @staticmethod
+        def load():
+            raise ImportError("libEGL.so.1: cannot open shared object file")
+
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
+    monkeypatch.setattr("glyphscope.cli.gui.entry_points", lambda **wanted: [Window])
+    result = CliRunner().invoke(app, ["gui"])
+    assert result.exit_code == 2 and "libEGL.so.1" in result.stderr and "glyphscope doctor" in result.stderr
+
+
+def test_doctor_finds_a_full_disk_or_a_place_that_is_a_file_well(monkeypatch, tmp_path):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 10**7, 10**7))
+    disk = probes.disk(tmp_path / "new")
+    assert not disk.ok and "0.0 GB free" in disk.detail and "GLYPHSCOPE_HOME" in disk.mend
+    (tmp_path / "file").write_text("")
+    finding = probes.writable("history", tmp_path / "file")
+    assert not finding.ok and "GLYPHSCOPE_HOME" in finding.mend
