@@ -16,8 +16,16 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"  # nobody's own is touched or asked for
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what it runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # or what the tests start would not hear Ctrl-C
+
+# Side by side each worker has a core of its own, with all that it starts: llama.cpp takes one thread for each core that
+# it may use, and two models with two threads each wait for one another most of the time.
+worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+if worker and hasattr(os, "sched_setaffinity"):
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
 
 # `make check` uses quick, `make test` full; deep is for a night. With CI set the examples are the same ones each time:
 # there a change is judged by what it changes, and everywhere else other examples are tried.
@@ -35,6 +43,26 @@ settings.load_profile(os.environ.get("GLYPHSCOPE_EXAMPLES", "quick"))
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 GRACE = 2.0
 """Seconds that a thread or a process may take to end after its test."""
+
+
+SLOW_FILES = frozenset(
+    {
+        "test_branch", "test_bundle", "test_bundle_exports", "test_bundle_hostile", "test_candidates",
+        "test_cli_strategies", "test_compare_page", "test_evals_recount", "test_evals_statistics",
+        "test_extras", "test_grammar_exact", "test_grammar_match_llguidance", "test_grammar_page",
+        "test_grammar_patterns", "test_grammar_tokens", "test_judging_matching", "test_mcp_hostile",
+        "test_pattern_limits", "test_prompt_view", "test_proof_engines", "test_remote_bad",
+        "test_remote_model", "test_suites_satisfiable", "test_transforms", "test_window",
+        "test_window_endpoint",
+    }
+)  # fmt: skip
+"""Whole files that `make check` leaves out: together they take longer than all others."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.stem in SLOW_FILES:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish() -> None:

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from glyphscope.cli.app import app
-
 ROOT = Path(__file__).parents[2]
 LONGEST_FILE = 600
 
@@ -55,15 +53,6 @@ def test_only_one_file_reads_the_assets() -> None:
         if '"glyphscope_assets' in path.read_text(encoding="utf-8")
     ]
     assert readers == ["engine/glyphscope/resources.py"]
-
-
-def test_the_readme_tells_every_command_and_no_other() -> None:
-    table = re.findall(
-        r"^\| `glyphscope (?:\[)?(\w+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
-    commands = {command.name or command.callback.__name__ for command in app.registered_commands}
-    groups = {group.name or group.typer_instance.info.name for group in app.registered_groups}
-    assert set(table) == commands | groups
 
 
 def test_the_readme_shows_only_pictures_that_are_there() -> None:

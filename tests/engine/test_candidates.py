@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.calling.routing.candidates import MOST_CANDIDATES, find_candidates
 
 NAMES = {
@@ -59,6 +60,7 @@ def test_the_best_come_first_and_no_place_is_taken_twice() -> None:
     assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
 
 
+@at_most(300)
 @given(st.text(st.sampled_from("abc' -Gjalhorn."), max_size=60), st.lists(st.text(max_size=12), max_size=6))
 def test_any_prompt_and_names_give_spans_of_the_prompt(prompt: str, names: list[str]) -> None:
     known = {"thing": tuple(names), "item": ("Gjallarhorn",)}

@@ -208,7 +208,7 @@ def nested(levels: int) -> str:
 
 MANY = {
     "allOf": [
-        {"anyOf": [{"properties": {f"p{i}_{j}": {"type": "integer"}}} for j in range(6)]} for i in range(12)
+        {"anyOf": [{"properties": {f"p{i}_{j}": {"type": "integer"}}} for j in range(30)]} for i in range(3)
     ]
 }
 SCHEMAS: dict[str, tuple[Any, str]] = {

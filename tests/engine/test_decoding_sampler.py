@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.decoding import Draw, Evidence, SamplerState, TextAssembler, top
 from glyphscope.errors import ModelError
 from glyphscope.events import Sampling
@@ -47,6 +48,7 @@ def near_a_cut(logits, sampling, allowed):
     return top_p or min_p
 
 
+@at_most(300)
 @given(
     rows,
     st.integers(0, 50),
@@ -69,6 +71,7 @@ def test_the_final_distribution_is_another_than_the_definition_gives(row, k, p, 
         assert draw.probability(token) == pytest.approx(probability, rel=1e-4)
 
 
+@at_most(300)
 @given(rows, st.integers(1, 30))
 def test_the_top_tokens_are_others_than_a_full_sort_gives(row, k):
     expected = sorted(range(row.size), key=lambda i: (-float(row[i]), i))[:k]
@@ -117,6 +120,7 @@ def test_the_same_seed_draws_other_tokens():
     assert counts.min() > 130 and counts.max() < 280, "a flat distribution is drawn flat"
 
 
+@at_most(300)
 @given(rows, st.integers(0, 10**6))
 def test_the_evidence_does_not_add_up(row, place):
     token = place % row.size
@@ -147,6 +151,7 @@ def test_logits_that_are_no_numbers_choose_a_token():
         Evidence(np.array([0, np.nan], dtype=np.float32))
 
 
+@at_most(300)
 @given(st.text(max_size=20), st.lists(st.integers(1, 4), min_size=1, max_size=80))
 def test_text_in_pieces_of_bytes_is_another_text(text, sizes):
     data, at, pieces, assembler = text.encode(), 0, [], TextAssembler()

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.errors import ToolError
 from glyphscope.tools.demo.calculate import MAX_CHARACTERS, MAX_DEPTH, calculate, evaluate
 
@@ -42,6 +43,7 @@ def pythons_own(expression: str) -> Any:
     return eval(text, {"Fraction": Fraction, "__builtins__": {}})
 
 
+@at_most(300)
 @given(expressions)
 def test_a_value_differs_from_pythons_own(expression: str) -> None:
     assume(len(expression) <= MAX_CHARACTERS)
@@ -57,6 +59,7 @@ def test_a_value_differs_from_pythons_own(expression: str) -> None:
     assert ours == pythons_own(expression)
 
 
+@at_most(300)
 @given(st.fractions(max_denominator=10**6), st.integers(0, 15))
 def test_a_rounded_result_is_not_the_nearest(value: Fraction, places: int) -> None:
     text = calculate(f"{value.numerator} / {value.denominator}", places).text
@@ -67,12 +70,14 @@ def test_a_rounded_result_is_not_the_nearest(value: Fraction, places: int) -> No
         assert abs(Fraction(text)) > abs(value), "halves go away from zero"
 
 
+@at_most(300)
 @given(st.floats(-50, 50, allow_nan=False), st.sampled_from(["sin", "cos", "exp", "atan", "tanh", "cbrt"]))
 def test_a_function_differs_from_the_one_of_math(value: float, name: str) -> None:
     expected = getattr(math, name)(float(Fraction(repr(value)) if "e" not in repr(value) else value))
     assert float(evaluate(f"{name}({value!r})")) == expected
 
 
+@at_most(300)
 @given(st.text(alphabet="0123456789.+-*/%(),^ eEpisqrtnx_$\x00é×", max_size=60))
 def test_a_text_makes_anything_but_a_result_or_a_tool_error(text: str) -> None:
     try:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demo_calls import call, refused, said
+from examples import at_most
 from glyphscope.errors import ToolError
 from glyphscope.tools.demo import DemoTools, Scratch
 from glyphscope.tools.demo.scratch import MAX_FILE_BYTES
@@ -144,6 +145,7 @@ def test_a_folder_of_its_own_stays_and_a_given_one_goes(tmp_path: Path) -> None:
     assert not folder.exists() and (tmp_path / "given/a").exists()
 
 
+@at_most(300)
 @given(st.text(alphabet="ab./\\~: \x00é", max_size=12))
 def test_some_path_is_written_elsewhere(path: str) -> None:
     scratch = Scratch()

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demo_calls import NEVER, call, refused, said
+from examples import at_most
 from glyphscope.events import ToolResult, encode_event
 from glyphscope.registry import default_registry
 from glyphscope.tools.demo import DemoTools, Mail, demo_tools
@@ -95,6 +96,7 @@ class TestTheSource:
     ) -> None:
         assert words in refused(demo, tool, **arguments)
 
+    @at_most(300)
     @given(
         st.sampled_from(
             [tool.name for tool in demo_tools() if tool.name not in ("write_file", "send_email")]

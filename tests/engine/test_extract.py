@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.calling.mending.extract import MOST_CHANGES, extract
 from glyphscope.notation.read import parse_value
 from glyphscope.notation.write import write_value
@@ -29,12 +30,14 @@ prose = st.text(
 layouts = st.sampled_from([None, 2])
 
 
+@at_most(300)
 @given(objects | values, layouts, st.sampled_from(["", "action"]))
 def test_json_comes_out_as_it_is(value: Any, indent: int | None, key: str) -> None:
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     assert extract(text, "json", key) == (text, ())
 
 
+@at_most(300)
 @given(prose, objects, layouts, prose, st.booleans())
 def test_of_an_object_in_prose_only_the_prose_is_left_out(
     before: str, value: Any, indent: int | None, after: str, fenced: bool
@@ -46,6 +49,7 @@ def test_of_an_object_in_prose_only_the_prose_is_left_out(
     assert all("left out" in change.what for change in found.changes)
 
 
+@at_most(300)
 @given(prose, st.dictionaries(st.sampled_from(["a", "bc", "d_e"]), values, min_size=1), prose, st.booleans())
 def test_of_glyph_in_prose_only_the_prose_is_left_out(
     before: str, value: Any, after: str, fenced: bool
@@ -55,6 +59,7 @@ def test_of_glyph_in_prose_only_the_prose_is_left_out(
     assert extract(before + inside + after, "glyph").after.strip() == text
 
 
+@at_most(300)
 @given(
     st.text(st.sampled_from("{}[]'\"`\\ab1,:=/* \n“”tTrueNone"), max_size=60), st.booleans(), st.booleans()
 )
@@ -84,6 +89,7 @@ def python_text(value: Any) -> str:
 
 
 @pytest.mark.slow
+@at_most(300)
 @given(objects)
 def test_what_strings_say_is_never_changed(value: Any) -> None:
     found = extract(python_text(value), "json")

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import shutil
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
+
+from eval_suite import suite_file
 
 SCRIPT = r"""
 import json, os, sys
@@ -85,23 +91,76 @@ print(json.dumps([told, there]))
 """
 
 
-@pytest.mark.slow
-def test_a_full_disk_takes_what_was_saved_or_is_not_told(tmp_path):
+EVALUATION = r"""
+import json, sys
+from pathlib import Path
+from eval_suite import AnsweringModel
+from glyphscope.errors import StorageError
+from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.running import Begun, evaluate
+
+disk, suite = Path(sys.argv[1]), sys.argv[2]
+(disk / "filler").write_bytes(b"x" * 600_000)
+plan = plan_of(Matrix(suites=(suite,), models=("m",), constraints=("off",), trials=20))
+
+def made(resume):
+    folder = None
+    try:
+        for event in evaluate(plan, disk / "out", resume=resume, opener=AnsweringModel):
+            if isinstance(event, Begun):
+                folder = event.folder
+        return folder, "made"
+    except StorageError as error:
+        return folder, str(error)
+
+folder, told = made(None)
+before = len(ResultFolder.open(folder).samples())
+(disk / "filler").unlink()
+again = []
+for _ in range(30):  # the room is small still: each time the records make way
+    for record in folder.rglob("runs/**/*.jsonl"):
+        record.unlink()
+    again.append(made(folder)[1])
+    if again[-1] == "made":
+        break
+samples = ResultFolder.open(folder).samples()
+for record in folder.rglob("runs/**/*.jsonl"):
+    record.unlink()
+print(json.dumps([told, before, again[-1], len(samples), len({s.id for s in samples})]))
+"""
+
+
+def on_a_small_disk(tmp_path: Path, text: str, *arguments: str) -> Any:
+    """What the script prints, as JSON. Its first argument is a disk of 1 MiB."""
     unshare = shutil.which("unshare")
     script, disk = tmp_path / "script.py", tmp_path / "disk"
-    script.write_text(SCRIPT)
+    script.write_text(text)
     disk.mkdir()
-    mounting = (
-        f"mount -t tmpfs -o size=1m tmpfs '{disk}' || exit 77; exec '{sys.executable}' '{script}' '{disk}'"
-    )
+    words = shlex.join([sys.executable, str(script), str(disk), *arguments])
+    mounting = f"mount -t tmpfs -o size=1m tmpfs '{disk}' || exit 77; exec {words}"
     if unshare is None:
         pytest.skip("no way here to have a small disk")
     command = [unshare, "--map-root-user", "--mount", "sh", "-c", mounting]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    paths = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "support")}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=paths)
     if done.returncode == 77 or done.stderr.startswith("unshare"):
         pytest.skip("no way here to have a small disk")
     assert done.returncode == 0, done.stderr
-    told, there = json.loads(done.stdout)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+def test_an_evaluation_on_a_full_disk_stops_in_words_and_goes_on_when_there_is_room(tmp_path):
+    told, before, after, samples, different = on_a_small_disk(tmp_path, EVALUATION, suite_file(tmp_path))
+    assert "full" in told and "room" in told
+    assert 0 < before < 80 and after == "made"
+    assert samples == different == 80
+
+
+@pytest.mark.slow
+def test_a_full_disk_takes_what_was_saved_or_is_not_told(tmp_path):
+    told, there = on_a_small_disk(tmp_path, SCRIPT)
     assert set(told) == {
         "project", "settings", "history", "journal", "record", "recording", "recording's end",
     }  # fmt: skip

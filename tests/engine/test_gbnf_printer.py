@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from gbnf_mutants import mutant, sources
 from gbnf_outline import outline
 from glyphscope.grammar.gbnf import GbnfDocument, print_gbnf, read_gbnf
@@ -41,6 +42,7 @@ def test_llama_cpps_own_examples_keep_their_rules_and_comments(shared_data: Path
     check_layout((shared_data / "gbnf" / f"{name}.gbnf").read_text(encoding="utf-8"))
 
 
+@at_most(300)
 @given(st.integers(0, 10**9))
 def test_any_grammar_keeps_its_rules_and_comments(number: int) -> None:
     check_layout(mutant(number, sources()))

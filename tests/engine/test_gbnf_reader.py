@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from gbnf_outline import outline
 from glyphscope.grammar.gbnf import GbnfDocument, read_gbnf
 from glyphscope.grammar.gbnf.syntax import Repetition
@@ -151,6 +152,7 @@ SIGNS = st.sampled_from(
 )
 
 
+@at_most(300)
 @given(st.lists(SIGNS, max_size=60).map("".join) | st.text(max_size=60))
 def test_no_text_makes_the_reader_fail_and_all_places_are_in_the_text(text: str) -> None:
     document = read_gbnf(text)

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
 
+from examples import at_most
 from gbnf_texts import gbnf_texts, texts_around
 from glyphscope.errors import GrammarError, ModelDied
 from glyphscope.grammar import Grammar, emit_gbnf, to_lark
@@ -70,6 +71,7 @@ def agree(grammar: Grammar, texts: Sequence[str], others: Sequence[tuple[bool, i
 
 
 @pytest.mark.parametrize("strategy", [grammars, wide_grammars], ids=["letters", "unicode"])
+@at_most(300)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_the_mask_stops_a_text_where_the_matcher_does_not(strategy, data, seed):
     grammar = data.draw(strategy)
@@ -97,6 +99,7 @@ def llama_is_asked(probe, gbnf, grammar, texts):
 @needs_llama
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", [grammars, wide_grammars], ids=["letters", "unicode"])
+@at_most(300)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_the_gbnf_of_a_grammar_stops_llama_where_the_matcher_does_not(probe, strategy, data, seed):
     grammar = data.draw(strategy)
@@ -129,6 +132,7 @@ def excludes_more_than_ascii(grammar):
 
 @needs_llama
 @pytest.mark.slow
+@at_most(300)
 @given(text=gbnf_texts, seed=st.integers(0, 2**32))
 def test_a_written_grammar_is_read_in_another_way_by_llama_or_the_mask(probe, text, seed):
     check = check_gbnf(text)

@@ -5,6 +5,7 @@ import itertools
 import pytest
 from hypothesis import given
 
+from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import automaton as module
 from glyphscope.grammar import chars
@@ -38,12 +39,14 @@ def accepts(automaton, text):
     return state is not None and automaton.accepts(state)
 
 
+@at_most(300)
 @given(regular_bodies)
 def test_it_accepts_what_the_body_means_and_nothing_else(body):
     automaton, expected = Automaton.of(body), texts_of(body, SIZE)
     assert {text for text in ALL_TEXTS if accepts(automaton, text)} == expected
 
 
+@at_most(300)
 @given(regular_bodies)
 def test_every_state_offered_leads_to_acceptance(body):
     automaton = Automaton.of(body)

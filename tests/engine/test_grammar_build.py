@@ -126,6 +126,7 @@ def test_text_before_a_call_may_be_anything_but_a_call(notation):
     assert not accepts(other + call) and not accepts("only text") and not accepts(call + " and more")
 
 
+@at_most(300)
 @given(text=st.text("{abc:", max_size=12))
 def test_free_text_ends_where_the_opening_is_first_written(text):
     opening = "{ab:"

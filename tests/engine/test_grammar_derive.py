@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import Grammar
 from glyphscope.grammar.match import Limits, MatchCancelled, MatchLimit, compile_grammar, derive
@@ -27,6 +28,7 @@ def nodes(tree):
         waiting += node.children
 
 
+@at_most(300)
 @given(grammars)
 def test_each_span_is_a_text_of_its_rule_and_spans_are_in_order(grammar):
     rules = {name: compile_grammar(Grammar(grammar.rules, name)).start() for name in NAMES}
@@ -71,6 +73,7 @@ def marked(grammar, rule, marks):
     return made(root=change(grammar.rules[rule].body))
 
 
+@at_most(300)
 @given(grammars, st.text(LETTERS, max_size=6))
 def test_a_tree_is_there_exactly_when_the_text_is_accepted(grammar, text):
     accepted = compile_grammar(grammar).start().feed(text).accepted

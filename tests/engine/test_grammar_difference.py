@@ -167,7 +167,7 @@ TEXTS = ["".join(chars) for length in range(5) for chars in product("ab", repeat
 
 @pytest.mark.slow
 @given(first=grammars(), second=grammars())
-@at_most(400)
+@at_most(200)
 def test_differences_that_a_list_of_all_short_texts_knows_better(first: Grammar, second: Grammar) -> None:
     sets = []
     for grammar in (first, second):

@@ -118,6 +118,7 @@ def test_no_bound_is_lost_where_llama_would_drop_it(bounds, probe):
         assert found.accepted == (size >= least and (most is None or size <= most)), (size, text)
 
 
+@at_most(300)
 @given(least=st.integers(0, 9000), more=st.none() | st.integers(0, 9000))
 def test_repetitions_in_blocks_count_right_and_stay_below_the_limit(least, more):
     rules = {}
@@ -185,6 +186,31 @@ def test_what_is_too_large_for_rules_is_dropped_by_name_and_place():
         ("tool", "/properties/x/maxLength", "maxLength")
     ]
     assert "rules" in made.unheld[0].why and check_gbnf(made.text).ok
+
+
+LARGE = {"type": "string", "pattern": "a[12].*z", "minLength": 10, "maxLength": 90}
+
+
+def test_what_is_dropped_is_named_at_every_place_that_has_it():
+    one = {"type": "object", "properties": {"x": LARGE, "y": LARGE}}
+    other = {"type": "object", "properties": {"z": LARGE}}
+    made = emit_gbnf(
+        build_call_grammar(ToolRegistry((Tool("a", "", one), Tool("b", "", other))), "json", "flat")
+    )
+    assert {(u.tool, u.pointer) for u in made.unheld} == {
+        (tool, f"/properties/{name}/{keyword}")
+        for tool, name in (("a", "x"), ("a", "y"), ("b", "z"))
+        for keyword in ("minLength", "maxLength")
+    }
+
+
+def test_what_is_dropped_is_named_where_the_schema_has_it():
+    """Not below the alternative or the reference with which it holds together."""
+    apart = {keyword: LARGE[keyword] for keyword in ("minLength", "maxLength")}
+    patterns = [{"pattern": LARGE["pattern"]}, {"pattern": "^é"}]
+    schema = {"type": "string", "anyOf": patterns} | apart
+    made = emit_gbnf(build_call_grammar(tools_with(schema), "json", "flat"))
+    assert {u.pointer for u in made.unheld} == {f"/properties/x/{keyword}" for keyword in apart}
 
 
 def reader(text):

@@ -44,6 +44,8 @@ from grammar_strategies import LETTERS, grammars, language
 TOKENIZER = LLTokenizer("byte")
 SIZE = 4
 LOWER = CharClass(((ord("a"), ord("z")),))
+SMALL = CharClass(((ord("a"), ord("z")), (ord("本"), ord("本"))))
+WORD = CharClass(((ord("a"), ord("z")), (ord("ñ"), ord("ñ"))))
 
 
 def grammar(**rules):
@@ -96,6 +98,9 @@ def test_no_text_of_any_grammar_is_lost_and_none_is_added(made):
         (grammar(root=alt("", seq("a", RuleRef("root"), "b"))), ["", "ab", "aabb"], ["aab", "ba"]),
         (grammar(root=seq(CharClass(((0, 0x60),), negated=True), "é")), ["aé", "éé", "😀é"], ["Aé", "é"]),
         (grammar(root=Seq((Literal("a"), Literal(""), Literal("b")))), ["ab"], ["a"]),
+        # the same with characters of which only the first byte is the same
+        (grammar(root=alt(RuleRef("y"), seq(LOWER, "日")), y=alt("", seq(SMALL, RuleRef("y")))), ["a本b"], ["日"]),
+        (grammar(root=alt(RuleRef("y"), "aé"), y=alt("", seq(WORD, RuleRef("y")))), ["aé", "añ", "aña"], ["é", "añé"]),
     ],
 )  # fmt: skip
 def test_what_a_greedy_lexer_would_swallow_is_read(made, good, bad):

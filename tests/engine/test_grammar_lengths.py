@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.grammar.lengths import within
 from glyphscope.grammar.regex import pattern_node
 from glyphscope.grammar.tree import CharClass, Intersect
@@ -11,6 +12,7 @@ from grammar_strategies import regular_bodies, texts_of
 SIZE = 6
 
 
+@at_most(300)
 @given(body=regular_bodies, low=st.integers(0, 4), more=st.none() | st.integers(-1, 3))
 def test_the_strings_left_are_those_of_the_wanted_lengths(body, low, more):
     high = None if more is None else low + more

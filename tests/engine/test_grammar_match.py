@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import Grammar, Rule, chars
 from glyphscope.grammar.match import Limits, MatchCancelled, MatchLimit, compile_grammar, match_text
@@ -29,6 +30,7 @@ SIZE = 4
 ALL_TEXTS = ["".join(t) for n in range(SIZE + 1) for t in itertools.product(LETTERS, repeat=n)]
 
 
+@at_most(300)
 @given(grammars)
 def test_it_accepts_what_the_grammar_derives_and_nothing_else(grammar):
     expected = set(language(grammar, SIZE))
@@ -36,6 +38,7 @@ def test_it_accepts_what_the_grammar_derives_and_nothing_else(grammar):
     assert {text for text in ALL_TEXTS if start.feed(text).accepted} == expected
 
 
+@at_most(300)
 @given(grammars)
 def test_every_prefix_of_a_derived_text_is_alive(grammar):
     start = compile_grammar(grammar).start()
@@ -43,6 +46,7 @@ def test_every_prefix_of_a_derived_text_is_alive(grammar):
         assert all(start.feed(text[:end]).alive for end in range(len(text) + 1))
 
 
+@at_most(300)
 @given(grammars, st.text(LETTERS, max_size=6))
 def test_the_characters_offered_are_exactly_those_that_keep_it_alive(grammar, text):
     state = compile_grammar(grammar).start()
@@ -55,6 +59,7 @@ def test_the_characters_offered_are_exactly_those_that_keep_it_alive(grammar, te
         state = state.feed(char)
 
 
+@at_most(300)
 @given(grammars, st.text(LETTERS, max_size=5))
 def test_what_is_alive_can_be_finished(grammar, text):
     state = compile_grammar(grammar).start().feed(text)
@@ -70,6 +75,7 @@ def test_what_is_alive_can_be_finished(grammar, text):
     pytest.fail("nothing that follows is accepted")
 
 
+@at_most(300)
 @given(grammars, st.text(LETTERS, max_size=8), st.data())
 def test_how_a_text_is_cut_changes_nothing(grammar, text, data):
     start = compile_grammar(grammar).start()

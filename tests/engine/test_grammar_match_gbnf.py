@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.cli.grammar.inputs import read_any_grammar
 from glyphscope.errors import GrammarError, RegistryError
 from glyphscope.grammar.gbnf import read_gbnf, to_grammar
@@ -14,6 +15,7 @@ from glyphscope.grammar.sample import covering_texts, sample_texts
 from grammar_strategies import LETTERS, gbnf_text, grammars
 
 
+@at_most(300)
 @given(grammars, st.lists(st.text(LETTERS, max_size=6), max_size=6))
 def test_a_grammar_written_as_gbnf_and_read_back_matches_the_same_texts(grammar, texts):
     try:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llguidance import LLMatcher
 
+from examples import at_most
 from glyphscope.errors import GlyphscopeError
 from glyphscope.grammar import build_call_grammar, to_lark
 from glyphscope.grammar.lexemes import byte_tokenizer
@@ -65,6 +66,7 @@ def pair(grammar):
 
 @pytest.mark.parametrize("notation", ["json", "glyph"])
 @pytest.mark.parametrize("shape", ["flat", "tool-args"])
+@at_most(300)
 @given(data=st.data())
 def test_they_agree_on_mutated_calls_of_the_bundled_tools(notation, shape, data):
     grammar = build_call_grammar(default_registry(), notation, shape)
@@ -77,6 +79,7 @@ def test_they_agree_on_mutated_calls_of_the_bundled_tools(notation, shape, data)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("notation", ["json", "glyph"])
+@at_most(300)
 @given(schema=schemas, data=st.data())
 def test_they_agree_on_calls_of_any_schema(notation, schema, data):
     parameters = {"type": "object", "properties": {"v": schema}, "required": ["v"]}

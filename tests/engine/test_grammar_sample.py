@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import build_call_grammar
 from glyphscope.grammar.match import Limits, MatchLimit, compile_grammar, derive
@@ -15,6 +16,7 @@ from grammar_examples import DIGIT, JSON, made, ref
 from grammar_strategies import LETTERS, grammars, language
 
 
+@at_most(300)
 @given(grammars, st.integers(0, 5))
 def test_every_sample_is_accepted_and_one_is_shortest(grammar, seed):
     start = compile_grammar(grammar).start(Limits(items=50_000))

@@ -36,9 +36,9 @@ def test_two_thousand_tools_are_built_in_seconds_and_each_can_be_called(notation
         "properties": {"q": {"type": "string"}, "n": {"type": "integer", "maximum": 9}},
     }
     tools = ToolRegistry(tuple(Tool(f"tool_{i}", "", schema | {"required": ["q"]}) for i in range(2000)))
-    start = time.perf_counter()
+    start = time.process_time()
     lark = to_lark(build_call_grammar(tools, notation, "flat"))
-    assert time.perf_counter() - start < 10  # 2 s on an idle machine
+    assert time.process_time() - start < 10  # most machines need 2
     template = matcher_of(lark)
     for i in (0, 1, 19, 199, 1999):
         document = {"action": f"tool_{i}", "q": "", "n": 9}
@@ -67,6 +67,20 @@ def test_no_depth_of_a_schema_is_too_deep(wrap):
     tools = ToolRegistry((Tool("tool", "", schema),))
     for notation in NOTATIONS:
         to_lark(build_call_grammar(tools, notation, "tool-args"))
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_a_hostile_pattern_is_held_by_the_grammar_in_linear_time(notation):
+    schema = {"type": "object", "properties": {"x": {"type": "string", "pattern": "^(a+)+$"}}}
+    tools = ToolRegistry((Tool("tool", "", schema | {"required": ["x"]}),))
+    grammar = build_call_grammar(tools, notation, "flat")
+    assert not grammar.unheld
+    matcher = matcher_of(to_lark(grammar))
+    begin = {"glyph": '{action="tool" x="', "json": '{"action":"tool","x":"'}[notation]
+    start = time.process_time()
+    assert accepts(matcher.deep_copy(), begin + "a" * 20_000 + '"}')
+    assert not accepts(matcher.deep_copy(), begin + "a" * 20_000 + '!"}')
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.slow

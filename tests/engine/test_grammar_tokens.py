@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.grammar.match import TokenTrie, allowed_tokens, compile_grammar
 from glyphscope.grammar.tree import CharClass, TokenMatch, alt, repeat, seq
 from grammar_examples import DIGIT, JSON, made
@@ -11,6 +12,7 @@ from grammar_strategies import grammars
 WORDS = ["a", "b", "c", "ab", "abc", "ba", "cc", "", "d", "aab", "bcb"]
 
 
+@at_most(300)
 @given(grammars, st.text("abc", max_size=3))
 def test_a_token_is_allowed_exactly_when_it_keeps_the_text_alive(grammar, text):
     state = compile_grammar(grammar).start().feed(text)
@@ -18,6 +20,7 @@ def test_a_token_is_allowed_exactly_when_it_keeps_the_text_alive(grammar, text):
     assert allowed_tokens(state, TokenTrie([word.encode() for word in WORDS])) == expected
 
 
+@at_most(300)
 @given(st.lists(st.binary(min_size=1, max_size=5), max_size=30), st.sampled_from(["é", "€", "😀", "aé"]))
 def test_tokens_of_any_bytes_fit_where_their_characters_do(tokens, word):
     spelled = word.encode()

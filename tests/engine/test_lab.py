@@ -6,7 +6,6 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
-from glyphscope.evals.figures import share, spread
 from glyphscope.evals.labs import (
     LabPrompt,
     LabRun,
@@ -16,6 +15,7 @@ from glyphscope.evals.labs import (
     write_lab,
 )
 from glyphscope.evals.labs.files import check_folder
+from glyphscope.evals.statistics import share, spread
 from glyphscope.events import Sampling, ToolContent
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import Tool

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
+from examples import at_most
 from glyphscope.errors import ServerError
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp import read_servers
@@ -68,6 +69,7 @@ def lines(draw: st.DrawFn) -> bytes:
     return data.replace(b"\n", b" ")
 
 
+@at_most(300)
 @given(st.lists(lines(), max_size=4), st.booleans())
 def test_of_any_lines_only_what_somebody_waits_for_is_answered_and_only_once(
     found: list[bytes], long: bool
@@ -88,6 +90,7 @@ def test_of_any_lines_only_what_somebody_waits_for_is_answered_and_only_once(
     assert sorted(answered) == sorted(set(answered)) and set(answered) <= {"1", "2"}
 
 
+@at_most(300)
 @given(st.lists(st.binary(max_size=30), max_size=20), st.integers(1, 40))
 def test_lines_hold_what_was_written_however_it_was_cut(chunks: list[bytes], limit: int) -> None:
     reader, found = Lines(limit), []
@@ -100,6 +103,7 @@ def test_lines_hold_what_was_written_however_it_was_cut(chunks: list[bytes], lim
         assert line.data == part if line.whole else part.startswith(line.data) and part.endswith(line.tail)
 
 
+@at_most(300)
 @given(
     OBJECTS | st.fixed_dictionaries({"content": st.lists(OBJECTS | VALUES)}, optional={"isError": SCALARS})
 )
@@ -109,6 +113,7 @@ def test_any_result_is_an_outcome(result: dict[str, object]) -> None:
 
 
 @pytest.mark.slow
+@at_most(300)
 @given(
     st.lists(OBJECTS | VALUES | st.fixed_dictionaries({"name": WORDS, "inputSchema": OBJECTS}), max_size=8)
 )
@@ -121,6 +126,7 @@ def test_any_list_of_tools_is_read_and_each_entry_is_a_tool_or_a_problem(entries
     assert len(listing.tools) + len(left_out) == len(entries)
 
 
+@at_most(300)
 @given(
     OBJECTS
     | VALUES
@@ -135,6 +141,7 @@ def test_any_document_is_servers_and_problems_or_told(document: object) -> None:
             assert server.identity and server.digest and server.name
 
 
+@at_most(300)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_servers_or_told(data: bytes) -> None:
     with suppress(ServerError):

@@ -36,10 +36,11 @@ VALUES = {
 }
 
 
-def gguf(values=VALUES, tensors=1, data=b"\0" * 64, version=3):
+def gguf(values=VALUES, tensors=1, data=b"\0" * 64, version=3, dimensions=2):
     parts = [b"GGUF", struct.pack("<IQQ", version, tensors, len(values))]
     parts += [pair(key, value) for key, value in values.items()]
-    parts += [string("t") + struct.pack("<IQQIQ", 2, 4, 4, 0, 0)] * tensors
+    shape = struct.pack(f"<I{dimensions}Q", dimensions, *[4] * dimensions)
+    parts += [string("t") + shape + struct.pack("<IQ", 0, 0)] * tensors
     head = b"".join(parts)
     return head + b"\0" * (-len(head) % 32) + data
 
@@ -81,6 +82,8 @@ def test_a_whole_header_is_read_wrong(write):
             b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + string("k") + struct.pack("<I", 99) + b"x" * 50,
             "unknown type",
         ),
+        (gguf(dimensions=5), "5 dimensions"),
+        (gguf(dimensions=0), "0 dimensions"),
     ],
 )
 def test_a_file_that_is_no_whole_model_is_not_named_as_such(write, data, said):

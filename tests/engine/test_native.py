@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.calling import continue_aborted, fold_events, run
 from glyphscope.events import (
     BEGUN,
@@ -114,8 +115,12 @@ def test_the_template_tells_its_form_and_writes_the_tools_itself(form):
     started, prompt = of(RunStarted, events)[0], of(PromptRendered, events)[0]
     assert (started.request.native, started.request.notation) == (form, "json")
     assert started.request.shape == NATIVE[form].shape
-    (tools,) = [part for part in prompt.parts if part.name == "tools"]
-    assert all(tool.name in prompt.text[tools.start : tools.end] for tool in REGISTRY.allowed)
+    tools = [part for part in prompt.parts if part.name == "tools"]
+    written = {part.of: prompt.text[part.start : part.end] for part in reversed(tools)}  # the first of each
+    for tool in REGISTRY.allowed:
+        assert f'"{tool.name}"' in written[f"/{tool.name}"]
+        assert tool.description in written[f"/{tool.name}/description"]
+    assert '"query"' in written["/search/parameters/properties/query"]
     assert "RESPOND WITH ONLY" not in prompt.text, "the preset's own words are for calls in another notation"
     assert "Search for AI news" in prompt.text
     assert prompt.tokens == sum(part.tokens for part in prompt.parts)
@@ -185,6 +190,7 @@ def test_what_the_form_writes_after_the_call_is_no_trailing_text_and_everything_
     assert of(Violation, more)[0].char == len(WRITTEN[form]) + 1
 
 
+@at_most(300)
 @given(st.data())
 def test_any_chunking_gives_the_same_verdicts_and_one_growth_of_a_field_a_feed(data):
     form = data.draw(st.sampled_from(FORMS))

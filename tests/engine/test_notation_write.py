@@ -75,7 +75,7 @@ def test_quoted_glyph_has_one_way_to_write_a_value(value, text):
 
 
 @QUOTED_OR_CANONICAL
-@at_most(1000)
+@at_most(300)
 @given(value=values)
 def test_no_glyph_text_reads_back_as_another_value(style, value):
     # strictly by our eyes: glyph-py's own conversion turns large integers into floats

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.errors import NotationError
 from glyphscope.notation import structure as s
 from glyphscope.notation.read import make_reader, parse_value
@@ -32,6 +33,7 @@ def glyph_says(text: str) -> Any:
     return glyph.to_json_loose(glyph.parse(text))
 
 
+@at_most(300)
 @given(JSON_VALUES)
 def test_what_json_writes_is_read_as_json_reads_it(value: Any) -> None:
     text = json.dumps(value)

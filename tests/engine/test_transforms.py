@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.calling.loop.transforms import TRANSFORMS, Chain, Form, chain_of, transforms
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoopSettings, Message, RunRequest
@@ -110,6 +111,7 @@ def test_they_act_in_the_order_of_the_request_and_each_is_told():
 
 
 @pytest.mark.parametrize("name", [t.name for t in TRANSFORMS.values() if t.surface in ("response", "call")])
+@at_most(300)
 @given(text=st.text('{}[]":,<tool_cal>/`a\n\\', max_size=60))
 def test_no_text_breaks_a_transform(name, text):
     response(text, name)

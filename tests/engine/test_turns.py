@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS, SHAPES, FieldClosed, ToolKnown, Violation
 from glyphscope.grammar import GrammarOptions, build_call_grammar, emit_gbnf, to_lark
@@ -100,6 +101,7 @@ def test_several_calls_need_one_way_to_begin():
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
+@at_most(300)
 @given(
     text=st.lists(st.sampled_from(["{", '"', "action", "act", " ", "\n", ":", "=", "x"]), max_size=12).map(
         "".join
@@ -130,6 +132,7 @@ def engines_of_words(notation):
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
+@at_most(300)
 @given(
     words=st.text('ab {"c', max_size=10),
     between=st.sampled_from(["", "\n", " and ", "{"]),

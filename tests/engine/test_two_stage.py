@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.calling import continue_aborted, fold_events, run
 from glyphscope.events import (
     BEGUN,
@@ -239,6 +240,7 @@ def test_each_stages_grammar_holds_the_part_and_what_comes_after_it(notation, sh
         assert to_lark(grammar)
 
 
+@at_most(300)
 @given(st.data())
 def test_any_chunking_of_the_arguments_gives_the_same_verdicts(data):
     text = data.draw(

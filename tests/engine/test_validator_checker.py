@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import jsonschema
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.validation.checker import Checker
 from schema_strategies import schemas, values
 
@@ -18,6 +20,7 @@ def without_formats(schema: Any) -> bool:
 
 
 @pytest.mark.slow
+@at_most(300)
 @given(schemas.filter(without_formats), values)
 def test_the_checker_agrees_with_plain_jsonschema(schema: Any, value: Any) -> None:
     assert Checker(schema).valid(value, schema) == jsonschema.Draft202012Validator(schema).is_valid(value)
@@ -49,6 +52,7 @@ parts = st.recursive(
 
 
 @pytest.mark.slow
+@at_most(300)
 @given(
     parts,
     st.sampled_from([False, {"type": "null"}]),
@@ -75,6 +79,13 @@ def test_unevaluated_properties_agree_with_plain_jsonschema(part: Any, rest: Any
 def test_no_hostile_pattern_blocks_the_final_check(schema: Any) -> None:
     text = "a" * 5000 + "!"
     assert not Checker(schema).valid({text: text}, schema)
+
+
+def test_a_pattern_that_looks_around_and_backtracks_blocks_the_final_check() -> None:
+    schema = {"additionalProperties": {"pattern": "^(?=a)(a|aa)+$"}}  # `regex` alone gets lost in it
+    start = time.process_time()
+    assert not Checker(schema).valid({"x": "a" * 38 + "!"}, schema)
+    assert time.process_time() - start < 1
 
 
 def test_a_pattern_that_only_the_linear_engine_knows_is_no_crash() -> None:

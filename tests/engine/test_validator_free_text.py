@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.calling import run
 from glyphscope.events import NOTATIONS, CallReady, FieldOpened, RunFinished, RunRequest, Violation
 from glyphscope.grammar.builder.free_text import call_opening
@@ -36,6 +37,7 @@ def telling(events):
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
+@at_most(300)
 @given(
     text=st.text('{"action:= é\n', max_size=20),
     arguments=st.sampled_from(

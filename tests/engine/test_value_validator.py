@@ -56,6 +56,7 @@ def told(validator: ValueValidator) -> list[tuple[str, str, int, str]]:
     return [(v.code, v.path, v.char, v.rule) for v in validator.violations]
 
 
+@at_most(300)
 @given(schemas, values, NOTATIONS)
 def test_valid_exactly_when_jsonschema_says_so(schema: Any, value: Any, notation: Notation) -> None:
     assume(in_our_language(value))
@@ -66,6 +67,7 @@ def test_valid_exactly_when_jsonschema_says_so(schema: Any, value: Any, notation
         assert validator.arguments == (value if isinstance(value, dict) else None)
 
 
+@at_most(300)
 @given(
     schemas,
     values,
@@ -85,6 +87,7 @@ def test_chunking_changes_no_verdict(
 
 
 @pytest.mark.slow
+@at_most(300)
 @given(schemas, values, NOTATIONS, st.integers(0, 60))
 def test_no_beginning_of_a_valid_value_is_refused(
     schema: Any, value: Any, notation: Notation, cut: int
@@ -118,7 +121,7 @@ small_schemas = st.one_of(
 
 
 @pytest.mark.slow
-@at_most(500)
+@at_most(300)
 @given(st.data(), st.lists(small_schemas, min_size=1, max_size=3), st.booleans())
 def test_a_beginning_is_refused_exactly_when_no_valid_value_begins_so(
     data: st.DataObject, some: list[Any], as_list: bool
@@ -178,6 +181,39 @@ def test_a_violation_speaks_of_the_value_and_not_of_a_call() -> None:
     for text in ("[", "[] x", '"a"'):
         for violation in judged({"type": "array"}, text).violations:
             assert "call" not in violation.message
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "told", "viable"),
+    [
+        (
+            {"type": "number", "maximum": 3},
+            "-7e",
+            "is written without an exponent here",
+            "a number at most 3",
+        ),
+        (
+            {"anyOf": [{"type": "array"}, {"type": "number", "maximum": 3}]},
+            "-7e",
+            "is written without an exponent here",
+            "a number at most 3",
+        ),
+        ({"type": "integer", "maximum": 3}, "1.", "must be an integer", "an integer at most 3"),
+        ({"type": "boolean"}, "1", "must be of type boolean", "boolean"),
+        (
+            {"anyOf": [{"type": "boolean"}, {"type": "null"}]},
+            "1",
+            "must be of type boolean or null",
+            "boolean or null",
+        ),
+    ],
+)
+def test_a_number_in_its_bounds_is_not_told_to_become_a_number_in_its_bounds(
+    schema: Any, text: str, told: str, viable: str
+) -> None:
+    first = judged(schema, text).violations[0]
+    assert first.code == "TYPE_MISMATCH" and first.message.endswith(told)
+    assert first.viable == viable
 
 
 def test_a_number_is_complete_only_with_the_text() -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import at_most
 from glyphscope.errors import ToolError
 from glyphscope.tools.arguments import mistakes
 from glyphscope.tools.verbs import spelling
@@ -106,6 +107,7 @@ def test_a_tense_of_two_words_is_put_together_otherwise() -> None:
     assert conjugate("learn", "past_simple", "1sg") == ("learned", "learnt")
 
 
+@at_most(300)
 @given(st.sampled_from(sorted(lexicon())), st.sampled_from(list(SUBJECTS)))
 def test_what_is_conjugated_does_not_agree_with_its_person(verb: str, person: str) -> None:
     subject = SUBJECTS[person].split(",")[0]

@@ -1,0 +1,109 @@
+"""The pages of docs/ against what they are about; their commands are run in tests/e2e/test_docs_commands.py."""
+
+import re
+from pathlib import Path
+
+import pytest
+import typer.main
+
+import event_reference
+from docs_commands import ANSWERS_NO, BY_HAND, NOT_RUN, REPOSITORY
+from docs_pages import PROGRAMS, Block, Command, ShownFile, blocks_of, pages, parts_of, plain, same_output
+from glyphscope.cli.app import app
+
+PAGES = pages(REPOSITORY)
+COMMANDS = [part for page in PAGES for part in parts_of(page, page.name) if isinstance(part, Command)]
+
+
+def test_the_reference_of_events_says_what_the_structs_say():
+    assert event_reference.PAGE.read_text(encoding="utf-8") == event_reference.page(), (
+        "make it anew: python tests/support/event_reference.py"
+    )
+
+
+def _described(command, name):
+    yield name, command.help
+    for parameter in command.params:
+        yield f"{name} {parameter.name}", getattr(parameter, "help", "")
+    for each, below in getattr(command, "commands", {}).items():
+        yield from _described(below, f"{name} {each}")
+
+
+def test_every_command_and_every_option_says_what_it_does():
+    silent = [name for name, words in _described(typer.main.get_command(app), "glyphscope") if not words]
+    assert silent == []
+
+
+def _leaves(command, name):
+    below = getattr(command, "commands", {})
+    return {leaf for each in below for leaf in _leaves(below[each], f"{name} {each}")} if below else {name}
+
+
+def test_every_command_stands_on_the_page_of_commands():
+    page = (REPOSITORY / "docs" / "commands.md").read_text(encoding="utf-8")
+    leaves = {leaf.removeprefix("glyphscope ") for leaf in _leaves(typer.main.get_command(app), "glyphscope")}
+    assert {leaf for leaf in leaves if leaf.removesuffix(" run") not in page} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(REPOSITORY).as_posix())
+def test_every_link_of_a_page_leads_somewhere(page: Path):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    wrong = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|href)="([^"]+)"', text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in _anchors(target)):
+            wrong.append(link)
+    assert wrong == []
+
+
+def _anchors(page: Path) -> set[str]:
+    """As GitHub makes them of headings."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    words = (
+        re.sub(r"[^\w\- ]", "", heading.lower()) for heading in re.findall(r"^#+ +(.*)$", text, re.MULTILINE)
+    )
+    return {heading.strip().replace(" ", "-") for heading in words}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(REPOSITORY).as_posix())
+def test_a_block_of_commands_says_that_it_is_one_or_they_would_not_be_run(page: Path):
+    for block in blocks_of(page):
+        if isinstance(block, Block) and not block.language and not block.lines[0].startswith("$ "):
+            begins = {line.split()[0] for line in block.lines if line.strip()}
+            assert not begins & {"sudo", "curl", "git", *PROGRAMS}, block
+
+
+@pytest.mark.parametrize("pattern", [*NOT_RUN, *BY_HAND])
+def test_what_is_not_run_is_a_command_of_some_page(pattern: str):
+    assert any(re.fullmatch(pattern, plain(command)) for command in COMMANDS)
+
+
+def test_commands_that_answer_no_are_commands_of_some_page():
+    assert {plain(command) for command in COMMANDS} >= ANSWERS_NO
+
+
+def test_a_page_is_read_into_files_and_commands_in_its_order(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "Say `glyphscope doctor`, not `ls`.\n\n```json a.json\n{}\n```\n\n```console\n$ cat a.json\n{}\n$ true\n```\n\n"
+        "```sh\n# nothing\nglyphscope check \\\n  a.json   # with a word\ncat <<END\n$ no\nEND\n```\n"
+    )
+    parts = list(parts_of(page, "page.md"))
+    assert parts[0] == Command("page.md", 1, "glyphscope doctor", inline=True)
+    assert parts[1] == ShownFile("a.json", "{}\n")
+    assert parts[2:4] == [Command("page.md", 8, "cat a.json", output=("{}",)), Command("page.md", 10, "true")]
+    assert [plain(part) for part in parts[4:]] == ["glyphscope check a.json", "cat <<END $ no END"]
+    assert [part.line for part in parts[4:]] == [15, 17]
+
+
+def test_output_is_compared_line_by_line_but_for_what_is_left_out():
+    assert same_output(("a ", "b"), "a\nb  \n")
+    assert not same_output(("a", "b"), "a\n")
+    assert not same_output(("a.",), "ab\n")
+    assert same_output(("a", "…", "d"), "a\nb\nc\nd\n")
+    assert not same_output(("a", "…", "d"), "a\nb\nc\n")
+    assert same_output(("read in … ms",), "read in 2,140 ms\n")
+    assert not same_output(("read in … ms",), "read in 2,140\nms\n")
