@@ -31,8 +31,13 @@ _SPECS = {
     "save": _Spec("&Save project", ("Ctrl+S",)),
     "save_as": _Spec("Save project &as…", ("Ctrl+Shift+S",)),
     "open_model": _Spec("Open &model…", ("Ctrl+M",), "Open a GGUF file"),
-    "open_record": _Spec("Open a &recorded run…", ("Ctrl+Shift+O",)),
-    "save_record": _Spec("Save this r&un…", (), "Keep the run as a record, to replay and to verify"),
+    "get_model": _Spec(
+        "&Get a model…", ("Ctrl+Shift+M",), "Where models come from: found here, by name, or elsewhere"
+    ),
+    "open_record": _Spec("Open &run…", ("Ctrl+Shift+O",), "A bundle (.glyphrun) or a record (.jsonl)"),
+    "save_record": _Spec(
+        "Save r&un…", ("Ctrl+E",), "In one file for others, or as a record: to replay, verify and branch"
+    ),
     "settings": _Spec("Se&ttings…", ("Ctrl+,",)),
     "quit": _Spec("&Quit", ("Ctrl+Q",)),
     "about": _Spec("&About Glyphscope"),
@@ -56,6 +61,7 @@ class Actions:
     save: QAction
     save_as: QAction
     open_model: QAction
+    get_model: QAction
     open_record: QAction
     save_record: QAction
     settings: QAction

@@ -24,7 +24,7 @@ _SIGNALS_MS = 300
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Open the window; `arguments` may name a project. Returns the exit code."""
+    """Open the window; `arguments` may name a file: a project, run, grammar or model. Returns the exit code."""
     sys.setswitchinterval(SWITCH_SECONDS)
     app = QApplication.instance() or QApplication(["glyphscope"])
     assert isinstance(app, QApplication)
@@ -38,14 +38,18 @@ def main(arguments: Sequence[str] = ()) -> int:
     log.watch_native()
     parts = make_parts(home, app)
     settings = parts.settings.value
-    window = MainWindow(parts, ThemeManager(app, settings.theme, settings.font_size, app))
+    themes = ThemeManager(app, settings.theme, settings.font_size, app, code_font=settings.code_font)
+    window = MainWindow(parts, themes)
     reporter.reported.connect(window.tell_error)
     window.show()
-    if arguments:
-        parts.project.open(Path(arguments[0]))
     if earlier:
         offer_crash_report(window, earlier)
-    QTimer.singleShot(0, window.start)
+    if arguments:
+        window.files.open_first(Path(arguments[0]))
+    else:
+        QTimer.singleShot(0, window.start)
+    if not arguments and not earlier:
+        QTimer.singleShot(0, window.models.welcome)
     collector = Collector(lambda: not window.runs.is_busy, app)
     ticking = _let_python_see_signals(app, window)
     try:

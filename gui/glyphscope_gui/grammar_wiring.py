@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject
 
 from glyphscope.events import RunRequest
 from glyphscope.proof import Proof
+from glyphscope.registry.pointer import steps_of
 from glyphscope.sessions import GrammarExample, GrammarWork
 from glyphscope_gui.controllers.grammar_bench import GrammarBench
 from glyphscope_gui.controllers.grammar_files import GrammarFiles
@@ -328,8 +329,8 @@ class GrammarWiring(QObject):
             self._show_argument(origin.tool, origin.argument)
 
     def _constraint_chosen(self, tool: str, pointer: str) -> None:
-        parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")]
-        argument = parts[2] if len(parts) > 2 and parts[1] == "properties" else None
+        steps = steps_of(pointer)
+        argument = steps[1] if len(steps) > 1 and steps[0] == "properties" else None
         rule = rules_by_argument(self.bench.origins).get((tool, argument))
         if rule:
             self._page.edit.go_to_rule(rule)

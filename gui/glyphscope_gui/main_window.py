@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QByteArray, QEvent, QSize, Qt
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QResizeEvent
-from PySide6.QtWidgets import QMainWindow, QMenuBar, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMainWindow, QMenuBar, QTabBar, QTabWidget, QVBoxLayout, QWidget
 
+from glyphscope_gui.ab_wiring import AbWiring
 from glyphscope_gui.actions import Actions
+from glyphscope_gui.branch_wiring import BranchWiring
+from glyphscope_gui.compare_wiring import COMPARE, CompareWiring
 from glyphscope_gui.controllers.pages import Pages
 from glyphscope_gui.controllers.project_dialogs import ProjectDialogs
 from glyphscope_gui.controllers.recorder import Recorder
@@ -18,18 +21,33 @@ from glyphscope_gui.docks.prompt_dock import PromptDock
 from glyphscope_gui.docks.tools_dock import ToolsDock
 from glyphscope_gui.effects_wiring import EffectsWiring
 from glyphscope_gui.errors import show_error
+from glyphscope_gui.eval_wiring import EVALUATE, EvalWiring
+from glyphscope_gui.explain_wiring import ExplainWiring
+from glyphscope_gui.files_wiring import FilesWiring, dropped_file
 from glyphscope_gui.grammar_wiring import PAGE, PLAYGROUND, GrammarWiring
+from glyphscope_gui.lesson_wiring import LESSONS, LessonWiring
 from glyphscope_gui.menus import fill_menus
 from glyphscope_gui.models.grammar_examples_model import GrammarExamplesModel
 from glyphscope_gui.models.servers_list_model import ServersListModel
+from glyphscope_gui.models_wiring import ModelsWiring
 from glyphscope_gui.parts import Parts
+from glyphscope_gui.prompt_wiring import PromptWiring
 from glyphscope_gui.rules_wiring import RulesWiring
 from glyphscope_gui.servers_wiring import SERVERS, ServersWiring
+from glyphscope_gui.settings_wiring import SettingsWiring
 from glyphscope_gui.strategy_wiring import StrategyWiring
+from glyphscope_gui.tab_order import go_on
 from glyphscope_gui.theme import ThemeManager
+from glyphscope_gui.theme.sizes import is_crowded, letters
+from glyphscope_gui.widgets.ab_page import AbPage
+from glyphscope_gui.widgets.compare_page import ComparePage
+from glyphscope_gui.widgets.compare_tabs import CompareTabs
+from glyphscope_gui.widgets.eval_page import EvalPage
+from glyphscope_gui.widgets.export_dialog import ExportMenu
 from glyphscope_gui.widgets.grammar_page import GrammarPage
 from glyphscope_gui.widgets.header import Header
-from glyphscope_gui.widgets.model_picker import ModelPicker, dropped_model
+from glyphscope_gui.widgets.lesson_page import LessonPage
+from glyphscope_gui.widgets.model_picker import ModelPicker
 from glyphscope_gui.widgets.page_rail import PageRail, PageSpec
 from glyphscope_gui.widgets.run_page import RunPage
 from glyphscope_gui.widgets.servers_page import ServersPage
@@ -47,6 +65,11 @@ PAGES = (
     PageSpec(
         SERVERS, "Servers", "Connect MCP servers, call their tools by hand, and see what the demo tools did"
     ),
+    PageSpec(
+        EVALUATE, "Evaluate", "Ask suites of prompts in several ways, and count how often each is right"
+    ),
+    PageSpec(COMPARE, "Compare", "Ask the same in several ways, and see where the answers part", key=5),
+    PageSpec(LESSONS, "Lessons", "Learn and teach constrained decoding, from recordings or live", key=6),
 )
 
 
@@ -75,10 +98,20 @@ class MainWindow(QMainWindow):
         self.statusBar().addWidget(self.status, 1)
         self.grammar = GrammarWiring(self, self.grammar_page, self.examples)
         self.wiring = Wiring(self)
+        self.models = ModelsWiring(self)
+        self.files = FilesWiring(self, self.exports)
+        self.settings = SettingsWiring(self)
         self.strategies = StrategyWiring(self)
         self.rules = RulesWiring(self)
+        self.prompts = PromptWiring(self)
+        self.branches = BranchWiring(self)
+        self.explaining = ExplainWiring(self)
         self.servers = ServersWiring(self, self.servers_page)
         self.effects = EffectsWiring(self, self.servers_page.effects, SERVERS)
+        self.compare = CompareWiring(self, self.compare_page)
+        self.ab = AbWiring(self, self.ab_page)
+        self.evaluate = EvalWiring(self, self.eval_page)
+        self.lessons = LessonWiring(self, self.lesson_page)
         self._restore()
 
     def start(self) -> None:
@@ -93,11 +126,20 @@ class MainWindow(QMainWindow):
         self._shut = True
         self.parts.settings.update(geometry=_text(self.saveGeometry()), state=_text(self.pages.first_state()))
         self.wiring.close()
+        self.models.close()
+        self.settings.close()
         self.strategies.close()
         self.rules.close()
+        self.prompts.close()
+        self.branches.close()
+        self.explaining.close()
         self.grammar.close()
         self.servers.close()
         self.effects.close()
+        self.compare.close()
+        self.ab.close()
+        self.evaluate.close()
+        self.lessons.close()
         self.runs.close()
         self.picker.shut_down()
         self.history_page.shut_down()
@@ -118,25 +160,48 @@ class MainWindow(QMainWindow):
         super().closeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if dropped_model(event.mimeData()):
+        if dropped_file(event.mimeData()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        name = dropped_model(event.mimeData())
-        if name:
+        path = dropped_file(event.mimeData())
+        if path:
             event.acceptProposedAction()
-            self.wiring.choose_model(name)
+            self.files.open_file(path)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._dock_tabs()
         self.rail.set_slim(event.size().width() < NARROW)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """In the order in which the window is read."""
+        sides = [*self._dock_tabs(), *self._docks()]
+        left = [part for part in sides if part.x() < self.pages.stack.x()]
+        right = [part for part in sides if part not in left]
+        parts = (self.menuWidget(), self.rail, *left, self.pages.stack, *right)
+        return go_on(parts, self.focusWidget(), forward=forward) or super().focusNextPrevChild(forward)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "header"):
             self.header.restyle()
+            if is_crowded(self) and not self.tabifiedDockWidgets(self.right):
+                self.fit_sides()  # larger letters were chosen
 
     # -- inside ------------------------------------------------------------------------------------------------
+
+    def _docks(self) -> list[DockFrame]:
+        """Those in sight in the window itself; what is behind another is only moved out of sight by Qt."""
+        docks = [dock for dock in (*self.left, self.right) if dock.isVisible() and not dock.isFloating()]
+        return [dock for dock in docks if not dock.visibleRegion().isEmpty()]
+
+    def _dock_tabs(self) -> list[QTabBar]:
+        """Qt makes them when docks share a place; they have no name by themselves."""
+        bars = self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        for bar in bars:
+            bar.setAccessibleName("Panels at the side")
+        return [bar for bar in bars if bar.isVisible() and bar.count()]
 
     def _leave(self) -> None:
         self._leaving = True
@@ -156,6 +221,11 @@ class MainWindow(QMainWindow):
         self.examples = GrammarExamplesModel(parts.project.grammar)
         self.grammar_page = GrammarPage(self.examples)
         self.servers_page = ServersPage(ServersListModel(parts.servers))
+        self.eval_page = EvalPage()
+        self.compare_page = ComparePage(parts.prompt)
+        self.ab_page = AbPage()
+        self.compare_tabs = CompareTabs(self.compare_page, self.ab_page)
+        self.lesson_page = LessonPage()
         self.evidence = EvidenceDock()
         self.status = StatusLine()
 
@@ -179,7 +249,15 @@ class MainWindow(QMainWindow):
         self.rail = PageRail(PAGES, self)
         self.addToolBar(Qt.ToolBarArea.LeftToolBarArea, self.rail)
         self.pages = Pages(self, self.rail, lambda: [*self.left, self.right])
-        for spec, page in zip(PAGES, (self.page, self.grammar_page, self.servers_page), strict=True):
+        views = (
+            self.page,
+            self.grammar_page,
+            self.servers_page,
+            self.eval_page,
+            self.compare_tabs,
+            self.lesson_page,
+        )
+        for spec, page in zip(PAGES, views, strict=True):
             self.pages.add(spec.name, page)
 
     def _place_top(self) -> None:
@@ -191,7 +269,9 @@ class MainWindow(QMainWindow):
         panels = [dock.toggleViewAction() for dock in (*self.left, self.right)]
         undo = self.parts.document.undo_stack
         pages = list(self.rail.actions_.values())
-        fill_menus(bar, self.actions_, undo, pages, panels, self.parts.settings, self.dialogs.open_path)
+        self.exports = ExportMenu("E&xport run", bar)
+        open_project = self.dialogs.open_path
+        fill_menus(bar, self.actions_, undo, pages, panels, self.parts.settings, open_project, self.exports)
         column.addWidget(bar)
         column.addWidget(self.header)
         self.setMenuWidget(top)
@@ -205,8 +285,11 @@ class MainWindow(QMainWindow):
             self.fit_sides()
 
     def fit_sides(self) -> None:
-        """The sides as wide as suits the window and the font."""
-        scale = self.fontMetrics().height() / 15 * (0.74 if self.width() < NARROW else 1)
+        """The sides as wide as suits the window and the font; with large letters only one side."""
+        if is_crowded(self) and not self.tabifiedDockWidgets(self.right):
+            self.tabifyDockWidget(self.left[-1], self.right)
+            self.left[0].raise_()
+        scale = letters(self) * (0.74 if self.width() < NARROW else 1)
         widths = [round(LEFT * scale), round(RIGHT * scale)]
         self.resizeDocks([self.left[0], self.right], widths, Qt.Orientation.Horizontal)
 

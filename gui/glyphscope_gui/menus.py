@@ -9,7 +9,7 @@ from PySide6.QtGui import QAction, QActionGroup, QUndoStack
 from PySide6.QtWidgets import QMenu, QMenuBar
 
 from glyphscope_gui.actions import Actions
-from glyphscope_gui.settings.settings_dialog import THEMES
+from glyphscope_gui.settings.sections import THEMES
 from glyphscope_gui.settings.settings_store import SettingsStore
 
 
@@ -21,6 +21,7 @@ def fill_menus(
     panels: Sequence[QAction],
     settings: SettingsStore,
     open_project: Callable[[Path], None],
+    exports: QMenu,
 ) -> None:
     """Put everything in its menu."""
     file = bar.addMenu("&File")
@@ -28,7 +29,8 @@ def fill_menus(
     file.addMenu(_recent_menu(file, settings, open_project))
     file.addActions([actions.save, actions.save_as])
     file.addSeparator()
-    file.addActions([actions.open_model, actions.open_record, actions.save_record])
+    file.addActions([actions.get_model, actions.open_model, actions.open_record, actions.save_record])
+    file.addMenu(exports)
     file.addSeparator()
     file.addActions([actions.settings, actions.quit])
     edit = bar.addMenu("&Edit")

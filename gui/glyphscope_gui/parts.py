@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from PySide6.QtCore import QObject
 
 from glyphscope.events import RunRequest
 from glyphscope.models import open_model
 from glyphscope.registry import default_registry
-from glyphscope.sessions import History, Journal, Places, Project
+from glyphscope.sessions import History, Journal, Places, Project, Settings
 from glyphscope.tools.demo import DemoTools
 from glyphscope_gui.controllers.project_controller import ProjectController
 from glyphscope_gui.controllers.servers import ServersController
@@ -26,6 +27,8 @@ FIRST_PROMPT = "Search for AI news, 10 results"
 class Parts:
     """Made once, by the composition root; a test makes them with a model of its own.
 
+    `results` is the folder below which results of evaluations are.
+
     `sources` is asked whenever a call is to be carried out, from the run's thread; those it has at the end are closed.
     """
 
@@ -36,6 +39,8 @@ class Parts:
     history: History
     open_model: Open
     servers: ServersController
+    results: Path
+    places: Places
     sources: Sources = field(default=dict)
 
     def close(self) -> None:
@@ -47,9 +52,10 @@ class Parts:
         self.settings.close()
 
 
-def first_project() -> Project:
-    """What a first start shows: seven tools, a prompt that one of them answers, and the mask on."""
-    return Project(request=RunRequest(prompt=FIRST_PROMPT, registry=default_registry().to_document()))
+def first_project(settings: Settings) -> Project:
+    """What a new project shows: seven tools, a prompt that one of them answers, and the rest as the user has it."""
+    registry = default_registry().to_document()
+    return Project(request=RunRequest(prompt=FIRST_PROMPT, registry=registry, **settings.first_options()))
 
 
 def make_parts(places: Places, owner: QObject, opener: Open = open_model) -> Parts:
@@ -59,7 +65,10 @@ def make_parts(places: Places, owner: QObject, opener: Open = open_model) -> Par
     document = RegistryDocument(registry, owner)
     prompt = PromptDocument(PromptContext(registry), parent=owner)
     project = ProjectController(document, prompt, settings, Journal(places.journal), owner)
-    project.new(first_project())
+    project.new(first_project(settings.value))
     servers = ServersController(places.servers, DemoTools(scratch=places.scratch), owner)
     history = History(places.history)
-    return Parts(settings, document, prompt, project, history, opener, servers, servers.sources)
+    results = places.results
+    return Parts(
+        settings, document, prompt, project, history, opener, servers, results, places, servers.sources
+    )

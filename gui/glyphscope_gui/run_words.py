@@ -52,7 +52,9 @@ def outcome_words(state: RunState) -> str:
         return f"{ended}: {limit}" if limit and state.finished and state.finished.reason == "limit" else ended
     match state.outcome:
         case "valid":
-            return f"A valid call of {state.call.tool}" if state.call else "A valid call"
+            relaxed = state.started is not None and bool(state.started.request.relaxed)
+            words = f"A valid call of {state.call.tool}" if state.call else "A valid call"
+            return f"{words}, with the schema relaxed" if relaxed else words
         case "invalid":
             reason = state.finished.reason if state.finished else ""
             codes = ", ".join(dict.fromkeys(v.code for v in state.violations))

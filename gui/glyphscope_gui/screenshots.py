@@ -1,11 +1,11 @@
-"""The README's pictures: `python -m glyphscope_gui.screenshots OUTDIR`, from recorded runs, without a model."""
+"""The pictures of README and docs: `python -m glyphscope_gui.screenshots OUTDIR`, from records, without a model."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,11 +16,18 @@ from PySide6.QtWidgets import QApplication
 from glyphscope.events import RunStarted
 from glyphscope.models import Model, RecordedModel
 from glyphscope.sessions import Places, Project
+from glyphscope.sessions.places import HOME_VARIABLE
+from glyphscope_gui.branch_scenes import show_branch, show_struck
+from glyphscope_gui.compare_scenes import show_compare
 from glyphscope_gui.controllers.recorder import bundled_run
+from glyphscope_gui.eval_scenes import show_evaluate
 from glyphscope_gui.grammar_scenes import show_mistakes, show_tools_grammar
+from glyphscope_gui.lesson_scenes import show_lesson
 from glyphscope_gui.main_window import MainWindow
 from glyphscope_gui.parts import make_parts
+from glyphscope_gui.prompt_scenes import show_prompt
 from glyphscope_gui.servers_scenes import show_servers
+from glyphscope_gui.small_pictures import save_small
 from glyphscope_gui.theme import ThemeManager
 
 SIZES = ((1440, 900), (1024, 700))
@@ -31,35 +38,45 @@ TIMEOUT_MS = 20_000
 class Scene(NamedTuple):
     """`record` is replayed; where it is an aborted one, `rest` is the record of the same run that was let go on.
 
-    `prepare` is done then; what it begins is waited for.
+    `prepare` is done then; what it begins is waited for. A scene is taken in both schemes and sizes, or `once`, in
+    light and large, where it is for the guide alone.
     """
 
     name: str
     record: str
     rest: str = ""
     prepare: Callable[[MainWindow], None] = lambda _window: None
+    once: bool = False
 
 
 SCENES = (
     Scene("run", "search-mask.jsonl"),
     Scene("abort", "sources-abort.jsonl", "sources-whole.jsonl"),
     Scene("loop", "verbs-loop.jsonl"),
+    Scene("struck", "search-mask.jsonl", prepare=show_struck, once=True),
+    Scene("branch", "search-mask.jsonl", prepare=show_branch, once=True),
+    Scene("prompt", "search-mask.jsonl", prepare=show_prompt, once=True),
     Scene("grammar", "search-mask.jsonl", prepare=show_tools_grammar),
     Scene("mistakes", "search-mask.jsonl", prepare=show_mistakes),
     Scene("servers", "search-mask.jsonl", prepare=show_servers),
+    Scene("evaluate", "search-mask.jsonl", prepare=show_evaluate),
+    Scene("compare", "search-mask.jsonl", prepare=show_compare, once=True),
+    Scene("lesson", "search-mask.jsonl", prepare=show_lesson),
 )
 
 
-def take(out: Path) -> list[Path]:
-    """Every scene in light and dark and in both sizes. Returns the files."""
+def take(out: Path, names: Sequence[str] = ()) -> list[Path]:
+    """Every scene, or those of these names. Returns the files."""
     app = QApplication.instance() or QApplication(["glyphscope"])
     assert isinstance(app, QApplication)
     out.mkdir(parents=True, exist_ok=True)
     return [
         _picture(app, scene, scheme, size, out)
         for scene in SCENES
+        if not names or scene.name in names
         for scheme in ("light", "dark")
         for size in SIZES
+        if not scene.once or (scheme, size) == ("light", SIZES[0])
     ]
 
 
@@ -86,12 +103,11 @@ def _picture(app: QApplication, scene: Scene, scheme: str, size: tuple[int, int]
         if window.runs.can_continue:
             _wait_for_end(window, window.wiring.continue_aborted)
         scene.prepare(window)
-        _wait_until(
-            lambda: not (window.grammar.bench.is_busy or window.rules.is_busy or window.servers.is_busy)
-        )
+        parts_at_work = (window.grammar.bench, window.rules, window.servers, window.evaluate, window.runs)
+        _wait_until(lambda: not any(part.is_busy for part in parts_at_work))
         _settle()
         path = out / f"{scene.name}-{scheme}-{size[0]}x{size[1]}.png"
-        window.grab().save(str(path))
+        save_small(window.grab().toImage(), path)
         window.shut_down()
         window.deleteLater()
         owner.deleteLater()
@@ -124,8 +140,11 @@ def _settle() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("out", type=Path, help="the folder for the pictures")
+    parser.add_argument("scenes", nargs="*", help="only these")
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    for path in take(parser.parse_args().out):
+    chosen = parser.parse_args()
+    os.environ[HOME_VARIABLE] = tempfile.mkdtemp()  # nobody's own lessons, and no progress in them
+    for path in take(chosen.out, chosen.scenes):
         print(path)
 
 

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from PySide6.QtCore import QObject, QTimer
-from PySide6.QtWidgets import QFileDialog, QMessageBox
+from PySide6.QtWidgets import QMessageBox
 
 from glyphscope.calling import RunState
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import AnyEvent, PromptEvaluated, PromptRendered, RunRequest
+from glyphscope.events import AnyEvent, PromptEvaluated, RunRequest
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.sessions import Settings
+from glyphscope_gui.compare_wiring import COMPARE
 from glyphscope_gui.controllers.recorder import FIRST_RUN, bundled_run, bundled_runs
 from glyphscope_gui.controllers.run_controller import Applied, Phase, Saving
 from glyphscope_gui.models.model_names import model_name
 from glyphscope_gui.models.run_registry import remember
 from glyphscope_gui.parts import first_project
 from glyphscope_gui.run_words import figures, model_words, outcome_words
-from glyphscope_gui.settings.settings_dialog import SettingsDialog
 from glyphscope_gui.workers.jobs import ModelStatus
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 FIGURES_MS = 250
 """Four times a second: figures that change faster cannot be read."""
-_RECORDS = "Recorded runs (*.jsonl);;All files (*)"
 
 
 class Wiring(QObject):
@@ -43,7 +41,6 @@ class Wiring(QObject):
         self._evidence = window.evidence
         self._status = window.status
         self._first_model = True
-        self._look = (self._settings.theme, self._settings.font_size)
         self._connect_runs()
         self._connect_actions()
         self._connect_parts()
@@ -71,9 +68,11 @@ class Wiring(QObject):
     # -- what the user wants -----------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Run the prompt; while stepping, go on without stops."""
+        """Run the prompt, on the compare page in all its columns; while stepping, go on without stops."""
         if self._runs.phase is Phase.STEPPING:
             self._runs.go_on()
+        elif self._window.pages.current == COMPARE:
+            self._window.compare.run()
         else:
             self._runs.run(self._request())
 
@@ -143,9 +142,6 @@ class Wiring(QObject):
             (act.save, dialogs.save),
             (act.save_as, dialogs.save_as),
             (act.open_model, self._window.picker.ask_for_file),
-            (act.open_record, self._ask_for_record),
-            (act.save_record, self._ask_where_to_record),
-            (act.settings, self._show_settings),
             (act.quit, self._window.close),
             (act.about, self._show_about),
             (act.focus_prompt, page.prompt_edit.setFocus),
@@ -170,16 +166,12 @@ class Wiring(QObject):
         parts.project.optionsChanged.connect(self._show_options)
         parts.project.stateChanged.connect(self._show_title)
         parts.project.permissionsDropped.connect(self._tell_permissions)
-        parts.settings.failed.connect(window.tell_error)
-        parts.settings.changed.connect(self._settings_changed)
 
     # -- what runs tell ----------------------------------------------------------------------------------------
 
     def _applied(self, applied: Applied) -> None:
         for event in applied.events:
-            if isinstance(event, PromptRendered) and applied.kind != "continuation":
-                self._window.prompt_page.set_token_costs(event)
-            elif isinstance(event, PromptEvaluated) and event.done < event.total:
+            if isinstance(event, PromptEvaluated) and event.done < event.total:
                 words = f"Reading the prompt: {event.done:,} of {event.total:,} tokens"
                 self._status.set_state("busy", words)
 
@@ -218,14 +210,15 @@ class Wiring(QObject):
         if self._runs.is_busy:
             return
         recordings = FIRST_RUN in bundled_runs()
-        if self._first_model and recordings:
+        get = (self.tr("Get a model…"), self._window.models.show)
+        if self._first_model and recordings and not self._runs.events:
             self.play_bundled()
             self._page.notice.tell(
-                f"{status.message} A recorded run is shown instead.", "Play it again", self.play_bundled
+                f"{status.message} A recorded run is shown instead.", "Play it again", self.play_bundled, get
             )
         else:
             again = "Play a recorded run" if recordings else ""
-            self._page.notice.tell(status.message, again, self.play_bundled)
+            self._page.notice.tell(status.message, again, self.play_bundled, get)
 
     def _show_phase(self, phase: Phase) -> None:
         act, busy = self._window.actions_, phase is not Phase.IDLE
@@ -248,6 +241,8 @@ class Wiring(QObject):
             self._status.set_state(self._runs.model.phase, model_words(self._runs.model))
 
     def _show_figures(self) -> None:
+        if self._runs.is_aside:  # what runs is not the run that is shown
+            return
         state: RunState = self._runs.state
         if state.tokens and self._runs.phase is Phase.RUNNING and not self._runs.is_asking:
             self._status.set_state("busy", "Running")
@@ -279,37 +274,13 @@ class Wiring(QObject):
         self._window.setWindowTitle(f"{project.name}[*] – Glyphscope")
         self._window.setWindowModified(project.is_dirty)
 
-    def _settings_changed(self, settings: Settings) -> None:
-        if (settings.theme, settings.font_size) != self._look:
-            self._look = (settings.theme, settings.font_size)
-            self._window.themes.choose(settings.theme, settings.font_size)
-
     # -- dialogs -----------------------------------------------------------------------------------------------
 
     def _new_project(self) -> None:
-        self._window.dialogs.before_leaving(lambda: self._parts.project.new(first_project()))
+        self._window.dialogs.before_leaving(lambda: self._parts.project.new(first_project(self._settings)))
 
     def _open_run(self, run: str) -> None:
         self._window.recorder.open(run, self.show_record)
-
-    def _ask_for_record(self) -> None:
-        dialog = QFileDialog(self._window, "Open a recorded run", "", _RECORDS)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(lambda path: self._window.recorder.read(Path(path), self.show_record))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-
-    def _ask_where_to_record(self) -> None:
-        events = tuple(self._runs.events)
-        dialog = QFileDialog(self._window, "Save this run", "run.jsonl", _RECORDS)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix("jsonl")
-        dialog.fileSelected.connect(lambda path: self._window.recorder.write(Path(path), events))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-
-    def _show_settings(self) -> None:
-        SettingsDialog(self._parts.settings, self._window).open()
 
     def _show_prompt_page(self) -> None:
         dock = self._window.left[1]

@@ -70,6 +70,11 @@ class Background(QObject):
         thread.outcome.connect(self._deliver)
         thread.start()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a job runs."""
+        return bool(self._jobs)
+
     def wait(self, slot: str) -> None:
         """Wait for the jobs of `slot` and tell no outcome of theirs: what they were for is over."""
         self._newest.pop(slot, None)

@@ -4,11 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QByteArray, QObject, Signal
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QStackedWidget, QWidget
+from PySide6.QtCore import QByteArray, QObject, QSize, Qt, Signal
+from PySide6.QtWidgets import QDockWidget, QFrame, QMainWindow, QScrollArea, QStackedWidget, QWidget
 from shiboken6 import isValid
 
+from glyphscope_gui.theme.sizes import is_crowded
 from glyphscope_gui.widgets.page_rail import PageRail
+
+ENOUGH, ENOUGH_IF_CROWDED = 0.6, 0.4
+"""Of the window's width, and of its height, what a page may insist on; what needs more is scrolled."""
+
+
+class _Scrolled(QScrollArea):
+    """A page as large as its place; where large letters leave no room for all of it, it scrolls."""
+
+    def __init__(self, page: QWidget) -> None:
+        super().__init__()
+        self.setObjectName("centreScroll")
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setCornerWidget(QWidget(self))  # without one, Fusion draws a box between the scroll bars
+        self.setWidget(page)
+
+    def minimumSizeHint(self) -> QSize:
+        window = self.window()
+        share = ENOUGH_IF_CROWDED if is_crowded(self) else ENOUGH
+        most = QSize(round(window.width() * share), round(window.height() * ENOUGH))
+        return self.widget().minimumSizeHint().boundedTo(most)
 
 
 class Pages(QObject):
@@ -26,6 +49,7 @@ class Pages(QObject):
         self._docks = docks
         self.stack = QStackedWidget(window)
         self._names: list[str] = []
+        self._pages: list[QWidget] = []
         self._states: dict[str, QByteArray] = {}
         self._focus: dict[str, QWidget] = {}
         rail.chosen.connect(self.show)
@@ -36,7 +60,8 @@ class Pages(QObject):
 
     def add(self, name: str, page: QWidget) -> None:
         self._names.append(name)
-        self.stack.addWidget(page)
+        self._pages.append(page)
+        self.stack.addWidget(_Scrolled(page))
         if len(self._names) == 1:
             self._rail.show_page(name)
 
@@ -68,5 +93,5 @@ class Pages(QObject):
             window.setUpdatesEnabled(True)
         self._rail.show_page(name)
         had = self._focus.pop(name, None)  # a field in a table may be gone by now
-        (had if had is not None and isValid(had) else self.stack.currentWidget()).setFocus()
+        (had if had is not None and isValid(had) else self._pages[self.stack.currentIndex()]).setFocus()
         self.shown.emit(name)

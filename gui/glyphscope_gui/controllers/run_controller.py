@@ -9,10 +9,12 @@ from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QObject, Qt, QThread, Signal
 
-from glyphscope.calling import RunState, fold
+from glyphscope.calling import RunState, fold, fold_events
 from glyphscope.calling.host import Decision
 from glyphscope.events import AnyEvent, RunEvent, RunRequest
 from glyphscope.models import Vocabulary
+from glyphscope.registry import ToolRegistry
+from glyphscope_gui.workers.comparing_tokens import Answered, Cut
 from glyphscope_gui.workers.host import Sources
 from glyphscope_gui.workers.jobs import (
     Asked,
@@ -22,11 +24,13 @@ from glyphscope_gui.workers.jobs import (
     Job,
     Measured,
     ModelStatus,
+    Priced,
     ReplayJob,
     RunJob,
 )
 from glyphscope_gui.workers.mailbox import Mailbox
 from glyphscope_gui.workers.model_keeper import Open
+from glyphscope_gui.workers.piecing import Pieces, Typed
 from glyphscope_gui.workers.run_worker import RunWorker
 
 Kind: TypeAlias = Literal["run", "replay", "continuation"]
@@ -55,6 +59,16 @@ class Applied:
 
 
 @dataclass(frozen=True)
+class Aside:
+    """What a run aside told; `ended` with its last word, and `stopped` where somebody wanted the model for himself."""
+
+    job: int
+    events: tuple[AnyEvent, ...]
+    ended: bool = False
+    stopped: bool = False
+
+
+@dataclass(frozen=True)
 class Saving:
     """What an early stop saved: `decoded` tokens against the `whole` that a run without it really decoded."""
 
@@ -68,8 +82,10 @@ class RunController(QObject):
 
     `began` a fresh RunState, `applied` an Applied, `ended` an Applied of all events (also of a run that was stopped
     before its end), `measured` a Measured, `saved` a Saving, `modelTold` a ModelStatus, `phaseChanged` a Phase,
-    `crashed` an exception that is a mistake of ours, `vocabularyTold` the open model's Vocabulary. `asked` carries an
-    Asked that the run waits for, and None as soon as it does not any more.
+    `crashed` an exception that is a mistake of ours, `vocabularyTold` the open model's Vocabulary, `piecesTold` the
+    Pieces of a typed text, `cutTold` the Cut of an answer. `asked` carries an
+    Asked that the run waits for, and None as soon as it does not any more. `aside` carries an Aside of a run that the
+    playground does not show: of it nothing else is told but the phase. `priced` carries a Priced.
     """
 
     began = Signal(object)
@@ -82,6 +98,13 @@ class RunController(QObject):
     crashed = Signal(object)
     vocabularyTold = Signal(object)
     asked = Signal(object)
+    aside = Signal(object)
+    piecesTold = Signal(object)
+    cutTold = Signal(object)
+    priced = Signal(object)
+    _priceWanted = Signal(object)
+    _cutWanted = Signal(object)
+    _piecesWanted = Signal(object)
     _vocabularyWanted = Signal()
     _wanted = Signal(object)
     _openWanted = Signal(object)
@@ -111,6 +134,12 @@ class RunController(QObject):
         self._worker.modelTold.connect(self._model_told, Qt.ConnectionType.QueuedConnection)
         self._vocabularyWanted.connect(self._worker.tell_vocabulary, Qt.ConnectionType.QueuedConnection)
         self._worker.vocabularyTold.connect(self._vocabulary_told, Qt.ConnectionType.QueuedConnection)
+        self._priceWanted.connect(self._worker.price, Qt.ConnectionType.QueuedConnection)
+        self._worker.pricedTold.connect(self._price_told, Qt.ConnectionType.QueuedConnection)
+        self._piecesWanted.connect(self._worker.tell_pieces, Qt.ConnectionType.QueuedConnection)
+        self._worker.piecesTold.connect(self._pieces_told, Qt.ConnectionType.QueuedConnection)
+        self._cutWanted.connect(self._worker.tell_cut, Qt.ConnectionType.QueuedConnection)
+        self._worker.cutTold.connect(self._cut_told, Qt.ConnectionType.QueuedConnection)
         self._thread.start()
 
     # -- what can be done --------------------------------------------------------------------------------------
@@ -130,6 +159,11 @@ class RunController(QObject):
         return self.state.aborted is not None and len(self.state.stages) == 1
 
     @property
+    def is_aside(self) -> bool:
+        """Whether what runs is not the playground's."""
+        return isinstance(self._job, RunJob) and self._job.aside
+
+    @property
     def is_asking(self) -> bool:
         """Whether the run waits for a person."""
         return self._asked is not None
@@ -137,6 +171,15 @@ class RunController(QObject):
     def run(self, request: RunRequest, *, stepping: bool = False) -> None:
         """Run it; what runs now is stopped first."""
         self._after_stop(lambda: self._start(RunJob(self._id(), request, stepping)))
+
+    def run_aside(self, request: RunRequest) -> int:
+        """Run it for somebody else than the playground, which keeps the run that it shows. Returns the job's id.
+
+        Called while the Aside that ended another one is told, it follows without a moment in which nothing runs.
+        """
+        job = RunJob(self._id(), request, aside=True)
+        self._after_stop(lambda: self._start(job))
+        return job.id
 
     def replay(
         self, events: tuple[AnyEvent, ...], rate: float | None = None, *, stepping: bool = False
@@ -183,6 +226,22 @@ class RunController(QObject):
         """The open model's vocabulary is told; while a run goes on, after it."""
         self._vocabularyWanted.emit()
 
+    def ask_pieces(self, typed: Typed) -> None:
+        """How the open model cuts a typed text is told; while a run goes on, after it."""
+        self._piecesWanted.emit(typed)
+
+    def ask_price(self, request: RunRequest, registry: ToolRegistry) -> None:
+        """The prompt that the request would send with these tools is told as `priced`; while a run goes on, after it.
+
+        Of several that wait, the newest alone is told.
+        """
+        self._worker.newest_price += 1
+        self._priceWanted.emit((self._worker.newest_price, request, registry))
+
+    def ask_cut(self, answered: Answered) -> None:
+        """How the open model itself would cut an answer is told; while a run goes on, after it."""
+        self._cutWanted.emit(answered)
+
     def close(self) -> None:
         """Stop, close the model's process, and join the thread."""
         if self._closed:
@@ -212,7 +271,7 @@ class RunController(QObject):
     def _start(self, job: Job) -> None:
         self._job = job
         self._said = []
-        if not isinstance(job, ContinueJob):
+        if not isinstance(job, ContinueJob) and not self.is_aside:
             self.state, self.events = RunState(), []
             self.began.emit(self.state)
         self._mailbox.open_for(job.id)
@@ -239,6 +298,9 @@ class RunController(QObject):
                 self._end(post)
 
     def _apply(self, events: tuple[AnyEvent, ...]) -> None:
+        if self.is_aside and self._job is not None:
+            self.aside.emit(Aside(self._job.id, events))
+            return
         kind = _KINDS[type(self._job)]
         if kind == "continuation":
             self._said.extend(events)
@@ -249,7 +311,9 @@ class RunController(QObject):
         self.applied.emit(Applied(self.state, events, kind))
 
     def _ask(self, asked: Asked) -> None:
-        if self.phase is not Phase.STOPPING:
+        if self.is_aside:
+            self._worker.reply(asked, None)
+        elif self.phase is not Phase.STOPPING:
             self._asked = asked
             self.asked.emit(asked)
 
@@ -260,6 +324,9 @@ class RunController(QObject):
 
     def _end(self, ended: Ended) -> None:
         self._no_longer_asked()
+        if self.is_aside:
+            self._end_aside(ended)
+            return
         job, self._job = self._job, None
         waiting, self._waiting = self._waiting, None
         kind = _KINDS[type(job)]
@@ -274,10 +341,21 @@ class RunController(QObject):
         if waiting is not None:
             waiting()
 
+    def _end_aside(self, ended: Ended) -> None:
+        """It is told before the phase changes, so that the next one may follow at once."""
+        self._job = None
+        stopped = self.phase is Phase.STOPPING
+        waiting, self._waiting = self._waiting, None
+        if ended.error is not None:
+            self.crashed.emit(ended.error)
+        self.aside.emit(Aside(ended.job, (), ended=True, stopped=stopped))
+        if self._job is None:
+            self._set_phase(Phase.IDLE)
+            if waiting is not None:
+                waiting()
+
     def _tell_saving(self) -> None:
-        said = RunState()
-        for event in self._said:
-            fold(said, event)
+        said = fold_events(self._said)
         aborted = self.state.aborted
         if aborted is None or said.finished is None or said.finished.reason == "cancelled":
             self._said = []
@@ -286,6 +364,15 @@ class RunController(QObject):
 
     def _vocabulary_told(self, vocabulary: Vocabulary) -> None:
         self.vocabularyTold.emit(vocabulary)
+
+    def _pieces_told(self, pieces: Pieces) -> None:
+        self.piecesTold.emit(pieces)
+
+    def _price_told(self, priced: Priced) -> None:
+        self.priced.emit(priced)
+
+    def _cut_told(self, cut: Cut) -> None:
+        self.cutTold.emit(cut)
 
     def _model_told(self, status: ModelStatus) -> None:
         self.model = status

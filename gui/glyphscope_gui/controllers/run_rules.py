@@ -11,7 +11,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import RunRequest, RunStarted, Token
+from glyphscope.events import Alternative, RunRequest, RunStarted, Token
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.controllers.run_controller import Applied
@@ -42,6 +42,13 @@ class _Run:
         """In the job's thread. Raises GlyphscopeError."""
         return self._made().read(tokens, self._is_dropped)
 
+    def judge(self, index: int, text: str) -> Any:
+        """In the job's thread: what the grammar says to a text in the place of that token. Raises GlyphscopeError."""
+        one = Alternative(-1, text.encode("utf-8", "replace"), text, 0.0, None, allowed=False)
+        if self.tokens[index].start > LONGEST_TEXT:
+            return Refusal(index, "", ("",))
+        return self._made().refusals(self.tokens[:index], (one,), self._is_dropped)
+
     def refuse(self, index: int) -> Any:
         """In the job's thread. Raises GlyphscopeError."""
         rows = self.tokens[index].step.alternatives
@@ -60,13 +67,15 @@ class _Run:
 
 class RunRules(QObject):
     """`began` tells whether a grammar holds the run; `found` the first row and the TokenRules of the tokens from there;
-    `refused` a Refusal; `priced` the RuleCosts of a run that is over. Tokens that could not be read have
+    `refused` a Refusal; `judged` a text in a token's place and the Refusal of it alone, which says nothing where the
+    grammar takes it; `priced` the RuleCosts of a run that is over. Tokens that could not be read have
     TokenRules that say why.
     """
 
     began = Signal(bool)
     found = Signal(int, object)
     refused = Signal(object)
+    judged = Signal(str, object)
     priced = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -74,6 +83,7 @@ class RunRules(QObject):
         self._background = Background(self)
         self._run: _Run | None = None
         self._wanted: int | None = None
+        self._typed: tuple[int, str] | None = None
         self._working = False
         self._closed = False
         self._later = QTimer(self, singleShot=True, interval=BATCH_MS)
@@ -111,6 +121,11 @@ class RunRules(QObject):
         self._wanted = index
         self._next()
 
+    def judge(self, index: int, text: str) -> None:
+        """What the grammar says to a text in the place of that token is told by `judged`; of several, to the last."""
+        self._typed = index, text
+        self._next()
+
     def close(self) -> None:
         """Stop, and wait for what runs."""
         self._closed = True
@@ -123,7 +138,7 @@ class RunRules(QObject):
     def _drop(self) -> None:
         if self._run is not None:
             self._run.dropped = True
-        self._run, self._wanted = None, None
+        self._run, self._wanted, self._typed = None, None, None
 
     def _begin(self, request: RunRequest) -> None:
         self._drop()
@@ -143,6 +158,9 @@ class RunRules(QObject):
         if self._wanted is not None and self._wanted < len(run.tokens):
             index, self._wanted = self._wanted, None
             self._start(run, lambda: run.refuse(index), self.refused.emit)
+        elif self._typed is not None and self._typed[0] < len(run.tokens):
+            (place, text), self._typed = self._typed, None
+            self._start(run, lambda: run.judge(place, text), lambda refusal: self.judged.emit(text, refusal))
         elif run.given < len(run.tokens) and not run.trouble:
             first = run.given
             tokens = run.tokens[first : first + AT_ONCE]

@@ -29,6 +29,9 @@ from glyphscope_gui.models.token_words import NOT_ASKED, count, percent, step_te
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 from glyphscope_gui.widgets.alternatives_table import AlternativesTable
+from glyphscope_gui.widgets.bars import edge_role
+from glyphscope_gui.widgets.branch_bar import BranchBar
+from glyphscope_gui.widgets.branch_panel import BranchPanel
 from glyphscope_gui.widgets.card import Heading
 from glyphscope_gui.widgets.flow import Flow
 from glyphscope_gui.widgets.rule_line import RuleLine
@@ -36,6 +39,7 @@ from glyphscope_gui.widgets.savings_chart import SavingsChart
 from glyphscope_gui.widgets.segmented import Segmented
 from glyphscope_gui.widgets.size_chart import LEGEND, SizeChart, summary
 from glyphscope_gui.widgets.step_chart import StepChart
+from glyphscope_gui.widgets.wanted_view import WantedView
 from glyphscope_gui.workers.jobs import Measured
 
 _MEASURES = (
@@ -73,6 +77,9 @@ class EvidenceDock(QScrollArea):
         self.alternatives_model = AlternativesModel(self)
         self.alternatives = AlternativesTable(self.alternatives_model, self)
         self.alternatives_note = _note(_NO_TOKEN)
+        self.branch_bar = BranchBar(self)
+        self.branch_bar.grown.connect(self._show_bar, Qt.ConnectionType.QueuedConnection)
+        self.branch_panel = BranchPanel(self)
         self.rule_line = RuleLine(self)
         self.rule_line.chosen.connect(self.ruleChosen)
         self.expected_note = _note("")
@@ -80,6 +87,7 @@ class EvidenceDock(QScrollArea):
         self.all_button = QPushButton(self)
         self.all_button.setProperty("role", "link")
         self.all_button.clicked.connect(self._show_all)
+        self.wanted = WantedView(self)
         self.size_chart = SizeChart(self)
         self.size_note = _note("")
         self.step_chart = StepChart(self)
@@ -146,7 +154,7 @@ class EvidenceDock(QScrollArea):
             if self._registry and state.kind in _WHOLE_CALLS
             else [""] * len(rows)
         )
-        self.alternatives_model.show(rows, why, token.step.id)
+        self.alternatives_model.show(rows, why, token.step.id if token.step.id >= 0 else token.step.data)
         self.alternatives.setVisible(bool(rows))
         self.all_button.setVisible(len(all_rows) > FEW)
         self.all_button.setText("Show fewer" if self._all else f"Show all {len(all_rows)}")
@@ -166,6 +174,11 @@ class EvidenceDock(QScrollArea):
         self.expected_note.setText(refusal.place)
         self.expected_note.setVisible(bool(refusal.place))
         self._refusal = refusal
+
+    def _show_bar(self) -> None:
+        """All that can be done at the token, once it is laid out."""
+        self.widget().layout().activate()
+        self.ensureWidgetVisible(self.branch_bar, 0, 8)
 
     def _show_all(self) -> None:
         self._all = not self._all
@@ -195,6 +208,10 @@ class EvidenceDock(QScrollArea):
         self.alternatives_heading = Heading("Alternatives", parent=self)
         self.alternatives.hide()
         self.all_button.hide()
+        self.branch_heading = Heading("This branch")
+        self.branch_section = _section(self.branch_heading, self.branch_panel)
+        self.branch_section.hide()
+        column.addWidget(self.branch_section)
         sections = (
             _section(
                 self.alternatives_heading,
@@ -203,13 +220,17 @@ class EvidenceDock(QScrollArea):
                 self.alternatives,
                 self.all_button,
                 self.alternatives_note,
+                self.branch_bar,
             ),
             _section(Heading("Size of this call"), _legend(LEGEND), self.size_chart, self.size_note),
             _section(
                 Heading("Steps", actions=(self.measure,)),
                 self.step_chart,
-                _legend((("sampled", "chart-main"), ("forced by grammar", "chart-forced"))),
+                _legend(
+                    (("sampled", "chart-main"), ("forced by grammar", "chart-forced")), slim="chart-forced"
+                ),
             ),
+            _section(Heading("Wanted and got"), self.wanted),
             _section(
                 Heading("Saved by stopping early"),
                 _legend((("not stopped", "chart-other"), ("stopped early", "chart-main"))),
@@ -219,7 +240,8 @@ class EvidenceDock(QScrollArea):
         )
         for section in sections:
             column.addWidget(section)
-        _, self.size_section, _, self.savings_section = sections
+        _, self.size_section, _, self.wanted_section, self.savings_section = sections
+        self.wanted_section.hide()
         self.size_section.hide()
         self.savings_section.hide()
         column.addStretch(1)
@@ -244,6 +266,8 @@ def _words(token: Token, started: RunStarted, *, masked: bool) -> str:
         return f"Forced: the grammar allowed only this token. {wanted}"
     if not step.alternatives:
         return _untold(started)
+    if started.request.constraint == "endpoint":
+        return "The endpoint held the constraint; it does not tell what that left."
     if not masked:
         return (
             f"No constraint was on: any of {count(step.allowed)} tokens could come."
@@ -283,20 +307,21 @@ def _section(heading: Heading, *widgets: QWidget) -> QFrame:
     return box
 
 
-def _legend(entries: Sequence[tuple[str, str]]) -> QWidget:
-    """What the colours of the bars mean."""
+def _legend(entries: Sequence[tuple[str, str]], slim: str = "") -> QWidget:
+    """What the bars mean, in the order in which they stand; those of the role `slim` are slim in the chart too."""
     box = Flow()
     for words, role in entries:
-        box.add(_Key(words, role))
+        box.add(_Key(words, role, 4 if role == slim else 9))
     return box
 
 
 class _Key(QWidget):
-    """A square in a role's colour, and its name."""
+    """A bar in a role's colour, and its name."""
 
-    def __init__(self, words: str, role: str) -> None:
+    def __init__(self, words: str, role: str, width: int) -> None:
         super().__init__()
         self._role = role
+        self._width = width
         self._square = QLabel()
         label = QLabel(words)
         label.setProperty("role", "hint")
@@ -314,5 +339,6 @@ class _Key(QWidget):
             self._paint()
 
     def _paint(self) -> None:
-        self._square.setFixedSize(9, 9)
-        self._square.setStyleSheet(f"background: {theme().roles[self._role]}; border-radius: 2px;")
+        self._square.setFixedSize(self._width, 9)
+        fill, edge = theme().roles[self._role], theme().roles[edge_role(self._role)]
+        self._square.setStyleSheet(f"background: {fill}; border: 1px solid {edge}; border-radius: 2px;")

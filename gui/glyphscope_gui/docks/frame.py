@@ -28,6 +28,7 @@ class DockFrame(QDockWidget):
         self._bar = QLabel(title, self)
         self._bar.setProperty("role", "title")
         self._bar.setContentsMargins(14, 8, 14, 8)
+        self._bar.hide()
         self._none = _NoTitle(self)
         self.setTitleBarWidget(self._none)
         self.setWidget(page)

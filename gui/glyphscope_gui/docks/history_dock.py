@@ -16,8 +16,10 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.sessions import History, HistoryRow
+from glyphscope.sessions.exports import ExportForm
 from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.models.history_model import ROW_ROLE, HistoryModel
+from glyphscope_gui.widgets.export_dialog import ExportMenu
 from glyphscope_gui.widgets.history_delegate import HistoryDelegate
 
 SEARCH_DELAY_MS = 150
@@ -28,9 +30,14 @@ _EMPTY = "No runs yet.\n\nPress Run: each run is kept here and opens again with 
 
 
 class HistoryDock(QWidget):
-    """`runOpened` tells a run's id; `notified` a sentence for the status line. Reads and writes off the GUI thread."""
+    """`runOpened` and `saveWanted` tell a run's id, `exportWanted` its form too; `notified` tells a sentence.
+
+    Reads and writes off the GUI thread.
+    """
 
     runOpened = Signal(object)
+    saveWanted = Signal(str)
+    exportWanted = Signal(str, str)
     notified = Signal(object)
 
     def __init__(self, history: History, parent: QWidget | None = None) -> None:
@@ -77,6 +84,17 @@ class HistoryDock(QWidget):
         if row is not None:
             self.runOpened.emit(row.id)
 
+    def save_current(self) -> None:
+        """Ask for the run as a file."""
+        row = self._current()
+        if row is not None:
+            self.saveWanted.emit(row.id)
+
+    def export_current(self, form: ExportForm) -> None:
+        row = self._current()
+        if row is not None:
+            self.exportWanted.emit(row.id, form)
+
     def delete_current(self) -> None:
         """Take the run out of the list; for some seconds it can be taken back."""
         row = self._current()
@@ -121,7 +139,9 @@ class HistoryDock(QWidget):
         view = QListView(self)
         view.setObjectName("historyList")
         view.setAccessibleName("Runs, newest first")
-        view.setAccessibleDescription("Enter opens a run. Delete takes it out. P pins it to the top.")
+        view.setAccessibleDescription(
+            "Enter opens a run. Delete takes it out. P pins it to the top. S saves it."
+        )
         view.setModel(self.model)
         view.setItemDelegate(HistoryDelegate(view))
         view.setUniformItemSizes(True)
@@ -136,6 +156,7 @@ class HistoryDock(QWidget):
         for text, keys, slot in (
             ("Open", ("Return", "Enter"), self.open_current),
             ("Pin or unpin", ("P",), self.pin_current),
+            ("Save run…", ("S",), self.save_current),
             ("Delete", ("Del",), self.delete_current),
         ):
             action = QAction(text, view)
@@ -210,4 +231,7 @@ class HistoryDock(QWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addActions(self._actions)
+        exports = ExportMenu("Export run", menu)
+        exports.formChosen.connect(self.export_current)
+        menu.insertMenu(self._actions[-1], exports)
         menu.popup(self.list.viewport().mapToGlobal(place))

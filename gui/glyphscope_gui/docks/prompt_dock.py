@@ -1,22 +1,49 @@
-"""The prompt: the preset, the system template, and what of it all goes to the model, with its price."""
+"""The prompt: its template, what of it all goes to the model with the price of each part, and what changed."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSplitter,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from glyphscope.events import PromptRendered
 from glyphscope.prompting import RenderedMessages
+from glyphscope.prompting.costs import Cost, prompt_costs
+from glyphscope_gui.controllers.prompt_watch import ShownPrompt
+from glyphscope_gui.models.prompt_costs_model import CostRows, PromptCostsModel, spans_of
 from glyphscope_gui.models.prompt_document import PromptDocument, PromptState
-from glyphscope_gui.widgets.card import section_label
-from glyphscope_gui.widgets.code_edit import CodeEdit
-from glyphscope_gui.widgets.token_costs import TokenCosts
+from glyphscope_gui.models.prompt_places import PartPlace
+from glyphscope_gui.widgets.code_edit import TAB_WORDS, CodeEdit
+from glyphscope_gui.widgets.part_editor import PartEditor
+from glyphscope_gui.widgets.prompt_changes import PromptChanges
+from glyphscope_gui.widgets.prompt_costs import PromptCosts
+from glyphscope_gui.widgets.rendered_prompt import RenderedPrompt
 
-_NOT_COUNTED = "Before the model's chat template. A run counts the tokens."
+LEAST_CHARACTERS = 30
+TEMPLATE, RENDERED, CHANGES = range(3)
+"""The tabs."""
 
 
 class PromptDock(QWidget):
-    """The left page about prompts. The user's own words are edited in the centre; all else is here."""
+    """The left page about prompts. The user's own words are edited in the centre, or as a part of the whole here.
+
+    `partChosen` carries the Cost of a row of the costs, or None; `partEdited` what the user made of its text;
+    `leadWanted` is a press on the link to where it comes from, `runWanted` one on Run again.
+    """
+
+    partChosen = Signal(object)
+    partEdited = Signal(str)
+    leadWanted = Signal()
+    runWanted = Signal()
 
     def __init__(self, document: PromptDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -24,52 +51,105 @@ class PromptDock(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._document = document
         self._costs_of: RenderedMessages | None = None
+        self.expects_price = False
+        """Whether the prompt as it is now is being counted: until then the one in sight stays."""
         self.preset_combo = self._make_combo()
-        self.reset_button = QPushButton("Reset", self)
-        self.reset_button.setToolTip("Back to the preset's own template")
-        self.reset_button.setAccessibleName("Reset the template to the preset")
+        self.reset_button = QPushButton(self.tr("Reset"), self)
+        self.reset_button.setToolTip(self.tr("Back to the preset's own template"))
+        self.reset_button.setAccessibleName(self.tr("Reset the template to the preset"))
         self.system_edit = CodeEdit(self)
         self.system_edit.setObjectName("systemPromptEdit")
-        self.system_edit.setAccessibleName("System prompt template")
+        self.system_edit.setAccessibleName(self.tr("System prompt template"))
+        self.system_edit.setAccessibleDescription(TAB_WORDS)
         self.system_edit.setLineWrapMode(CodeEdit.LineWrapMode.WidgetWidth)
         self.problem = QLabel(self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         self.problem.setObjectName("promptProblem")
         self.problem.setProperty("role", "problem")
-        self.rendered_view = CodeEdit(self)
-        self.rendered_view.setObjectName("renderedPromptView")
-        self.rendered_view.setAccessibleName("The prompt as it goes to the model")
-        self.rendered_view.setReadOnly(True)
-        self.rendered_view.setTabChangesFocus(True)
-        self.rendered_view.setLineWrapMode(CodeEdit.LineWrapMode.WidgetWidth)
-        self.caption = QLabel(_NOT_COUNTED, self, wordWrap=True)
+        self.rendered_view = RenderedPrompt(self)
+        self.caption = QLabel(self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         self.caption.setProperty("role", "muted")
-        self.costs = TokenCosts(self)
+        self.costs_model = PromptCostsModel(self)
+        self.costs = PromptCosts(self.costs_model, self)
+        self.part = PartEditor(self)
+        self.run_button = QPushButton(self.tr("Run again"), self)
+        self.run_button.setObjectName("promptRunButton")
+        self.run_button.setToolTip(self.tr("Run the prompt as it is now (Ctrl+Return)"))
+        self.changes = PromptChanges(self)
+        self.tabs = QTabWidget(self)
         self._lay_out()
-        self.preset_combo.activated.connect(self._choose_preset)
-        self.reset_button.clicked.connect(document.reset_to_preset)
-        self.system_edit.textEdited.connect(document.set_system)
-        document.changed.connect(self._show_state)
-        document.rendered.connect(self._show_messages)
-        document.failed.connect(self._show_problem)
+        self._connect(document)
         self._show_state(document.state)
         self._show_problem(document.problem)
+        self._show_uncounted("")
         if document.messages is not None:
             self._show_messages(document.messages)
 
+    def minimumSizeHint(self) -> QSize:
+        return QSize(
+            LEAST_CHARACTERS * self.fontMetrics().averageCharWidth(), super().minimumSizeHint().height()
+        )
+
+    # -- what is shown -----------------------------------------------------------------------------------------
+
     def set_token_costs(self, event: PromptRendered) -> None:
         """What a run sent to the model, word for word, and what each part of it cost."""
+        self.show_prompt(ShownPrompt(event, "run", CostRows(prompt_costs(event))))
+
+    def show_prompt(self, told: ShownPrompt) -> None:
+        """The prompt with its costs, and what is known of its changes and of the cache."""
+        prompt = told.prompt
         self._costs_of = self._document.messages
-        self.rendered_view.show_text(event.text)
-        cached = f", {event.cached:,} from the cache" if event.cached else ""
-        note = f" {event.note}" if event.note else ""
-        self.caption.setText(f"As the model got it: {event.tokens:,} tokens{cached}.{note}")
-        self.costs.show_parts(event.parts)
+        self.rendered_view.show_prompt(prompt.text)
+        self.caption.setText(self._caption(told))
+        self.costs_model.show_rows(told.rows, counted=bool(prompt.tokens))
+        self.costs.setAccessibleDescription(self.costs_model.words())
+        self.costs.setVisible(bool(told.rows.costs))
+        self.changes.show_prompt(told)
+        self._mark(self.costs.chosen())
+
+    def show_messages(self) -> None:
+        """The prompt as it is now could not be counted."""
+        if self._document.messages is not None:
+            self.expects_price = False
+            self._show_messages(self._document.messages)
+
+    def show_place(self, place: PartPlace | None) -> None:
+        """The part that is chosen, to be edited."""
+        self.part.show_place(place)
+
+    def show_template_line(self, line: int) -> None:
+        """The template, at that line from 1."""
+        self.tabs.setCurrentIndex(TEMPLATE)
+        block = self.system_edit.document().findBlockByNumber(line - 1)
+        if block.isValid():
+            cursor = self.system_edit.textCursor()
+            cursor.setPosition(block.position())
+            self.system_edit.setTextCursor(cursor)
+            self.system_edit.centerCursor()
+        self.system_edit.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _connect(self, document: PromptDocument) -> None:
+        self.preset_combo.activated.connect(self._choose_preset)
+        self.reset_button.clicked.connect(document.reset_to_preset)
+        self.system_edit.textEdited.connect(document.set_system)
+        self.costs.partChosen.connect(self._part_chosen)
+        self.costs.partHovered.connect(self._hover)
+        self.rendered_view.placeChosen.connect(self._place_chosen)
+        self.rendered_view.placeHovered.connect(self._place_hovered)
+        self.part.edited.connect(self.partEdited)
+        self.part.leadWanted.connect(self.leadWanted)
+        self.run_button.clicked.connect(self.runWanted)
+        document.changed.connect(self._show_state)
+        document.rendered.connect(self._show_messages)
+        document.failed.connect(self._show_problem)
 
     def _make_combo(self) -> QComboBox:
         combo = QComboBox(self)
         combo.setObjectName("presetPicker")
-        combo.setAccessibleName("Prompt preset")
-        combo.setToolTip("Where the system prompt starts from")
+        combo.setAccessibleName(self.tr("Prompt preset"))
+        combo.setToolTip(self.tr("Where the system prompt starts from"))
         combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         combo.setMinimumContentsLength(8)
         for preset in self._document.presets:
@@ -81,15 +161,40 @@ class PromptDock(QWidget):
         top.setSpacing(8)
         top.addWidget(self.preset_combo, 1)
         top.addWidget(self.reset_button)
+        template = QWidget(self)
+        column = QVBoxLayout(template)
+        column.setContentsMargins(14, 12, 14, 12)
+        column.setSpacing(10)
+        column.addLayout(top)
+        column.addWidget(self.system_edit, 1)
+        column.addWidget(self.problem)
+        below = QWidget(self)
+        column = QVBoxLayout(below)
+        column.setContentsMargins(0, 6, 0, 0)
+        column.setSpacing(10)
+        column.addWidget(self.costs, 1)
+        column.addWidget(self.part)
+        column.addWidget(self.run_button, 0, Qt.AlignmentFlag.AlignRight)
         splitter = QSplitter(Qt.Orientation.Vertical, self)
         splitter.setChildrenCollapsible(False)
-        splitter.addWidget(_section("System template", self.system_edit, self.problem))
-        splitter.addWidget(_section("Rendered prompt", self.caption, self.rendered_view, self.costs))
+        splitter.addWidget(self.rendered_view)
+        splitter.addWidget(below)
+        splitter.setSizes([400, 500])
+        rendered = QWidget(self)
+        column = QVBoxLayout(rendered)
+        column.setContentsMargins(14, 12, 14, 12)
+        column.setSpacing(8)
+        column.addWidget(self.caption)
+        column.addWidget(splitter, 1)
+        self.tabs.setObjectName("promptTabs")
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setAccessibleName(self.tr("The prompt: template, rendered, or what changed"))
+        self.tabs.addTab(template, self.tr("Template"))
+        self.tabs.addTab(_scrolled(rendered), self.tr("Rendered"))
+        self.tabs.addTab(_scrolled(self.changes), self.tr("Changes"))
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(14, 12, 14, 12)
-        layout.setSpacing(12)
-        layout.addLayout(top)
-        layout.addWidget(splitter, 1)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.tabs)
 
     def _choose_preset(self, place: int) -> None:
         self._document.set_preset(self.preset_combo.itemData(place))
@@ -100,26 +205,65 @@ class PromptDock(QWidget):
         self.system_edit.show_text(self._document.system_template)
 
     def _show_messages(self, messages: RenderedMessages) -> None:
-        """The messages as they are now; the words of the last run stay as long as they are the same."""
-        if messages == self._costs_of:
+        """The messages as they are now, where no model counts them; the last run's stay while they are the same."""
+        if messages == self._costs_of or self.expects_price:
             return
         self._costs_of = None
-        self.rendered_view.show_text("\n\n".join(f"[{m.role}]\n{m.content}" for m in messages.messages))
-        self.caption.setText(_NOT_COUNTED)
-        self.costs.show_parts(())
+        self._show_uncounted("\n\n".join(f"[{m.role}]\n{m.content}" for m in messages.messages))
+
+    def _show_uncounted(self, text: str) -> None:
+        self.rendered_view.show_prompt(text)
+        self.caption.setText(self.tr("Before the model’s chat template. The tokens are not counted yet."))
+        self.costs_model.show_rows(CostRows())
+        self.costs.setVisible(False)
+        self.part.show_place(None)
 
     def _show_problem(self, problem: str) -> None:
-        self.problem.setText(f"{problem}\nThe last good prompt is shown below." if problem else "")
+        words = self.tr("{0}\nThe last good prompt is the rendered one.").format(problem) if problem else ""
+        self.problem.setText(words)
         self.problem.setVisible(bool(problem))
 
+    def _caption(self, told: ShownPrompt) -> str:
+        prompt = told.prompt
+        if not prompt.tokens:
+            words = self.tr("An endpoint counts the tokens only when it answers.")
+        elif told.origin == "now":
+            words = self.tr("As the model will get it: {0:,} tokens.").format(prompt.tokens)
+        else:
+            cached = self.tr(", {0:,} from the cache").format(prompt.cached) if prompt.cached else ""
+            words = self.tr("As the model got it: {0:,} tokens{1}.").format(prompt.tokens, cached)
+        return f"{words} {prompt.note}".rstrip()
 
-def _section(title: str, *widgets: QWidget) -> QWidget:
-    """A heading with what belongs to it."""
-    box = QWidget()
-    layout = QVBoxLayout(box)
-    layout.setContentsMargins(0, 8, 0, 8)
-    layout.setSpacing(6)
-    layout.addWidget(section_label(title, box))
-    for widget in widgets:
-        layout.addWidget(widget, 1 if isinstance(widget, CodeEdit) else 0)
-    return box
+    # -- rows and text, each marked by the other ---------------------------------------------------------------
+
+    def _part_chosen(self, cost: Cost | None) -> None:
+        self._mark(cost)
+        self.partChosen.emit(cost)
+
+    def _mark(self, cost: object) -> None:
+        self.rendered_view.mark([*spans_of(cost)] if isinstance(cost, Cost) else [])
+
+    def _hover(self, cost: Cost | None) -> None:
+        self.rendered_view.hover([] if cost is None else [*spans_of(cost)])
+
+    def _place_chosen(self, character: int) -> None:
+        self.costs.choose(self.costs_model.index_at(character))
+
+    def _place_hovered(self, character: int | None) -> None:
+        index = self.costs_model.index_at(-1 if character is None else character)
+        cost = self.costs_model.cost(index)
+        self._hover(cost)
+        self.rendered_view.setToolTip(str(index.data(Qt.ItemDataRole.ToolTipRole) or "") if cost else "")
+
+
+def _scrolled(page: QWidget) -> QScrollArea:
+    """With large letters a page has not all the height that it needs."""
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setFrameShape(QScrollArea.Shape.NoFrame)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setWidget(page)
+    for ground in (area.viewport(), page):
+        ground.setAutoFillBackground(False)  # the dock's own is seen
+    return area

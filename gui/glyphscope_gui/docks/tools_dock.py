@@ -47,7 +47,7 @@ class ToolsDock(QWidget):
         self.filter_edit = self._make_filter()
         self.tabs = QTabWidget(self)
         self.tabs.setDocumentMode(True)
-        self.tabs.setAccessibleName("Edit by form or as raw schema")
+        self.tabs.tabBar().setAccessibleName("Edit by form or as raw schema")
         self.tabs.addTab(self.form, "Form")
         self.tabs.addTab(self.schema, "Schema")
         self._lay_out()

@@ -12,7 +12,7 @@ from glyphscope.events import Alternative, RunRequest, Violation
 from glyphscope.registry import ToolRegistry
 from glyphscope.validation import validator_of
 from glyphscope_gui.models.table_model import Index, TableModel
-from glyphscope_gui.models.token_words import UNKNOWN, percent, token_text
+from glyphscope_gui.models.token_words import UNKNOWN, is_masked, numbered, percent, token_text
 from glyphscope_gui.theme import theme
 
 ALTERNATIVE_ROLE, REASON_ROLE, CHOSEN_ROLE, REFUSED_ROLE = (Qt.ItemDataRole.UserRole + n for n in range(4))
@@ -65,10 +65,11 @@ class AlternativesModel(TableModel):
         self._reasons: list[str] = []
         self._refused: tuple[str, ...] = ()
         self._place = ""
-        self._chosen = -1
+        self._chosen: int | bytes = -1
+        self._special: frozenset[int] = frozenset()
 
-    def show(self, rows: Sequence[Alternative], why: Sequence[str], chosen: int) -> None:
-        """`chosen` is the id of the token that came."""
+    def show(self, rows: Sequence[Alternative], why: Sequence[str], chosen: int | bytes) -> None:
+        """`chosen` is the id of the token that came, or its bytes where no id was told."""
         self.beginResetModel()
         self._rows, self._reasons, self._chosen = tuple(rows), list(why), chosen
         self._refused = ()
@@ -76,17 +77,27 @@ class AlternativesModel(TableModel):
 
     def set_refused(self, words: Sequence[str], place: str) -> None:
         """What the grammar says to each masked one; `place` is what it says of the place, and stands above them all."""
-        self.beginResetModel()
         self._refused, self._place = tuple(words), place
-        self.endResetModel()
+        if self._rows:  # no reset: what the user has chosen stays chosen
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, len(COLUMNS) - 1))
 
-    def _grammar_words(self, row: int) -> str:
+    def set_special(self, special: frozenset[int]) -> None:
+        """The ids of special tokens: they are not the text that they are written with."""
+        self._special = special
+        if self._rows:
+            self.dataChanged.emit(self.index(0, TEXT), self.index(len(self._rows) - 1, TEXT))
+
+    def alternative(self, row: int) -> Alternative:
+        return self._rows[row]
+
+    def grammar_words(self, row: int) -> str:
+        """What the grammar says to a masked one; "" where it says nothing, or not yet."""
         return self._refused[row] if row < len(self._refused) else ""
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row, column = self._rows[index.row()], index.column()
         why = self._reasons[index.row()]
-        refused = self._grammar_words(index.row())
+        refused = self.grammar_words(index.row())
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(row, column)
         if role == ALTERNATIVE_ROLE:
@@ -96,26 +107,28 @@ class AlternativesModel(TableModel):
         if role == REFUSED_ROLE:
             return "" if why or refused == self._place else refused  # the hint has them all
         if role == CHOSEN_ROLE:
-            return row.id == self._chosen
+            return self._chosen in (row.id, row.data)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return self.alignment(column)
         if role == Qt.ItemDataRole.ForegroundRole:
-            return theme().color("text" if row.allowed else "text-faint")
+            return theme().color("text-faint" if is_masked(row) else "text")
         if role == Qt.ItemDataRole.ToolTipRole:
-            masked = "" if row.allowed else "\nMasked: the grammar does not allow it here"
+            masked = "\nMasked: the grammar does not allow it here" if is_masked(row) else ""
             told = "".join(f"\n{words}" for words in (why, refused) if words)
-            return f"Token id {row.id}, bytes {row.data.hex(' ').upper()}{masked}{told}"
+            kind = " (special)" if row.id in self._special else ""
+            return f"{numbered(row.id)}{kind}, bytes {row.data.hex(' ').upper()}{masked}{told}"
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{self._text(row, column)}{'' if row.allowed else ', masked'}"
+            return f"{self._text(row, column)}{', masked' if is_masked(row) else ''}"
         return None
 
     def _text(self, row: Alternative, column: int) -> str:
         match column:
             case 0:
-                return token_text(row.data, row.text)
+                words = token_text(row.data, row.text)
+                return f"⟨{words}⟩" if row.id in self._special else words
             case 2:
                 return percent(row.raw)
             case 3:
-                return percent(row.final) if row.allowed and row.final > 0 else UNKNOWN
+                return percent(row.final) if row.allowed and row.final else UNKNOWN
             case _:
                 return ""

@@ -11,7 +11,7 @@ from glyphscope.events import Notation
 from glyphscope.notation.read import parse_value
 from glyphscope.proof import Proof
 from glyphscope.registry import ToolRegistry
-from glyphscope.registry.pointer import follow_fragment, to_fragment
+from glyphscope.registry.pointer import follow_fragment, steps_of, to_fragment
 from glyphscope_gui.models.enforcement_model import Cell, EnforcementRow
 from glyphscope_gui.widgets.enforcement_badge import Enforcement
 
@@ -88,7 +88,7 @@ def leaking_value(text: str, pointer: str, notation: Notation) -> str:
 
 def constraint_row_words(registry: ToolRegistry, tool: str, pointer: str, keyword: str) -> str:
     """`max_results · maximum 100`; what is the tool's own begins with its keyword."""
-    steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+    steps = steps_of(pointer)
     names = [step for step in steps[:-1] if step not in ("properties", "$defs")]
     found = registry.get(tool)
     value = follow_fragment(found.parameters, to_fragment(tuple(steps))) if found else None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from glyphscope.grammar import Origin
 from glyphscope.registry import ToolRegistry
-from glyphscope.registry.pointer import follow_fragment, to_fragment
+from glyphscope.registry.pointer import follow_fragment, steps_of, to_fragment
 
 LONGEST_VALUE = 40
 _SAID = (
@@ -30,7 +30,7 @@ class RuleOrigin(NamedTuple):
 
 def rule_origin(registry: ToolRegistry, origin: Origin) -> RuleOrigin:
     """A rule's origin in words; what the registry does not have any more is told without constraints."""
-    parts = _parts(origin.pointer)
+    parts = steps_of(origin.pointer)
     argument = parts[1] if len(parts) > 1 and parts[0] == "properties" else None
     inner = [part for part in parts[2:] if part not in ("properties",)]
     tool = registry.get(origin.tool)
@@ -56,16 +56,12 @@ def rules_by_argument(origins: Mapping[str, Origin]) -> dict[tuple[str, str | No
     found: dict[tuple[str, str | None], str] = {}
     best: dict[tuple[str, str | None], int] = {}
     for rule, origin in origins.items():
-        parts = _parts(origin.pointer)
+        parts = steps_of(origin.pointer)
         argument = parts[1] if len(parts) > 1 and parts[0] == "properties" else None
         key = (origin.tool, argument)
         if key not in found or len(parts) < best[key]:
             found[key], best[key] = rule, len(parts)
     return found
-
-
-def _parts(pointer: str) -> list[str]:
-    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
 
 
 def _value(value: Any) -> str:

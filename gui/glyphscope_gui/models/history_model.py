@@ -15,7 +15,7 @@ ROW_ROLE = Qt.ItemDataRole.UserRole + 1
 _Index = QModelIndex | QPersistentModelIndex
 
 _NOTATIONS = {"glyph": "GLYPH", "json": "JSON"}
-_CONSTRAINTS = {"off": "no constraint", "mask": "mask", "gbnf": "GBNF"}
+_CONSTRAINTS = {"off": "no constraint", "mask": "mask", "gbnf": "GBNF", "endpoint": "the endpoint’s"}
 
 
 class HistoryModel(QAbstractListModel):
@@ -43,14 +43,15 @@ class HistoryModel(QAbstractListModel):
         row = self._rows[index.row()]
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return row.title or "(no prompt)"
+                return row.name or row.title or "(no prompt)"
             case Qt.ItemDataRole.ToolTipRole:
                 return (
                     f"{row.title}\n{outcome_words(row.outcome)}\n{facts(row)}\n{row.model}, {when(row.time)}"
+                    + (f"\n{row.note}" if row.note else "")
                 )
             case Qt.ItemDataRole.AccessibleTextRole:
                 pinned = "pinned, " if row.pinned else ""
-                return f"{pinned}{row.title}, {outcome_words(row.outcome)}, {facts(row)}, {when(row.time)}"
+                return f"{pinned}{row.name or row.title}, {outcome_words(row.outcome)}, {facts(row)}, {when(row.time)}"
             case _ if role == ROW_ROLE:
                 return row
         return None
@@ -91,7 +92,8 @@ def facts(row: HistoryRow) -> str:
     notation = (
         f"{_NOTATIONS.get(row.notation, row.notation)}, {_CONSTRAINTS.get(row.constraint, row.constraint)}"
     )
-    return " · ".join(part for part in (row.tool, tokens, notation) if part)
+    branch = "branch" if row.parent else ""
+    return " · ".join(part for part in (branch, row.tool, tokens, notation) if part)
 
 
 def when(time: str, now: datetime | None = None) -> str:

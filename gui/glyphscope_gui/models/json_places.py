@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from glyphscope.registry.pointer import to_pointer
-
-_TOKEN = re.compile(r'[ \t\r\n]*(?:("(?:[^"\\]|\\.)*")|([{}\[\]:,])|([^\s{}\[\]:,"]+))')
-
-
-@dataclass(frozen=True)
-class Place:
-    """A stretch of text: characters `start` to `end` (exclusive), both counted from 0."""
-
-    start: int
-    end: int
+from glyphscope.registry.places import Place, line_and_column, scan
 
 
 @dataclass(frozen=True)
@@ -33,69 +22,24 @@ class TextProblem:
     end: int
 
 
-@dataclass
-class _Container:
-    """One open object or array of the scan: its pointer, its start, and the name or index that comes next."""
-
-    pointer: str
-    start: int
-    is_object: bool
-    index: int = 0
-    key: str | None = None
-
-    def child(self) -> str:
-        name = self.key if self.is_object else str(self.index)
-        return self.pointer + to_pointer((name or "",))
-
-
 def places(text: str) -> dict[str, Place]:
     """The place of every value of a valid JSON text, by JSON Pointer.
 
     Of a name that comes twice in one object, the last value counts, as it does for JSON readers.
     """
-    return {pointer: place for pointer, place, is_name in _scan(text) if not is_name}
-
-
-def _scan(text: str) -> Iterator[tuple[str, Place, bool]]:
-    """Every name (True) and every value (False) with its pointer; a loop, so depth costs no stack."""
-    stack: list[_Container] = []
-    for match in _TOKEN.finditer(text):
-        string, mark, word = match.groups()
-        start, end = match.span(match.lastindex or 0)
-        top = stack[-1] if stack else None
-        if mark in ("{", "["):
-            stack.append(_Container(top.child() if top else "", start, mark == "{"))
-        elif mark in ("}", "]"):
-            if top is None:
-                break
-            stack.pop()
-            yield top.pointer, Place(top.start, end), False
-        elif mark == "," and top:
-            top.index += 1
-            top.key = None
-        elif string is not None and top and top.is_object and top.key is None:
-            top.key = str(json.loads(string, strict=False))
-            yield top.child(), Place(start, end), True
-        elif string is not None or word is not None:
-            yield top.child() if top else "", Place(start, end), False
+    return {pointer: place for pointer, place, is_name in scan(text) if not is_name}
 
 
 def _repeated_name(text: str) -> TextProblem | None:
     """The first name that is in its object for the second time: JSON readers would drop the first value silently."""
     seen: set[str] = set()
-    for pointer, place, is_name in _scan(text):
+    for pointer, place, is_name in scan(text):
         if is_name and pointer in seen:
             line, column = line_and_column(text, place.start)
             return TextProblem("This name is written twice.", pointer, line, column, place.start, place.end)
         if is_name:
             seen.add(pointer)
     return None
-
-
-def line_and_column(text: str, position: int) -> tuple[int, int]:
-    """Line and column, from 1, of a character position."""
-    line = text.count("\n", 0, position) + 1
-    return line, position - (text.rfind("\n", 0, position) + 1) + 1
 
 
 def place_of(found: Mapping[str, Place], pointer: str) -> Place:

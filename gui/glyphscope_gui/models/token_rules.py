@@ -8,22 +8,27 @@ were open before the token.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from glyphscope.calling.constraints import call_options
+from glyphscope.calling.refusing import Refusals, Refused
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.grammar import Grammar, Origin, build_call_grammar
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.grammar.match import ActiveRule, Limits, State, compile_grammar
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.models.grammar_origins import RuleOrigin, rule_origin
+from glyphscope_gui.models.token_words import is_masked
 
 MOST_TOKENS = 50_000
 """Of a run that are read; nobody looks at the rules of more."""
 FEW = 4
 """Expectations that are told of a place."""
+SECONDS = 6.0
+"""For the reasons of all alternatives of a token: the likeliest come first, and the next wish waits for it."""
 END = "The end of the text: no rule reads it."
 LEFT = "The text is outside of the grammar from here on."
 NOT_READ = "Only the first 50,000 tokens of a run are read."
@@ -44,11 +49,16 @@ class TokenRule:
 
 @dataclass(frozen=True)
 class Refusal:
-    """What was expected in a token's place, and for each of its alternatives in other words if it fails later."""
+    """What was expected in a token's place, and for each of its alternatives in other words if it fails later.
+
+    `constraints` are the keywords that refused them, one for each alternative: None where no single one did (the
+    notation's syntax, the list of tools, two at once), and for one that is not masked.
+    """
 
     index: int
     place: str
     alternatives: tuple[str, ...]
+    constraints: tuple[Refused | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,6 +83,7 @@ class RuleReader:
     def __init__(self, request: RunRequest, registry: ToolRegistry) -> None:
         """Raises GrammarError."""
         self._grammar = run_grammar(request, registry)
+        self._reasons = Refusals(request, registry)
         self._registry = registry
         self._root = self._grammar.root if request.grammar is not None else "root"
         self._has_origins = any(rule.origin is not None for rule in self._grammar.rules.values())
@@ -108,11 +119,16 @@ class RuleReader:
         for token in before:
             state = _after(state, token, cancelled)
         if not state.alive:
-            return Refusal(len(before), "", ("",) * len(alternatives))
+            return Refusal(len(before), "", ("",) * len(alternatives), (None,) * len(alternatives))
         place = self._expected(state)
         told = tuple(self._refused(state, place, one) for one in alternatives)
-        masked = any(not one.allowed for one in alternatives)
-        return Refusal(len(before), place if masked else "", told)
+        masked = any(is_masked(one) for one in alternatives)
+        text = "".join(token.step.text for token in before)
+        until = time.monotonic() + SECONDS
+        why = tuple(
+            self._reason(text, one, cancelled) if time.monotonic() < until else None for one in alternatives
+        )
+        return Refusal(len(before), place if masked else "", told, why)
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -158,8 +174,13 @@ class RuleReader:
             self._origins[origin] = rule_origin(self._registry, origin)
         return self._origins[origin]
 
+    def _reason(self, before: str, one: Alternative, cancelled: Callable[[], bool]) -> Refused | None:
+        if not is_masked(one) or _goes_on_inside(one):
+            return None
+        return self._reasons.find(before, one.data.decode(errors="ignore"), cancel=cancelled)
+
     def _refused(self, state: State, place: str, one: Alternative) -> str:
-        if one.allowed or (one.data and 0x80 <= one.data[0] < 0xC0):
+        if not is_masked(one) or _goes_on_inside(one):
             return ""
         text = one.data.decode(errors="ignore")
         after = state.feed_token(one.id, text)
@@ -188,6 +209,11 @@ class RuleReader:
             told = self._told((first.rule or self._grammar.root, first.origin))
         name = told.argument or told.rule
         return f"{name} expects {listed}" + (f": {told.constraint}" if told.constraint else "")
+
+
+def _goes_on_inside(one: Alternative) -> bool:
+    """Whether it begins in the middle of a character."""
+    return bool(one.data) and 0x80 <= one.data[0] < 0xC0
 
 
 def _after(state: State, token: Token, cancelled: Callable[[], bool]) -> State:

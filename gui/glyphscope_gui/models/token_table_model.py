@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Qt
 
+from glyphscope.calling.own_tokens import Boundaries, otherwise_words
 from glyphscope.events import Token, TokenStep
 from glyphscope_gui.models.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.models.token_rules import TokenRule
-from glyphscope_gui.models.token_words import UNKNOWN, count, milliseconds, percent, step_text
+from glyphscope_gui.models.token_words import UNKNOWN, count, milliseconds, numbered, percent, step_text
 from glyphscope_gui.theme import theme
 
 _OF_RULES = (
@@ -21,6 +22,8 @@ _OF_RULES = (
     Qt.ItemDataRole.AccessibleTextRole,
 )
 STEP_ROLE = Qt.ItemDataRole.UserRole
+CUT_ROLE = Qt.ItemDataRole.UserRole + 1
+"""What of the text is not in the model's own tokens there, or None."""
 
 
 class _Column(NamedTuple):
@@ -65,7 +68,7 @@ COLUMNS = (
         lambda s: count(s.rank),
         "00 000",
     ),
-    _Column("allowed", "How many tokens the constraint left", lambda s: count(s.allowed), "000 000"),
+    _Column("allowed", "How many tokens the constraint left", lambda s: count(s.allowed or None), "000 000"),
     _Column(
         "feasible",
         "The share of the model's own probability that the constraint left",
@@ -81,6 +84,10 @@ COLUMNS = (
     ),
 )
 TOKEN, RULE = 1, 2
+ORIGINS = {
+    "kept": "Kept from the run that this one branches off",
+    "written": "Put there by somebody: it was not drawn, and its figures are what the model gave it all the same",
+}
 
 
 class TokenTableModel(TableModel):
@@ -94,10 +101,12 @@ class TokenTableModel(TableModel):
         super().__init__(parent)
         self._rows: list[Token] = []
         self._rules: list[TokenRule] = []
+        self._cut = Boundaries(unknown="not compared")
 
     def clear(self) -> None:
         self.beginResetModel()
         self._rows, self._rules = [], []
+        self._cut = Boundaries(unknown="not compared")
         self.endResetModel()
 
     def append(self, tokens: Sequence[Token]) -> None:
@@ -113,6 +122,12 @@ class TokenTableModel(TableModel):
         last = min(first + len(rules), len(self._rows)) - 1
         if last >= first:  # the rows themselves may still be on their way
             self.dataChanged.emit(self.index(first, RULE), self.index(last, RULE))
+
+    def set_boundaries(self, cut: Boundaries) -> None:
+        """Which of them are not the model's own."""
+        self._cut = cut
+        if self._rows:
+            self.dataChanged.emit(self.index(0, TOKEN), self.index(len(self._rows) - 1, TOKEN))
 
     def rule(self, row: int) -> TokenRule | None:
         """None while it is not known."""
@@ -133,11 +148,17 @@ class TokenTableModel(TableModel):
             return theme().color("text-faint" if step.forced and index.column() != TOKEN else "text")
         if role == STEP_ROLE:
             return step
+        if role == CUT_ROLE:
+            return self._cut.at(step.index)
         if role == Qt.ItemDataRole.ToolTipRole and index.column() == TOKEN:
-            return _tip(step)
+            return _tip(step) + cut_words(self._cut, step)
         if role == Qt.ItemDataRole.AccessibleTextRole:
             words = f"{COLUMNS[index.column()].title}: {COLUMNS[index.column()].show(step)}"
-            return f"{words}, forced" if step.forced and index.column() == TOKEN else words
+            if index.column() != TOKEN:
+                return words
+            whose = "" if step.origin == "model" else f", {step.origin}"
+            cut = ", not the model's own token" if self._cut.at(step.index) is not None else ""
+            return f"{words}{', forced' if step.forced else ''}{whose}{cut}"
         return None
 
     def _of_rule(self, row: int, role: int) -> Any:
@@ -151,9 +172,17 @@ class TokenTableModel(TableModel):
         return f"rule: {shown}" if role == Qt.ItemDataRole.AccessibleTextRole else shown
 
 
+def cut_words(cut: Boundaries, step: TokenStep) -> str:
+    """A further line of a hint on a token that is not the model's own; else empty."""
+    other = cut.at(step.index)
+    return "" if other is None else f"\nNot the model's own tokens: {otherwise_words(other)}"
+
+
 def _tip(step: TokenStep) -> str:
-    lines = [f"Token id {step.id}, bytes {step.data.hex(' ').upper() or 'none'}"]
+    lines = [f"{numbered(step.id, piece=step.piece)}, bytes {step.data.hex(' ').upper() or 'none'}"]
     lines.append(f"Rank {count(step.rank)}, entropy {_entropy(step)} bits")
     if step.forced:
         lines.append("Forced: the only token the grammar allowed")
+    if step.origin != "model":
+        lines.append(ORIGINS[step.origin])
     return "\n".join(lines)

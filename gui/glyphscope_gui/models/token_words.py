@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glyphscope.events import TokenStep
+from glyphscope.events import Alternative, TokenStep
 
 _SEEN = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"})
 UNKNOWN = "–"
@@ -32,6 +32,18 @@ def step_text(step: TokenStep) -> str:
 
 NOT_ASKED = "the model's own figures were not asked for"
 """Of a run whose request wanted no evidence of this token."""
+
+
+def numbered(id: int, *, piece: bool = False) -> str:
+    """`Token id 12`; an endpoint may not tell the id, and what it sends at once may be several tokens."""
+    if piece:
+        return "A piece of the stream, which may be several tokens"
+    return f"Token id {id}" if id >= 0 else "Token"
+
+
+def is_masked(alternative: Alternative) -> bool:
+    """Whether the constraint is known to refuse it; an endpoint does not tell."""
+    return alternative.allowed is False
 
 
 def percent(share: float | None) -> str:

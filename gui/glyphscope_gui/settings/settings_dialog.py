@@ -1,124 +1,172 @@
-"""The few settings there are: looks, where models are, how much context they get. What is set holds at once."""
+"""All settings, in sections, found by a word. What is set holds at once; there is nothing to confirm."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import (
-    QComboBox,
     QDialog,
     QDialogButtonBox,
-    QFileDialog,
-    QFormLayout,
     QHBoxLayout,
+    QLabel,
+    QLineEdit,
     QListWidget,
-    QPushButton,
-    QSpinBox,
+    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
 
+from glyphscope.sessions import History, Places, Settings
+from glyphscope_gui.models.contacts import Contact
+from glyphscope_gui.settings.places_section import places_section
+from glyphscope_gui.settings.privacy_section import HistoryClearer, privacy_section
+from glyphscope_gui.settings.sections import appearance, limits, new_projects
 from glyphscope_gui.settings.settings_store import SettingsStore
+from glyphscope_gui.tab_order import go_on
+from glyphscope_gui.theme.sizes import GAP, is_crowded, letters
 
-THEMES = (("system", "As the system"), ("light", "Light"), ("dark", "Dark"))
-CONTEXTS = (512, 131_072)
-"""Tokens; models of today have up to 128 k, and less than 512 holds no prompt with tools."""
+SIZE = QSize(780, 560)
+"""At the usual size of letters; more where the letters are larger, as far as the screen goes."""
 
 
 class SettingsDialog(QDialog):
-    """Edits a SettingsStore directly; open it with `open()`, it deletes itself."""
+    """Edits a SettingsStore directly; open it with `open()`, it deletes itself. `historyCleared`: that was done."""
 
-    def __init__(self, store: SettingsStore, parent: QWidget | None = None) -> None:
+    historyCleared = Signal()
+
+    def __init__(
+        self,
+        store: SettingsStore,
+        home: Places,
+        history: History,
+        contacts: Sequence[Contact] = (),
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__(parent)
         self._store = store
         self.setObjectName("settingsDialog")
-        self.setWindowTitle("Settings")
+        self.setWindowTitle(self.tr("Settings"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.theme_combo = QComboBox(self)
-        for name, words in THEMES:
-            self.theme_combo.addItem(words, name)
-        self.font_spin = QSpinBox(self, minimum=0, maximum=32, specialValueText="as the system", suffix=" pt")
-        self.context_spin = QSpinBox(
-            self,
-            minimum=CONTEXTS[0],
-            maximum=CONTEXTS[1],
-            singleStep=512,
-            groupSeparatorShown=True,
-            suffix=" tokens",
+        self.clearer = HistoryClearer(history)
+        self.sections = (
+            appearance(store),
+            new_projects(store),
+            limits(store),
+            places_section(store, home),
+            privacy_section(contacts, self.clearer, home.logs),
         )
-        self.folder_list = QListWidget(self)
-        self.folder_list.setAccessibleName("Folders with models")
-        self.folder_list.setMaximumHeight(110)
+        room = parent.window().size() if parent else SIZE * letters(self)
+        self.resize((SIZE * letters(self)).boundedTo(room.expandedTo(SIZE)))
+        self._make_search()
+        self.notice = QLabel(store.notice, self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.notice.setObjectName("settingsNotice")
+        self.notice.setProperty("role", "problem")
+        self.notice.setVisible(bool(store.notice))
+        self._make_pages()
         self._lay_out()
-        self._show()
-        self.theme_combo.activated.connect(self._set_theme)
-        self.font_spin.valueChanged.connect(self._set_font_size)
-        self.context_spin.valueChanged.connect(self._set_context)
+        self.clearer.cleared.connect(lambda _count: self.historyCleared.emit())
+        self.finished.connect(self.clearer.close_down)
+        store.changed.connect(self._follow)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """In the order in which the dialog is read."""
+        parts = (self.search_edit, self.list, *self.sections, self.buttons)
+        return go_on(parts, self.focusWidget(), forward=forward) or super().focusNextPrevChild(forward)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _make_search(self) -> None:
+        self.search_edit = QLineEdit(self)
+        self.search_edit.setObjectName("settingsSearch")
+        self.search_edit.setAccessibleName(self.tr("Find a setting"))
+        self.search_edit.setPlaceholderText(self.tr("Find a setting (Ctrl+F)"))
+        self.search_edit.setClearButtonEnabled(True)
+        self.search_edit.textChanged.connect(self._find)
+        QShortcut(QKeySequence.StandardKey.Find, self, self.search_edit.setFocus)
+
+    def _make_pages(self) -> None:
+        self.list = QListWidget(self)
+        self.list.setObjectName("settingsSections")
+        self.list.setAccessibleName(self.tr("Sections of the settings"))
+        self.list.addItems([section.title for section in self.sections])
+        self.list.setCurrentRow(0)
+        self.none = QLabel(self.tr("No setting has this word."), self, alignment=Qt.AlignmentFlag.AlignCenter)
+        self.none.setProperty("role", "muted")
+        self.none.hide()
+        body = QWidget(self)
+        body.setObjectName("centre")
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GAP)
+        for section in self.sections:
+            column.addWidget(section)
+        column.addWidget(self.none)
+        column.addStretch(1)
+        self.scroll = QScrollArea(self, widgetResizable=True)
+        self.scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.scroll.setWidget(body)
+        self.list.currentRowChanged.connect(self._go_to)
+        self._following = QTimer(self, singleShot=True, interval=0)
+        self._following.timeout.connect(self._mark_section)
+        self.scroll.verticalScrollBar().valueChanged.connect(lambda _value: self._following.start())
 
     def _lay_out(self) -> None:
-        form = QFormLayout()
-        form.setHorizontalSpacing(18)
-        form.setVerticalSpacing(12)
-        form.addRow("Colours", self.theme_combo)
-        form.addRow("Text size", self.font_spin)
-        form.addRow("Context", self.context_spin)
-        self.context_spin.setToolTip(
-            "How many tokens of prompt and answer a model is opened for; more takes memory."
-        )
-        form.addRow("Model folders", self.folder_list)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        add, remove = QPushButton("Add a folder…", self), QPushButton("Remove", self)
-        add.clicked.connect(self._ask_for_folder)
-        remove.clicked.connect(self._remove_folder)
-        row.addWidget(add)
-        row.addWidget(remove)
-        row.addStretch(1)
-        form.addRow("", row)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        buttons = self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(24, 20, 24, 18)
-        layout.setSpacing(16)
-        layout.addLayout(form)
-        layout.addWidget(buttons)
-        self.setMinimumWidth(440)
+        buttons.button(QDialogButtonBox.StandardButton.Close).setAutoDefault(False)
+        row = QHBoxLayout()
+        row.setSpacing(GAP)
+        row.addWidget(self.list)
+        row.addWidget(self.scroll, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 16, 18, 14)
+        column.setSpacing(GAP)
+        column.addWidget(self.search_edit)
+        column.addWidget(self.notice)
+        column.addLayout(row, 1)
+        column.addWidget(buttons)
+        self._fit()
 
-    def _show(self) -> None:
-        value = self._store.value
-        self.theme_combo.setCurrentIndex(self.theme_combo.findData(value.theme))
-        self.font_spin.setValue(value.font_size)
-        self.context_spin.setValue(value.context)
-        self.folder_list.clear()
-        self.folder_list.addItems(list(value.model_folders))
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
 
-    def _set_theme(self, place: int) -> None:
-        self._store.update(theme=self.theme_combo.itemData(place))
+    def _fit(self) -> None:
+        """The list of sections only where there is room beside it."""
+        self.list.setVisible(not is_crowded(self))
+        width = max(self.fontMetrics().horizontalAdvance(section.title) for section in self.sections)
+        self.list.setFixedWidth(width + 44)
+        for section in self.sections:
+            for row in section.rows:
+                row.fit()
 
-    def _set_font_size(self, size: int) -> None:
-        self._store.update(font_size=size)
+    def _follow(self, settings: Settings) -> None:
+        for section in self.sections:
+            for row in section.rows:
+                row.follow(settings)
+        self._fit()
 
-    def _set_context(self, tokens: int) -> None:
-        self._store.update(context=tokens)
+    def _find(self, word: str) -> None:
+        found = [section.find(word.strip()) for section in self.sections]
+        for place, here in enumerate(found):
+            self.list.item(place).setHidden(not here)
+        self.none.setVisible(not any(found))
 
-    def _ask_for_folder(self) -> None:
-        dialog = QFileDialog(self, "A folder with models")
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.fileSelected.connect(self.add_folder)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+    def _go_to(self, place: int) -> None:
+        if place >= 0 and not self._following.isActive():
+            self.scroll.verticalScrollBar().setValue(self.sections[place].y())
 
-    def add_folder(self, folder: str) -> None:
-        """One more folder to look for models in."""
-        folder = str(Path(folder))
-        if folder not in self._store.value.model_folders:
-            self._store.update(model_folders=(*self._store.value.model_folders, folder))
-            self._show()
-
-    def _remove_folder(self) -> None:
-        entry = self.folder_list.currentItem()
-        if entry is not None:
-            folders = tuple(f for f in self._store.value.model_folders if f != entry.text())
-            self._store.update(model_folders=folders)
-            self._show()
+    def _mark_section(self) -> None:
+        """The section at the top of what is in sight."""
+        top = self.scroll.verticalScrollBar().value()
+        at_end = top == self.scroll.verticalScrollBar().maximum()
+        shown = [place for place, section in enumerate(self.sections) if section.isVisibleTo(self)]
+        above = [place for place in shown if self.sections[place].y() <= top + GAP]
+        if not shown or at_end:
+            return
+        blocked = self.list.blockSignals(True)
+        self.list.setCurrentRow(above[-1] if above else shown[0])
+        self.list.blockSignals(blocked)

@@ -27,13 +27,40 @@ MONO_FAMILIES = (
 MIN_POINTS = 6.0
 
 
+class _Chosen:
+    """The user's family for code, and the size of a lecture while there is one; for the application, as its font is."""
+
+    family = ""
+    points = 0.0
+
+
+_chosen = _Chosen()
+
+
+def choose_mono(family: str) -> None:
+    """Take that family for code from now on; empty is the program's choice. What is made already keeps its own."""
+    _chosen.family = family
+
+
+@cache
+def fixed_families() -> tuple[str, ...]:
+    """The installed families whose characters are all of one width, by name; looked up once, which takes a while."""
+    families = QFontDatabase.families()
+    return tuple(
+        f for f in families if QFontDatabase.isFixedPitch(f) and not QFontDatabase.isPrivateFamily(f)
+    )
+
+
 def ui_families() -> list[str]:
     """The families that are here, the preferred first; naming one that is missing makes Qt search for long."""
     return _present(UI_FAMILIES) or [QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).family()]
 
 
 def mono_families() -> list[str]:
-    return _present(MONO_FAMILIES) or [QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()]
+    """The family that the user chose, where it is here, before those of the program."""
+    return _present((_chosen.family, *MONO_FAMILIES)) or [
+        QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
+    ]
 
 
 def ui_font(delta: float = 0) -> QFont:
@@ -53,6 +80,16 @@ def mono_font(delta: float = 0) -> QFont:
 
 def base_points() -> float:
     """The size in points that everything else is relative to."""
+    return _chosen.points or window_points()
+
+
+def enlarge(points: float) -> None:
+    """From now on fonts are made for letters of that size; 0 is the window's again."""
+    _chosen.points = points
+
+
+def window_points() -> float:
+    """The size of the window's own letters."""
     font = QGuiApplication.font()
     return font.pointSizeF() if font.pointSizeF() > 0 else max(font.pixelSize(), 12) * 0.75
 
@@ -66,4 +103,4 @@ def _font(families: list[str], delta: float) -> QFont:
 @cache
 def _present(families: tuple[str, ...]) -> list[str]:
     here = set(QFontDatabase.families())
-    return [family for family in families if family in here]
+    return [family for family in dict.fromkeys(families) if family in here]

@@ -46,7 +46,7 @@ class Theme:
         pixmap.setDevicePixelRatio(scale)
         return pixmap
 
-    def icon(self, name: str, role: str = "text", disabled: str = "text-faint") -> QIcon:
+    def icon(self, name: str, role: str = "text", disabled: str = "text-disabled") -> QIcon:
         icon = QIcon()
         for mode, colour in ((QIcon.Mode.Normal, role), (QIcon.Mode.Disabled, disabled)):
             for scale in _SCALES:
@@ -82,7 +82,7 @@ class Theme:
         ):
             palette.setColor(part, self.color(name))
         for part in (role.WindowText, role.Text, role.ButtonText):
-            palette.setColor(QPalette.ColorGroup.Disabled, part, self.color("text-faint"))
+            palette.setColor(QPalette.ColorGroup.Disabled, part, self.color("text-disabled"))
         return palette
 
 

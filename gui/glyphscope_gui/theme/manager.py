@@ -10,16 +10,28 @@ from pathlib import Path
 from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, QTemporaryDir, Signal
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtGui import QFont, QGuiApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
-from glyphscope_gui.theme.fonts import base_points, ui_families
+from glyphscope_gui.theme.fonts import (
+    MIN_POINTS,
+    choose_mono,
+    enlarge,
+    mono_families,
+    ui_families,
+    window_points,
+)
 from glyphscope_gui.theme.load import Theme, load_theme
 from glyphscope_gui.theme.style_sheet import style_sheet, write_icons
 
 Choice = Literal["system", "light", "dark"]
 
 _current: Theme | None = None
+_SIZED = """
+QPushButton, QLineEdit, QAbstractSpinBox, QComboBox, QTableView, QLabel[role="title"], QLabel[role="mono"],
+QLabel[role^="lesson-"], #lessonChoice[choice="words"] QLabel { font-size: %gpt; }
+"""
+"""What has a rule for its letters inherits no size: in an enlarged part it is told."""
 
 
 def theme() -> Theme:
@@ -55,15 +67,22 @@ class ThemeManager(QObject):
     changed = Signal(object)
 
     def __init__(
-        self, app: QApplication, choice: Choice = "system", font_size: int = 0, parent: QObject | None = None
+        self,
+        app: QApplication,
+        choice: Choice = "system",
+        font_size: int = 0,
+        parent: QObject | None = None,
+        *,
+        code_font: str = "",
     ) -> None:
         super().__init__(parent)
         self._app = app
         self._choice = choice
-        self._system_points = base_points()
+        self._system_points = window_points()
         if not app.styleSheet():  # a second window: exchanging the style below a sheet crashes Qt
             with _no_collection():
                 app.setStyle("Fusion")
+        choose_mono(code_font)
         self._dress_font(font_size)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
         self._apply()
@@ -72,11 +91,50 @@ class ThemeManager(QObject):
     def choice(self) -> Choice:
         return self._choice
 
-    def choose(self, choice: Choice, font_size: int = 0) -> None:
-        """Another scheme or size of text (points; 0 is the system's), at once."""
+    def choose(self, choice: Choice, font_size: int = 0, code_font: str = "") -> None:
+        """Another scheme, size of text (points; 0 is the system's) or family of code (empty: ours), at once."""
         self._choice = choice
+        before, points = (mono_families(), window_points()), self._code_sizes()
+        choose_mono(code_font)
         self._dress_font(font_size)
         self._apply()
+        if before != (mono_families(), window_points()):
+            self._dress_code(points, window_points() - before[1])
+
+    def enlarge(self, part: QWidget, points: float) -> None:
+        """A part of the window in letters of that size, at once, as all of the window would take seconds; 0 ends it.
+
+        What is in it and has fonts of its own is to be made anew.
+        """
+        enlarge(points)
+        font = QFont()
+        if points:
+            font = QFont(self._app.font())
+            font.setPointSizeF(points)
+        with _no_collection():
+            part.setFont(font)
+            folder = Path(_icons().path()) / theme().name
+            sheet = style_sheet(theme(), folder, points) + _SIZED % points
+            part.setStyleSheet(sheet if points else "")
+
+    def _code_sizes(self) -> list[tuple[QWidget, float]]:
+        """The widgets that were given a font for code once, with its points."""
+        found = []
+        with _no_collection():
+            for widget in self._app.allWidgets():
+                font = widget.font()
+                if font.fixedPitch() and widget.testAttribute(Qt.WidgetAttribute.WA_SetFont):
+                    found.append((widget, font.pointSizeF()))
+        return found
+
+    def _dress_code(self, widgets: list[tuple[QWidget, float]], larger: float) -> None:
+        """Those widgets in the families of now, that many points larger."""
+        with _no_collection():
+            for widget, points in widgets:
+                font = widget.font()
+                font.setFamilies(mono_families())
+                font.setPointSizeF(max(points + larger, MIN_POINTS))
+                widget.setFont(font)
 
     def _dress_font(self, size: int) -> None:
         """The system's size, unless the user asked for another."""

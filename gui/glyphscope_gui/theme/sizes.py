@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QWidget
+
+from glyphscope_gui.theme.fonts import ui_font
+
 GAP = 12
 """Between cards, and between groups of controls."""
 PAD = 14
 """Inside a card, at its sides."""
-TIGHT = 6
-"""Between things that belong together."""
-RADIUS = 8
-"""Corners of cards; controls have 5."""
 ROW = 8
 """What a table row is higher than its text."""
+_CROWDED = 760
+_LINE = 15
+"""The height of a line of the usual font."""
+
+
+def letters(widget: QWidget) -> float:
+    """How many times the usual size its letters have."""
+    return widget.fontMetrics().height() / _LINE
+
+
+def scale() -> float:
+    """How many times the usual size letters have that are made now: the window's, or those of an enlarged part."""
+    return QFontMetrics(ui_font()).height() / _LINE
+
+
+def is_crowded(widget: QWidget) -> bool:
+    """Whether its window is so narrow for the size of its letters that the parts cannot all stand side by side."""
+    return widget.window().width() < _CROWDED * letters(widget)

@@ -6,12 +6,12 @@ from pathlib import Path
 from string import Template
 
 from glyphscope.resources import read_text
-from glyphscope_gui.theme.fonts import MIN_POINTS, base_points, mono_families
+from glyphscope_gui.theme.fonts import MIN_POINTS, mono_families, window_points
 from glyphscope_gui.theme.load import Theme
 
 _ICONS = {
     "chevron-down": ("chevron-down", "text-muted"),
-    "chevron-down-off": ("chevron-down", "text-faint"),
+    "chevron-down-off": ("chevron-down", "text-disabled"),
     "chevron-up": ("chevron-up", "text-muted"),
     "check": ("check", "accent"),
     "check-on": ("check", "on-accent"),
@@ -19,9 +19,9 @@ _ICONS = {
 """Style sheets take pictures only from files: these are written out in the theme's colours."""
 
 
-def style_sheet(theme: Theme, icons: Path) -> str:
-    """The filled sheet; `icons` is the folder its pictures were written to."""
-    points = base_points()
+def style_sheet(theme: Theme, icons: Path, points: float = 0) -> str:
+    """The filled sheet, for letters of that size or the window's; `icons` is the folder of its pictures."""
+    points = points or window_points()
     values = {role.replace("-", "_"): colour for role, colour in theme.roles.items()}
     return Template(read_text("themes/window.qss")).substitute(
         values,

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePol
 from glyphscope.events import Aborted
 from glyphscope_gui.controllers.run_controller import Saving
 from glyphscope_gui.theme import theme
+from glyphscope_gui.theme.sizes import is_crowded
 
 
 class StopMark(QWidget):
@@ -88,6 +89,9 @@ class AbortBanner(QFrame):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        way = QHBoxLayout.Direction.TopToBottom if is_crowded(self) else QHBoxLayout.Direction.LeftToRight
+        if self._parts.direction() != way:
+            self._parts.setDirection(way)
         self._fit()
 
     def event(self, event: QEvent) -> bool:
@@ -121,5 +125,8 @@ class AbortBanner(QFrame):
         row.setContentsMargins(12, 10, 12, 10)
         row.setSpacing(12)
         row.addWidget(StopMark(self), 0, Qt.AlignmentFlag.AlignVCenter)
-        row.addLayout(words, 1)
-        row.addLayout(right)
+        self._parts = QHBoxLayout()
+        self._parts.setSpacing(12)
+        self._parts.addLayout(words, 1)
+        self._parts.addLayout(right)
+        row.addLayout(self._parts, 1)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
-from PySide6.QtGui import QBrush, QFontMetrics, QPainter, QPen
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QBrush, QFontMetrics, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope_gui.models.alternatives_model import (
@@ -17,6 +17,7 @@ from glyphscope_gui.models.alternatives_model import (
     TEXT,
     AlternativesModel,
 )
+from glyphscope_gui.models.token_words import is_masked
 from glyphscope_gui.theme import mono_font, theme, ui_font
 from glyphscope_gui.widgets.plain_table import PlainTable
 
@@ -37,19 +38,19 @@ class AlternativeDelegate(QStyledItemDelegate):
         alternative = index.data(ALTERNATIVE_ROLE)
         why = index.data(REASON_ROLE)
         if index.column() == BAR:
-            self._paint_bar(painter, line, alternative.raw, alternative.allowed, bool(why))
+            self._paint_bar(painter, line, alternative.raw, is_masked(alternative), bool(why))
         else:
             self._paint_text(painter, line.adjusted(2, 0, -2, 0), index)
-        if why and index.column() == TEXT:
+        if why and index.column() == FINAL:
             self._paint_words(painter, option, line.bottom(), why, "impossible")
         refused = index.data(REFUSED_ROLE)
-        if refused and index.column() == TEXT:
+        if refused and index.column() == FINAL:
             below = line.bottom() + (small_height() if why else 0)
             self._paint_words(painter, option, below, refused, "text-muted")
         painter.restore()
 
     def _paint_bar(
-        self, painter: QPainter, line: QRectF, share: float, allowed: bool, impossible: bool
+        self, painter: QPainter, line: QRectF, share: float, masked: bool, impossible: bool
     ) -> None:
         box = QRectF(line.left() + 4, line.center().y() - _BAR_HEIGHT / 2, line.width() - 8, _BAR_HEIGHT)
         bar = QRectF(box)
@@ -57,7 +58,7 @@ class AlternativeDelegate(QStyledItemDelegate):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme().color("track"))
         painter.drawRoundedRect(box, 2.5, 2.5)
-        if allowed:
+        if not masked:
             painter.setBrush(theme().color("impossible-line" if impossible else "accent"))
         else:
             painter.setBrush(QBrush(theme().color("text-faint"), Qt.BrushStyle.BDiagPattern))
@@ -68,9 +69,9 @@ class AlternativeDelegate(QStyledItemDelegate):
         font = mono_font(-0.5 if index.column() == TEXT else -1)
         if index.column() == TEXT:
             font.setBold(bool(index.data(CHOSEN_ROLE)))
-            font.setStrikeOut(not alternative.allowed)
+            font.setStrikeOut(is_masked(alternative))
         painter.setFont(font)
-        faint = not alternative.allowed
+        faint = is_masked(alternative)
         painter.setPen(
             QPen(theme().color("text-faint" if faint else "text" if index.column() == TEXT else "text-muted"))
         )
@@ -83,7 +84,7 @@ class AlternativeDelegate(QStyledItemDelegate):
     def _paint_words(
         self, painter: QPainter, option: QStyleOptionViewItem, top: float, why: str, role: str
     ) -> None:
-        """Over the whole width of the table: the first cell draws beyond its own."""
+        """Over the whole width of the table: by the last cell, as what is selected is painted cell by cell."""
         width = option.widget.viewport().width() if option.widget else option.rect.width()
         font = ui_font(-1.5)
         painter.setFont(font)
@@ -104,7 +105,15 @@ def small_height() -> int:
 
 
 class AlternativesTable(PlainTable):
-    """As high as its rows: the column it stands in scrolls."""
+    """As high as its rows: the column it stands in scrolls.
+
+    `rowChosen` carries the row that became current, `rowTaken` the one that Enter or a double click is meant for,
+    `menuWanted` where on the screen its menu is asked for.
+    """
+
+    rowChosen = Signal(int)
+    rowTaken = Signal(int)
+    menuWanted = Signal(QPoint)
 
     def __init__(self, model: AlternativesModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=BAR, parent=parent)
@@ -114,11 +123,28 @@ class AlternativesTable(PlainTable):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.horizontalHeader().setSectionResizeMode(TEXT, QHeaderView.ResizeMode.Fixed)
+        self.fit_again()
+        model.modelReset.connect(self._fit)
+        model.dataChanged.connect(lambda *_: self._fit())
+        self.setAccessibleDescription("Up and down choose an alternative; Enter lets the run go on with it.")
+        self.selectionModel().currentRowChanged.connect(self._current_changed)
+        self.doubleClicked.connect(lambda index: self.rowTaken.emit(index.row()))
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._show_menu)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self.rowTaken.emit(self.currentIndex().row())
+        else:
+            super().keyPressEvent(event)
+
+    def fit_again(self) -> None:
+        super().fit_again()
         figures = QFontMetrics(mono_font(-1)).horizontalAdvance("100.0 %") + 8
         self.setColumnWidth(TEXT, QFontMetrics(mono_font(-0.5)).horizontalAdvance("·max_results"[:9]) + 8)
         self.setColumnWidth(RAW, figures)
         self.setColumnWidth(FINAL, figures)
-        model.modelReset.connect(self._fit)
+        self._fit()
 
     def sizeHint(self) -> QSize:
         rows = sum(self.rowHeight(row) for row in range(self.model().rowCount()))
@@ -126,6 +152,16 @@ class AlternativesTable(PlainTable):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(160, self.sizeHint().height())
+
+    def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
+        if current.isValid():
+            self.rowChosen.emit(current.row())
+
+    def _show_menu(self, place: QPoint) -> None:
+        index = self.indexAt(place)
+        if index.isValid():
+            self.setCurrentIndex(index)
+            self.menuWanted.emit(self.viewport().mapToGlobal(place))
 
     def _fit(self) -> None:
         line, small = _line_height(), small_height()

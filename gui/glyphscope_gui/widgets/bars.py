@@ -17,6 +17,15 @@ _GROUP = 0.84
 """The width of a group of bars, of the room it has."""
 
 
+PALE = ("chart-soft", "chart-faint")
+"""Roles that hardly stand out from the ground: what is filled with them has an edge."""
+
+
+def edge_role(role: str) -> str:
+    """The role of the edge of what is filled with a role."""
+    return "border-strong" if role in PALE else role
+
+
 class Series(NamedTuple):
     """One colour of bars: a value for each group, None where it is not known."""
 
@@ -49,12 +58,11 @@ class BarChart(Chart):
             known = [(g, v) for g, v in enumerate(series.values) if v is not None]
             x = np.array([self._x(g, place) for g, _ in known], dtype=float)
             heights = np.array([v for _, v in known], dtype=float)
-            colour = theme().color(series.role)
-            self.addItem(
-                pg.BarGraphItem(
-                    x=x, height=heights, width=width * 0.86, brush=pg.mkBrush(colour), pen=pg.mkPen(None)
-                )
+            brush, pen = (
+                pg.mkBrush(theme().color(series.role)),
+                pg.mkPen(theme().color(edge_role(series.role))),
             )
+            self.addItem(pg.BarGraphItem(x=x, height=heights, width=width * 0.86, brush=brush, pen=pen))
             for at, value in zip(x, heights):
                 label = pg.TextItem(f"{value:,.0f}", color=theme().color("text-muted"), anchor=(0.5, 0.9))
                 label.setFont(ui_font(-2))

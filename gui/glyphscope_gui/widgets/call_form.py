@@ -16,6 +16,7 @@ from glyphscope_gui.models.json_places import located, parse_object, places
 from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.widgets.approval_card import VerdictPill
 from glyphscope_gui.widgets.argument_field import MISSING, make_field
+from glyphscope_gui.widgets.code_edit import TAB_WORDS
 from glyphscope_gui.widgets.elided_label import ElidedLabel
 from glyphscope_gui.widgets.json_editor import JsonEditor
 
@@ -53,9 +54,11 @@ class CallForm(QStackedWidget):
         self._scroll.setWidgetResizable(True)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.editor = JsonEditor(self)
         self.editor.setObjectName("callJsonEdit")
         self.editor.setAccessibleName("Arguments as JSON")
+        self.editor.setAccessibleDescription(TAB_WORDS)
         self.editor.textEdited.connect(lambda _text: self.changed.emit())
         self.addWidget(self._scroll)
         self.addWidget(self.editor)

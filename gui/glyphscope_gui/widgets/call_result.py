@@ -26,6 +26,7 @@ class CallResult(QWidget):
         self.figures = QLabel(self)
         self.figures.setProperty("role", "hint")
         self._scroll = QScrollArea(self)
+        self._scroll.setAccessibleName("What came back")
         self._scroll.setWidgetResizable(True)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.viewport().setAutoFillBackground(False)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QMimeData, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
+    QFocusEvent,
     QKeyEvent,
     QKeySequence,
+    QMouseEvent,
     QPainter,
     QPaintEvent,
     QResizeEvent,
@@ -24,6 +26,10 @@ TAB = "  "
 _OPEN, _CLOSE = "{[(", "}])"
 MAX_BRACKET_SEARCH = 20_000
 """Characters looked through for the matching bracket, so that a key press in a long text stays quick."""
+TAB_WORDS = (
+    "Tab goes on to the next field until you type here; then it indents, and goes on again after Escape."
+)
+_MODIFIERS = (Qt.Key.Key_Shift, Qt.Key.Key_Control, Qt.Key.Key_Alt, Qt.Key.Key_Meta)
 
 
 class _LineNumbers(QWidget):
@@ -43,7 +49,8 @@ class _LineNumbers(QWidget):
 class CodeEdit(QPlainTextEdit):
     """With `own_undo` False, undo belongs to whoever owns the text: the keys for it go up to them.
 
-    Tab indents, so Shift+Tab is the way out by keyboard; read-only, both are.
+    Tab indents, but whoever comes here by Tab and types nothing goes on by it, and so does who presses Escape first.
+    Shift+Tab is always a way out, and in a read-only text both are.
     `textEdited` is told for what the user typed only, not for `show_text`.
     """
 
@@ -57,6 +64,7 @@ class CodeEdit(QPlainTextEdit):
         self.document().setDocumentMargin(6)
         self._problems: tuple[TextProblem, ...] = ()
         self._showing = False
+        self._tab_goes_on = False
         self._numbers = _LineNumbers(self)
         self.setCornerWidget(QWidget(self))  # without one, Fusion draws a box between the scroll bars
         self.blockCountChanged.connect(self._fit_numbers)
@@ -67,6 +75,10 @@ class CodeEdit(QPlainTextEdit):
         self._fit_numbers()
 
     # -- text --------------------------------------------------------------------------------------------------
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        """Files that are dropped are opened by the window, not inserted as their names."""
+        return not source.hasUrls() and super().canInsertFromMimeData(source)
 
     def show_text(self, text: str) -> None:
         """Put `text` in; only the stretch that differs is replaced, so the cursor stays or goes to the change."""
@@ -127,7 +139,25 @@ class CodeEdit(QPlainTextEdit):
             self._restyle()
             self._fit_numbers()
 
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self._tab_goes_on = event.reason() in (
+            Qt.FocusReason.TabFocusReason,
+            Qt.FocusReason.BacktabFocusReason,
+        )
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        if self._tab_goes_on:
+            return QWidget.focusNextPrevChild(self, forward)
+        return super().focusNextPrevChild(forward)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._tab_goes_on = False
+        super().mousePressEvent(event)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() not in _MODIFIERS:
+            self._tab_goes_on = event.key() == Qt.Key.Key_Escape
         plain = event.modifiers() in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
         if self._undo_goes_up(event):
             event.ignore()

@@ -61,6 +61,8 @@ class ErrorDialog(QDialog):
             self._details_button = QPushButton("Details", self, checkable=True)
             self._details_button.toggled.connect(self._show_details)
             box.addButton(self._details_button, QDialogButtonBox.ButtonRole.ActionRole)
+            QWidget.setTabOrder(copy, self._details_button)
+            QWidget.setTabOrder(self._details_button, close)
         return box
 
     def _copy(self) -> None:

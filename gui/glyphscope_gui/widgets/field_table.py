@@ -80,6 +80,10 @@ class FieldTable(PlainTable):
         self.scrollToBottom()
         self.updateGeometry()
 
+    def fit_again(self) -> None:
+        super().fit_again()
+        self._fit_columns()
+
     def _fit_columns(self) -> None:
         """Names as long as they are, up to a third; value and constraint share what is left."""
         width = self.viewport().width()

@@ -25,6 +25,7 @@ class Flow(QWidget):
         self._place(event.size().width())
 
     def _place(self, width: int) -> None:
+        self.setMinimumWidth(max(item.sizeHint().width() for item in self._items))
         self.setFixedHeight(max(self._arrange(width), 1))
 
     def _arrange(self, width: int) -> int:

@@ -42,6 +42,7 @@ class FormGrid(QWidget):
         label = QLabel(text, self)
         label.setProperty("role", "muted")
         label.setBuddy(field)
+        label.setContentsMargins(0, 0, 8, 0)
         label.setToolTip(hint)
         field.setToolTip(hint)
         field.setAccessibleName(text)

@@ -30,7 +30,7 @@ from glyphscope_gui.models.grammar_words import (
     occurrences,
 )
 from glyphscope_gui.theme import theme
-from glyphscope_gui.widgets.code_edit import CodeEdit, to_utf16
+from glyphscope_gui.widgets.code_edit import TAB_WORDS, CodeEdit, to_utf16
 from glyphscope_gui.widgets.grammar_completer import GrammarCompleter
 from glyphscope_gui.widgets.grammar_highlighter import GrammarHighlighter
 from glyphscope_gui.widgets.rename_field import RenameField
@@ -72,7 +72,7 @@ class GrammarEdit(CodeEdit):
         self.setAccessibleName("Grammar text (GBNF)")
         self.setAccessibleDescription(
             "Ctrl+Space completes a rule's name, F12 goes to its definition, F2 renames it, "
-            "Ctrl+period corrects the mistake at the cursor, F8 goes to the next mistake."
+            "Ctrl+period corrects the mistake at the cursor, F8 goes to the next mistake. " + TAB_WORDS
         )
         self.setMouseTracking(True)
         self.viewport().setMouseTracking(True)

@@ -27,6 +27,7 @@ KEYS = (
     ("Ctrl+Space", "complete a rule’s name"),
     ("F12", "go to a rule’s definition; Ctrl+click too"),
     ("F2", "rename a rule everywhere"),
+    ("Esc, Tab", "on to the next part of the page; before anything is typed, Tab alone"),
 )
 
 

@@ -7,7 +7,6 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QPushButton,
     QSplitter,
     QStackedWidget,
     QVBoxLayout,
@@ -26,23 +25,16 @@ from glyphscope_gui.widgets.grammar_examples import GrammarExamples
 from glyphscope_gui.widgets.grammar_help import GrammarHelp
 from glyphscope_gui.widgets.grammar_step import GrammarStep
 from glyphscope_gui.widgets.grammar_texts import GrammarTexts
+from glyphscope_gui.widgets.link import link
 from glyphscope_gui.widgets.notice_banner import NoticeBanner
 from glyphscope_gui.widgets.railroad_view import RailroadView
 from glyphscope_gui.widgets.rule_costs import RuleCosts
 from glyphscope_gui.widgets.segmented import Segmented
+from glyphscope_gui.widgets.splitter import splitter
 
 WIDE = 1180
 """Pixels of width from which on samples and differences have a column of their own."""
 SIDE_WIDTH = 300
-
-
-def link(words: str, tip: str, parent: QWidget | None = None) -> QPushButton:
-    """A button that looks like a link."""
-    button = QPushButton(words, parent)
-    button.setProperty("role", "link")
-    button.setToolTip(tip)
-    button.setAccessibleDescription(tip)
-    return button
 
 
 class GrammarPage(QWidget):
@@ -259,14 +251,7 @@ def _holder() -> QFrame:
 
 
 def _column(upper: QWidget, lower: QWidget, shares: tuple[int, int]) -> QSplitter:
-    column = QSplitter(Qt.Orientation.Vertical)
-    column.setObjectName("centreSplitter")
-    column.setChildrenCollapsible(False)
-    column.setHandleWidth(GAP)
-    column.addWidget(upper)
-    column.addWidget(lower)
-    for place, share in enumerate(shares):
-        column.setStretchFactor(place, share)
+    column = splitter(Qt.Orientation.Vertical, (upper, lower), shares)
     column.setSizes([share * 100 for share in shares])
     return column
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSize, QSizeF, Qt
+from PySide6.QtCore import QEvent, QMimeData, QSize, QSizeF, Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 
@@ -28,6 +28,10 @@ class GrowingEdit(QPlainTextEdit):
         more = size.height() > self._max_lines
         policy = Qt.ScrollBarPolicy.ScrollBarAlwaysOn if more else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         self.setVerticalScrollBarPolicy(policy)
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        """Files that are dropped are opened by the window, not inserted as their names."""
+        return not source.hasUrls() and super().canInsertFromMimeData(source)
 
     def sizeHint(self) -> QSize:
         return QSize(super().sizeHint().width(), self._wanted_height())

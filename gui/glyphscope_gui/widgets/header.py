@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QPushButton,
     QSpinBox,
+    QVBoxLayout,
     QWidget,
 )
 
@@ -48,10 +49,9 @@ class Header(QFrame):
         self._make_pickers()
         self._make_spins()
         self._fit_fields()
-        self.settings_button.setFixedSize(34, self.notation.sizeHint().height())
-        self.step_button = self._button("stepButton", step, "step", "text")
-        self.stop_button = self._button("stopButton", stop, "stop", "text")
-        self.run_button = self._button("runButton", run, "run", "on-accent")
+        self.step_button = self._button("stepButton", step)
+        self.stop_button = self._button("stopButton", stop)
+        self.run_button = self._button("runButton", run)
         self.run_button.setProperty("role", "primary")
         self._lay_out()
         self.restyle()
@@ -62,7 +62,8 @@ class Header(QFrame):
         self.notation.set_value("native" if options.native else options.notation)
         self._native = bool(options.native)
         self.shape.setEnabled(self.notation.isEnabled() and not self._native)
-        self.constraint.set_value(options.constraint)
+        # what a run at an endpoint was held by is no choice: any of the others becomes it there
+        self.constraint.set_value("mask" if options.constraint == "endpoint" else options.constraint)
         self.shape.setCurrentIndex(self.shape.findData(options.shape))
         self.strategy.setCurrentIndex(self.strategy.findData(options.strategy))
         about = self.strategy.currentData(Qt.ItemDataRole.ToolTipRole) or ""
@@ -91,8 +92,11 @@ class Header(QFrame):
         self.picker.setEnabled(editable)
 
     def restyle(self) -> None:
+        """Colours of the theme and sizes of the font in force."""
         scale = self.devicePixelRatioF()
-        size = max(self.fontMetrics().height(), 14)
+        size = self._icon_size
+        self._fit_fields()
+        self._fit(self.width())
         self.logo.setPixmap(theme().pixmap("logo", "accent", round(size * 1.25), scale))
         for button, icon, role in (
             (self.step_button, "step", "text"),
@@ -203,6 +207,7 @@ class Header(QFrame):
         ):
             field.setFixedHeight(self.notation.sizeHint().height())
             field.setFixedWidth(metrics.horizontalAdvance(widest) + around)
+        self.settings_button.setFixedSize(max(34, self._icon_size + 18), self.notation.sizeHint().height())
 
     def _choose_notation(self, value: str) -> None:
         native = value == "native"
@@ -212,7 +217,7 @@ class Header(QFrame):
         self._sampling = msgspec.structs.replace(self._sampling, **changes)
         self.optionsChosen.emit({"sampling": self._sampling})
 
-    def _button(self, name: str, action: QAction, icon: str, role: str) -> QPushButton:
+    def _button(self, name: str, action: QAction) -> QPushButton:
         """A button that does what the action does, and can when it can."""
         button = QPushButton(action.iconText(), self)
         button.setObjectName(name)
@@ -223,44 +228,67 @@ class Header(QFrame):
         action.enabledChanged.connect(button.setEnabled)
         return button
 
+    @property
+    def _icon_size(self) -> int:
+        return max(self.fontMetrics().height(), 14)
+
     def _lay_out(self) -> None:
-        row = QHBoxLayout(self)
-        row.setContentsMargins(PAD, 8, PAD, 8)
-        row.setSpacing(8)
-        row.addWidget(self.logo)
-        row.addWidget(self.brand)
-        row.addSpacing(6)
-        for widget in (
-            self.picker,
-            self.notation,
-            self.shape,
-            self.constraint,
-            self.strategy,
-            self.settings_button,
-        ):
-            row.addWidget(widget)
-        row.addWidget(self.seed)
-        row.addWidget(self.temperature)
-        row.addStretch(1)
-        for button in (self.step_button, self.stop_button, self.run_button):
-            row.addWidget(button)
+        self._first = (self.logo, self.brand, self.picker, self.notation, self.shape, self.constraint)
+        self._second = (self.strategy, self.settings_button, self.seed, self.temperature)
+        self._buttons = (self.step_button, self.stop_button, self.run_button)
+        self._lines = (QHBoxLayout(), QHBoxLayout())
+        column = QVBoxLayout(self)
+        column.setSpacing(0)
+        for line in self._lines:
+            column.addLayout(line)
+        self._two: bool | None = None
+        self._share(two=False)
+
+    def _share(self, *, two: bool) -> None:
+        """One line, or two where large letters leave no room for all in one."""
+        if two == self._two:
+            return
+        self._two = two
+        upper, lower = self._lines
+        for line in self._lines:
+            while line.count():
+                line.takeAt(0)
+        for widget in self._first:
+            upper.addWidget(widget)
+        last = lower if two else upper
+        for widget in self._second:
+            last.addWidget(widget)
+        for line in {id(line): line for line in (upper, last)}.values():
+            line.addStretch(1)
+        for button in self._buttons:
+            last.addWidget(button)
+        self.layout().setSpacing(8 if two else 0)
+
+    def _needs(self) -> int:
+        """Pixels of width that all of it takes in one line."""
+        widgets = [w for w in (*self._first, *self._second, *self._buttons) if not w.isHidden()]
+        widths = [min(max(w.minimumSizeHint().width(), w.minimumWidth()), w.maximumWidth()) for w in widgets]
+        margins = self.layout().contentsMargins()
+        return sum(widths) + len(widths) * self._lines[0].spacing() + margins.left() + margins.right()
 
     def _fit(self, width: int) -> None:
         """What is the least missed goes first: the name, the sign, the words of Step and Stop."""
         self.brand.setVisible(width >= 1240)
         short = width < 1140
         self.logo.setVisible(not short)
-        self.picker.setMaximumWidth(110 if short else 16_777_215)
+        self.picker.setMaximumWidth(max(110, 13 * self._icon_size // 2) if short else 16_777_215)
         for spin, prefix, widest in (
             (self.seed, "Seed ", "Seed 0000"),
             (self.temperature, "Temp ", "Temp 0.0"),
         ):
             spin.setPrefix("" if short else prefix)
             spin.setFixedWidth(self.fontMetrics().horizontalAdvance(widest[5:] if short else widest) + 20)
-        self.layout().setSpacing(5 if short else 8)
+        for line in self._lines:
+            line.setSpacing(5 if short else 8)
         self.layout().setContentsMargins(*((10, 8, 10, 8) if short else (PAD, 8, PAD, 8)))
         widest = "Two-stage" if short else "Route → execute"
         self.strategy.setFixedWidth(self.fontMetrics().horizontalAdvance(widest) + (49 if short else 56))
         for button in (self.step_button, self.stop_button):
             button.setText("" if short else button.accessibleName())
-            button.setMaximumWidth(40 if short else 16_777_215)
+            button.setMaximumWidth(max(40, self._icon_size + 22) if short else 16_777_215)
+        self._share(two=self._needs() > width)

@@ -40,6 +40,8 @@ PATHS = {
     "remove": _lines(((3, 8), (13, 8))),
     "up": _lines(((8, 13), (8, 3)), ((4, 7), (8, 3), (12, 7))),
     "down": _lines(((8, 3), (8, 13)), ((4, 9), (8, 13), (12, 9))),
+    "back": _lines(((13, 8), (3, 8)), ((7, 4), (3, 8), (7, 12))),
+    "forward": _lines(((3, 8), (13, 8)), ((9, 4), (13, 8), (9, 12))),
     "more": _more(),
 }
 
@@ -73,7 +75,7 @@ class IconButton(QToolButton):
             painter.setPen(QPen(colors.color("accent"), 1.5))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(box, 4, 4)
-        role = "text-muted" if self.isEnabled() else "border-strong"
+        role = "text-muted" if self.isEnabled() else "text-disabled"
         pen = QPen(
             colors.color(role), 1.3, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap, Qt.PenJoinStyle.RoundJoin
         )

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from PySide6.QtCore import QEvent, QMimeData, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QToolButton, QWidget
 
 from glyphscope.models import FoundModel, find_models
+from glyphscope.models.remote import is_address
 from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.models.model_names import ModelName, model_name
 from glyphscope_gui.settings.settings_store import SettingsStore
 from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.widgets.endpoint_dialog import EndpointDialog
 
 SUFFIX = ".gguf"
 MAX_RECENT = 5
@@ -36,12 +38,14 @@ class ModelPicker(QToolButton):
     """`modelChosen` tells what `open_model` takes: a path or a name. The shell says what is loaded, and how far."""
 
     modelChosen = Signal(str)
+    getWanted = Signal()
 
     def __init__(self, settings: SettingsStore, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._settings = settings
         self._background = Background(self)
         self._found: tuple[FoundModel, ...] | None = None
+        self.own_folder: Path | None = None
         self._shown = ModelName("Choose a model")
         self._path = ""
         self._loading = False
@@ -74,8 +78,14 @@ class ModelPicker(QToolButton):
 
     def find(self) -> None:
         """Look for models in the background; the menu shows them from then on."""
-        folders = tuple(Path(folder) for folder in self._settings.value.model_folders)
+        own = (self.own_folder,) if self.own_folder else ()
+        folders = (*own, *(Path(folder) for folder in self._settings.value.model_folders))
         self._background.start("find", lambda: find_models(folders), self._found_models, self._found_none)
+
+    def look_again(self) -> None:
+        """Forget what was found, and look for it anew."""
+        self._found = None
+        self.find()
 
     def ask_for_file(self) -> None:
         """Choose a GGUF file."""
@@ -84,6 +94,13 @@ class ModelPicker(QToolButton):
         dialog.setObjectName("openModelDialog")
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(self.modelChosen)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def ask_for_endpoint(self) -> None:
+        """Name an endpoint by its address."""
+        dialog = EndpointDialog(self._path if is_address(self._path) else "", self.window())
+        dialog.chosen.connect(self.modelChosen)
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 
@@ -104,8 +121,10 @@ class ModelPicker(QToolButton):
             self._add_title("Looking for models…")
             self.find()
         self._menu.addSeparator()
+        self._menu.addAction(self.tr("Get a model…")).triggered.connect(self.getWanted)
         self._menu.addAction("Open a GGUF…").triggered.connect(self.ask_for_file)
-        self._menu.addAction("Look again").triggered.connect(self._look_again)
+        self._menu.addAction("Endpoint…").triggered.connect(self.ask_for_endpoint)
+        self._menu.addAction("Look again").triggered.connect(self.look_again)
 
     def _add_group(self, title: str, entries: Sequence[_Entry]) -> None:
         if not entries:
@@ -122,10 +141,6 @@ class ModelPicker(QToolButton):
         """A line that cannot be chosen: style sheets leave the words of sections out."""
         self._menu.addSeparator()
         self._menu.addAction(words).setEnabled(False)
-
-    def _look_again(self) -> None:
-        self._found = None
-        self.find()
 
     def _found_models(self, found: Sequence[FoundModel]) -> None:
         self._found = tuple(found)
@@ -206,14 +221,6 @@ class ModelPicker(QToolButton):
         painter.drawRoundedRect(
             QRectF(box.left() + 4, box.bottom() - 3, (box.width() - 8) * fraction, 2), 1, 1
         )
-
-
-def dropped_model(data: QMimeData) -> str:
-    """The path of the one GGUF file that is dropped; "" when it is something else."""
-    urls = data.urls()
-    if len(urls) == 1 and urls[0].isLocalFile() and urls[0].toLocalFile().lower().endswith(SUFFIX):
-        return urls[0].toLocalFile()
-    return ""
 
 
 def _entry(model: FoundModel) -> _Entry:

@@ -17,11 +17,15 @@ SLIM = 36
 
 
 class PageSpec(NamedTuple):
-    """A page of the window; `tip` says in a sentence what it is for."""
+    """A page of the window; `tip` says in a sentence what it is for.
+
+    `key` is the number that shows it together with Ctrl, where that is not its place.
+    """
 
     name: str
     title: str
     tip: str
+    key: int = 0
 
 
 class PageRail(QToolBar):
@@ -45,7 +49,7 @@ class PageRail(QToolBar):
         column.setSpacing(4)
         self._slim = False
         for number, page in enumerate(pages, 1):
-            column.addWidget(self._button(page, number, inside))
+            column.addWidget(self._button(page, page.key or number, inside))
         column.addStretch(1)
         self.addWidget(inside)
         self._restyle()
@@ -58,7 +62,7 @@ class PageRail(QToolBar):
     def set_slim(self, slim: bool) -> None:
         """Without words, where the window is narrow; the tips say them."""
         self._slim = slim
-        for button in self._buttons.values():
+        for button in getattr(self, "_buttons", {}).values():
             self._fit(button)
 
     def button(self, name: str) -> QToolButton:
@@ -68,6 +72,7 @@ class PageRail(QToolBar):
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.StyleChange):
             self._restyle()
+            self.set_slim(getattr(self, "_slim", False))
 
     def _button(self, page: PageSpec, number: int, parent: QWidget) -> QToolButton:
         action = QAction(page.title, self._group)
@@ -91,7 +96,8 @@ class PageRail(QToolBar):
     def _fit(self, button: QToolButton) -> None:
         style = Qt.ToolButtonStyle
         button.setToolButtonStyle(style.ToolButtonIconOnly if self._slim else style.ToolButtonTextUnderIcon)
-        words = QFontMetrics(ui_font(-1)).horizontalAdvance(button.text()) + 14
+        metrics = QFontMetrics(ui_font(-1))
+        words = metrics.horizontalAdvance(button.text()) + max(14, round(0.8 * metrics.height()))
         button.setFixedWidth(SLIM if self._slim else max(60, words))
 
     def _restyle(self) -> None:

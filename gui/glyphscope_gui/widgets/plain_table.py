@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QAbstractItemModel, Qt
+from PySide6.QtCore import QAbstractItemModel, QEvent, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
@@ -13,10 +13,11 @@ CELL = 22
 
 
 class PlainTable(QTableView):
-    """`stretch` is the column that takes the room that is left."""
+    """`stretch` is the column that takes the room that is left. With other letters it is fitted again."""
 
     def __init__(self, model: QAbstractItemModel, stretch: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._extra, self._fitted_to, self._letters = ROW, dict[int, str](), self.fontMetrics().height()
         self.setModel(model)
         self.setShowGrid(False)
         self.setWordWrap(False)
@@ -40,11 +41,25 @@ class PlainTable(QTableView):
         self.fit_rows()
 
     def fit_rows(self, extra: int = ROW) -> None:
+        self._extra = extra
         self.verticalHeader().setDefaultSectionSize(QFontMetrics(self.font()).height() + extra)
 
     def fit_column(self, column: int, widest: str) -> None:
         """As wide as its title and the widest text it will hold."""
+        self._fitted_to[column] = widest
         title = str(self.model().headerData(column, Qt.Orientation.Horizontal) or "")
         metrics = QFontMetrics(self.font())
         width = max(metrics.horizontalAdvance(widest), metrics.horizontalAdvance(title))
         self.setColumnWidth(column, width + CELL)
+
+    def fit_again(self) -> None:
+        """All that depends on the size of the letters."""
+        self.fit_rows(self._extra)
+        for column, widest in self._fitted_to.items():
+            self.fit_column(column, widest)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange and self.fontMetrics().height() != self._letters:
+            self._letters = self.fontMetrics().height()
+            self.fit_again()

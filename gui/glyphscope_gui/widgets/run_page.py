@@ -17,9 +17,10 @@ from glyphscope_gui.models.run_registry import registry_of
 from glyphscope_gui.models.timeline_notes import notes_of
 from glyphscope_gui.models.timeline_rows import TimelineRow
 from glyphscope_gui.models.token_table_model import TokenTableModel
-from glyphscope_gui.theme.sizes import GAP
+from glyphscope_gui.theme.sizes import GAP, is_crowded
 from glyphscope_gui.widgets.abort_banner import AbortBanner
 from glyphscope_gui.widgets.approval_card import MOST_HEIGHT, ApprovalCard
+from glyphscope_gui.widgets.branch_card import BranchCard
 from glyphscope_gui.widgets.card import Card
 from glyphscope_gui.widgets.elided_label import ElidedLabel
 from glyphscope_gui.widgets.field_table import FieldTable
@@ -60,6 +61,7 @@ class RunPage(QWidget):
         self.approval = ApprovalCard(self)
         self.question = QuestionCard(self)
         self.timeline = Timeline(self)
+        self.branches = BranchCard(self)
         self.stream = StreamView(self)
         self.notes = NotesView(self)
         self.banner = AbortBanner(self)
@@ -79,6 +81,7 @@ class RunPage(QWidget):
         self.stream.tokenChosen.connect(self.tokens.choose)
         self.tokens.tokenChosen.connect(self._choose)
         self.timeline.appeared.connect(self._share_room)
+        self.branches.appeared.connect(self._share_room)
         self._state = RunState()
         self.stage = self._state.present
         self._row: TimelineRow | None = None
@@ -189,18 +192,20 @@ class RunPage(QWidget):
         self.timeline.set_low(not roomy)
         self.approval.set_room(MOST_HEIGHT if roomy else round(MOST_HEIGHT * 0.7))
         self.show_asking(self._asking)
-        self.legend.set_short(event.size().width() < NARROW)
+        self.legend.set_short(event.size().width() < NARROW or is_crowded(self))
         self._share_room()
 
     def _share_room(self) -> None:
         """Fields as high as those of a usual call; stream and tokens share the rest, until the user moves a border."""
         if self._moved:
             return
-        handles = 2 if self.timeline.isHidden() else 3
+        handles = 4 - self.timeline.isHidden() - self.branches.isHidden()
         room = self.splitter.height() - handles * self.splitter.handleWidth()
         line = 0 if self.timeline.isHidden() else min(self.timeline.sizeHint().height(), round(room * 0.34))
+        tree = 0 if self.branches.isHidden() else min(self.branches.sizeHint().height(), round(room * 0.26))
+        room -= tree
         if self.token_card.isHidden():
-            self.splitter.setSizes([line, room - line, 0, 0])
+            self.splitter.setSizes([line, tree, room - line, 0, 0])
             return
         fields = (
             0
@@ -209,7 +214,7 @@ class RunPage(QWidget):
         )
         rest = room - line - fields
         stream = round(rest * (0.4 if self.height() >= LOW else 0.47))
-        self.splitter.setSizes([line, stream, fields, rest - stream])
+        self.splitter.setSizes([line, tree, stream, fields, rest - stream])
 
     def current_token(self) -> Token | None:
         index = self.tokens.currentIndex()
@@ -323,11 +328,12 @@ class RunPage(QWidget):
         splitter.setHandleWidth(GAP)
         self.stream_card = Card("Stream", self.stack, actions=(self.legend,), padded=False)
         splitter.addWidget(self.timeline)
+        splitter.addWidget(self.branches)
         splitter.addWidget(self.stream_card)
         self.field_card = Card("Fields", self.fields, padded=False)
         splitter.addWidget(self.field_card)
         splitter.addWidget(self.token_card)
-        for place, stretch in enumerate((0, 3, 0, 5)):
+        for place, stretch in enumerate((0, 0, 3, 0, 5)):
             splitter.setStretchFactor(place, stretch)
         splitter.splitterMoved.connect(self._border_moved)
         self.splitter = splitter

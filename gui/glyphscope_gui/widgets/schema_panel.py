@@ -7,6 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from glyphscope_gui.models.registry_document import RegistryDocument
+from glyphscope_gui.widgets.code_edit import TAB_WORDS
 from glyphscope_gui.widgets.json_editor import JsonEditor
 from glyphscope_gui.widgets.tool_form import NOT_IN_FORCE
 
@@ -28,6 +29,7 @@ class SchemaPanel(QWidget):
         self.editor.setObjectName("toolSchemaEdit")
         self.editor.setStyleSheet("#toolSchemaEdit { border: none; border-radius: 0; }")
         self.editor.setAccessibleName("JSON Schema of the tool's arguments")
+        self.editor.setAccessibleDescription(TAB_WORDS)
         self.notice = QLabel(NOT_IN_FORCE, self, wordWrap=True)
         self.notice.setProperty("role", "problem")
         self.notice.setContentsMargins(14, 6, 14, 0)

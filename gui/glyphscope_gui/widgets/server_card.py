@@ -23,6 +23,7 @@ from glyphscope_gui.models.servers_words import secret_words, state_words
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.widgets.card import Card
 from glyphscope_gui.widgets.elided_label import ElidedLabel
+from glyphscope_gui.widgets.link import link
 from glyphscope_gui.widgets.pill import Pill
 from glyphscope_gui.widgets.read_box import ReadBox
 
@@ -87,12 +88,12 @@ class ServerCard(Card):
         body = QWidget()
         self.enabled_box = QCheckBox("Switched on")
         self.enabled_box.setToolTip("A run may start it and call its tools")
-        self.start_button = _button("Start", "Start it now; a run that needs it starts it too")
+        self.start_button = link("Start", "Start it now; a run that needs it starts it too")
         self.start_button.setObjectName("startServerButton")
-        self.stop_button = _button("Stop", "End its process, and all that it started")
+        self.stop_button = link("Stop", "End its process, and all that it started")
         self.stop_button.setObjectName("stopServerButton")
-        self.restart_button = _button("Restart", "End it, and start it again")
-        self.remove_button = _button("Remove…", "Take it out of the list")
+        self.restart_button = link("Restart", "End it, and start it again")
+        self.remove_button = link("Remove…", "Take it out of the list")
         actions = (
             self.enabled_box,
             self.start_button,
@@ -218,11 +219,3 @@ def _about_words(about: About | None) -> str:
         return ""
     name = " ".join(part for part in (about.name[:80], about.version[:40]) if part)
     return f"{name} · protocol {about.protocol}" if about.protocol else name
-
-
-def _button(words: str, tip: str) -> QPushButton:
-    button = QPushButton(words)
-    button.setProperty("role", "link")
-    button.setToolTip(tip)
-    button.setAccessibleDescription(tip)
-    return button

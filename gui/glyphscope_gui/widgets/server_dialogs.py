@@ -156,6 +156,8 @@ class ImportServersDialog(QDialog):
         self._taken = taken
         self._background = Background(self)
         self._boxes: list[tuple[QCheckBox, FoundServer]] = []
+        self.file_button = QPushButton("Choose a file…", self)
+        self.file_button.clicked.connect(self._ask_for_file)
         self.text_edit = QPlainTextEdit(self)
         self.text_edit.setObjectName("importServersText")
         self.text_edit.setFont(mono_font(-0.5))
@@ -163,9 +165,8 @@ class ImportServersDialog(QDialog):
             '{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}'
         )
         self.text_edit.setFixedHeight(110)
+        self.text_edit.setTabChangesFocus(True)
         self.text_edit.setAccessibleName("Servers as JSON")
-        self.file_button = QPushButton("Choose a file…", self)
-        self.file_button.clicked.connect(self._ask_for_file)
         self.problem = _problem(self)
         self.allow_box = QCheckBox("I have read these command lines, and they may be started", self)
         self.allow_box.setObjectName("allowImportedBox")
@@ -176,6 +177,7 @@ class ImportServersDialog(QDialog):
         self._scroll = QScrollArea(self)
         self._scroll.setWidgetResizable(True)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the boxes in it are stops enough
         self._scroll.viewport().setAutoFillBackground(False)
         row = QHBoxLayout()
         hint = QLabel("Paste a file of MCP servers, or choose one. Nothing in it is started by that.", self)

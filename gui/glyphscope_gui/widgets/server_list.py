@@ -45,11 +45,12 @@ class _ServerDelegate(QStyledItemDelegate):
         left, width = option.rect.left() + SIDE, option.rect.width() - 2 * SIDE
         painter.setPen(colors.color(state.role))
         painter.setFont(option.font)
-        painter.drawText(QRect(left, top, SIGN, upper), Qt.AlignmentFlag.AlignVCenter, state.sign)
+        sign = max(SIGN, upper)
+        painter.drawText(QRect(left, top, sign, upper), Qt.AlignmentFlag.AlignVCenter, state.sign)
         painter.setPen(colors.color("text"))
-        _draw(painter, name, QRect(left + SIGN, top, width - SIGN, upper), index.data() or "")
+        _draw(painter, name, QRect(left + sign, top, width - sign, upper), index.data() or "")
         painter.setPen(colors.color(state.role if state.role != "holds" else "text-muted"))
-        _draw(painter, small, QRect(left + SIGN, top + upper + 2, width - SIGN, lower), state.words)
+        _draw(painter, small, QRect(left + sign, top + upper + 2, width - sign, lower), state.words)
         painter.restore()
 
 

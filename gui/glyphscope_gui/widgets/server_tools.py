@@ -118,11 +118,12 @@ class ServerTools(QWidget):
 
     def _fit(self) -> None:
         table, wide = self.table, self.width() >= WIDE
+        roomy = max(ROOMY, 16 * self.fontMetrics().height())  # the words of the buttons
         table.setColumnHidden(SAYS, not wide)
         table.fit_column(KEPT, "4 of 10 enforced" if wide else "10 enforced")
         table.fit_column(SAYS, "may change things, stays ins")
         table.fit_column(HERE, "yes, changed" if wide else "yes")
-        self.import_button.setText("Import into the registry" if self.width() > ROOMY else "Import")
+        self.import_button.setText("Import into the registry" if self.width() > roomy else "Import")
 
     def _filter(self, text: str) -> None:
         self.model.set_filter(text)

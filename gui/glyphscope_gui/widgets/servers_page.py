@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QPushButton, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from glyphscope_gui.models.servers_list_model import ServersListModel
 from glyphscope_gui.models.servers_log_model import ServersLogModel
@@ -12,11 +12,13 @@ from glyphscope_gui.models.servers_tool_model import ServersToolModel
 from glyphscope_gui.theme.sizes import GAP
 from glyphscope_gui.widgets.card import Card
 from glyphscope_gui.widgets.demo_effects import DemoEffects
+from glyphscope_gui.widgets.link import link
 from glyphscope_gui.widgets.notice_banner import NoticeBanner
 from glyphscope_gui.widgets.server_card import ServerCard
 from glyphscope_gui.widgets.server_list import ServerList
 from glyphscope_gui.widgets.server_log import ServerLog
 from glyphscope_gui.widgets.server_tools import ServerTools
+from glyphscope_gui.widgets.splitter import splitter
 from glyphscope_gui.widgets.tool_panel import ToolPanel
 
 WIDE = 1180
@@ -34,9 +36,9 @@ class ServersPage(QWidget):
         self.setAccessibleName("Servers")
         self.notice = NoticeBanner(self)
         self.list = ServerList(servers, self)
-        self.add_button = _link("Add…", "A server by its command line or address")
+        self.add_button = link("Add…", "A server by its command line or address")
         self.add_button.setObjectName("addServerButton")
-        self.import_button = _link("Import…", "Servers from an mcpServers file, or from pasted text")
+        self.import_button = link("Import…", "Servers from an mcpServers file, or from pasted text")
         self.import_button.setObjectName("importServersButton")
         self.card = ServerCard(self)
         self.tools = ServerTools(ServersToolModel(self), self)
@@ -63,20 +65,19 @@ class ServersPage(QWidget):
         )
         self.tools_card = Card("Tools", self.tools, padded=False)
         self.tools_card.setMinimumWidth(260)
-        self.panel.setMinimumWidth(340)
         self.tools_card.heading.setMinimumHeight(self.panel.heading.sizeHint().height())
         self.below = QStackedWidget(self)
         self.below.addWidget(self.effects)
         self.below.addWidget(self.log)
-        self.middle = _splitter(Qt.Orientation.Horizontal, (self.tools_card, self.panel), (4, 5))
+        self.middle = splitter(Qt.Orientation.Horizontal, (self.tools_card, self.panel), (4, 5))
         right = QWidget(self)
         column = QVBoxLayout(right)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GAP)
-        self.rows = _splitter(Qt.Orientation.Vertical, (self.middle, self.below), (5, 2))
+        self.rows = splitter(Qt.Orientation.Vertical, (self.middle, self.below), (5, 2))
         column.addWidget(self.card)
         column.addWidget(self.rows, 1)
-        self.columns = _splitter(Qt.Orientation.Horizontal, (self.list_card, right), (0, 1))
+        self.columns = splitter(Qt.Orientation.Horizontal, (self.list_card, right), (0, 1))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(GAP, GAP, GAP, GAP)
         layout.setSpacing(GAP)
@@ -95,22 +96,3 @@ class ServersPage(QWidget):
         self.middle.setSizes([round(rest * share), round(rest * (1 - share))])
         upper = 0.66 if wide else 0.7
         self.rows.setSizes([round(self.height() * upper), round(self.height() * (1 - upper))])
-
-
-def _splitter(way: Qt.Orientation, parts: tuple[QWidget, ...], shares: tuple[int, ...]) -> QSplitter:
-    splitter = QSplitter(way)
-    splitter.setObjectName("centreSplitter")
-    splitter.setChildrenCollapsible(False)
-    splitter.setHandleWidth(GAP)
-    for place, (part, share) in enumerate(zip(parts, shares, strict=True)):
-        splitter.addWidget(part)
-        splitter.setStretchFactor(place, share)
-    return splitter
-
-
-def _link(words: str, tip: str) -> QPushButton:
-    button = QPushButton(words)
-    button.setProperty("role", "link")
-    button.setToolTip(tip)
-    button.setAccessibleDescription(tip)
-    return button

@@ -7,7 +7,16 @@ from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLabel, QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QGridLayout,
+    QLabel,
+    QLineEdit,
+    QSpinBox,
+    QWidget,
+)
 
 from glyphscope_gui.widgets.growing_edit import GrowingEdit
 
@@ -79,6 +88,34 @@ class NumberSetting(QSpinBox):
         event.ignore()
 
     def _changed(self, value: int) -> None:
+        if value != self._shown:
+            self._shown = value
+            self.told.emit(value)
+
+
+class DecimalSetting(QDoubleSpinBox):
+    """A number with two places; `told` after an edit of the user's."""
+
+    told = Signal(object)
+
+    def __init__(self, least: float, most: float, step: float = 0.1, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setRange(least, most)
+        self.setSingleStep(step)
+        self.setKeyboardTracking(False)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.lineEdit().setTextMargins(5, 0, 0, 0)
+        self._shown = self.value()
+        self.valueChanged.connect(self._changed)
+
+    def show_value(self, value: float) -> None:
+        self._shown = round(value, self.decimals())
+        self.setValue(self._shown)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()
+
+    def _changed(self, value: float) -> None:
         if value != self._shown:
             self._shown = value
             self.told.emit(value)

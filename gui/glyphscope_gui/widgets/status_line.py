@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
+from glyphscope_gui.widgets.elided_label import ElidedLabel
 
 
 class Dot(QWidget):
@@ -54,14 +55,13 @@ class StatusLine(QFrame):
         self.message = QLabel(self)
         self.message.setObjectName("statusMessage")
         self.message.setAccessibleName("Status")
-        self.figures = QLabel(self)
+        self.figures = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.figures.setAccessibleName("Figures of the run")
         self.note = QLabel(self)
         for label in (self.message, self.figures, self.note):
             label.setProperty("role", "muted")
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setMinimumWidth(0)
-        self.figures.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         row = QHBoxLayout(self)
         row.setContentsMargins(PAD, 4, PAD, 5)
         row.setSpacing(7)

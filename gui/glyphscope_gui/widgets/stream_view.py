@@ -8,6 +8,7 @@ from itertools import groupby
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
+    QContextMenuEvent,
     QFont,
     QFontMetricsF,
     QHelpEvent,
@@ -20,12 +21,13 @@ from PySide6.QtGui import (
     QTextCharFormat,
     QTextCursor,
 )
-from PySide6.QtWidgets import QTextEdit, QToolTip, QWidget
+from PySide6.QtWidgets import QMenu, QTextEdit, QToolTip, QWidget
 
 from glyphscope.calling import FieldState
 from glyphscope.calling.fold import StageState
+from glyphscope.calling.own_tokens import Boundaries
 from glyphscope.events import Aborted, AnyEvent, FieldOpened, Token, Violation
-from glyphscope_gui.models.token_table_model import raw
+from glyphscope_gui.models.token_table_model import ORIGINS, cut_words, raw
 from glyphscope_gui.models.token_words import percent, step_text
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.widgets.text_places import TextPlaces, shown
@@ -41,6 +43,8 @@ class StreamView(QTextEdit):
     """Read-only. `tokenChosen` carries the index of a token that was clicked."""
 
     tokenChosen = Signal(object)
+    LARGER: float = 4
+    """Points that its text is larger than the interface's."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -57,7 +61,6 @@ class StreamView(QTextEdit):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWordWrapMode(self.wordWrapMode().WrapAtWordBoundaryOrAnywhere)
         self.document().setDocumentMargin(10)
-        self.setStyleSheet("QTextEdit#streamView { background: transparent; border: none; padding: 0; }")
         self._selected: Token | None = None
         self._running = False
         self._said = ""
@@ -89,6 +92,7 @@ class StreamView(QTextEdit):
                 case Violation(char=char) | Aborted(char=char):
                     self._decided.setdefault(char)
         self._insert_tokens(tokens)
+        self._look_for_parting(tokens)
         if len(self._decided) != decided:
             self._mark_decided()
         self.viewport().update()
@@ -138,16 +142,19 @@ class StreamView(QTextEdit):
 
     def _reset(self, state: StageState) -> None:
         self._state = state
+        self._cut = Boundaries(unknown="not compared")
         self._places = TextPlaces()
         self._order: list[str] = []
         self._containers: set[str] = set()
         self._decided: dict[int, None] = {}
+        self._parting: int | None = None
+        self._kept = False
         self._make_formats()
         self.clear()
         self.setExtraSelections([])
 
     def _make_formats(self) -> None:
-        font = mono_font(4)
+        font = mono_font(self.LARGER)
         self.setFont(font)
         self.document().setDefaultFont(font)
         self._metrics = QFontMetricsF(font)
@@ -162,6 +169,14 @@ class StreamView(QTextEdit):
         self._said_format.setFontStrikeOut(True)
         self._block = QTextBlockFormat()
         self._block.setLineHeight(LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+
+    def _look_for_parting(self, tokens: Iterable[Token]) -> None:
+        """The character where a branch leaves the run that it branches off."""
+        for token in tokens:
+            origin = token.step.origin
+            if self._parting is None and (origin == "written" or (self._kept and origin == "model")):
+                self._parting = token.start
+            self._kept = self._kept or origin == "kept"
 
     def _insert_tokens(self, tokens: list[Token]) -> None:
         self._insert(
@@ -217,6 +232,7 @@ class StreamView(QTextEdit):
         self._reset(state)
         self._order, self._containers, self._decided = order, containers, decided
         self._insert_tokens(state.tokens)
+        self._look_for_parting(state.tokens)
         if said:
             self.say(said)
         self._mark_decided()
@@ -242,10 +258,32 @@ class StreamView(QTextEdit):
             if token is not None:
                 self.tokenChosen.emit(token.step.index)
 
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self.menu_at(event.pos()).popup(event.globalPos())
+
+    def menu_at(self, place: QPoint) -> QMenu:
+        """What can be done with the text, and with the token there, which is chosen; it deletes itself when closed."""
+        token = self._token_at(place)
+        menu = self.createStandardContextMenu()
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if token is not None and self.actions():
+            self.tokenChosen.emit(token.step.index)
+            menu.addSeparator()
+            menu.addActions(self.actions())
+        return menu
+
+    def set_boundaries(self, cut: Boundaries) -> None:
+        """Which of the tokens are not the model's own: told in their hints."""
+        self._cut = cut
+
+    def tip(self, token: Token) -> str:
+        """The hint on a token."""
+        return _tip(token) + cut_words(self._cut, token.step)
+
     def viewportEvent(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             token = self._token_at(event.pos())
-            QToolTip.showText(event.globalPos(), _tip(token) if token else "", self)
+            QToolTip.showText(event.globalPos(), self.tip(token) if token else "", self)
             return True
         return super().viewportEvent(event)
 
@@ -278,6 +316,7 @@ class StreamView(QTextEdit):
                 painter.setPen(theme().color(verdict.role))
                 painter.drawText(QPointF(boxes[-1].right() + 1.5, boxes[-1].top() + 2), verdict.sign)
         self._paint_selected(painter)
+        self._paint_parting(painter)
         self._paint_end(painter)
         painter.end()
 
@@ -344,7 +383,7 @@ class StreamView(QTextEdit):
 
     def _paint_decided(self, painter: QPainter) -> None:
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(theme().color("impossible-line"))
+        painter.setBrush(theme().color("impossible"))
         for character in self._decided:
             for box in self._boxes(character, character + 1):
                 painter.drawRoundedRect(box.adjusted(-0.5, -2, 0.5, 3), 2.5, 2.5)
@@ -363,6 +402,14 @@ class StreamView(QTextEdit):
         painter.setPen(QPen(theme().color("accent"), 1.6))
         for box in self._boxes(token.start, token.end):
             painter.drawRoundedRect(box.adjusted(-1.5, -3, 1.5, 4), 3, 3)
+
+    def _paint_parting(self, painter: QPainter) -> None:
+        """A broken line before what was put where the branch leaves its run, which stands behind it."""
+        boxes = self._boxes(self._parting, self._parting + 1) if self._parting is not None else []
+        if boxes:
+            left = boxes[0].left() - 1.5
+            painter.setPen(QPen(theme().color("accent"), 1.6, Qt.PenStyle.DashLine))
+            painter.drawLine(QPointF(left, boxes[0].top() - 9), QPointF(left, boxes[0].bottom() + 7))
 
     def _paint_end(self, painter: QPainter) -> None:
         """A bar where the text goes on, or where the run stopped itself."""
@@ -402,4 +449,5 @@ def _tip(token: Token) -> str:
         if step.forced
         else f"raw {percent(raw(step))}, final {percent(step.probability)}"
     )
-    return f"Token {step.index}  {step_text(step)}\n{how}"
+    whose = "" if step.origin == "model" else f"\n{ORIGINS[step.origin]}"
+    return f"Token {step.index}  {step_text(step)}\n{how}{whose}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt, Signal
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from glyphscope_gui.models.token_table_model import COLUMNS, RULE, STEP_ROLE, TOKEN, TokenTableModel
+from glyphscope.events import TokenStep
+from glyphscope_gui.models.token_table_model import COLUMNS, CUT_ROLE, RULE, STEP_ROLE, TOKEN, TokenTableModel
 from glyphscope_gui.models.token_words import step_text
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.widgets.plain_table import PlainTable
@@ -22,7 +23,10 @@ NARROWEST_TOKEN = 84
 
 
 class TokenDelegate(QStyledItemDelegate):
-    """The token as a chip: forced ones on the grammar's ground, sampled ones framed."""
+    """The token as a chip: forced ones on the grammar's ground, sampled ones framed, those that somebody put there with
+    a thick frame, and those kept from another run with a broken one. Dotted below where the text is not in the model's
+    own tokens.
+    """
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         step = index.data(STEP_ROLE)
@@ -38,19 +42,33 @@ class TokenDelegate(QStyledItemDelegate):
         width = painter.fontMetrics().horizontalAdvance(words) + 10
         box = QRectF(option.rect).adjusted(6.5, 3.5, 0, -3.5)
         box.setWidth(max(width, 14))
-        painter.setPen(Qt.PenStyle.NoPen if step.forced else QPen(theme().color("border-strong"), 1))
+        painter.setPen(_frame(step))
         painter.setBrush(theme().color("forced-soft" if step.forced else "field"))
         painter.drawRoundedRect(box, 3, 3)
         painter.setPen(theme().color("forced" if step.forced else "text"))
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, words)
+        if index.data(CUT_ROLE) is not None:
+            painter.setPen(QPen(theme().color("impossible-line"), 2, Qt.PenStyle.DotLine))
+            painter.drawLine(box.bottomLeft(), box.bottomRight())
         painter.restore()
 
 
+def _frame(step: TokenStep) -> QPen:
+    if step.origin == "written":
+        return QPen(theme().color("accent"), 2)
+    if step.origin == "kept":
+        return QPen(theme().color("border-strong"), 1, Qt.PenStyle.DashLine)
+    return QPen(Qt.PenStyle.NoPen) if step.forced else QPen(theme().color("border-strong"), 1)
+
+
 class TokenTable(PlainTable):
-    """`tokenChosen` carries the index of the row that became current, `ruleChosen` the rule that was double-clicked."""
+    """`tokenChosen` carries the index of the row that became current, `ruleChosen` the rule that was double-clicked,
+    `menuWanted` where on the screen a token's menu is asked for.
+    """
 
     tokenChosen = Signal(object)
     ruleChosen = Signal(str)
+    menuWanted = Signal(QPoint)
 
     def __init__(self, model: TokenTableModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=TOKEN, parent=parent)
@@ -64,10 +82,12 @@ class TokenTable(PlainTable):
         for column, spec in enumerate(COLUMNS):
             if column != TOKEN:
                 self.fit_column(column, spec.widest)
-        self._widths = {c: self.columnWidth(c) for c in range(len(COLUMNS)) if c != TOKEN}
+        self._widths = self._fitted()
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setColumnHidden(RULE, True)
         self.doubleClicked.connect(self._double_clicked)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._show_menu)
         self.selectionModel().currentRowChanged.connect(self._current_changed)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -93,6 +113,16 @@ class TokenTable(PlainTable):
         if 0 <= index < self._tokens.rowCount():
             self.setCurrentIndex(self._tokens.index(index, TOKEN))
 
+    def fit_again(self) -> None:
+        for column in range(len(COLUMNS)):
+            self.showColumn(column)  # a hidden one has no width
+        super().fit_again()
+        self._widths = self._fitted()
+        self._fit_columns()
+
+    def _fitted(self) -> dict[int, int]:
+        return {column: self.columnWidth(column) for column in range(len(COLUMNS)) if column != TOKEN}
+
     def _fit_columns(self) -> None:
         room = self.viewport().width()
         widths = {**self._widths, **({} if self._ruled else {RULE: 0})}
@@ -100,6 +130,12 @@ class TokenTable(PlainTable):
         hidden = next((h for h in HIDDEN if need - sum(widths[c] for c in h) <= room), HIDDEN[-1])
         for column in (RULE, *LEAST):
             self.setColumnHidden(column, column in hidden or (column == RULE and not self._ruled))
+
+    def _show_menu(self, place: QPoint) -> None:
+        index = self.indexAt(place)
+        if index.isValid():
+            self.setCurrentIndex(index)
+            self.menuWanted.emit(self.viewport().mapToGlobal(place))
 
     def _double_clicked(self, index: QModelIndex) -> None:
         rule = self._tokens.rule(index.row()) if index.column() == RULE else None

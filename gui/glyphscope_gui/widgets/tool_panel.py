@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -32,7 +32,9 @@ from glyphscope_gui.widgets.card import Card
 from glyphscope_gui.widgets.elided_label import ElidedLabel
 from glyphscope_gui.widgets.grammar_enforcement import EnforcementTable
 from glyphscope_gui.widgets.json_editor import JsonEditor
+from glyphscope_gui.widgets.link import link
 from glyphscope_gui.widgets.segmented import Segmented
+from glyphscope_gui.widgets.wrapped_label import WrappedLabel
 
 VIEWS = (
     ("call", "Call", "Call it by hand, and see what comes back"),
@@ -42,6 +44,7 @@ VIEWS = (
 FORM_SHARE, ALONE_SHARE = 0.55, 0.85
 """Of the height, at most for the arguments: beside a result, and without one."""
 LEAST_FORM = 30
+LEAST_WIDTH = 340
 LONGEST_SCHEMA = 200_000
 
 
@@ -190,6 +193,9 @@ class ToolPanel(Card):
         self._show_state()
         self._fit()
 
+    def minimumSizeHint(self) -> QSize:
+        return super().minimumSizeHint().expandedTo(QSize(LEAST_WIDTH, 0))
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
@@ -204,11 +210,10 @@ class ToolPanel(Card):
         self.cancel_button = QPushButton("Cancel", body)
         self.cancel_button.setObjectName("cancelCallButton")
         self.cancel_button.setToolTip("Wait no longer, and tell the server")
-        self.example_button = _link("Example", "Fill in arguments that the schema accepts", body)
-        self.json_button = _link("As JSON", "", body)
-        self.words = QLabel(body)
+        self.example_button = link("Example", "Fill in arguments that the schema accepts", body)
+        self.json_button = link("As JSON", "", body)
+        self.words = WrappedLabel(body)
         self.words.setProperty("role", "problem")
-        self.words.setWordWrap(True)
         self.words.setTextFormat(Qt.TextFormat.PlainText)
         self.bar = QProgressBar(body)
         self.bar.setTextVisible(False)
@@ -323,10 +328,3 @@ class ToolPanel(Card):
             self.words.style().unpolish(self.words)
             self.words.style().polish(self.words)
         self.words.setText(words[:400])
-
-
-def _link(words: str, tip: str, parent: QWidget) -> QPushButton:
-    button = QPushButton(words, parent)
-    button.setProperty("role", "link")
-    button.setToolTip(tip)
-    return button

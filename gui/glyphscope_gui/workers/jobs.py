@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from glyphscope.events import AnyEvent, ApprovalNeeded, ModelInfo, Notation, RunRequest
+from glyphscope.events import AnyEvent, ApprovalNeeded, ModelInfo, Notation, PromptRendered, RunRequest
 from glyphscope.notation import Sizes
 
 ModelPhase: TypeAlias = Literal["none", "opening", "ready", "failed"]
@@ -13,11 +13,15 @@ ModelPhase: TypeAlias = Literal["none", "opening", "ready", "failed"]
 
 @dataclass(frozen=True)
 class RunJob:
-    """Run `request`; `stepping` waits for a press of Step before each decoding step."""
+    """Run `request`; `stepping` waits for a press of Step before each decoding step.
+
+    A run `aside` is not the playground's: its sizes are not measured, and nobody answers what it asks.
+    """
 
     id: int
     request: RunRequest
     stepping: bool = False
+    aside: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,14 @@ class Asked:
     job: int
     number: int
     about: ApprovalNeeded | str
+
+
+@dataclass(frozen=True)
+class Priced:
+    """What the next run would send, by the open model's template and tokens; None where that is not known, and why."""
+
+    prompt: PromptRendered | None
+    problem: str = ""
 
 
 Post: TypeAlias = AnyEvent | Ended | ModelStatus | Measured | Asked

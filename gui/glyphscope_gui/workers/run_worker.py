@@ -13,12 +13,15 @@ from glyphscope.calling import CONTINUATION, RunState, fold, run
 from glyphscope.calling.continuation import continue_aborted
 from glyphscope.calling.failures import failed
 from glyphscope.calling.host import Decision
+from glyphscope.calling.own_tokens import same_model
+from glyphscope.calling.request import first_prompt
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import NOTATIONS, AnyEvent, ModelInfo, RunRequest, Token
+from glyphscope.events import NOTATIONS, AnyEvent, RunRequest, Token
 from glyphscope.models import Vocabulary
 from glyphscope.notation import call_sizes
 from glyphscope.prompting import render_messages
-from glyphscope.registry import parse_document
+from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope_gui.workers.comparing_tokens import Answered, cut_of
 from glyphscope_gui.workers.gate import Gate, GatedModel
 from glyphscope_gui.workers.host import Sources, WindowHost
 from glyphscope_gui.workers.jobs import (
@@ -28,11 +31,13 @@ from glyphscope_gui.workers.jobs import (
     Job,
     Measured,
     ModelStatus,
+    Priced,
     ReplayJob,
     RunJob,
 )
 from glyphscope_gui.workers.mailbox import Mailbox
 from glyphscope_gui.workers.model_keeper import ModelKeeper, Open
+from glyphscope_gui.workers.piecing import Typed, pieces_of
 
 DEFAULT_CONTEXT = 4096
 _AHEAD = 0.001
@@ -40,8 +45,9 @@ _AHEAD = 0.001
 
 
 class RunWorker(QObject):
-    """Events go to the mailbox. `modelTold` carries a ModelStatus, `vocabularyTold` a Vocabulary; the slots run in its
-    thread.
+    """Events go to the mailbox. `modelTold` carries a ModelStatus, `vocabularyTold` a Vocabulary, `piecesTold` Pieces,
+    `cutTold` a Cut.
+    The slots run in its thread.
 
     `stop`, `reply` and `step` are called from the window's thread and take effect at once: a queued slot would wait
     for the job to end.
@@ -49,6 +55,9 @@ class RunWorker(QObject):
 
     modelTold = Signal(object)
     vocabularyTold = Signal(object)
+    pricedTold = Signal(object)
+    piecesTold = Signal(object)
+    cutTold = Signal(object)
 
     def __init__(self, open_model: Open, mailbox: Mailbox, sources: Sources = dict) -> None:
         super().__init__()
@@ -59,6 +68,8 @@ class RunWorker(QObject):
         self._gate = Gate()
         self._stopped_to = 0
         self._nudge = Event()
+        self.newest_price = 0
+        """The number of the request whose prompt is wanted; the window sets it."""
         self.context = DEFAULT_CONTEXT
         """Tokens of context that a model is opened with; the window sets it from the settings."""
 
@@ -98,7 +109,6 @@ class RunWorker(QObject):
         self._nudge.clear()
         if job.stepping:
             self._gate.shut()
-            self._gate.admit()
         else:
             self._gate.open()
         try:
@@ -121,6 +131,20 @@ class RunWorker(QObject):
         except Exception as error:
             self.modelTold.emit(ModelStatus("failed", wanted[0], str(error)))
 
+    @Slot(object)
+    def price(self, wanted: tuple[int, RunRequest, ToolRegistry]) -> None:
+        """What the request would send, unless another one was asked about since. No model is opened for it."""
+        number, request, registry = wanted
+        model = self._keeper.model
+        if number != self.newest_price or model is None:
+            return
+        if model.info.kind == "recorded":  # it knows its own prompts alone
+            return
+        try:
+            self.pricedTold.emit(Priced(first_prompt(request, model, registry)))
+        except GlyphscopeError as error:
+            self.pricedTold.emit(Priced(None, str(error)))
+
     @Slot()
     def tell_vocabulary(self) -> None:
         """What the open model's tokens spell; an empty one where that is not known."""
@@ -130,6 +154,16 @@ class RunWorker(QObject):
         except GlyphscopeError:  # a model that died is told of by the next run
             vocabulary = Vocabulary()
         self.vocabularyTold.emit(vocabulary)
+
+    @Slot(object)
+    def tell_pieces(self, typed: Typed) -> None:
+        """How the open model cuts a text that somebody types."""
+        self.piecesTold.emit(pieces_of(self._keeper.model, typed))
+
+    @Slot(object)
+    def tell_cut(self, answered: Answered) -> None:
+        """How the open model itself would cut an answer that is shown."""
+        self.cutTold.emit(cut_of(self._keeper.model, answered))
 
     @Slot()
     def close(self) -> None:
@@ -151,7 +185,8 @@ class RunWorker(QObject):
                 if isinstance(job, ReplayJob):
                     return
                 self._keeper.cancel()  # again: a generation that began after the first one did not see it
-        measured = self._measure(job, state)
+        is_aside = isinstance(job, RunJob) and job.aside
+        measured = None if is_aside else self._measure(job, state)
         if measured is not None:
             self._mailbox.post(job.id, measured)
 
@@ -204,7 +239,7 @@ class RunWorker(QObject):
         if (
             model is not None
             and model.info.kind == "llama.cpp"
-            and _same_model(model.info, state.started.model)
+            and same_model(model.info, state.started.model)
         ):
             count = model.count_tokens
         try:
@@ -220,10 +255,3 @@ class RunWorker(QObject):
         except GlyphscopeError:  # the run itself was well; only its sizes are not known
             return None
         return Measured(job.id, tuple(sizes), instructions)
-
-
-def _same_model(one: ModelInfo, other: ModelInfo) -> bool:
-    """By the hash; by the file where one of them started before its hash was known."""
-    if one.sha256 and other.sha256:
-        return one.sha256 == other.sha256
-    return one.path == other.path and one.bytes == other.bytes

@@ -1,0 +1,137 @@
+"""A column of a comparison in words: how its run stands, and what it cost."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from glyphscope.calling import RunState
+from glyphscope.evals.run_figures import RunFigures
+from glyphscope.events import Aborted, Violation
+from glyphscope_gui.models.compare_column import Column, ColumnPhase
+from glyphscope_gui.models.token_words import UNKNOWN, count
+from glyphscope_gui.run_words import outcome_words
+
+FIRST_WORDS = "Run all writes the call here, token by token."
+WAITS_WORDS = "Waits for its turn: the model writes one text at a time."
+
+
+class Told(NamedTuple):
+    """A column's verdict: `words` with a sign for the pill, in the colours of `role`; `detail` in sentences, of which
+    `short` is what must be seen where there is little room.
+    """
+
+    words: str
+    role: str
+    detail: str = ""
+    short: str = ""
+
+
+class Figure(NamedTuple):
+    """A figure with its unit; `tip` says what was counted."""
+
+    title: str
+    value: str
+    tip: str
+
+
+def verdict(column: Column) -> Told:
+    """How the column stands."""
+    match column.phase:
+        case ColumnPhase.NEW:
+            return Told("", "open", FIRST_WORDS)
+        case ColumnPhase.WAITING:
+            return Told("waits", "open", WAITS_WORDS)
+        case ColumnPhase.RUNNING:
+            return Told("◌ running", "open")
+        case ColumnPhase.NOT_RUN:
+            return Told("not run", "open", column.why)
+        case ColumnPhase.STOPPED:
+            return Told("stopped", "open", "Stopped before its end: what there is, is kept.")
+        case ColumnPhase.DONE:
+            return _ended(column.state)
+
+
+def _ended(state: RunState) -> Told:
+    if state.failed is not None:
+        parts = (state.failed.message, state.failed.hint)
+        return Told("✕ failed", "impossible", " ".join(part for part in parts if part))
+    match state.outcome:
+        case "valid":
+            return Told("✓ valid", "holds", outcome_words(state) + ".")
+        case "aborted" if state.aborted is not None:
+            return _broken("✕ aborted", state.aborted)
+        case "invalid":
+            if state.violations:
+                return _broken("✕ invalid", state.violations[0])
+            return Told("✕ invalid", "impossible", f"{outcome_words(state)}.")
+        case _:
+            return Told("✕ failed", "impossible", "A mistake of this program ended it; the others go on.")
+
+
+def _broken(words: str, fault: Aborted | Violation) -> Told:
+    place = f"At character {fault.char}: {fault.code}"
+    return Told(words, "impossible", f"{place}. {fault.message}", place)
+
+
+def call_words(state: RunState) -> str:
+    """The call as one line; empty where there is none."""
+    if state.call is None:
+        return ""
+    given = (f"{name}={json.dumps(v, ensure_ascii=False)}" for name, v in state.call.arguments.items())
+    return f"{state.call.tool}({', '.join(given)})"
+
+
+def figures_of(figures: RunFigures) -> list[Figure]:
+    """The same figures in the same order for every column; what is not known yet is a dash."""
+    wrote = figures.tokens > 0
+    return [
+        Figure(
+            "Tokens",
+            _tokens(figures),
+            "Tokens that were decoded in all stages; forced are those where the grammar allowed one alone.",
+        ),
+        Figure(
+            "Text",
+            f"{count(figures.characters)} characters, {count(figures.bytes)} bytes" if wrote else UNKNOWN,
+            "The length of what was written in all stages; bytes of UTF-8.",
+        ),
+        Figure(
+            "Prompt",
+            _prompt(figures),
+            "Tokens of the prompts of all stages. The cached ones were read for an earlier column or stage "
+            "already, and cost no time here.",
+        ),
+        Figure(
+            "First token",
+            _ms(figures.first_token_ms),
+            "From the start of the run to its first token. A column whose prompt is in the cache has it sooner: "
+            "no sign of a faster notation.",
+        ),
+        Figure("Total", _ms(figures.total_ms), "From the start of the run to its end, all stages."),
+        Figure(
+            "Speed",
+            UNKNOWN if figures.tokens_per_second is None else f"{count(round(figures.tokens_per_second))} tokens/s",
+            "All written tokens, forced ones too, over the time from the end of the prompt to the last token.",
+        ),
+    ]  # fmt: skip
+
+
+def _tokens(figures: RunFigures) -> str:
+    if not figures.tokens:
+        return UNKNOWN
+    forced = f", {count(figures.forced)} of them forced" if figures.forced else ""
+    return f"{count(figures.tokens)} decoded{forced}"
+
+
+def _prompt(figures: RunFigures) -> str:
+    if figures.prompt_tokens is None:
+        return UNKNOWN
+    cached = f", {count(figures.cached)} cached" if figures.cached else ""
+    return f"{count(figures.prompt_tokens)} tokens{cached}"
+
+
+def _ms(value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    return f"{value:.0f} ms" if value < 10_000 else f"{value / 1000:.1f} s"

@@ -1,0 +1,96 @@
+"""Where a wrong run went wrong: the stage and the token that a reader should see first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from glyphscope.calling import RunState, fold_events
+from glyphscope.calling.fold import StageState
+from glyphscope.evals.results.sample import Failure, Sample
+from glyphscope.events import AnyEvent
+from glyphscope.notation import shape_keys
+
+OF_TOOL = frozenset({"WRONG_TOOL", "FORBIDDEN_TOOL", "UNWANTED_CALL", "EXTRA_CALL"})
+
+
+class BadToken(NamedTuple):
+    """`stage` is its place in the run, `token` its index there."""
+
+    stage: int
+    token: int
+
+
+def bad_token(events: Iterable[AnyEvent], sample: Sample, turn: int = 1) -> BadToken | None:
+    """The first bad token of that turn's run; None where no token is to blame (a call is missing, the model died).
+
+    It is the token of the deciding character where the validator decided; of a call that is valid and wrong, the one
+    at which the wrong argument, or the tool's name, begins.
+    """
+    state = fold_events(events)
+    failure = next((each for each in sample.failures if each.turn == turn), None)
+    if failure is None:
+        return None
+    of_validator = failure.reason in ("PARSE", "SCHEMA") or bool(failure.code)
+    called = "" if of_validator else _tool_of(failure)
+    for place in range(len(state.stages) - 1, -1, -1):  # what counts is the last attempt, and the last call
+        stage = state.stages[place]
+        if not stage.tokens or (called and stage.tool is not None and stage.tool.name != called):
+            continue
+        char = _of_validator(stage, failure) if of_validator else _of_judge(state, stage, failure)
+        token = None if char is None else _token_at(stage, char)
+        if token is not None:
+            return BadToken(place, token)
+    return None
+
+
+def bad_turn(sample: Sample) -> int:
+    """The turn (from 1) whose run is opened: that of the first failure, as far as it is recorded."""
+    turn = sample.failures[0].turn if sample.failures else 1
+    return max(1, min(turn, len(sample.runs)))
+
+
+def _tool_of(failure: Failure) -> str:
+    """The tool that was called, as the judge names it: `search: …`, or the first name in quotes."""
+    if failure.reason == "WRONG_ARGUMENTS":
+        name, colon, _ = failure.detail.partition(": ")
+        return name if colon else ""
+    parts = failure.detail.split("'")
+    return parts[1] if failure.reason in OF_TOOL and len(parts) > 2 else ""
+
+
+def _of_validator(stage: StageState, failure: Failure) -> int | None:
+    if stage.aborted is not None:
+        return stage.aborted.char
+    found = [each for each in stage.violations if not failure.code or each.code == failure.code]
+    first = (found or stage.violations or [None])[0]
+    return first.char if first is not None else None
+
+
+def _of_judge(state: RunState, stage: StageState, failure: Failure) -> int | None:
+    if state.started is None:
+        return None
+    name_key, args_key = shape_keys(state.started.request.shape)
+    if failure.reason in OF_TOOL:
+        field = stage.fields.get(f"/{name_key}")
+        return field.start if field is not None else None
+    if failure.reason != "WRONG_ARGUMENTS":
+        return None
+    path = failure.path if failure.path.startswith("/") or not failure.path else f"/{failure.path}"
+    prefix = f"/{args_key}" if args_key else ""
+    while path.strip("/"):
+        field = stage.fields.get(prefix + path) or stage.fields.get(path)
+        if field is not None and field.start is not None:
+            return field.start
+        path = path.rpartition("/")[0]  # an element's own place may not be told: then the argument's
+    return None
+
+
+def _token_at(stage: StageState, char: int) -> int | None:
+    """The token that wrote that character; the last one where the text ended before it."""
+    found = None
+    for place, token in enumerate(stage.tokens):
+        if token.start > char:
+            break
+        found = place
+    return found

@@ -1,0 +1,203 @@
+"""How an evaluation is told: measures, reasons, arms and times in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.results.figures import Summary
+from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.sample import Reason, Sample
+from glyphscope.evals.results.words import comparison_words, conclusion, sensitivity_words
+from glyphscope_gui.models.model_names import model_name
+
+MeasureName: TypeAlias = Literal[
+    "ok", "parsed", "valid", "right_tool", "right_arguments", "decoded", "first_token_ms", "total_ms", "saved"
+]
+
+
+class MeasureSpec(NamedTuple):
+    """A measure as it is chosen and shown; `unit` is empty for shares, which are in percent."""
+
+    name: MeasureName
+    title: str
+    tip: str
+    unit: str = ""
+
+    @property
+    def is_share(self) -> bool:
+        return not self.unit
+
+
+MEASURES = (
+    MeasureSpec("ok", "All right", "Everything the scenario asks for: tool, arguments, answer, effects"),
+    MeasureSpec("parsed", "Parsed", "The text could be read as a call of its notation"),
+    MeasureSpec("valid", "Valid", "The call satisfies the tool's schema, or none was wanted and none made"),
+    MeasureSpec("right_tool", "Right tool", "Of the samples that want a call: the tool is one of the right ones"),
+    MeasureSpec("right_arguments", "Right arguments", "Of the samples that want a call: tool and arguments are right"),
+    MeasureSpec("decoded", "Tokens decoded", "Generated tokens of a sample; fewer are better", "tokens"),
+    MeasureSpec("first_token_ms", "First token", "Milliseconds to the first token; fewer are better", "ms"),
+    MeasureSpec("total_ms", "Total time", "Milliseconds of a sample's runs; fewer are better", "ms"),
+    MeasureSpec("saved", "Saved", "Tokens that an early abort saved, where the run was continued to know it", "tokens"),
+)  # fmt: skip
+BY_NAME = {measure.name: measure for measure in MEASURES}
+
+REASONS: dict[Reason, str] = {
+    "PARSE": "The text is no call that can be read",
+    "LENGTH": "The limit of tokens came before the end of the text",
+    "SCHEMA": "The call breaks the tool's schema",
+    "WRONG_TOOL": "Another tool was called",
+    "WRONG_ARGUMENTS": "The arguments are not the right ones",
+    "MISSING_CALL": "A call is missing",
+    "EXTRA_CALL": "A call too many",
+    "UNWANTED_CALL": "A call where none was wanted",
+    "FORBIDDEN_TOOL": "A forbidden tool was called",
+    "WRONG_CHOICE": "The router chose another way",
+    "FINAL_TEXT": "The final answer breaks its rule",
+    "WORKSPACE": "The workspace is not as it should be at the end",
+    "NOT_SEEN": "What had to come up on the way did not",
+    "LIMIT": "A limit was reached",
+    "TOOL_FAILED": "A tool failed",
+    "TIMEOUT": "No answer in time",
+    "CONSTRAINT_IGNORED": "The endpoint ignored the constraint",
+    "CONSTRAINT_FAILED": "The constraint could not be built or failed",
+    "CONTEXT_OVERFLOW": "The prompt does not fit the model's context",
+    "BAD_REQUEST": "The request was refused",
+    "MODEL_FAILED": "The model died or could not be reached",
+}
+NOTATIONS = {"glyph": "GLYPH", "json": "JSON", "native": "Native"}
+CONSTRAINTS = {"off": "no constraint", "mask": "mask", "gbnf": "GBNF", "endpoint": "endpoint"}
+SHAPES = {"flat": "flat", "tool-args": "tool + args", "name-arguments": "name + arguments"}
+STRATEGIES = {
+    None: "suite's own",
+    "direct": "direct",
+    "two-stage": "two-stage",
+    "route-execute": "route, then execute",
+    "loop": "loop",
+}
+
+
+def reason_words(reason: str) -> str:
+    return REASONS.get(reason, reason.replace("_", " ").capitalize())  # type: ignore[call-overload]
+
+
+def arm_parts(arm: Arm) -> dict[str, str]:
+    """What an arm varies, each in words."""
+    return {
+        "model": model_name(arm.model).name,
+        "notation": NOTATIONS[arm.notation],
+        "shape": SHAPES.get(arm.shape, arm.shape),
+        "constraint": CONSTRAINTS[arm.constraint],
+        "strategy": STRATEGIES[arm.strategy],
+        "repair": f"{arm.repair} repair{'s' if arm.repair > 1 else ''}" if arm.repair else "no repair",
+        "profile": arm.profile,
+        "workarounds": arm.workarounds,
+        "preset": f"prompt {arm.preset}",
+    }
+
+
+def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
+    """By id: notation and constraint, and of the rest only what these arms differ in."""
+    parts = {arm.id: arm_parts(arm) for arm in arms}
+    differ = {
+        name for name in next(iter(parts.values()), {}) if len({each[name] for each in parts.values()}) > 1
+    }
+    shown = (
+        "model",
+        "notation",
+        "shape",
+        "constraint",
+        "strategy",
+        "repair",
+        "profile",
+        "workarounds",
+        "preset",
+    )
+    labels = {
+        key: " · ".join(each[name] for name in shown if name in differ or name in ("notation", "constraint"))
+        for key, each in parts.items()
+    }
+    taken = list(labels.values())  # two files of one name: their ids tell them apart
+    return {key: label if taken.count(label) == 1 else key for key, label in labels.items()}
+
+
+def pair_labels(first: Arm, second: Arm) -> tuple[str, str]:
+    """What two arms differ in, each in its own words: as short as can be."""
+    one, other = arm_parts(first), arm_parts(second)
+    differ = [name for name in one if one[name] != other[name]]
+    if not differ:
+        return first.id, second.id
+    return " · ".join(one[name] for name in differ), " · ".join(other[name] for name in differ)
+
+
+def quantity(value: float, unit: str) -> str:
+    """Such as `31` tokens, or `1.2 s` for milliseconds that are many."""
+    if unit == "ms":
+        return f"{value / 1000:,.1f} s" if value >= 10_000 else f"{value:,.0f} ms"
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
+
+
+def duration(seconds: float) -> str:
+    """A length of time as people say it."""
+    if seconds < 1.5:
+        return "about a second"
+    if seconds < 90:
+        return f"about {seconds:.0f} s"
+    if seconds < 5400:
+        return f"about {seconds / 60:.0f} min"
+    hours = seconds / 3600
+    return f"about {hours:.1f} h" if hours < 10 else f"about {hours:,.0f} h"
+
+
+def provenance(manifest: Manifest, samples: int) -> str:
+    """What every figure needs beside it: model, hash, quantisation, seed, n, versions."""
+    models = []
+    for name, info in manifest.models.items():
+        digest = f" {info.sha256[:12]}" if info.sha256 else ""
+        named = model_name(info.path or name).name if info.path else (info.name or name)
+        models.append(" ".join(part for part in (named, info.quantisation) if part) + digest)
+    planned = f" of {manifest.planned:,}" if samples != manifest.planned else ""
+    versions = ", ".join(f"{name} {version}" for name, version in list(manifest.versions.items())[:4])
+    words = [
+        "; ".join(models) or "no model was opened",
+        f"seed {manifest.seed}",
+        f"n = {samples:,}{planned}",
+        f"{manifest.trials} trial{'s' if manifest.trials != 1 else ''}",
+        versions,
+    ]
+    return "  ·  ".join(word for word in words if word)
+
+
+def summary_words(
+    summary: Summary, manifest: Manifest, measure: str = "ok"
+) -> list[tuple[str, tuple[str, ...]]]:
+    """What the figures say, in the report's sentences: headings, each with its paragraphs.
+
+    Comparisons are those by `measure`; other measures than shares are not compared, "ok" stands for them.
+    """
+    measure = measure if any(each.measure == measure for each in summary.comparisons) else "ok"
+    arms, labels = {arm.id: arm for arm in manifest.arms}, arm_labels(manifest.arms)
+    compared = [each for each in summary.comparisons if each.measure == measure]
+    told = tuple(
+        f"{comparison_words(each, arms, labels)} {conclusion(each, len(compared))}" for each in compared
+    )
+    format_alone = tuple(sensitivity_words(each, labels) for each in summary.sensitivity)
+    parts = (("Comparisons", told), ("What the format alone moves", format_alone), ("To know", summary.notes))
+    return [(title, sentences) for title, sentences in parts if sentences]
+
+
+def verdict_words(sample: Sample) -> str:
+    if sample.ok:
+        return "✓ right"
+    return "✕ wrong" if sample.answered else "– no answer"
+
+
+def why_words(sample: Sample) -> str:
+    """Why a sample is not ok: its first failure, with the place."""
+    if not sample.failures:
+        return ""
+    failure = sample.failures[0]
+    place = f" {failure.path}" if failure.path else ""
+    code = f" ({failure.code})" if failure.code else ""
+    return f"{failure.reason}{code}{place}"

@@ -1,0 +1,155 @@
+"""Where files live: the folders that are looked through for models, and those of the program, which can be opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QListWidget, QPushButton, QVBoxLayout, QWidget
+
+from glyphscope.sessions import Places
+from glyphscope.sessions.places import HOME_VARIABLE
+from glyphscope_gui.settings.rows import SettingRow, SettingSection, muted
+from glyphscope_gui.settings.settings_store import SettingsStore
+from glyphscope_gui.theme import mono_font
+from glyphscope_gui.widgets.elided_label import ElidedLabel
+
+
+class ModelFolders(QWidget):
+    """The user's folders with models: added, and taken out again."""
+
+    def __init__(self, store: SettingsStore, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._store = store
+        self.list = QListWidget(self)
+        self.list.setObjectName("modelFolderList")
+        self.list.setAccessibleName(self.tr("Folders with models"))
+        self.list.setFont(mono_font(-0.5))
+        self.add_button = QPushButton(self.tr("&Add a folder…"), self)
+        self.remove_button = QPushButton(self.tr("&Remove"), self)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.add_button)
+        row.addWidget(self.remove_button)
+        row.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self.list)
+        column.addLayout(row)
+        self.add_button.clicked.connect(self._ask)
+        self.remove_button.clicked.connect(self._remove)
+        self.list.itemSelectionChanged.connect(self._show_buttons)
+        self._show()
+
+    def add(self, folder: str) -> None:
+        """One more folder to look for models in."""
+        folder = str(Path(folder))
+        if folder not in self._store.value.model_folders:
+            self._store.update(model_folders=(*self._store.value.model_folders, folder))
+            self._show()
+
+    def _show(self) -> None:
+        self.list.clear()
+        self.list.addItems(list(self._store.value.model_folders))
+        self.list.setVisible(self.list.count() > 0)
+        lines = min(max(self.list.count(), 1), 4)
+        self.list.setFixedHeight(lines * (self.list.sizeHintForRow(0) if self.list.count() else 0) + 8)
+        self._show_buttons()
+
+    def _show_buttons(self) -> None:
+        self.remove_button.setEnabled(bool(self.list.selectedItems()))
+
+    def _ask(self) -> None:
+        dialog = QFileDialog(self, self.tr("A folder with models"))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.fileSelected.connect(self.add)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _remove(self) -> None:
+        chosen = {item.text() for item in self.list.selectedItems()}
+        self._store.update(model_folders=tuple(f for f in self._store.value.model_folders if f not in chosen))
+        self._show()
+
+
+class FolderLine(QWidget):
+    """A path, and a button that opens its folder; what cannot be opened is told in the place of the path."""
+
+    def __init__(self, name: str, path: Path, folder: Path, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._folder = folder
+        self.path = ElidedLabel(self)
+        self.path.setText(str(path))
+        self.path.setFont(mono_font(-0.5))
+        self.button = QPushButton(self.tr("Open folder"), self)
+        self.button.setAccessibleName(self.tr("Open the folder: {name}").format(name=name))
+        self.problem = QLabel(self, wordWrap=True)
+        self.problem.setProperty("role", "problem")
+        self.problem.hide()
+        row = QHBoxLayout()
+        row.setSpacing(12)
+        row.addWidget(self.path, 1)
+        row.addWidget(self.button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(row)
+        column.addWidget(self.problem)
+        self.button.clicked.connect(self.open)
+
+    def open(self) -> None:
+        """In the system's program for folders; one that is not there yet is made."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            self._tell(self.tr("The folder cannot be made: {why}.").format(why=error.strerror or error))
+            return
+        if QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._folder))):
+            self.problem.hide()
+        else:
+            self._tell(self.tr("No program for folders was found."))
+
+    def _tell(self, words: str) -> None:
+        self.problem.setText(words)
+        self.problem.show()
+
+
+def places_section(store: SettingsStore, home: Places) -> SettingSection:
+    """`home` is where this window's files live."""
+    about = f"The variable {HOME_VARIABLE} moves all of them to one folder."
+    return SettingSection(
+        "Places",
+        (
+            SettingRow(
+                "Folders with models",
+                ModelFolders(store),
+                "Looked through beside Glyphscope’s own, the Hugging Face cache, LM Studio’s and Ollama’s.",
+                wide=True,
+            ),
+            *(
+                SettingRow(name, FolderLine(name, path, folder), told, wide=True)
+                for name, path, folder, told in _lines(home)
+            ),
+            SettingRow("Moving them", muted(about), wide=True),
+        ),
+    )
+
+
+def _lines(home: Places) -> list[tuple[str, Path, Path, str]]:
+    """Name, what is shown, the folder that is opened, and what is in it."""
+    return [
+        ("Models", home.models, home.models, "GGUF files that you put here are found."),
+        ("Results of evaluations", home.results, home.results, ""),
+        (
+            "Files of the demo tools",
+            home.scratch,
+            home.scratch,
+            "All that the demo tools can read and write.",
+        ),
+        ("History", home.history, home.history.parent, ""),
+        ("Settings", home.settings, home.settings.parent, ""),
+        ("Unsaved edits", home.journal, home.journal, ""),
+        ("Crash reports", home.logs, home.logs, ""),
+    ]

@@ -1,0 +1,132 @@
+"""What leaves this computer, to whom, and what stays on it; the history can be cleared."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMessageBox, QPushButton, QVBoxLayout, QWidget
+
+from glyphscope.sessions import History
+from glyphscope_gui.controllers.background import Background
+from glyphscope_gui.models.contacts import Contact, summary
+from glyphscope_gui.settings.rows import SettingRow, SettingSection, muted
+
+_Role = QMessageBox.ButtonRole
+
+
+class ContactList(QWidget):
+    """Everybody that is sent something, and what."""
+
+    def __init__(self, contacts: Sequence[Contact], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        first = QLabel(summary(contacts), self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        first.setObjectName("privacySummary")
+        column.addWidget(first)
+        for contact in contacts:
+            column.addSpacing(6)
+            who = QLabel(contact.who, self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+            who.setProperty("role", "title")
+            column.addWidget(who)
+            column.addWidget(muted(contact.what, self))
+
+
+class HistoryClearer(QWidget):
+    """Clears the history once the user has said so. `cleared` carries how many runs went."""
+
+    cleared = Signal(int)
+
+    def __init__(self, history: History, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._history = history
+        self._background = Background(self)
+        self.button = QPushButton(self.tr("Clear history…"), self)
+        self.button.setObjectName("clearHistoryButton")
+        self.note = QLabel(self, wordWrap=True)
+        self.note.setProperty("role", "muted")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(12)
+        row.addWidget(self.button)
+        row.addWidget(self.note, 1)
+        self.button.clicked.connect(self._ask)
+
+    def close_down(self) -> None:
+        """Wait for what still runs."""
+        self._background.close()
+
+    def clear(self, *, keep_pinned: bool) -> None:
+        self.button.setEnabled(False)
+        history = self._history
+        self._background.start(
+            "clear", lambda: history.clear(keep_pinned=keep_pinned), self._cleared, self._failed
+        )
+
+    def _ask(self) -> None:
+        box = QMessageBox(self)
+        box.setObjectName("clearHistoryQuestion")
+        box.setWindowTitle("Glyphscope")
+        box.setText(self.tr("Delete the runs of the history?"))
+        box.setInformativeText(self.tr("They cannot be taken back. Runs that you saved as files stay."))
+        self._answer(box, self.tr("Keep pinned runs"), lambda: self.clear(keep_pinned=True))
+        self._answer(box, self.tr("Delete all"), lambda: self.clear(keep_pinned=False))
+        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(cancel)
+        box.finished.connect(box.deleteLater)
+        box.open()
+
+    def _answer(self, box: QMessageBox, words: str, do: Callable[[], None]) -> None:
+        box.addButton(words, _Role.DestructiveRole).clicked.connect(lambda _checked=False: do())
+
+    def _cleared(self, count: int) -> None:
+        self.button.setEnabled(True)
+        self.note.setText(
+            self.tr("1 run was deleted.")
+            if count == 1
+            else self.tr("{n:,} runs were deleted.").format(n=count)
+        )
+        self.cleared.emit(count)
+
+    def _failed(self, error: BaseException) -> None:
+        self.button.setEnabled(True)
+        self.note.setText(str(error))
+
+
+def privacy_section(contacts: Sequence[Contact], clearer: HistoryClearer, logs: Path) -> SettingSection:
+    """`logs` is the folder of crash reports."""
+    hub = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+    return SettingSection(
+        "Privacy",
+        (
+            SettingRow("What leaves this computer", ContactList(contacts), wide=True),
+            SettingRow(
+                "Downloads",
+                muted(
+                    f"Only when you ask for a model by its name: {hub} is told the repository, the file, and a "
+                    "token where one is set; nothing of this computer."
+                ),
+                wide=True,
+            ),
+            SettingRow(
+                "Keys",
+                muted("They are kept in the system’s keyring, and are in no project, record or bundle."),
+                wide=True,
+            ),
+            SettingRow(
+                "Crash reports",
+                muted(f"They stay in {logs}. The next start shows one to you; nothing is sent."),
+                wide=True,
+            ),
+            SettingRow(
+                "History",
+                clearer,
+                "Each run is kept on this computer with its prompt, its answer and what tools answered.",
+                wide=True,
+            ),
+        ),
+    )

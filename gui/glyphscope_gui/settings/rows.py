@@ -1,0 +1,115 @@
+"""What the dialog of settings is made of: rows of words and a field, in sections; both can be found by a word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from glyphscope.sessions import Settings
+from glyphscope_gui.theme.sizes import PAD, is_crowded
+from glyphscope_gui.widgets.card import Card
+
+FIELD_WIDTH = 15
+"""Of a field, in times the width of an M, so that fields line up."""
+_ANY_WIDTH = 16_777_215
+"""Qt's own largest width."""
+
+
+def muted(words: str, parent: QWidget | None = None) -> QLabel:
+    """A sentence that explains."""
+    label = QLabel(words, parent, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+    label.setProperty("role", "muted")
+    return label
+
+
+class SettingRow(QWidget):
+    """Words and an explanation at the left, the field at the right; below them where there is no room beside.
+
+    `follow` shows the settings in its field.
+    """
+
+    def __init__(
+        self,
+        words: str,
+        field: QWidget,
+        about: str = "",
+        parent: QWidget | None = None,
+        *,
+        wide: bool = False,
+    ) -> None:
+        super().__init__(parent)
+        self.field = field
+        self.follow: Callable[[Settings], None] = lambda _settings: None
+        self._text = f"{words} {about}".casefold()
+        self._wide = wide
+        title = QLabel(words, self, textFormat=Qt.TextFormat.PlainText, wordWrap=True)
+        title.setBuddy(field)
+        if not field.accessibleName():
+            field.setAccessibleName(words)
+        field.setAccessibleDescription(about)
+        words_column = QVBoxLayout()
+        words_column.setSpacing(2)
+        words_column.addWidget(title)
+        if about:
+            words_column.addWidget(muted(about, self))
+        words_column.addStretch(1)
+        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._row.setContentsMargins(0, 7, 0, 7)
+        self._row.setSpacing(18)
+        self._row.addLayout(words_column, 1)
+        self._row.addWidget(field)
+        self.fit()
+
+    def matches(self, word: str) -> bool:
+        return word.casefold() in self._text
+
+    def fit(self) -> None:
+        """After another size of the window or of its letters."""
+        below = self._wide or is_crowded(self)
+        direction = QBoxLayout.Direction.TopToBottom if below else QBoxLayout.Direction.LeftToRight
+        if self._row.direction() != direction:
+            self._row.setDirection(direction)
+        self._row.setSpacing(6 if below else 18)
+        top = Qt.AlignmentFlag.AlignTop
+        self._row.setAlignment(self.field, Qt.AlignmentFlag(0) if below else top)
+        if not self._wide:
+            width = round(self.fontMetrics().horizontalAdvance("M") * FIELD_WIDTH)
+            self.field.setMinimumWidth(0 if below else width)
+            self.field.setMaximumWidth(_ANY_WIDTH if below else width)
+
+
+class SettingSection(QWidget):
+    """A card of rows. `name` is its place in the list."""
+
+    def __init__(self, title: str, rows: tuple[SettingRow, ...], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.title = title
+        self.rows = rows
+        self._lines: list[QFrame] = []
+        body = QWidget(self)
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for number, row in enumerate(rows):
+            if number:
+                line = QFrame(body)
+                line.setObjectName("cardLine")
+                self._lines.append(line)
+                column.addWidget(line)
+            column.addWidget(row)
+        outside = QHBoxLayout(self)
+        outside.setContentsMargins(PAD, 0, PAD, 0)
+        outside.addWidget(Card(title, body, parent=self))
+
+    def find(self, word: str) -> bool:
+        """Leave the rows in sight that have the word, all of them where the title has it. Whether there are any."""
+        all_ = word.casefold() in self.title.casefold()
+        shown = [all_ or row.matches(word) for row in self.rows]
+        for row, seen in zip(self.rows, shown, strict=True):
+            row.setVisible(seen)
+        for line, before, after in zip(self._lines, range(len(shown)), shown[1:], strict=False):
+            line.setVisible(after and any(shown[: before + 1]))
+        self.setVisible(any(shown))
+        return any(shown)

@@ -1,0 +1,78 @@
+"""The order of Tab: that in which a page is read, however late a part of it was made.
+
+By itself Qt goes through widgets in the order in which they were made, so that a form which is made when a tool is
+chosen would come last, and through docks that are hidden behind others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFormLayout, QGridLayout, QLayout, QScrollArea, QSplitter, QTabWidget, QWidget
+
+
+def go_on(parts: Iterable[QWidget], now: QWidget | None, *, forward: bool) -> bool:
+    """Give the focus to what comes after `now`, or before it, one part after the other and then round.
+
+    False where `now` is in none of them.
+    """
+    order = [widget for part in parts for widget in stops(part)]
+    while now is not None and now not in order:
+        now = now.parentWidget()
+    if now is None:
+        return False
+    chosen = order[(order.index(now) + (1 if forward else -1)) % len(order)]
+    reason = Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason
+    chosen.setFocus(reason)
+    area = chosen.parentWidget()
+    while area is not None:
+        if isinstance(area, QScrollArea):
+            area.ensureWidgetVisible(chosen)
+        area = area.parentWidget()
+    return True
+
+
+def stops(top: QWidget) -> Iterator[QWidget]:
+    """Where Tab can stop in what is in sight of `top`, itself included: as it is laid out."""
+    if not top.isEnabled():
+        return
+    if top.focusPolicy() & Qt.FocusPolicy.TabFocus and top.focusProxy() is None:
+        yield top
+    for child in _children(top):
+        yield from stops(child)
+
+
+def _children(parent: QWidget) -> list[QWidget]:
+    """The children in sight: first those that are laid out, in that order, then the others from top to bottom."""
+    found: list[QWidget] = []
+    if isinstance(parent, QSplitter):
+        found = [parent.widget(place) for place in range(parent.count())]
+    elif isinstance(parent, QTabWidget):
+        found = [parent.tabBar()]
+    elif (layout := parent.layout()) is not None:
+        found = list(_laid_out(layout))
+    known = set(found)
+    others = [child for child in parent.children() if isinstance(child, QWidget) and child not in known]
+    others.sort(key=lambda child: (child.y(), child.x()))
+    return [child for child in (*found, *others) if child.isVisible() and not child.isWindow()]
+
+
+def _laid_out(layout: QLayout) -> Iterator[QWidget]:
+    places = list(range(layout.count()))
+    if isinstance(layout, QGridLayout):
+        places.sort(key=lambda place: tuple(layout.getItemPosition(place))[:2])  # type: ignore[arg-type]
+    elif isinstance(layout, QFormLayout):
+        places.sort(key=lambda place: _form_place(layout, place))
+    for place in places:
+        item = layout.itemAt(place)
+        widget, inner = item.widget(), item.layout()
+        if widget is not None:
+            yield widget
+        elif inner is not None:
+            yield from _laid_out(inner)
+
+
+def _form_place(layout: QFormLayout, place: int) -> tuple[int, int]:
+    row, role = layout.getItemPosition(place)  # type: ignore[misc]
+    return int(row), int(role.value)

@@ -1,0 +1,96 @@
+"""An evaluation on a thread of its own: what it tells is collected, and comes over in batches.
+
+Samples may come by the thousand in a second (a scripted model); the window is told a few times in a second.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QThread
+
+from glyphscope.evals.matrix.plan import Plan
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.publish import publish
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.running import Begun, Control, ModelOpened, evaluate
+from glyphscope.evals.running.progress import Progress
+from glyphscope.models import Model
+
+
+@dataclass(frozen=True)
+class EvalJob:
+    """`resume` is the folder that is gone on with; else a new one is made below `out`."""
+
+    plan: Plan
+    out: Path
+    resume: Path | None = None
+
+
+@dataclass(frozen=True)
+class Before:
+    """The samples that a result had before it was gone on with."""
+
+    samples: tuple[Sample, ...]
+
+
+@dataclass(frozen=True)
+class Known:
+    """The manifest once a model is open: it tells of the model then."""
+
+    manifest: Manifest
+
+
+class EvalThread(QThread):
+    """Ends by itself. `take` is for the window's thread; `error` is meant once the thread has finished.
+
+    The outcome is not told by a signal with the thread's object in it: whoever started the thread holds it.
+    """
+
+    def __init__(self, job: EvalJob, opener: Callable[[str], Model]) -> None:
+        super().__init__()
+        self.setObjectName("glyphscope-evaluation")
+        self.control = Control()
+        self.error: Exception | None = None
+        self._job = job
+        self._opener = opener
+        self._lock = threading.Lock()
+        self._told: deque[Progress | Before | Known] = deque()
+
+    def take(self) -> list[Progress | Before | Known]:
+        """What was told since the last time."""
+        with self._lock:
+            told = list(self._told)
+            self._told.clear()
+        return told
+
+    def run(self) -> None:
+        folder: Path | None = None
+        try:
+            job = self._job
+            for event in evaluate(
+                job.plan, job.out, resume=job.resume, opener=self._opener, control=self.control
+            ):
+                more: Before | Known | None = None
+                if isinstance(event, Begun):
+                    folder = event.folder
+                    if event.done:
+                        more = Before(tuple(ResultFolder.open(folder).samples()))
+                elif isinstance(event, ModelOpened) and folder is not None:
+                    more = Known(ResultFolder.open(folder).manifest)
+                with self._lock:
+                    self._told.append(event)
+                    if more is not None:
+                        self._told.append(more)
+        except Exception as error:  # told by the controller, in the window's thread
+            self.error = error
+        if folder is not None:
+            try:
+                publish(folder)
+            except Exception as error:
+                self.error = self.error or error

@@ -1,0 +1,65 @@
+"""How a model cuts a text that somebody types into an answer: as it will be cut when the run goes on from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.models import Model
+from glyphscope.models.written import cut_after
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A text that is typed after `before`, which ends the answer so far."""
+
+    before: bytes
+    text: str
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The tokens of a typed text. `count` is None where only the run itself will tell; `spelled` are the names of
+    special tokens in the text, which are text there; `special` the ids of all special tokens.
+    """
+
+    typed: Typed
+    count: int | None = None
+    pieces: tuple[bytes, ...] = ()
+    spelled: tuple[str, ...] = ()
+    special: frozenset[int] = frozenset()
+
+
+class _Cutting:
+    """What `cut_after` asks of an engine, by the model's public face."""
+
+    def __init__(self, model: Model, tokens: tuple[bytes, ...]) -> None:
+        self._model = model
+        self.pieces = list(tokens)
+
+    def tokenize(self, text: str, *, begin: bool = False, special: bool = True) -> list[int]:
+        return self._model.tokenize(text)
+
+    def is_end(self, token: int) -> bool:
+        return False
+
+
+def pieces_of(model: Model | None, typed: Typed) -> Pieces:
+    """In the model's thread, while nothing is generated. Never raises for what a model does not know."""
+    if model is None or model.info.kind == "remote":
+        return Pieces(typed)  # an endpoint may not tell, and would be asked at every key
+    try:
+        vocabulary = model.vocabulary()
+        special = frozenset(vocabulary.names.values())
+        spelled = tuple(name for name in vocabulary.names if name in typed.text)
+        if spelled or not typed.text:
+            return Pieces(typed, spelled=spelled, special=special)
+        if not vocabulary.tokens:
+            return Pieces(typed, model.count_tokens(typed.text))
+        ids = cut_after(
+            typed.before, typed.text.encode("utf-8", "replace"), _Cutting(model, vocabulary.tokens)
+        )
+        pieces = tuple(vocabulary.tokens[each] for each in ids)
+        return Pieces(typed, len(ids), pieces, special=special)
+    except GlyphscopeError:
+        return Pieces(typed)
