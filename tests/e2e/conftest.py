@@ -1,15 +1,24 @@
-"""The real window over the embedded model, for the tests of this folder."""
+"""The embedded model, by itself and under the real window, for the tests of this folder."""
 
 from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QObject
 
+from glyphscope.models import EMBEDDED, open_model
 from glyphscope.models.opening import embedded_path
 from glyphscope.sessions import places
 from glyphscope_gui.main_window import MainWindow
 from glyphscope_gui.parts import make_parts
 from glyphscope_gui.theme import ThemeManager
+
+
+@pytest.fixture(scope="module")
+def model():
+    """One for each file: what a test leaves in its cache is seen by the next ones of the file alone."""
+    model = open_model(EMBEDDED)
+    yield model
+    model.close()
 
 
 @pytest.fixture

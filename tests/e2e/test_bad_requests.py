@@ -54,7 +54,10 @@ def nested(levels: int) -> dict:
 def test_a_hostile_pattern_holds_up_the_mask_or_is_not_kept(tmp_path, notation):
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$", "maxLength": 9}}}
     registry = write(tmp_path / "r.json", {"p": {**schema, "required": ["a"]}})
-    code, events, _ = run("--registry", registry, "--notation", notation, "Write a call.")
+    system = tmp_path / "system"
+    system.write_text("Call a tool.")  # without the example that the model would only have to copy
+    arguments = ("--registry", registry, "--notation", notation, "--system", str(system))
+    code, events, _ = run(*arguments, "Write a call.")
     assert (code, events[-1]["valid"]) == (0, True)
     (call,) = [event for event in events if event["type"] == "call_ready"]
     assert set(call["arguments"]["a"]) == {"a"}

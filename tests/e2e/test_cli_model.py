@@ -10,20 +10,12 @@ import pytest
 
 from glyphscope.calling import continue_aborted, fold_events, run
 from glyphscope.events import NOTATIONS, SHAPES, Aborted, CallReady, PromptRendered, RunRequest, decode_event
-from glyphscope.models import EMBEDDED, open_model
 from glyphscope.registry import default_registry
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
 PROMPT = "Search for AI news, 10 results"
 REGISTRY = default_registry().to_document()
-
-
-@pytest.fixture(scope="module")
-def model():
-    model = open_model(EMBEDDED)
-    yield model
-    model.close()
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:

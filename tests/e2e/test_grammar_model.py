@@ -7,7 +7,6 @@ from glyphscope.events import NOTATIONS, RunRequest
 from glyphscope.grammar import build_call_grammar
 from glyphscope.grammar.gbnf import check_gbnf
 from glyphscope.grammar.match import match_text
-from glyphscope.models import EMBEDDED, open_model
 from glyphscope.registry import default_registry
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
@@ -19,13 +18,6 @@ root ::= "{\"action\":\"search\",\"query\":" text (",\"max_results\":" [1-9] [0-
 text ::= "\"" word (" " word){0,4} "\""
 word ::= [a-zA-Z]{1,12}
 """
-
-
-@pytest.fixture(scope="module")
-def model():
-    model = open_model(EMBEDDED)
-    yield model
-    model.close()
 
 
 def outcome(model, **fields):

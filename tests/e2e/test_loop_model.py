@@ -23,20 +23,13 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.models import EMBEDDED, Model, open_model
+from glyphscope.models import Model
 from glyphscope.registry import default_registry
 from glyphscope.sessions import first_difference
 from glyphscope.tools.demo import DemoTools
 from toolbox import of
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[Model]:
-    opened = open_model(EMBEDDED)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -319,3 +319,7 @@ def test_a_damaged_model_is_loaded_or_ends_the_program(tmp_path, damage):
         open_model(str(path))
     assert caught.value.hint and "damaged.gguf" in caught.value.where
     assert "Traceback" not in str(caught.value)
+    if damage == "tokens":
+        assert "cannot load" in caught.value.message and "block_count" in caught.value.message, (
+            "llama.cpp refuses what our look at the header lets pass, and its reason is told"
+        )

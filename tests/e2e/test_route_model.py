@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -21,18 +20,11 @@ from glyphscope.events import (
     RunFinished,
     RunRequest,
 )
-from glyphscope.models import EMBEDDED, Model, RecordedModel, open_model
+from glyphscope.models import Model, RecordedModel
 from glyphscope.registry import bundled_registry
 from glyphscope.sessions import first_difference
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[Model]:
-    opened = open_model(EMBEDDED)
-    yield opened
-    opened.close()
 
 
 def request(**changes: Any) -> RunRequest:

@@ -15,20 +15,13 @@ from glyphscope.events import (
     RunRequest,
     StageFinished,
 )
-from glyphscope.models import EMBEDDED, RecordedModel, open_model
+from glyphscope.models import RecordedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions import strip_times
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
 REGISTRY = default_registry().to_document()
-
-
-@pytest.fixture(scope="module")
-def model():
-    model = open_model(EMBEDDED)
-    yield model
-    model.close()
 
 
 def request(**changes) -> RunRequest:

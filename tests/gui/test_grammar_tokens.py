@@ -6,11 +6,13 @@ import msgspec
 import pytest
 
 from glyphscope.calling import run
-from glyphscope.events import Alternative, RunRequest, Token, TokenStep
+from glyphscope.calling.relaxing import relaxed
+from glyphscope.events import Alternative, Relaxed, RunRequest, Token, TokenStep
 from glyphscope.models import RecordedModel, ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
 from glyphscope_gui.controllers.recorder import bundled_run
 from glyphscope_gui.grammar_wiring import PAGE
+from glyphscope_gui.models.run_registry import registry_of
 from glyphscope_gui.models.token_rules import LEFT, RuleReader
 from glyphscope_gui.models.token_table_model import RULE, TOKEN, TokenTableModel
 from glyphscope_gui.widgets.rule_costs import EMPTY
@@ -134,6 +136,27 @@ def test_a_masked_token_is_refused_by_another_rule_or_for_another_reason():
     later = reader.refusals(tokens[:2], rows, lambda: False)
     assert later.alternatives[1].startswith('after "0", max_results expects ')
     assert later.alternatives[2] == ""
+
+
+def test_a_masked_token_is_refused_by_another_constraint_than_the_one_that_lets_it_through_when_it_is_relaxed():
+    asked = request()
+    reader = RuleReader(asked, default_registry())
+    tokens = tokens_of(['{action="search" query="AI" max_results=', "10"], asked)
+    rows = (masked("0"), masked(" foo="), masked("x"), masked("}").__class__(0, b"}", "}", 0.5, 0.5, True))
+    told = reader.refusals(tokens[:2], rows, lambda: False).constraints
+    assert told[1:] == (("search", "/additionalProperties", "additionalProperties"), None, None)
+    over = reader.refusals(tokens[:2], (masked("1"),), lambda: False).constraints
+    assert over == (("search", "/properties/max_results/maximum", "maximum"),)
+    taken = relaxed(default_registry(), *over[0][:2])
+    assert RuleReader(asked, taken).refusals(tokens[:2], (masked("1"),), lambda: False).alternatives == ("",)
+
+
+def test_a_relaxed_branch_is_read_with_the_rules_that_did_not_hold_it():
+    asked = request(relaxed=(Relaxed("search", "/properties/max_results/maximum"),))
+    pieces = ['{action="search" query="AI" max_results=', "5", "00", "}"]
+    rules = RuleReader(asked, registry_of(asked)).read(tokens_of(pieces, asked), lambda: False)
+    assert [rule.rule for rule in rules[1:3]] == ["search-args-max-results"] * 2
+    assert registry_of(request()).get("search").parameters["properties"]["max_results"]["maximum"] == 100
 
 
 def test_costs_are_those_of_other_rules_or_count_tokens_without_a_mask():

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import keyring
 import pytest
-from PySide6.QtCore import QMimeData, QUrl
+from keyring.backend import KeyringBackend
+from keyring.errors import KeyringError
+from PySide6.QtWidgets import QLineEdit
 
 from glyphscope.models import FoundModel
 from glyphscope_gui.models.model_names import model_name
 from glyphscope_gui.settings.settings_store import SettingsStore
 from glyphscope_gui.widgets import model_picker
-from glyphscope_gui.widgets.model_picker import ModelPicker, dropped_model
+from glyphscope_gui.widgets.endpoint_dialog import EndpointDialog
+from glyphscope_gui.widgets.model_picker import ModelPicker
 
 FOUND = [
     FoundModel(
@@ -47,6 +51,8 @@ def actions(picker):
         ("model.gguf", "model", ""),
         ("embedded", "Embedded model", ""),
         ("recorded:/runs/first.jsonl", "Recorded: first", ""),
+        ("http://127.0.0.1:8080/v1", "127.0.0.1:8080", ""),
+        ("https://host/v1?dialect=vllm#Qwen/Qwen3-8B", "Qwen3-8B", "host"),
     ],
 )
 def test_a_model_has_an_unfriendly_name(model, name, quantisation):
@@ -87,17 +93,57 @@ def test_the_model_in_use_or_its_loading_is_not_told(picker):
     assert picker.accessibleName() == "Model: Qwen3 4B Q4_K_M"
 
 
-@pytest.mark.parametrize(
-    ("files", "path"),
-    [
-        (["/a/m.gguf"], "/a/m.gguf"),
-        (["/a/M.GGUF"], "/a/M.GGUF"),
-        (["/a/m.txt"], ""),
-        (["/a.gguf", "/b.gguf"], ""),
-        ([], ""),
-    ],
-)
-def test_something_else_than_one_model_is_taken_from_a_drop(files, path):
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(file) for file in files])
-    assert dropped_model(data) == path
+class Ring(KeyringBackend):
+    """A keyring in memory, or one that is locked."""
+
+    priority = 1
+
+    def __init__(self, *, locked: bool = False) -> None:
+        self.kept: dict[str, str] = {}
+        self.locked = locked
+
+    def get_password(self, service, username):
+        if self.locked:
+            raise KeyringError("locked")
+        return self.kept.get(username)
+
+    def set_password(self, service, username, password):
+        self.kept[username] = password
+
+    def delete_password(self, service, username):
+        del self.kept[username]
+
+
+@pytest.fixture
+def ring():
+    before = keyring.core._keyring_backend
+    ring = Ring()
+    keyring.set_keyring(ring)
+    yield ring
+    keyring.core._keyring_backend = before
+
+
+def test_an_endpoint_is_opened_before_its_key_is_kept_or_its_key_is_seen(picker, qtbot, ring):
+    actions(picker)["Endpoint…"].trigger()
+    dialog = picker.window().findChild(EndpointDialog)
+    assert not dialog.open_button.isEnabled() and dialog.key_edit.echoMode() == QLineEdit.EchoMode.Password
+    dialog.address_edit.setText("http://me:secret@host/v1")
+    assert not dialog.open_button.isEnabled() and "secret" not in dialog.problem.text()
+    dialog.address_edit.setText("http://127.0.0.1:9/v1#tiny")
+    dialog.key_edit.setText("sk-1")
+    with qtbot.waitSignal(picker.modelChosen) as chosen:
+        dialog.open_button.click()
+    assert chosen.args == ["http://127.0.0.1:9/v1#tiny"]
+    assert ring.kept["http://127.0.0.1:9"] == "sk-1" and dialog.key_edit.text() == ""
+
+
+def test_a_keyring_that_keeps_nothing_is_not_told_or_its_endpoint_opened(picker, qtbot, ring):
+    ring.locked = True
+    picker.ask_for_endpoint()
+    dialog = picker.window().findChild(EndpointDialog)
+    dialog.address_edit.setText("http://127.0.0.1:9")
+    dialog.key_edit.setText("sk-1")
+    with qtbot.assertNotEmitted(picker.modelChosen):
+        dialog.open_button.click()
+        qtbot.waitUntil(lambda: "cannot be used" in dialog.problem.text())
+    dialog.reject()

@@ -1,25 +1,117 @@
-"""Settings: what is chosen is kept."""
+"""Settings: what is chosen holds at once and is kept; all of it can be found; what leaves the computer is said."""
 
 from __future__ import annotations
 
-from glyphscope.sessions import load_settings
+import json
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QApplication, QMessageBox, QPlainTextEdit, QWidget
+
+from glyphscope.models import ScriptedModel
+from glyphscope.sessions import History, Places, load_settings
+from glyphscope.sessions.settings import Settings, bounds
+from glyphscope.tools.mcp.config import ServerConfig
+from glyphscope_gui.controllers.recorder import bundled_run
+from glyphscope_gui.models.contacts import contacts, summary
+from glyphscope_gui.settings.places_section import FolderLine, ModelFolders
 from glyphscope_gui.settings.settings_dialog import SettingsDialog
 from glyphscope_gui.settings.settings_store import SettingsStore
+from glyphscope_gui.theme import ThemeManager, mono_font
+from glyphscope_gui.theme.fonts import choose_mono, fixed_families, mono_families
+
+CALL = '{action="search" query="AI news" max_results=10}'
 
 
-def test_what_is_set_in_the_dialog_is_not_kept(qtbot, tmp_path):
-    path = tmp_path / "settings.json"
-    store = SettingsStore(path)
-    dialog = SettingsDialog(store)
-    qtbot.addWidget(dialog)
-    dialog.theme_combo.activated.emit(2)
-    dialog.context_spin.setValue(8192)
-    dialog.font_spin.setValue(12)
-    dialog.add_folder(str(tmp_path))
+@pytest.fixture
+def home(tmp_path):
+    return Places(tmp_path, tmp_path, tmp_path, tmp_path)
+
+
+@pytest.fixture
+def make(qtbot, home):
+    def build(contacts=()):
+        store = SettingsStore(home.settings)
+        dialog = SettingsDialog(store, home, History(home.history), contacts)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+        qtbot.addWidget(dialog)
+        dialog.show()
+        return store, dialog
+
+    return build
+
+
+def field(dialog, name):
+    found = dialog.findChild(QWidget, f"{name}Setting")
+    assert found is not None, name
+    return found
+
+
+def test_what_is_set_in_the_dialog_is_not_kept(make, home):
+    store, dialog = make()
+    wanted = {
+        "theme": "dark", "font_size": 12, "context": 8192, "notation": "json", "shape": "tool-args",
+        "constraint": "gbnf",
+        "seed": 7, "temperature": 0.4, "history_limit": 50, "alternatives": 5, "max_tokens": 99, "call_bytes": 5000,
+        "result_bytes": 6000,
+    }  # fmt: skip
+    for name, value in wanted.items():
+        edit = field(dialog, name)
+        if hasattr(edit, "setValue"):
+            edit.setValue(value)
+        else:
+            edit.setCurrentIndex(edit.findData(value))
+            edit.activated.emit(edit.currentIndex())
+    dialog.findChild(ModelFolders).add(str(home.data))
     store.close()
-    found = load_settings(path).settings
-    assert (found.theme, found.context, found.font_size) == ("dark", 8192, 12)
-    assert found.model_folders == (str(tmp_path),)
+    found = load_settings(home.settings).settings
+    assert {name: getattr(found, name) for name in wanted} == wanted
+    assert found.model_folders == (str(home.data),)
+    missing = wanted.keys() ^ {field.removesuffix("Setting") for field in _names(dialog)}
+    assert missing == {"code_font"}, "a field is not tried here"
+    assert found.first_options()["sampling"].temperature == 0.4
+
+
+def _names(dialog):
+    return [w.objectName() for w in dialog.findChildren(QWidget) if w.objectName().endswith("Setting")]
+
+
+def test_a_change_elsewhere_is_not_shown(make):
+    store, dialog = make()
+    store.update(theme="light", context=2048)
+    assert field(dialog, "theme").currentData() == "light"
+    assert field(dialog, "context").value() == 2048
+    least, most = bounds("context")
+    assert (field(dialog, "context").minimum(), field(dialog, "context").maximum()) == (least, most)
+
+
+def test_a_setting_cannot_be_found_by_a_word(make, qtbot):
+    _store, dialog = make()
+    qtbot.keyClicks(dialog.search_edit, "temperature")
+    shown = [row for section in dialog.sections for row in section.rows if row.isVisibleTo(dialog)]
+    assert [row.field.objectName() for row in shown] == ["temperatureSetting"]
+    dialog.search_edit.setText("privacy")
+    assert [section.title for section in dialog.sections if section.isVisibleTo(dialog)] == ["Privacy"]
+    dialog.search_edit.setText("xyzzy")
+    assert dialog.none.isVisibleTo(dialog)
+    dialog.search_edit.clear()
+    assert all(row.isVisibleTo(dialog) for section in dialog.sections for row in section.rows)
+
+
+def test_a_wrong_value_in_the_file_is_told_nowhere(make, home):
+    home.settings.write_text(json.dumps({"glyphscope_settings": 2, "context": 3, "theme": "dark"}))
+    store, dialog = make()
+    assert "context was 3" in dialog.notice.text() and dialog.notice.isVisibleTo(dialog)
+    assert store.value.theme == "dark"
+
+
+def test_a_folder_that_cannot_be_made_is_opened_in_silence(qtbot, tmp_path):
+    (tmp_path / "file").write_text("")
+    line = FolderLine("Models", tmp_path / "file" / "models", tmp_path / "file" / "models")
+    qtbot.addWidget(line)
+    line.open()
+    assert "cannot be made" in line.problem.text()
 
 
 def test_a_folder_that_cannot_be_written_is_told_with_every_change(qtbot, tmp_path):
@@ -32,3 +124,113 @@ def test_a_folder_that_cannot_be_written_is_told_with_every_change(qtbot, tmp_pa
         store.close()
     assert len(seen) == 1
     assert store.value.font_size == 10
+
+
+# -- what leaves the computer --------------------------------------------------------------------------------------
+
+
+def test_somebody_who_is_sent_something_is_not_listed():
+    found = contacts(
+        [
+            "embedded",
+            "http://127.0.0.1:8080/v1",
+            "https://host.example/v1#big",
+            "https://host.example/v1",
+            "/m/a.gguf",
+        ],
+        [
+            ServerConfig(name="far", url="https://mcp.example/mcp?key=secret"),
+            ServerConfig(name="off", url="https://off.example/mcp", disabled=True),
+            ServerConfig(name="time", command="uvx", args=("mcp-server-time",)),
+        ],
+    )
+    words = " ".join(f"{who} {what}" for who, what, _away in found)
+    assert [who.split(" ")[1] for who, _, _ in found] == ["endpoint", "endpoint", "MCP", "on"]
+    assert "https://host.example/v1, away from this computer" in words
+    assert "http://127.0.0.1:8080/v1, on this computer" in words
+    assert "https://mcp.example/mcp" in words and "time" in words
+    assert "secret" not in words and "off.example" not in words
+    assert [away for *_, away in found] == [False, True, True, False]
+    assert "2 places" in summary(found)
+    assert summary([]).startswith("Nothing leaves") and summary(contacts(["embedded"], [])) == summary([])
+
+
+# -- in the window -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_what_is_set_holds_at_the_next_start_only(open_window, qtbot, qapp):
+    opened = []
+
+    def opener(name, *, context, **_options):
+        opened.append(context)
+        return ScriptedModel(CALL)
+
+    window = open_window(opener)
+    store, before = window.parts.settings, QFont(qapp.font())
+    store.update(temperature=0.5, max_tokens=64, alternatives=3)
+    options = window.parts.project.options
+    assert (options.sampling.temperature, options.max_tokens, options.alternatives) == (0.5, 64, 3)
+    window.parts.project.set_options(notation="json")
+    store.update(temperature=0.7)
+    assert window.parts.project.options.sampling.temperature == 0.5, "edits of the user's were thrown away"
+    store.update(history_limit=1, context=1024)
+    qtbot.waitUntil(lambda: opened[-1] == 1024, timeout=5000)
+    for _ in range(2):
+        with qtbot.waitSignal(window.recorder.kept, timeout=10_000):
+            window.actions_.run.trigger()
+    assert len(window.parts.history.rows()) == 1
+    window.settings.show()
+    dialog = window.findChild(SettingsDialog)
+    window.parts.history.add(bundled_run("search-mask.jsonl"))
+    window.parts.history.pin(window.parts.history.rows()[0].id)
+    dialog.clearer.button.click()
+    box = dialog.findChild(QMessageBox)
+    assert box.defaultButton() is box.button(QMessageBox.StandardButton.Cancel)
+    box.reject()
+    assert len(window.parts.history.rows()) == 2
+    for keep, left in ((True, 1), (False, 0)):
+        with qtbot.waitSignal(dialog.historyCleared, timeout=5000):
+            dialog.clearer.clear(keep_pinned=keep)
+        assert len(window.parts.history.rows()) == left
+    qtbot.waitUntil(lambda: window.history_page.model.rowCount() == 0)
+    dialog.reject()
+    assert qapp.font() == before
+
+
+def test_another_font_of_code_needs_a_new_start(qapp, qtbot):
+    families = [family for family in fixed_families() if family != mono_families()[0]]
+    if not families:
+        pytest.skip("there is one fixed-pitch font here")
+    edit = QPlainTextEdit()
+    qtbot.addWidget(edit)
+    edit.setFont(mono_font(-0.5))
+    manager = ThemeManager(qapp, "light")
+    points, base = edit.font().pointSizeF(), QApplication.font().pointSizeF()
+    try:
+        manager.choose("light", 0, families[0])
+        assert edit.font().families()[0] == mono_font().families()[0] == families[0]
+        assert edit.font().pointSizeF() == points
+        manager.choose("light", round(base) + 4, families[0])
+        assert edit.font().pointSizeF() == pytest.approx(points + round(base) + 4 - base)
+        manager.choose("light", 0, "No Such Font")
+        assert edit.font().families() == mono_families()
+    finally:
+        choose_mono("")
+        manager.choose("light")
+        manager.deleteLater()
+
+
+def test_the_settings_of_a_first_start_are_out_of_their_bounds():
+    usual = Settings()
+    for name in (
+        "context",
+        "font_size",
+        "history_limit",
+        "seed",
+        "temperature",
+        "max_tokens",
+        "alternatives",
+    ):
+        least, most = bounds(name)
+        assert least <= getattr(usual, name) <= most

@@ -91,10 +91,11 @@ def test_a_preset_is_chosen_and_another_one_used(dock, document, qtbot):
 
 
 def test_token_costs_of_an_old_prompt_stand_beside_a_new_one(dock, document, qtbot):
+    dock.tabs.setCurrentIndex(1)
     dock.set_token_costs(RENDERED)
     assert dock.rendered_view.toPlainText() == RENDERED.text
     assert "184 tokens, 170 from the cache" in dock.caption.text() and "no system role" in dock.caption.text()
-    assert dock.costs.accessibleDescription() == "tools 100, user 5"
+    assert dock.costs.accessibleDescription() == "tools 100, user's text 5"
     render(document, qtbot)
     assert dock.costs.isVisible()
     document.set_user("Something else")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
@@ -10,7 +11,8 @@ from PySide6.QtGui import QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from glyphscope.registry import Tool, ToolRegistry, default_registry
+from glyphscope.registry import Tool, ToolRegistry, default_registry, load_registry, to_json
+from glyphscope_gui.docks import tool_actions
 from glyphscope_gui.docks.tools_dock import ToolsDock
 from glyphscope_gui.models.registry_document import RegistryDocument
 from glyphscope_gui.models.registry_tree_model import Item
@@ -273,8 +275,6 @@ def test_a_dropped_file_that_is_no_registry_changes_the_tools(dock, document, qt
 
 
 def test_an_exported_registry_is_read_as_another_one(dock, document, qtbot, tmp_path):
-    from glyphscope.registry import load_registry, to_json
-
     file = tmp_path / "tools.json"
     dock.actions_._write(file, to_json(document.registry))
     dock.actions_.background.close()
@@ -357,7 +357,14 @@ def test_a_hostile_schema_ends_or_holds_up_the_page(dock, document, qtbot, schem
     assert document.registry == default_registry()
 
 
-def test_a_file_of_many_tools_holds_the_window_up(dock, document, qtbot, tmp_path):
+def test_a_file_of_many_tools_holds_the_window_up(dock, document, qtbot, tmp_path, monkeypatch):
+    readers = []
+
+    def reading(path):
+        readers.append(threading.get_ident())
+        return load_registry(path)
+
+    monkeypatch.setattr(tool_actions, "load_registry", reading)
     file = tmp_path / "many.json"
     file.write_text(json.dumps({f"tool_{n}": {"type": "object", "properties": {}} for n in range(2000)}))
     dock.actions_.read_file(file)
@@ -365,6 +372,7 @@ def test_a_file_of_many_tools_holds_the_window_up(dock, document, qtbot, tmp_pat
     box = dock.findChild(QMessageBox, "importQuestion")
     next(b for b in box.buttons() if b.text() == "Replace").click()
     assert len(document.registry) == 2000
+    assert len(readers) == 1 and readers[0] != threading.get_ident(), "it is read beside the window"
     assert dock.tree.selected() == Item("tool_0")
     document.undo_stack.undo()
     assert len(document.registry) == 7

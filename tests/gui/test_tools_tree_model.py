@@ -81,9 +81,9 @@ def test_a_tool_with_a_text_that_is_not_valid_is_not_marked(model, document):
 def test_two_thousand_tools_make_an_edit_slow(qapp):
     document = RegistryDocument(ToolRegistry(tuple(tool(f"tool_{n}", "a", "b") for n in range(2000))))
     model = RegistryTreeModel(document)
-    start = time.perf_counter()
+    start = time.process_time()
     document.set_enabled("tool_1999", False)
     document.move("tool_1000", 3)
     document.rename("tool_7", "seven")
     assert model.rowCount() == 2000
-    assert time.perf_counter() - start < 0.25
+    assert time.process_time() - start < 0.25

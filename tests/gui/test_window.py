@@ -45,6 +45,7 @@ NAMES = [
     "stepChart",
     "savingsChart",
     "historyList",
+    "lessonList",
     "statusMessage",
 ]
 
@@ -160,10 +161,10 @@ def test_the_keyboard_alone_cannot_run_stop_or_reach_the_tokens(qtbot, make):
     with qtbot.waitSignal(window.runs.ended):
         qtbot.keyClick(window.page.prompt_edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     window.actions_.focus_tokens.trigger()
-    qtbot.keyClick(window.page.tokens, Qt.Key.Key_Home)
+    qtbot.keyClick(window.page.tokens, Qt.Key.Key_Home, Qt.KeyboardModifier.ControlModifier)
     qtbot.keyClick(window.page.tokens, Qt.Key.Key_Down)
-    assert window.page.current_token().step.index >= 0
-    assert window.evidence.alternatives_heading.title.text().startswith("ALTERNATIVES OF TOKEN")
+    assert window.page.current_token().step.index == 1
+    assert window.evidence.alternatives_heading.title.text() == "ALTERNATIVES OF TOKEN 1"
 
 
 @pytest.mark.slow
@@ -206,7 +207,6 @@ def test_words_are_cut_off_in_a_small_window(qtbot, make, theme):
     labels = [
         w for w in window.findChildren(QLabel) if type(w) is QLabel and w.isVisible() and not w.wordWrap()
     ]
-    labels.remove(window.status.figures)  # has what room is left
     cut = [w.text() for w in labels if w.width() < w.fontMetrics().horizontalAdvance(w.text())]
     buttons = [w for w in window.header.findChildren(QAbstractButton) if w.text() and w.isVisible()]
     cut += [w.text() for w in buttons if w.width() < w.minimumSizeHint().width()]
@@ -262,8 +262,8 @@ def test_size_and_places_are_forgotten(qtbot, make):
 
 
 @pytest.mark.slow
-def test_the_window_is_busy_for_longer_than_a_frame():
-    """The thread's own work: by the clock the figure depends on what else the machine does, see `glyphscope bench`."""
+def test_the_window_hangs_while_tokens_stream_in():
+    """Whether a slice fits a frame is for `glyphscope bench` to tell, on a machine that does nothing else meanwhile."""
     done = subprocess.run(
         [sys.executable, "-m", "glyphscope_gui.busy", "--tokens", "2000"],
         capture_output=True,
@@ -273,7 +273,7 @@ def test_the_window_is_busy_for_longer_than_a_frame():
     )
     figures = json.loads(done.stdout)
     assert figures["tokens"] > 1800
-    assert figures["own_p99_ms"] <= 20, figures
+    assert figures["own_p99_ms"] <= 100, figures
 
 
 def test_the_models_own_notation_cannot_be_chosen_or_left(make, qtbot):

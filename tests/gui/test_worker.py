@@ -155,9 +155,9 @@ def test_stop_is_not_at_once(qtbot, make):
     controller = make(Slow("a b " * 400))
     controller.run(request(stop_on="never"))
     qtbot.waitUntil(lambda: len(controller.state.tokens) > 3)
-    begin = time.perf_counter()
+    heard = len(controller.state.tokens)
     finish(qtbot, controller, controller.stop)
-    assert time.perf_counter() - begin < 0.2
+    assert len(controller.state.tokens) < heard + 100  # of some hundred: what was on its way
     assert controller.state.outcome == "cancelled"
 
 
@@ -201,8 +201,7 @@ def test_stepping_runs_ahead(qtbot, make):
     controller = make(ScriptedModel(GOOD))
     controller.run(request(), stepping=True)
     qtbot.waitUntil(lambda: bool(controller.state.tokens))
-    for _ in range(3):
-        seen = len(controller.state.tokens)
+    for seen in (1, 2, 3):
         qtbot.wait(60)
         assert len(controller.state.tokens) == seen
         controller.step()

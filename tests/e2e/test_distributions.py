@@ -1,0 +1,77 @@
+"""The wheel and the source archive hold what a checkout holds, the assets too, and nothing else."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("engine/glyphscope/", "gui/glyphscope_gui/", "assets/glyphscope_assets/")
+OF_THE_CHECKOUT = re.compile(r"\.(?:ci/|git)")
+"""What a checkout alone needs."""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def files() -> set[str]:
+    """What git knows, and what it would take: others may be at work in the same checkout."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("this is no checkout")
+    return {name for name in done.stdout.splitlines() if (ROOT / name).is_file()}
+
+
+@pytest.fixture(scope="module")
+def built(files: set[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Both, by their endings; without a network, as hatchling is installed."""
+    pytest.importorskip("hatchling")
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-d", folder], cwd=ROOT, capture_output=True, check=True
+    )
+    return {path.suffix: path for path in folder.iterdir()}
+
+
+def test_the_wheel_lacks_a_file_or_holds_what_is_not_ours(files, built):
+    with zipfile.ZipFile(built[".whl"]) as wheel:
+        held = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    wanted = {name.partition("/")[2] for name in files if name.startswith(PACKAGES)}
+    assert wanted - held == set()
+    assert held - wanted == set()
+    assert any(name.endswith(".qss") for name in held) and any(name.endswith(".jsonl") for name in held)
+
+
+def test_the_source_archive_lacks_a_file_or_holds_what_is_not_ours(files, built):
+    with tarfile.open(built[".gz"]) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    assert {name for name in files - held if not OF_THE_CHECKOUT.match(name)} == set()
+    assert held - files == {"PKG-INFO"}
+
+
+def test_the_wheel_asks_for_other_extras_than_it_says_or_has_no_commands(built):
+    with zipfile.ZipFile(built[".whl"]) as wheel:
+        (folder,) = {name.partition("/")[0] for name in wheel.namelist() if ".dist-info/" in name}
+        told = Parser().parsestr(wheel.read(f"{folder}/METADATA").decode())
+        points = wheel.read(f"{folder}/entry_points.txt").decode()
+        assert f"{folder}/licenses/LICENSE" in wheel.namelist()
+    extras = set(told.get_all("Provides-Extra") or ())
+    everything = [line for line in told.get_all("Requires-Dist") or () if "extra == 'all'" in line]
+    single = {
+        line.partition(";")[0].strip()
+        for line in told.get_all("Requires-Dist") or ()
+        if "extra == " in line and "extra == 'all'" not in line
+    }
+    assert {line.partition(";")[0].strip() for line in everything} == single, "`all` is all of them"
+    assert extras >= {"gui", "local", "demo", "mcp", "remote", "hub", "all"}
+    assert "glyphscope = glyphscope.cli:main" in points and "gui = glyphscope_gui.app:main" in points
+    assert told["License-Expression"] == "Apache-2.0" and told["Requires-Python"]

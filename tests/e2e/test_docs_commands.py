@@ -1,0 +1,17 @@
+"""What README and docs tell a reader to type, typed in a clean clone. `docs_commands.py` of tests/support says how."""
+
+import pytest
+
+from docs_commands import REPOSITORY, run_docs
+
+pytestmark = [
+    pytest.mark.model,
+    pytest.mark.slow,
+    pytest.mark.skipif(not (REPOSITORY / ".git").exists(), reason="there is no repository to be cloned"),
+]
+
+
+def test_every_command_of_the_docs_works_as_it_is_written(tmp_path):
+    report = run_docs(tmp_path)
+    assert not report.failures, "\n\n".join(report.failures)
+    assert len(report.ran) > 10 and len(report.checked) > 20

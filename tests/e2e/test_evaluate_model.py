@@ -1,0 +1,86 @@
+"""An evaluation of the embedded model: what its folder holds, and that its samples are the same whatever ran before."""
+
+import json
+from collections import Counter
+from contextlib import closing
+
+import pytest
+
+from glyphscope.calling import fold_events
+from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.publish import publish
+from glyphscope.evals.running import Begun, evaluate
+from glyphscope.sessions import read_record
+
+pytestmark = [pytest.mark.model, pytest.mark.slow]
+
+MATRIX = Matrix(
+    suites=("tool-calls",),
+    models=("embedded",),
+    notations=("glyph", "json"),
+    constraints=("off", "mask"),
+    scenarios=("search-news", "write-hello", "no-call-thanks"),
+)
+
+
+def evaluated(matrix, out):
+    with closing(evaluate(plan_of(matrix), out)) as progress:
+        folders = [event.folder for event in progress if isinstance(event, Begun)]
+    return ResultFolder.open(folders[0])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return evaluated(MATRIX, tmp_path_factory.mktemp("eval"))
+
+
+def test_under_the_mask_every_text_that_came_to_its_end_parses(folder):
+    samples = [json.loads(line) for line in (folder.path / "samples.jsonl").read_text().splitlines()]
+    assert Counter(sample["arm"] for sample in samples).keys() == {arm.id for arm in folder.manifest.arms}
+    masked = [s for s in samples if ".mask." in s["arm"] and not s.get("control")]
+    assert masked and all(sample["parsed"] is not False for sample in masked)
+    assert any(sample["valid"] for sample in masked)
+    unheld = [s for s in samples if ".off." in s["arm"] and not s.get("control")]
+    assert any(sample["parsed"] is False for sample in unheld), "the contrast that the mask makes"
+
+
+def test_the_report_is_made_of_it_and_names_what_it_was_made_with(folder):
+    summary = publish(folder.path)
+    assert [arm.arm for arm in summary.arms] == [arm.id for arm in folder.manifest.arms]
+    page = (folder.path / "report.html").read_text()
+    model = folder.manifest.models["embedded"]
+    assert model.sha256[:12] in page and model.quantisation in page and "Newcombe" in page
+    assert len(folder.tables()[0].sizes) == 5 and all(
+        each.sizes[0].tokens for each in folder.tables()[0].sizes
+    )
+
+
+def test_a_sample_counts_the_tokens_of_its_record(folder):
+    for sample in folder.samples():
+        state = fold_events(read_record(folder.record_path(sample)).events)
+        assert sample.decoded == sum(len(stage.tokens) for stage in state.stages)
+        assert sample.outcome == state.outcome
+        assert state.started is not None and state.started.request.repeatable
+
+
+def test_two_models_at_once_and_another_order_give_the_same_samples(folder, tmp_path):
+    again = evaluated(
+        Matrix(
+            suites=MATRIX.suites,
+            models=MATRIX.models,
+            notations=("json", "glyph"),
+            constraints=("mask",),
+            scenarios=("search-news", "write-hello"),
+            jobs=2,
+        ),
+        tmp_path,
+    )
+    before = {sample.id: sample for sample in folder.samples()}
+    assert len(again.samples()) == 4
+    for sample in again.samples():
+        assert (sample.text, sample.decoded, sample.failures) == (
+            before[sample.id].text,
+            before[sample.id].decoded,
+            before[sample.id].failures,
+        )

@@ -1,0 +1,114 @@
+"""A struck alternative of the embedded model: why, what it costs to let it through, and how the text is cut."""
+
+from copy import deepcopy
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.calling import branch_request, fold_events, run
+from glyphscope.calling.own_tokens import boundaries_of
+from glyphscope.calling.refusing import Refusals
+from glyphscope.calling.relaxation_cost import relaxation_cost
+from glyphscope.calling.wanted import wanted_of
+from glyphscope.cli.app import app
+from glyphscope.events import CallReady, PromptRendered, RunFailed, RunRequest, Token
+from glyphscope.models import EMBEDDED
+from glyphscope.registry import default_registry, parse_document
+from glyphscope.sessions.records import encode_record
+
+pytestmark = [pytest.mark.model, pytest.mark.slow]
+
+PROMPT = "Search for AI news, 10 results"
+
+
+def small_limit():
+    """The tools, but no search returns more than 5 results."""
+    document = deepcopy(default_registry().to_document())
+    document["tools"][0]["parameters"]["properties"]["max_results"]["maximum"] = 5
+    return document
+
+
+def of(kind, events):
+    return [event for event in events if isinstance(event, kind)]
+
+
+@pytest.fixture(scope="module")
+def limited(model):
+    """A run that was made to give a number of results, and wanted 10."""
+    asked = RunRequest(prompt=PROMPT, registry=small_limit(), max_tokens=60, model=EMBEDDED)
+    events = list(run(asked, model))
+    at = next(t.step.index for t in of(Token, events) if t.end > fold_events(events).text.index('"}'))
+    return list(run(branch_request(events, at, text='" max_results='), model))
+
+
+def test_what_the_model_wanted_is_told_otherwise_and_cannot_be_had_without_that_constraint(
+    model, limited, tmp_path
+):
+    (want,) = [want for want in wanted_of(fold_events(limited)).fights if want.path == "/max_results"]
+    struck = want.fight
+    assert (struck.before, struck.wanted, struck.got) == ("1", "0", "}")
+    assert (struck.refused.pointer, struck.refused.keyword) == ("/properties/max_results/maximum", "maximum")
+    assert want.lost > struck.wanted_raw > 0.5
+    step = of(Token, limited)[struck.token].step
+    taken = next(one for one in step.alternatives if one.text == "0")
+    held = list(run(branch_request(limited, struck.token, take=taken.id), model))
+    assert isinstance(held[-1], RunFailed)
+    free = list(run(branch_request(limited, struck.token, take=taken.id, relax=struck.refused[:2]), model))
+    assert of(CallReady, free)[0].arguments["max_results"] == 10
+    before, after = of(PromptRendered, limited)[0], of(PromptRendered, free)[0]
+    assert (
+        after.text == before.text and after.cached == after.tokens - 1
+    )  # nothing of the prompt is read again
+    cost = relaxation_cost(limited, free)
+    assert [violation.code for violation in cost.violations] == ["CONSTRAINT_MAX"]
+    assert cost.before.feasible < 0.5 < cost.after.feasible and cost.before.allowed < cost.after.allowed
+    record, parent = tmp_path / "free.jsonl", tmp_path / "limited.jsonl"
+    record.write_bytes(encode_record(free))
+    parent.write_bytes(encode_record(limited))
+    assert CliRunner().invoke(app, ["replay", "--verify", str(record)]).exit_code == 0
+    told = CliRunner().invoke(app, ["explain", str(record), "--of", str(parent)])
+    assert told.exit_code == 0 and "max_results was 1 and is 10." in told.output, told.output
+    assert "Token boundaries are unknown" not in told.output
+
+
+def test_a_struck_alternative_with_a_reason_is_refused_all_the_same_when_that_is_relaxed(model, limited):
+    """Every one that the run tells, of every step."""
+    registry = parse_document(small_limit())
+    refusals = Refusals(limited[0].request, registry)
+    state = fold_events(limited)
+    tried = 0
+    for token in state.tokens:
+        for one in token.step.alternatives[:4]:
+            text = one.data.decode(errors="ignore")
+            if one.allowed or not text or token.step.origin == "written":
+                continue
+            refused = refusals.find(state.text[: token.start], text)
+            if refused is None or tried >= 4:
+                continue
+            tried += 1
+            asked = branch_request(limited, token.step.index, take=one.id, relax=refused[:2])
+            ended = list(run(msgspec.structs.replace(asked, max_tokens=1), model))[-1]
+            assert not isinstance(ended, RunFailed), (one, refused, ended)
+    assert tried >= 2
+
+
+def test_the_models_own_cut_is_called_another_one_or_a_split_word_its_own(model, limited):
+    prompt = of(PromptRendered, limited)[0].text
+    steps = [token.step for token in of(Token, limited)]
+    assert boundaries_of(prompt, steps, model).canonical
+    place = next(step.index for step in steps if step.text == " max")
+    split = list(run(branch_request(limited, place, text=" max_res"), model))
+    (one,) = boundaries_of(prompt, [token.step for token in of(Token, split)], model).otherwise
+    assert (one.run, one.own, one.more, one.cause) == (("res", "ults"), ("results",), 1, "written")
+
+
+def test_the_window_tells_nothing_of_a_run_of_the_embedded_model(window, qtbot):
+    window.start()
+    qtbot.waitUntil(lambda: window.runs.model.phase == "ready", timeout=60_000)
+    with qtbot.waitSignal(window.runs.ended, timeout=60_000):
+        window.runs.run(RunRequest(prompt=PROMPT, registry=small_limit(), max_tokens=60, model=EMBEDDED))
+    view = window.evidence.wanted
+    qtbot.waitUntil(lambda: not window.explaining.is_busy, timeout=30_000)
+    assert view.words.text().startswith("Grammar and model fight in: around the fields")
+    assert "All 10 tokens are those that the model itself would cut" in view.boundaries.text()

@@ -1,0 +1,57 @@
+"""Every lesson with the embedded model: its experiments live, which write what their recordings tell."""
+
+from __future__ import annotations
+
+import pytest
+
+from glyphscope.calling import SilentHost, fold_events, run
+from glyphscope.lessons import bundled_lessons, find_lesson
+from glyphscope.tools.demo import DemoTools
+from glyphscope_gui.widgets.lesson_experiment import LessonExperiment
+from lesson_walk import open_in, take_step
+
+pytestmark = [pytest.mark.model, pytest.mark.slow]
+LONG = 60_000
+
+
+@pytest.fixture
+def host():
+    tools = DemoTools()
+    yield SilentHost({"demo": tools})
+    tools.close()
+
+
+def texts(state):
+    return [stage.text for stage in state.stages]
+
+
+def test_an_experiment_of_a_lesson_writes_otherwise_than_its_recording(model, host):
+    for place in bundled_lessons():
+        lesson = place.read()
+        assert lesson.experiments, place.name
+        for experiment in lesson.experiments:
+            live = fold_events(run(lesson.runs[experiment.run], model, host))
+            recorded = fold_events(place.events(experiment.run))
+            assert texts(live) == texts(recorded) and live.outcome == recorded.outcome, experiment.run
+
+
+def test_a_lesson_cannot_be_taken_in_the_window_with_a_model(window, qtbot):
+    window.start()
+    qtbot.waitUntil(lambda: window.runs.model.phase == "ready", timeout=LONG)
+    place = find_lesson("mask")
+    lessons = open_in(qtbot, window, place)
+    for number in range(len(lessons.slides)):
+        lessons.show_slide(number)
+        for card in take_step(lessons):
+            live_equals_recorded(qtbot, window, place, card)
+    assert lessons._progress.of(place.key).done
+
+
+def live_equals_recorded(qtbot, window, place, card: LessonExperiment):
+    assert card.live_button.isEnabled()
+    card.live_button.click()
+    qtbot.waitUntil(lambda: card.state.finished is not None and not card.is_running, timeout=LONG)
+    qtbot.waitUntil(lambda: not window.runs.is_busy)
+    recorded = fold_events(place.events(card.part.run))
+    assert card.run.source.text().startswith("Live:")
+    assert texts(card.state) == texts(recorded) and card.difference.text()

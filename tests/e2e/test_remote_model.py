@@ -1,0 +1,176 @@
+"""The embedded model behind the real server of llama-cpp-python, on loopback, beside the same model in process."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from glyphscope.calling import fold_events, run
+from glyphscope.events import PromptRendered, RunFinished, RunRequest, Sampling
+from glyphscope.models import EMBEDDED, embedded_path, open_model
+from glyphscope.registry import default_registry
+
+pytestmark = [pytest.mark.model, pytest.mark.slow]
+pytest.importorskip("starlette_context")
+
+PROMPTS = ("Search for AI news, 10 results", "Read notes.txt")
+REGISTRY = default_registry().to_document()
+NEAR = 0.7
+"""How near to the likeliest token another one must lie, by the ratio of their probabilities, to win in its place."""
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = tmp_path_factory.mktemp("server") / "log"
+    command = [
+        sys.executable,
+        "-m",
+        "llama_cpp.server",
+        "--model",
+        str(embedded_path()),
+        "--model_alias",
+        "smol",
+    ]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--n_ctx", "4096"]
+    with log.open("wb") as out:
+        server = subprocess.Popen(command, stdout=out, stderr=out, env=os.environ | {"NO_COLOR": "1"})
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                assert server.poll() is None and time.monotonic() < deadline, log.read_text()[-2000:]
+                time.sleep(0.2)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+@pytest.fixture(scope="module")
+def here():
+    model = open_model(EMBEDDED)
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="module")
+def there(url):
+    model = open_model(url)
+    yield model
+    model.close()
+
+
+def request(prompt: str, **fields) -> RunRequest:
+    return RunRequest(
+        prompt=prompt,
+        registry=REGISTRY,
+        sampling=Sampling(temperature=0.0),
+        max_tokens=24,
+        **({"stop_on": "never"} | fields),
+    )
+
+
+def test_the_server_is_known_for_what_it_is(there):
+    assert there.dialect.name == "llama-cpp-python"
+    assert (there.info.kind, there.info.name, there.info.sha256) == ("remote", "smol", "")
+
+
+@pytest.mark.parametrize(
+    ("notation", "constraint"), list(itertools.product(("glyph", "json"), ("off", "mask", "gbnf")))
+)
+def test_it_answers_there_as_here_but_for_near_ties(here, there, notation, constraint):
+    """Two causes are known. We evaluate the last token of a prompt alone and the server among the others, which takes
+    other kernels of llama.cpp and moves logits by a tenth or two; and the mask forces tokens that a sampler under the
+    same grammar may write otherwise, after which the model reads other tokens of the same text.
+    """
+    for prompt in PROMPTS:
+        asked = request(prompt, notation=notation, constraint=constraint)
+        own, served = list(run(asked, here)), list(run(asked, there))
+        assert isinstance(served[-1], RunFinished), served[-1]
+        assert served[0].request.constraint == ("off" if constraint == "off" else "endpoint")
+        one, other = fold_events(own), fold_events(served)
+        if constraint != "off":
+            assert (one.outcome, other.outcome) == ("valid", "valid")
+        if one.text != other.text:
+            _is_explained(one.tokens, other.tokens)
+
+
+def _is_explained(own, served) -> None:
+    """The first token that differs was forced here, or its rival lay near."""
+    one, other = next(
+        (one.step, other.step) for one, other in zip(own, served) if one.step.data != other.step.data
+    )
+    if one.forced:
+        return
+    rivals = [each.raw for each in one.alternatives if each.data == other.data and each.allowed]
+    best = max(each.raw for each in one.alternatives if each.allowed)
+    assert rivals and rivals[0] >= NEAR * best, (one, other)
+
+
+def test_characters_of_several_tokens_come_whole(there):
+    """Asked for log-probabilities, llama_cpp.server leaves out tokens that are half a character."""
+    call = '{action="search" query="東京 天気"}'
+    grammar = 'root ::= "' + call.replace('"', '\\"') + '"'
+    served = fold_events(run(request("Search.", constraint="gbnf", grammar=grammar), there))
+    assert (served.outcome, served.text) == ("valid", call)
+
+
+def test_a_call_that_the_server_is_held_to_says_how(there):
+    events = list(run(request(PROMPTS[0], constraint="mask"), there))
+    prompt = next(event for event in events if isinstance(event, PromptRendered))
+    assert "as GBNF in grammar (llama_cpp.server)" in prompt.note
+
+
+def test_an_abort_frees_the_server_for_the_next_run(there):
+    aborted = list(run(request(PROMPTS[0], constraint="off", stop_on="error"), there))
+    start = time.monotonic()
+    again = list(run(request(PROMPTS[0], constraint="mask"), there))
+    assert aborted[-1].reason == "aborted" and isinstance(again[-1], RunFinished)
+    assert time.monotonic() - start < 60
+
+
+def test_the_server_counts_tokens_as_the_model_does(here, there):
+    for text in ("", "Search for AI news", '{"action": "search"}', "é€😀"):
+        assert there.count_tokens(text) == here.count_tokens(text)
+
+
+def test_routing_and_the_loop_run_there(there):
+    for strategy in ("route-execute", "loop"):
+        events = list(run(request(PROMPTS[0], strategy=strategy), there))
+        assert isinstance(events[-1], RunFinished), events[-1]
+
+
+def test_two_stages_are_refused_in_words_as_the_server_cannot_go_on_from_an_answer(there):
+    failed = list(run(request(PROMPTS[0], strategy="two-stage"), there))[-1]
+    assert "cannot go on" in failed.message
+
+
+def test_a_prompt_beyond_its_context_is_told_though_the_server_says_nothing(there):
+    failed = list(run(request("word " * 6000, constraint="off"), there))[-1]
+    assert "without an event" in failed.message and "context" in failed.hint
+
+
+def test_its_tokens_have_the_models_own_figures_where_they_are_asked_for(here, url):
+    asked = request(PROMPTS[0], constraint="mask")
+    telling = open_model(f"{url}?logprobs=yes")
+    try:
+        own, served = (fold_events(run(asked, model)).tokens for model in (here, telling))
+    finally:
+        telling.close()
+    assert [token.step.data for token in served] == [token.step.data for token in own]
+    for one, other in zip(own, served):
+        assert not other.step.piece and other.step.id == -1 and other.step.probability is None
+        if one.step.logprob is not None:
+            assert other.step.logprob == pytest.approx(one.step.logprob, abs=0.4)  # other kernels, as above

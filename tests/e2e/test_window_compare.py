@@ -1,0 +1,78 @@
+"""Comparisons in the real window on the embedded model: what differs is the variant, and a death is one column's."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from glyphscope_gui.compare_wiring import COMPARE
+from glyphscope_gui.models.compare_column import ColumnPhase
+from glyphscope_gui.models.compare_variants import PRESETS, Variant, variant_of
+
+pytestmark = [pytest.mark.slow, pytest.mark.model]
+RUN_MS = 120_000
+
+
+def compare(qtbot, window, variants):
+    window.pages.show(COMPARE)
+    comparison = window.compare.comparison
+    comparison.arrange(variants)
+    with qtbot.waitSignal(comparison.runningChanged, timeout=RUN_MS, check_params_cb=lambda on: not on):
+        window.compare_page.run_button.click()
+    return comparison.columns
+
+
+def preset(window, key):
+    found = next(preset for preset in PRESETS if preset.key == key)
+    return found.variants(variant_of(window.parts.project.options))
+
+
+def pills(window, columns):
+    return [view.pill.words for view, _ in zip(window.compare_page.columns, columns)]
+
+
+def test_the_mask_makes_no_difference_or_the_columns_are_not_asked_the_same(qtbot, window):
+    columns = compare(qtbot, window, preset(window, "mask"))
+    off, mask = (column.state for column in columns)
+    assert off.prompt.text == mask.prompt.text
+    assert off.outcome == "aborted" and mask.outcome == "valid", "the first lesson of the small model"
+    assert pills(window, columns) == ["✕ aborted", "✓ valid"]
+    assert mask.call.tool == "search"
+    words = window.compare_page.words.text()
+    assert words.startswith("Mask called search, unconstrained named no tool.")
+    assert mask.prompt.cached > 0, "the same prompt is in the cache"
+
+
+def test_one_pass_and_two_write_another_call_or_one_of_them_is_not_held(qtbot, window):
+    columns = compare(qtbot, window, preset(window, "stages"))
+    assert pills(window, columns) == ["✓ valid", "✓ valid"]
+    assert [len(column.state.stages) for column in columns] == [1, 2]
+    calls = [(column.state.call.tool, column.state.call.arguments) for column in columns]
+    same = calls[0] == calls[1]
+    assert window.compare_page.words.text().startswith("Both wrote the same") is same
+    again = compare(qtbot, window, preset(window, "stages"))
+    assert [(c.state.call.tool, c.state.call.arguments) for c in again] == calls, (
+        "the same seed, the same calls"
+    )
+
+
+def test_a_model_process_that_is_killed_in_one_column_ends_the_others(qtbot, window):
+    killed = []
+
+    def kill(grown):
+        if grown.place == 0 and grown.applied.state.tokens and not killed:
+            model = window.runs._worker._keeper.model
+            killed.append(model.pid)
+            os.kill(model.pid, signal.SIGKILL)
+
+    window.compare.comparison.grew.connect(kill)
+    window.parts.project.set_options(stop_on="never")  # the first one writes prose until it is killed
+    variants = [Variant(constraint="off"), Variant(), Variant("native")]
+    columns = compare(qtbot, window, variants)
+    assert killed
+    assert pills(window, columns) == ["✕ failed", "✓ valid", "✕ failed"]
+    assert "SIGKILL" in window.compare_page.columns[0].detail.text()
+    assert "no place for tools" in window.compare_page.columns[2].notice.label.text()
+    assert all(column.phase is ColumnPhase.DONE for column in columns)

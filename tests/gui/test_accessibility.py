@@ -1,0 +1,421 @@
+"""For everybody: every part is named and reached by keys, and letters of twice the size fit. Colours: test_contrast."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QAccessible, QFont
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractScrollArea,
+    QDockWidget,
+    QLabel,
+    QLineEdit,
+    QTabBar,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.lessons import Prose, find_lesson
+from glyphscope.models import ScriptedModel
+from glyphscope_gui.compare_wiring import COMPARE
+from glyphscope_gui.controllers.recorder import bundled_run
+from glyphscope_gui.controllers.servers import DEMO
+from glyphscope_gui.eval_wiring import EVALUATE
+from glyphscope_gui.grammar_wiring import PAGE, PLAYGROUND
+from glyphscope_gui.lesson_wiring import LESSONS
+from glyphscope_gui.models.run_forms import exported
+from glyphscope_gui.servers_wiring import SERVERS
+from glyphscope_gui.settings.settings_dialog import SettingsDialog
+from glyphscope_gui.theme import ThemeManager
+from glyphscope_gui.widgets.code_edit import CodeEdit
+from glyphscope_gui.widgets.elided_label import ElidedLabel
+from glyphscope_gui.widgets.elided_link import ElidedLink
+from glyphscope_gui.widgets.endpoint_dialog import EndpointDialog
+from glyphscope_gui.widgets.error_dialog import ErrorDialog
+from glyphscope_gui.widgets.eval_page import RESULT, SETUP
+from glyphscope_gui.widgets.export_dialog import ExportDialog
+from glyphscope_gui.widgets.grammar_help import GrammarHelp
+from glyphscope_gui.widgets.model_dialog import ModelDialog
+from glyphscope_gui.widgets.server_dialogs import AddServerDialog, ImportServersDialog
+from glyphscope_gui.widgets.tool_panel import VIEWS
+from made_results import made_result
+
+CALL = '{action="search" query="AI news" max_results=10}'
+
+
+@pytest.fixture
+def opened(open_window, qtbot):
+    """The window after a run that was aborted."""
+
+    def build(**looks):
+        window = open_window(lambda _name, **_options: ScriptedModel(CALL), **looks)
+        with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+            window.runs.replay(bundled_run("sources-abort.jsonl"), 0)
+        return window
+
+    return build
+
+
+def in_turn(qtbot, window, folder):
+    """Show every page with something on it; tells its name, and the widget that is the page."""
+    window.pages.show(PLAYGROUND)
+    for dock in window.left:
+        dock.raise_()
+        qtbot.wait(1)
+        yield f"playground beside {dock.windowTitle()}"
+    window.left[1].raise_()
+    prompt = window.prompt_page
+    for place in (1, 2):
+        prompt.tabs.setCurrentIndex(place)
+        prompt.costs.choose(prompt.costs_model.index_of(("user", "", False)))
+        qtbot.wait(1)
+        yield f"playground beside Prompt: {prompt.tabs.tabText(place)}"
+    window.left[0].raise_()
+    window.tools_page.tabs.setCurrentIndex(1)
+    qtbot.wait(1)
+    yield "playground beside a tool's schema"
+    window.pages.show(PAGE)
+    qtbot.waitUntil(lambda: window.grammar.bench.last is not None and not window.grammar.bench.is_busy)
+    qtbot.wait(1)
+    yield PAGE
+    window.pages.show(SERVERS)
+    servers = window.servers_page
+    servers.list.choose(DEMO)
+    qtbot.waitUntil(lambda: servers.tools.model.rowCount() > 0)
+    servers.tools.choose(servers.tools.model.row(0).name)
+    for view, _words, _tip in VIEWS:
+        servers.panel.show_view(view)
+        qtbot.wait(1)
+        yield f"{SERVERS}: {view}"
+    window.pages.show(EVALUATE)
+    qtbot.waitUntil(lambda: not window.evaluate.is_busy, timeout=10_000)
+    window.eval_page.show_view(SETUP)
+    qtbot.wait(1)
+    yield f"{EVALUATE}: {SETUP}"
+    window.evaluate.open_result(made_result(folder))
+    qtbot.waitUntil(lambda: not window.evaluate.is_busy, timeout=10_000)
+    window.eval_page.show_view(RESULT)
+    tabs = window.eval_page.result.tabs
+    for place in range(tabs.count()):
+        tabs.setCurrentIndex(place)
+        qtbot.wait(1)
+        yield f"{EVALUATE}: {tabs.tabText(place)}"
+    window.pages.show(COMPARE)
+    qtbot.wait(1)
+    yield COMPARE
+    window.compare_tabs.show_prompts()
+    qtbot.wait(1)
+    yield f"{COMPARE}: two prompts"
+    window.pages.show(LESSONS)
+    window.lessons.open(find_lesson("mask"))
+    qtbot.waitUntil(lambda: window.lessons.opened is not None and not window.lessons.is_busy)
+    for number, (_step, parts) in enumerate(window.lessons.slides):
+        if any(not isinstance(part, Prose) for part in parts):
+            window.lessons.show_slide(number)
+            qtbot.wait(1)
+            yield f"{LESSONS}: step {number + 1}"
+    window.pages.show(PLAYGROUND)
+    for name in show_struck(qtbot, window):
+        yield f"playground: {name}"
+
+
+def show_struck(qtbot, window):
+    """A struck alternative with what can be done about it, then the branch that lets it in, with what it cost."""
+    bar = window.evidence.branch_bar
+    with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+        window.runs.replay(bundled_run("search-mask.jsonl"), 0)
+    token, row = next(
+        (token.step.index, row)
+        for token in window.runs.state.tokens
+        for row, one in enumerate(token.step.alternatives)
+        if one.text == "0" and one.allowed is False and not token.step.forced
+    )
+    window.page.tokens.choose(token)
+    if row >= window.evidence.alternatives_model.rowCount():
+        window.evidence.all_button.click()
+    window.evidence.alternatives.selectRow(row)
+    qtbot.waitUntil(bar.box.relax_button.isVisible)
+    bar.open_field()
+    qtbot.wait(1)
+    yield "a struck alternative"
+    with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+        bar.box.relax_button.click()
+    qtbot.waitUntil(window.evidence.branch_panel.cost.isVisible)
+    yield "a branch"
+
+
+def dialogs(window):
+    """All dialogs of the window's own."""
+    return (
+        SettingsDialog(
+            window.parts.settings,
+            window.parts.places,
+            window.parts.history,
+            window.settings.contacts(),
+            window,
+        ),
+        ErrorDialog("It failed", "Something", "line 3", "Do this", "all of it", parent=window),
+        AddServerDialog((), window),
+        ImportServersDialog((), window),
+        EndpointDialog(parent=window),
+        ModelDialog(window.models.getting, window),
+        GrammarHelp(window),
+        ExportDialog(exported(bundled_run("search-mask.jsonl"), "gbnf", 'root ::= "a"\n'), window),
+    )
+
+
+def told(wrong):
+    return "\n".join(f"{page}: {words}" for words, page in wrong.items())
+
+
+def in_sight(top):
+    """All that is shown; Qt only moves a dock away that is behind another."""
+    behind = [
+        dock for dock in top.findChildren(QDockWidget) if dock.isVisible() and dock.visibleRegion().isEmpty()
+    ]
+    for widget in top.findChildren(QWidget):
+        shown = widget.isVisible() and widget.window() is top and not _is_left_over(widget)
+        if shown and not any(dock.isAncestorOf(widget) for dock in behind):
+            yield widget
+
+
+def _is_left_over(widget):
+    """Whether it is a tab bar of docks, which Qt keeps, that has no tabs now."""
+    return isinstance(widget, QTabBar) and widget.parentWidget() is widget.window() and not widget.count()
+
+
+def stops(top):
+    """What Tab should reach in what is shown."""
+    return [
+        widget
+        for widget in in_sight(top)
+        if widget.isEnabled()
+        if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.focusProxy() is None
+    ]
+
+
+def name_of(widget):
+    """As a screen reader has it."""
+    return QAccessible.queryAccessibleInterface(widget).text(QAccessible.Text.Name).strip()
+
+
+def is_named(widget):
+    name = name_of(widget)
+    if not name or name == widget.objectName() or not re.search(r"[^\W\d_]{2}", name):
+        return len(name) == 1 and isinstance(widget, QAbstractButton)
+    return not re.fullmatch(r"Q[A-Z]\w+|[a-z]+(?:[A-Z][a-z]+)+", name)
+
+
+def call_it(widget):
+    """A widget in a test's failure."""
+    return f"{type(widget).__name__} {widget.objectName()} “{name_of(widget)}” in {widget.parentWidget().objectName()}"
+
+
+@pytest.mark.slow
+def test_something_that_takes_the_focus_has_no_name_in_words(opened, qtbot, tmp_path):
+    window = opened()
+    wrong = {}
+    for page in in_turn(qtbot, window, tmp_path):
+        for widget in stops(window):
+            if not is_named(widget):
+                wrong.setdefault(call_it(widget), page)
+            if isinstance(widget, QAbstractButton) and not (widget.text() or widget.toolTip()):
+                wrong.setdefault(f"no tip: {call_it(widget)}", page)
+    for dialog in dialogs(window):
+        dialog.show()
+        for widget in stops(dialog):
+            if not is_named(widget):
+                wrong.setdefault(call_it(widget), type(dialog).__name__)
+        dialog.close()
+    assert not wrong, told(wrong)
+
+
+def goes_back(before, after, top):
+    """Whether `after` stands before `before` for whoever reads from the left and from the top."""
+    above = before
+    while not above.isAncestorOf(after):
+        above = above.parentWidget()
+    if above in (before, after):
+        return False
+    a, b = (_child_of(above, widget) for widget in (before, after))
+    over, left_of = b.bottom() <= a.top(), b.right() <= a.left()
+    beside = b.top() < a.bottom() and a.top() < b.bottom()
+    below_each_other = b.left() < a.right() and a.left() < b.right()
+    return (over and (left_of or below_each_other)) or (left_of and beside)
+
+
+def _child_of(above, widget):
+    while widget.parentWidget() is not above:
+        widget = widget.parentWidget()
+    return widget.geometry()
+
+
+def walk(top, first):
+    """What Tab goes through from there until it comes round."""
+    first.setFocus(Qt.FocusReason.TabFocusReason)
+    seen = [top.focusWidget()]
+    for _ in range(400):
+        QTest.keyClick(top.focusWidget(), Qt.Key.Key_Tab)
+        now = top.focusWidget()
+        if now is seen[0]:
+            return seen
+        if now is seen[-1] and isinstance(now, QLabel):
+            continue  # from link to link
+        assert now not in seen, f"the focus is held by {call_it(now)}"
+        seen.append(now)
+    raise AssertionError("Tab does not come round")
+
+
+@pytest.mark.slow
+def test_tab_misses_something_or_is_held_or_goes_back(opened, qtbot, tmp_path):
+    window = opened()
+    window.activateWindow()
+    wrong = {}
+    for page in in_turn(qtbot, window, tmp_path):
+        seen = walk(window, window.picker)
+        for widget in stops(window):
+            if widget not in seen:
+                wrong.setdefault(f"never reached: {call_it(widget)}", page)
+        for before, after in pairwise(seen):
+            if goes_back(before, after, window):
+                wrong.setdefault(f"from {call_it(before)} back to {call_it(after)}", page)
+    assert not wrong, told(wrong)
+
+
+def test_an_editor_holds_who_types_nothing_or_does_not_indent(qtbot):
+    top = QWidget()
+    column = QVBoxLayout(top)
+    before, edit, after = QLineEdit(), CodeEdit(), QLineEdit()
+    for part in (before, edit, after):
+        column.addWidget(part)
+    qtbot.addWidget(top)
+    top.show()
+    top.activateWindow()
+    before.setFocus()
+    qtbot.waitUntil(before.hasFocus)
+    QTest.keyClick(before, Qt.Key.Key_Tab)
+    assert edit.hasFocus()
+    QTest.keyClick(edit, Qt.Key.Key_Tab)
+    assert after.hasFocus() and edit.toPlainText() == ""
+    QTest.keyClick(after, Qt.Key.Key_Backtab)
+    QTest.keyClick(edit, Qt.Key.Key_A)
+    QTest.keyClick(edit, Qt.Key.Key_Tab)
+    assert edit.hasFocus() and edit.toPlainText() == "a  "
+    QTest.keyClick(edit, Qt.Key.Key_Escape)
+    QTest.keyClick(edit, Qt.Key.Key_Tab)
+    assert after.hasFocus() and edit.toPlainText() == "a  "
+
+
+@pytest.mark.slow
+def test_tab_misses_something_in_a_dialog(opened, qtbot):
+    window = opened()
+    for dialog in dialogs(window):
+        dialog.show()
+        dialog.activateWindow()
+        wanted = sorted(stops(dialog), key=lambda widget: widget.mapTo(dialog, QPoint()).toTuple()[::-1])
+        if wanted:
+            seen = walk(dialog, wanted[0])
+            assert [call_it(widget) for widget in wanted if widget not in seen] == [], dialog.objectName()
+            back = [(call_it(a), call_it(b)) for a, b in pairwise(seen) if goes_back(a, b, dialog)]
+            assert back == [], dialog.objectName()
+        dialog.close()
+
+
+# -- letters of twice the size -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own_letters(qapp):
+    """What a test does to the letters is undone."""
+    before = QFont(qapp.font())
+    yield
+    qapp.setFont(before)
+    ThemeManager(qapp, "light").deleteLater()  # the sheet has sizes too
+
+
+@pytest.fixture
+def twice(qapp, own_letters):
+    """Letters of twice the usual size."""
+    font = qapp.font()
+    font.setPointSizeF(2 * font.pointSizeF())
+    qapp.setFont(font)
+
+
+def is_small(widget):
+    """Whether a label or button has less room than its words need."""
+    needed = widget.sizeHint()
+    if isinstance(widget, QLabel) and widget.wordWrap():
+        needed = QSize(0, widget.heightForWidth(widget.width()))
+    return widget.width() < needed.width() - 1 or widget.height() < needed.height() - 1
+
+
+def is_clipped(widget, top):
+    """Whether a part of it lies outside of what it is in, where nothing can be scrolled to it."""
+    box, here = QRect(widget.rect()), widget
+    while here is not top and not box.isEmpty():
+        above = here.parentWidget()
+        box.translate(here.pos())
+        area = above.parentWidget()
+        if isinstance(area, QAbstractScrollArea) and area.viewport() is above:
+            if area.horizontalScrollBar().maximum() > 0:
+                box.setLeft(max(box.left(), 0))
+                box.setRight(min(box.right(), above.width() - 1))
+            if area.verticalScrollBar().maximum() > 0:
+                box.setTop(max(box.top(), 0))
+                box.setBottom(min(box.bottom(), above.height() - 1))
+        if not box.isEmpty() and not above.rect().contains(box):
+            return True
+        here = above
+    return False
+
+
+def cut_off(window):
+    """The labels and buttons of which not all can be seen, in words; but those that tell on hover what they shorten."""
+    found = []
+    for widget in in_sight(window):
+        if not isinstance(widget, QLabel | QAbstractButton) or isinstance(widget, ElidedLabel | ElidedLink):
+            continue
+        if widget.text() and (is_small(widget) or is_clipped(widget, window)):
+            has, needs = widget.size().toTuple(), widget.sizeHint().toTuple()
+            found.append(f"{call_it(widget)} has {has}, needs {needs}")
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(1024, 700), (1440, 900)])
+def test_letters_of_twice_the_size_are_cut_off(twice, opened, qtbot, tmp_path, size):
+    window = opened(size=size)
+    wrong = {}
+    for page in in_turn(qtbot, window, tmp_path):
+        assert (window.width(), window.height()) == size, page
+        found = cut_off(window)
+        for _ in range(40):  # layouts lay themselves out again once they know their width
+            if not found:
+                break
+            qtbot.wait(25)
+            found = cut_off(window)
+        wrong.update(dict.fromkeys(found, page))
+    assert not wrong, told(wrong)
+
+
+@pytest.mark.slow
+def test_tables_of_an_open_window_stay_narrow_when_letters_grow(opened, own_letters):
+    window = opened(size=(1440, 900))
+    tables = (window.page.tokens, window.page.fields, window.evidence.alternatives)
+    before = [table.verticalHeader().defaultSectionSize() for table in tables]
+    window.themes.choose("light", 2 * window.font().pointSize())
+    for table, height in zip(tables, before, strict=True):
+        head, model = table.horizontalHeader(), table.model()
+        assert table.verticalHeader().defaultSectionSize() > 1.5 * height, call_it(table)
+        for column in range(model.columnCount()):
+            title = str(model.headerData(column, Qt.Orientation.Horizontal) or "")
+            shared = (
+                table is window.page.fields and column < 3
+            )  # they share what is left, and tell all on hover
+            if not (shared or head.isSectionHidden(column)):
+                assert head.sectionSize(column) >= head.fontMetrics().horizontalAdvance(title), title

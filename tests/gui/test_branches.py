@@ -1,0 +1,362 @@
+"""Branches in the window, without a model: from a token to a run, the tree of them, what is struck out, and words."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtTest import QTest
+
+from glyphscope.calling import branch_tree, fold_events
+from glyphscope.calling.refusing import Refused
+from glyphscope.events import BranchPoint, Relaxed, RunRequest, RunStarted, Token, Written
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry
+from glyphscope.sessions.history import kin_of
+from glyphscope_gui.controllers.recorder import bundled_run
+from glyphscope_gui.models.branch_words import (
+    constraint_words,
+    half_words,
+    kept_bytes,
+    outcome_line,
+    pieces_words,
+    place_words,
+    put_words,
+)
+from glyphscope_gui.models.struck import LOOKING, NO_CONSTRAINT, OWN_GRAMMAR, struck
+from glyphscope_gui.run_words import outcome_words
+from glyphscope_gui.widgets.branch_bar import BUSY
+from glyphscope_gui.widgets.branch_card import DEEPEST, BranchCard
+from glyphscope_gui.workers.piecing import Typed, pieces_of
+
+CALL = '{action="search" query="AI news" max_results=10}'
+REGISTRY = default_registry()
+REQUEST = RunRequest(prompt="p", registry=REGISTRY.to_document())
+MASKED = bundled_run("search-mask.jsonl")
+
+
+@pytest.fixture
+def open_record(open_window, qtbot):
+    """The window with a record shown in it; its model says what it is told to."""
+
+    def build(events=MASKED, says=CALL):
+        window = open_window(lambda _name, **_options: ScriptedModel(says))
+        ended(qtbot, window, lambda: window.wiring.show_record(events))
+        return window
+
+    return build
+
+
+def ended(qtbot, window, begin):
+    with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+        begin()
+    qtbot.waitUntil(lambda: not window.runs.is_busy)
+    return window.runs.state
+
+
+def choose(window, token, text=None):
+    """A token, and one of its alternatives once the grammar's word on it is there."""
+    window.page.tokens.choose(token)
+    if text is None:
+        return
+    evidence = window.evidence
+    told = window.runs.state.tokens[token].step.alternatives
+    row = next(place for place, one in enumerate(told) if one.text == text)
+    if row >= evidence.alternatives_model.rowCount():
+        evidence.all_button.click()
+    evidence.alternatives.selectRow(row)
+
+
+def stream_place(window, token):
+    """Where a token stands in the stream."""
+    stream = window.page.stream
+    box = stream._boxes(window.runs.state.tokens[token].start, window.runs.state.tokens[token].end)[0]
+    return box.translated(0, -stream.verticalScrollBar().value()).center().toPoint()
+
+
+def struck_place(events):
+    """A token with a struck alternative that a constraint refused, and that alternative's text."""
+    for event in events:
+        if isinstance(event, Token) and not event.step.forced:
+            for one in event.step.alternatives:
+                if one.allowed is False and one.text == "0":
+                    return event.step.index, one
+    raise AssertionError("the record has none")
+
+
+def rows(window):
+    model, found = window.page.branches.model, []
+
+    def look(parent, depth):
+        for row in range(model.rowCount(parent)):
+            index = model.index(row, 0, parent)
+            found.append((depth, model.data(index), model.data(index.siblingAtColumn(1))))
+            look(index, depth + 1)
+
+    look(QModelIndex(), 0)
+    return found
+
+
+@pytest.mark.slow
+def test_what_is_chosen_typed_or_deleted_is_not_what_the_branch_goes_on_with_or_the_way_back_is_lost(
+    qtbot, open_record
+):
+    window = open_record()
+    bar, tokens, card = window.evidence.branch_bar, window.page.tokens, window.page.branches
+    first = window.runs.state.started.run
+    assert card.isHidden() and not card.back_action.isEnabled()
+    step = window.runs.state.tokens[7].step
+    other = next(one for one in step.alternatives if one.allowed and one.id != step.id)
+    choose(window, 7, other.text)
+    assert bar.take_button.text().startswith("Continue with ")
+    state = ended(qtbot, window, lambda: QTest.keyClick(window.evidence.alternatives, Qt.Key.Key_Return))
+    second = state.started.run
+    assert state.started.request.branch_of == BranchPoint(first, 7)
+    assert state.started.request.written[-1] == Written(other.data, other.id)
+    assert card.isVisible() and not card.forward_action.isEnabled()
+    assert "7 kept, 1 written" in window.evidence.branch_panel.paid.text()
+    assert window.page.current_token().step.index == 7
+    qtbot.waitUntil(
+        lambda: len(window.parts.history.rows()) == 2
+    )  # with the run it leaves, which came from a file
+
+    window.activateWindow()
+    tokens.setFocus()
+    qtbot.waitUntil(tokens.hasFocus)
+    QTest.keyClick(tokens, Qt.Key.Key_T)
+    assert bar.field.edit.hasFocus()
+    QTest.keyClick(bar.field.edit, Qt.Key.Key_Escape)
+    assert bar.field.isHidden()
+    bar.link_buttons[0].click()
+    QTest.keyClicks(bar.field.edit, "weather")
+    qtbot.waitUntil(lambda: "1 token" in bar.field.pieces.text())
+    state = ended(qtbot, window, lambda: QTest.keyClick(bar.field.edit, Qt.Key.Key_Return))
+    assert state.started.request.written[-1] == Written(b"weather")
+    third, hidden = state.started.run, bar.field.isHidden()
+    assert hidden
+    menu = window.page.stream.menu_at(stream_place(window, 3))
+    assert bar.actions_["delete"] in menu.actions() and window.page.current_token().step.index == 3
+    menu.deleteLater()
+    state = ended(qtbot, window, bar.actions_["delete"].trigger)
+    assert (len(state.started.request.written), state.started.request.branch_of) == (3, BranchPoint(third, 3))
+    choose(window, 3)
+    state = ended(qtbot, window, bar.actions_["keep"].trigger)
+    assert len(state.started.request.written) == 4
+    assert [depth for depth, *_ in rows(window)] == [0, 1, 2, 3, 4]
+    assert rows(window)[2][1] == "7  “weather”"
+    assert rows(window)[3][1] == "3  nothing: the model goes on"
+
+    tree = card.tree
+    tree.setCurrentIndex(card.model.index_of(second))
+    state = ended(qtbot, window, lambda: QTest.keyClick(tree, Qt.Key.Key_Return))
+    assert state.started.run == second and window.page.current_token().step.index == 7
+    assert ended(qtbot, window, card.back_action.trigger).started.run == first
+    assert window.page.current_token().step.index == 7
+    assert [name[:1] == "▸" for _, name, _ in rows(window)] == [True, False, False, False, False]
+    choose(window, 9)
+    newest = ended(qtbot, window, bar.actions_["delete"].trigger).started.run
+    ended(qtbot, window, card.back_action.trigger)
+    assert ended(qtbot, window, card.forward_action.trigger).started.run == newest
+
+
+@pytest.mark.slow
+def test_a_struck_alternative_does_not_tell_why_or_cannot_be_let_in(qtbot, open_record):
+    window = open_record()
+    bar = window.evidence.branch_bar
+    token, other = struck_place(MASKED)
+    choose(window, token, "0")
+    assert bar.box.isVisible() and bar.take_button.isHidden()
+    qtbot.waitUntil(bar.box.relax_button.isVisible)
+    words = bar.box.reason.text()
+    assert "0 is struck out" in words and "max_results" in words
+    assert "Refused by minimum: search, /properties/max_results/minimum is 1" in words
+    assert "The grammar: " in words
+    QTest.keyClick(window.evidence.alternatives, Qt.Key.Key_Return)
+    assert window.runs.phase.value == "idle"  # Enter goes to the choice, and does not make it
+    before = window.runs.state.started.run
+    request = ended(qtbot, window, bar.box.relax_button.click).started.request
+    assert request.relaxed == (Relaxed("search", "/properties/max_results/minimum"),)
+    assert (request.constraint, request.written[-1].id) == ("mask", other.id)
+    panel = window.evidence.branch_panel
+    qtbot.waitUntil(panel.cost.isVisible)
+    assert panel.cost_words.startswith("From there on without minimum of max_results.")
+    assert "of the model's raw probability" in panel.cost_words
+    assert rows(window)[1][1].endswith("0  ·  without minimum of max_results")
+    ended(qtbot, window, window.page.branches.back_action.trigger)
+    assert panel.cost.isHidden()
+    choose(window, token)
+    bar.open_field()
+    bar.field.edit.setText("50")
+    qtbot.waitUntil(lambda: "1 token" in bar.field.pieces.text())
+    assert bar.typed_box.isHidden()
+    bar.field.edit.setText("500")
+    qtbot.waitUntil(bar.typed_box.isVisible)
+    assert "Refused by maximum: search, /properties/max_results/maximum is 100" in bar.typed_box.reason.text()
+    QTest.keyClick(bar.field.edit, Qt.Key.Key_Return)
+    assert window.runs.phase.value == "idle"  # what the constraint refuses is not tried
+    request = ended(qtbot, window, bar.typed_box.relax_button.click).started.request
+    assert request.relaxed == (Relaxed("search", "/properties/max_results/maximum"),)
+    assert request.written[-1] == Written(b"500")
+    ended(qtbot, window, window.page.branches.back_action.trigger)
+    choose(window, token, "0")
+    request = ended(qtbot, window, bar.box.free_button.click).started.request
+    assert (request.constraint, request.relaxed) == ("off", ())
+    assert request.branch_of == BranchPoint(before, token)
+    qtbot.waitUntil(panel.cost.isVisible)
+    assert panel.cost_words.startswith("From there on without a constraint.")
+
+
+@pytest.mark.slow
+def test_names_and_notes_are_lost_or_the_tree_is_not_found_in_the_history(qtbot, open_record):
+    window = open_record()
+    window.parts.project.set_options(constraint="off")
+    bar = window.evidence.branch_bar
+    window.actions_.step.trigger()
+    qtbot.waitUntil(lambda: len(window.runs.state.tokens) >= 1)
+    window.page.tokens.choose(0)
+    assert bar.words.text() == BUSY and bar.links.isHidden()  # nothing is branched off a run that goes on
+    assert not any(action.isEnabled() for action in bar.actions_.values())
+    first = ended(qtbot, window, window.actions_.run.trigger).started.run
+    choose(window, 3)
+    second = ended(qtbot, window, window.evidence.branch_bar.actions_["delete"].trigger).started.run
+    qtbot.waitUntil(lambda: len(window.parts.history.rows()) == 2)
+    panel, model = window.evidence.branch_panel, window.page.branches.model
+    panel.name_edit.setText("without the action")
+    panel.name_edit.editingFinished.emit()
+    panel.note_edit.setText("as in the second mail")
+    panel.note_edit.editingFinished.emit()
+    assert model.setData(model.index_of(first), "  the   run ")
+    qtbot.waitUntil(
+        lambda: {row.name for row in window.parts.history.rows()} == {"without the action", "the run"}
+    )
+    ended(qtbot, window, lambda: window.wiring.show_record(MASKED))
+    assert window.page.branches.isHidden() and len(window.branches.branches.kin) == 1
+
+    ended(qtbot, window, lambda: window.history_page.runOpened.emit(second))
+    qtbot.waitUntil(lambda: len(window.branches.branches.kin) == 2)
+    assert rows(window)[0][1] == "the run"
+    assert rows(window)[1][1].startswith("▸ without the action  ·  3  ")
+    assert window.evidence.branch_panel.note_edit.text() == "as in the second mail"
+    assert ended(qtbot, window, window.page.branches.back_action.trigger).started.run == first
+
+
+@pytest.mark.slow
+def test_a_run_that_cannot_be_branched_does_not_say_so_in_the_place_of_the_buttons(qtbot, open_record):
+    started = MASKED[0]
+    assert isinstance(started, RunStarted)
+    request = msgspec.structs.replace(started.request, model="/nowhere/big.gguf")
+    window = open_record((msgspec.structs.replace(started, request=request), *MASKED[1:]))
+    bar = window.evidence.branch_bar
+    choose(window, 3)
+    bar.actions_["delete"].trigger()
+    assert "which is not here" in bar.words.text() and not window.runs.is_busy
+    ended(qtbot, window, lambda: window.wiring.show_record(bundled_run("verbs-loop.jsonl")))
+    qtbot.waitUntil(lambda: "strategy direct only" in bar.words.text())
+    window.page.tokens.choose(2)
+    assert "strategy direct only" in bar.words.text()
+    assert bar.isVisible() and bar.links.isHidden() and bar.take_button.isHidden()
+    ended(qtbot, window, lambda: window.wiring.show_record(MASKED))
+    window.page.tokens.choose(2)
+    qtbot.waitUntil(bar.links.isVisible)
+
+
+# -- words -----------------------------------------------------------------------------------------------------
+
+
+def branch(*written, token=0):
+    return msgspec.structs.replace(REQUEST, written=written, branch_of=BranchPoint("r", token))
+
+
+KEPT = Written(b"{", 5, kept=True)
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ((KEPT, Written(b"\xf0\x9f", 7)), "⟨F0 9F⟩"),
+        ((KEPT, Written(b"\xe2\x80\xae", 7)), "⟨U+202E⟩"),
+        ((KEPT, Written(b" a", 7), Written("b\u200b".encode())), "·a “b⟨U+200B⟩”"),
+        ((KEPT, Written(b"<|im_end|>", 2)), "⟨<|im_end|>⟩"),
+        ((KEPT,), ""),
+    ],
+)
+def test_what_was_put_somewhere_cannot_be_seen(written, words):
+    request = branch(*written, token=1)
+    assert put_words(request, {2}) == words
+    assert kept_bytes(request) == b"{"
+    assert place_words(request) == "at token 1, after “{”"
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"a\xf0\x9f", "⟨F0 9F⟩"),
+        (b"\xf0\x9f\xa6\x9c", ""),
+        (b"\xe2\x82", "⟨E2 82⟩"),
+        (b"a", ""),
+        (b"", ""),
+        (b"\xff", ""),
+    ],
+)
+def test_half_a_character_at_the_end_is_not_seen(data, words):
+    assert half_words(data) == words
+
+
+@pytest.mark.parametrize(
+    ("pointer", "words"),
+    [
+        ("/properties/max_results/minimum", "minimum of max_results"),
+        ("/required/query", "required query of search"),
+        ("/properties/a/properties/b~1c/pattern", "pattern of a.b/c"),
+        ("/additionalProperties", "additionalProperties of search"),
+    ],
+)
+def test_a_constraint_is_not_called_by_its_argument(pointer, words):
+    assert constraint_words(pointer, "search") == words
+
+
+def test_a_refusal_offers_what_cannot_be_relaxed():
+    own = msgspec.structs.replace(REQUEST, grammar='root ::= "a"')
+    assert struck(own, REGISTRY, "", "", None, known=True).why == (OWN_GRAMMAR,)
+    assert struck(REQUEST, REGISTRY, "", "", None, known=False).why == (LOOKING,)
+    assert struck(REQUEST, REGISTRY, "bad", "", None, known=True).why == ("bad", NO_CONSTRAINT)
+    found = struck(
+        REQUEST, REGISTRY, "", "", Refused("search", "/properties/query/minLength", "minLength"), known=True
+    )
+    assert found.relax == Relaxed("search", "/properties/query/minLength")
+    assert found.why == ("Refused by minLength: search, /properties/query/minLength is 1",)
+
+
+def test_a_valid_call_of_a_relaxed_branch_is_called_valid_without_a_word():
+    events = bundled_run("search-relaxed.jsonl")
+    assert outcome_words(fold_events(events)) == "A valid call of search, with the schema relaxed"
+    assert outcome_line(kin_of(events)) == "valid call, relaxed"
+    assert outcome_line(kin_of(MASKED)) == "valid call"
+
+
+def test_the_tokens_of_a_typed_text_are_guessed():
+    model = ScriptedModel("x")
+    assert pieces_of(None, Typed(b"", "a")).count is None
+    assert pieces_of(model, Typed(b"", "a b c")).count == 3
+    assert pieces_words((b" a", b"\xf0\x9f"), 2) == "2 tokens: [·a]  [⟨F0 9F⟩]"
+
+
+def test_branches_of_branches_of_branches_are_out_of_sight(qapp):
+    card = BranchCard()
+    kin = {}
+    for number in range(60):
+        point = BranchPoint(f"r{number - 1}", 3) if number else None
+        request = msgspec.structs.replace(REQUEST, branch_of=point)
+        started = msgspec.structs.replace(
+            MASKED[0], run=f"r{number}", request=request, time=f"2026-01-01T00:{number:02}"
+        )
+        kin[started.run] = kin_of((started,))
+    card.model.show(branch_tree([one.started] for one in kin.values()), kin, "r59")
+    card.show_tree(60)
+    assert card.model.depth == 60 and card.tree.indentation() * 60 <= DEEPEST
+    assert card.heading.hint.text() == "59 branches"
+    index = card.model.index_of("r59")
+    for _ in range(59):
+        index = index.parent()
+    assert card.model.run(index) == "r0" and not index.parent().isValid()
+    card.deleteLater()

@@ -1,0 +1,429 @@
+"""What the evaluation's page shows, as item models: figures, reasons, pairs and prices, without a window."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import get_args
+
+import msgspec
+import pytest
+from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtTest import QAbstractItemModelTester
+
+from glyphscope.calling import RunState, fold, run
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results.folder import ResultRow
+from glyphscope.evals.results.sample import Failure, Reason
+from glyphscope.evals.results.summary import by_scenario, summarise
+from glyphscope.evals.suites.suite import Scenario, Suite
+from glyphscope.events import RunRequest
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry
+from glyphscope_gui.models.eval_bad_token import bad_token, bad_turn
+from glyphscope_gui.models.eval_failures_model import COUNT, EvalFailuresModel
+from glyphscope_gui.models.eval_pairs_model import EvalPairsModel, pairs_that_differ
+from glyphscope_gui.models.eval_result import EvalResult, figure_of
+from glyphscope_gui.models.eval_runs_model import PORTION, TEXT, VERDICT, EvalRunsModel
+from glyphscope_gui.models.eval_setup import (
+    PRESETS,
+    _tokens_at_most,
+    axes,
+    price,
+    price_words,
+    seconds_a_sample,
+    suite_choice,
+)
+from glyphscope_gui.models.eval_table_model import MANY, ROW_ROLE, SHOWN_ROLE, EvalTableModel
+from glyphscope_gui.models.eval_ticks_model import Tickable, TicksModel
+from glyphscope_gui.models.eval_words import (
+    MEASURES,
+    REASONS,
+    arm_labels,
+    duration,
+    provenance,
+    summary_words,
+)
+from glyphscope_gui.theme import ThemeManager
+from glyphscope_gui.widgets.eval_table import contrast, ground, ink
+from made_results import (
+    GOOD,
+    TOO_MANY,
+    WRONG,
+    events_of,
+    four_arms,
+    made_manifest,
+    made_sample,
+    many_samples,
+)
+from made_runs import Maker, loop_request
+
+
+@pytest.fixture
+def result(tmp_path):
+    arms = four_arms()
+    samples = list(many_samples(arms, 8, 3))
+    manifest = made_manifest(arms, 8, 3)
+    return EvalResult(tmp_path, manifest, samples, summarise(manifest, samples))
+
+
+@pytest.fixture
+def table(qapp, result):
+    model = EvalTableModel()
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    model.show(result)
+    return model
+
+
+# -- figures -----------------------------------------------------------------------------------------------------
+
+
+def test_a_cell_shows_another_share_or_interval_than_the_summary(result):
+    rows = {(row.kind, row.name): row for row in result.rows()}
+    for arm in result.summary.arms:
+        for measure in ("ok", "parsed", "valid", "right_tool", "right_arguments"):
+            for row, figures in (
+                (rows["all", "All scenarios"], arm.tools),
+                (rows["suite", "made"], arm.by_suite["made"]),
+                (rows["group", "browse"], arm.by_group["browse"]),
+            ):
+                told, shown = getattr(figures, measure), result.figure(row, arm.arm, measure)
+                assert (shown.correct, shown.of) == (told.correct, told.n)
+                assert (shown.value, shown.low, shown.high) == pytest.approx(
+                    (told.share, told.low, told.high)
+                )
+    for scenario in by_scenario(result.manifest, result.samples).scenarios:
+        row = rows["scenario", scenario.scenario]
+        for arm, figures in scenario.figures.items():
+            shown = result.figure(row, arm, "ok")
+            assert (shown.value, shown.low, shown.high) == pytest.approx(
+                (figures.ok.share, figures.ok.low, figures.ok.high)
+            )
+
+
+def test_a_control_counts_among_all_scenarios(tmp_path):
+    arm = four_arms()[0]
+    result = EvalResult(tmp_path, made_manifest((arm,), 2, 1))
+    result.add([made_sample(arm, 0), made_sample(arm, 1, ok=False, control=True)])
+    everything = result.rows()[0]
+    assert result.figure(everything, arm.id, "ok").n == 1
+    assert len(list(result.samples_of(everything))) == 1
+
+
+def test_a_model_that_died_counts_as_a_wrong_answer(tmp_path):
+    arm = four_arms()[0]
+    dead = made_sample(arm, 1, ok=False, failures=(Failure(reason="MODEL_FAILED"),))
+    figure = figure_of([made_sample(arm, 0), dead], "ok")
+    assert (figure.n, figure.of, figure.value) == (2, 1, 1.0)
+
+
+def test_a_quantity_hides_how_far_it_scatters():
+    arm = four_arms()[0]
+    samples = [made_sample(arm, n, decoded=decoded) for n, decoded in enumerate((10, 20, 90))]
+    figure = figure_of(samples, "decoded")
+    assert (figure.value, figure.low, figure.high) == (20, 10, 90)
+    assert figure_of(samples, "saved").value is None, "what was not measured is no zero"
+
+
+# -- the heat map ------------------------------------------------------------------------------------------------
+
+
+def test_a_cell_says_less_to_a_screen_reader_than_to_the_eye(table):
+    words = table.index(0, 1).data(Qt.ItemDataRole.AccessibleTextRole)
+    figure = table.result.figure(table.row(0), table.arm(1), "ok")
+    assert "All scenarios, GLYPH · mask: all right" in words
+    assert f"{figure.correct} of {figure.of}" in words and "95 % interval" in words
+
+
+def test_a_folded_group_leaves_rows_behind_or_comes_back_wrong(table):
+    names = [table.headerData(n, Qt.Orientation.Vertical) for n in range(table.rowCount())]
+    place = names.index("browse")
+    assert table.toggle(place) and table.rowCount() == len(names) - 2
+    suite = names.index("made")
+    assert table.toggle(suite) and table.rowCount() == 2
+    assert table.toggle(suite) and table.rowCount() == len(names) - 2, "what was folded in it stays folded"
+    table.toggle(place)
+    assert [table.headerData(n, Qt.Orientation.Vertical) for n in range(table.rowCount())] == names
+    assert not table.toggle(len(names) - 1), "a scenario holds nothing"
+
+
+def test_a_result_with_many_scenarios_begins_as_an_endless_list(qapp, tmp_path):
+    arm = four_arms()[0]
+    manifest = made_manifest((arm,), MANY + 4, 1)
+    model = EvalTableModel()
+    model.show(EvalResult(tmp_path, manifest, many_samples((arm,), MANY + 4, 1)))
+    assert model.rowCount() == 2 + 4
+
+
+def test_a_growing_result_loses_its_rows_or_tears_the_cursor_away(qapp, tmp_path):
+    arms = four_arms()[:2]
+    samples = list(many_samples(arms, 8, 1))
+    result = EvalResult(tmp_path, made_manifest(arms, 8, 1), samples[:2])
+    model = EvalTableModel()
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    model.show(result)
+    looked_at = model.index(model.rowCount() - 1, 0)
+    kept = model.row(looked_at.row())
+    cursor = QPersistentModelIndex(looked_at)
+    for sample in samples[2:]:
+        model.grow(result.add([sample]))
+    assert model.row(cursor.row()) == kept
+    assert model.rowCount() == len(result.rows()) and result.figure(result.rows()[0], arms[1].id, "ok").n == 8
+
+
+def test_every_measure_can_be_shown(table):
+    for measure in MEASURES:
+        table.set_measure(measure.name)
+        for row in range(table.rowCount()):
+            for column in range(table.columnCount()):
+                shown = table.index(row, column).data(SHOWN_ROLE)
+                assert shown.words and (shown.note or shown.strength is None)
+                if shown.strength is not None:
+                    assert (
+                        0 <= shown.low <= shown.high <= 1 and 0 <= shown.at <= 1 and 0 <= shown.strength <= 1
+                    )
+    assert table.headerData(0, Qt.Orientation.Vertical, ROW_ROLE).kind == "all"
+
+
+@pytest.mark.parametrize("name", ("light", "dark"))
+def test_a_number_cannot_be_read_on_its_ground(qapp, name):
+    owner = QObject()
+    ThemeManager(qapp, name, parent=owner)
+    grounds = [ground(n / 50) for n in range(51)]
+    assert all(contrast(ink(each), each) >= 4.5 for each in grounds)
+    greys = [0.2126 * g.redF() + 0.7152 * g.greenF() + 0.0722 * g.blueF() for g in grounds]
+    steps = [b - a for a, b in pairwise(greys)]
+    assert all(step < 0 for step in steps) or all(step > 0 for step in steps), "greyscale keeps the order"
+
+
+# -- runs, failures, pairs ---------------------------------------------------------------------------------------
+
+
+def test_ten_thousand_runs_are_made_at_once(qapp):
+    arm = four_arms()[0]
+    model = EvalRunsModel()
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    samples = [made_sample(arm, n % 20, n) for n in range(10_000)]
+    model.show(samples, {arm.id: "GLYPH"})
+    assert model.rowCount() == PORTION and model.canFetchMore() and model.total == 10_000
+    assert model.row_of(samples[PORTION + 5]) == PORTION + 5 and model.rowCount() == 2 * PORTION
+    assert model.all_same(1) and not model.all_same(0)
+
+
+def test_a_run_that_failed_is_told_by_colour_alone(qapp):
+    arm = four_arms()[0]
+    model = EvalRunsModel()
+    dead = made_sample(arm, 2, ok=False, failures=(Failure(reason="MODEL_FAILED", detail="It died."),))
+    model.show([made_sample(arm), made_sample(arm, 1, ok=False), dead], {})
+    verdicts = [model.index(row, VERDICT).data() for row in range(3)]
+    assert verdicts == ["✓ right", "✕ wrong", "– no answer"]
+    odd = msgspec.structs.replace(made_sample(arm), text="<b>bold</b>\nline")
+    model.show([odd], {})
+    assert model.index(0, TEXT).data() == "<b>bold</b> line"
+    assert "&lt;b&gt;" in model.index(0, TEXT).data(Qt.ItemDataRole.ToolTipRole)
+
+
+def test_failures_count_a_sample_twice_or_lose_one(qapp, result):
+    model = EvalFailuresModel()
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    model.show(result.samples, arm_labels(result.manifest.arms))
+    roots = [model.index(row, 0) for row in range(model.rowCount())]
+    found = [sample.id for root in roots for sample in model.samples(root)]
+    assert sorted(found) == sorted(sample.id for sample in result.samples if not sample.ok)
+    for root in roots:
+        below = [model.samples(model.index(row, 0, root)) for row in range(model.rowCount(root))]
+        assert sum(map(len, below)) == len(model.samples(root))
+        assert model.index(root.row(), COUNT, QModelIndex()).data() == f"{len(model.samples(root)):,}"
+
+
+def test_pairs_that_agree_are_listed_or_those_that_part_are_not(qapp, tmp_path):
+    first, second, *_ = four_arms()
+    result = EvalResult(tmp_path, made_manifest((first, second), 4, 1))
+    result.add(
+        [
+            made_sample(first, 0), made_sample(second, 0),
+            made_sample(first, 1), made_sample(second, 1, ok=False),
+            made_sample(first, 2, calls=()), made_sample(second, 2),
+            made_sample(first, 3),
+        ]
+    )  # fmt: skip
+    pairs, count = pairs_that_differ(result, first.id, second.id)
+    assert count == 3
+    assert [(pair.first.scenario, pair.parted) for pair in pairs] == [
+        ("browse-01", True),
+        ("calculate-02", False),
+    ]
+    model = EvalPairsModel()
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    model.show(pairs, "one", "other")
+    assert model.index(0, 3).data() == "✕ tool"
+
+
+# -- the first bad token -----------------------------------------------------------------------------------------
+
+
+def test_the_token_of_the_deciding_character_is_missed():
+    arm = four_arms()[0]
+    events = events_of(TOO_MANY)
+    sample = made_sample(arm, 3, ok=False)
+    found = bad_token(events, sample)
+    assert found is not None
+    tokens = [event for event in events if type(event).__name__ == "Token"]
+    written = "".join(token.step.text for token in tokens[: found.token + 1])
+    assert written.endswith(("500", "500}")), "the third digit broke it"
+
+
+def test_a_valid_call_with_a_wrong_argument_opens_at_that_argument():
+    arm = four_arms()[0]
+    events = events_of(WRONG)
+    sample = made_sample(arm, 2, ok=False)
+    found = bad_token(events, sample)
+    assert found is not None
+    token = [event for event in events if type(event).__name__ == "Token"][found.token]
+    place = WRONG.index("11")
+    assert token.start <= place < token.end
+
+
+def test_a_wrong_tool_opens_at_its_name_and_what_no_token_did_at_none():
+    arm = four_arms()[0]
+    events = events_of(GOOD)
+    wrong = made_sample(arm, 1, ok=False)
+    found = bad_token(events, wrong)
+    assert found is not None
+    token = [event for event in events if type(event).__name__ == "Token"][found.token]
+    assert token.start <= GOOD.index("search") < token.end or token.end == GOOD.index("search")
+    missing = made_sample(arm, ok=False, failures=(Failure(reason="MISSING_CALL"),))
+    assert bad_token(events, missing) is None
+    assert bad_token(events, made_sample(arm)) is None
+    assert (
+        bad_turn(made_sample(arm, ok=False, failures=(Failure(reason="PARSE", turn=3),), runs=("a", "b")))
+        == 2
+    )
+
+
+def test_a_run_of_two_stages_opens_in_the_stage_of_the_name():
+    arm = four_arms()[0]
+    request = RunRequest(
+        prompt="x", registry=default_registry().to_document(), shape="tool-args", strategy="two-stage"
+    )
+    script = ScriptedModel(turns=('"search" ', '{query="AI news" max_results=11}}'))
+    state = RunState()
+    events = tuple(run(msgspec.structs.replace(request, constraint="off"), script))
+    for event in events:
+        fold(state, event)
+    wrong = Failure(reason="WRONG_ARGUMENTS", detail="search: 11 is not 10", path="/max_results")
+    found = bad_token(events, made_sample(arm, ok=False, failures=(wrong,)))
+    assert found is not None
+    stage = state.stages[found.stage]
+    token = stage.tokens[found.token]
+    assert stage.kind == "arguments" and token.start <= stage.text.index("11") < token.end
+
+
+def test_a_conversation_opens_at_the_call_that_was_right():
+    arm = four_arms()[0]
+    made = Maker(loop_request())
+    made.enter("turn", "Turn 1", "turn", 1).text(GOOD).done()
+    made.enter("turn-2", "Turn 2", "turn", 2).text('{action="browse" url="https://example.org"}').done()
+    made.enter("turn-3", "Turn 3", "turn", 3).text(WRONG).done()
+    events = made.end("complete", valid=True)
+    wrong = Failure(reason="WRONG_ARGUMENTS", detail="search: 11 is not 10", path="/max_results")
+    found = bad_token(events, made_sample(arm, ok=False, failures=(wrong,)))
+    assert found is not None and found.stage == 2
+    other = Failure(reason="WRONG_TOOL", detail="the call is of 'browse', not of 'search'")
+    found = bad_token(events, made_sample(arm, ok=False, failures=(other,)))
+    assert found is not None and found.stage == 1
+
+
+# -- words and prices --------------------------------------------------------------------------------------------
+
+
+def test_arms_that_differ_have_the_same_name():
+    arms = [*four_arms(), Arm(model="other.gguf"), Arm(model="x/other.gguf", profile="creative")]
+    labels = arm_labels(arms)
+    assert len(set(labels.values())) == len(arms)
+    assert arm_labels(four_arms())[four_arms()[0].id] == "GLYPH · no constraint"
+
+
+def test_a_reason_is_shown_as_its_name():
+    assert set(REASONS) == set(get_args(Reason))
+
+
+def test_figures_stand_without_what_they_were_made_with(result):
+    words = provenance(result.manifest, 90)
+    for part in (
+        "SmolLM2-135M-Instruct",
+        "Q4_1",
+        "ab12cd34ef56",
+        "seed 1",
+        "n = 90 of 96",
+        "glyphscope 0.1.0",
+    ):
+        assert part in words
+    told = " ".join(
+        sentence
+        for _title, sentences in summary_words(result.summary, result.manifest)
+        for sentence in sentences
+    )
+    assert "McNemar" in told and "points [" in told and "p " in told
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "about a second"), (42, "about 42 s"), (600, "about 10 min"), (9000, "about 2.5 h")],
+)
+def test_a_time_is_told_as_nobody_says_it(seconds, words):
+    assert duration(seconds) == words
+
+
+def test_a_price_is_not_that_of_the_plan():
+    plan = plan_of(
+        Matrix(suites=("tool-calls",), models=("embedded",), notations=("glyph", "json"), trials=3)
+    )
+    made = price(plan)
+    assert made.samples == plan.cost.samples == len(list(plan.samples())) == made.arms * made.scenarios * 3
+    assert "unknown until the first ones are done" in price_words(made, None, 1)
+    assert "about 10 s" in price_words(made, 20 / made.samples, 2).lower()
+
+
+def test_the_most_tokens_leave_out_repairs_or_the_loop():
+    arm, suite = Arm(model="m", repair=2), Suite(glyphscope_suite=1, name="s", about="")
+    ask = {"id": "a", "prompt": "p", "expect": {}}
+    direct = msgspec.convert({**ask, "request": {"max_tokens": 100}}, Scenario)
+    loop = msgspec.convert(
+        {**ask, "request": {"strategy": "loop", "loop": {"max_total_tokens": 700}}}, Scenario
+    )
+    assert _tokens_at_most(arm, suite, direct) == 300
+    assert _tokens_at_most(arm, suite, loop) == 700
+
+
+def test_a_time_is_guessed_from_a_result_that_says_nothing_of_it(tmp_path):
+    manifest = made_manifest(four_arms(), 10, 3)
+    model = four_arms()[0].model
+    assert seconds_a_sample([ResultRow(tmp_path, manifest)], [model]) == pytest.approx(600 / 120)
+    unfinished = msgspec.structs.replace(manifest, finished="")
+    assert seconds_a_sample([ResultRow(tmp_path, unfinished)], [model]) is None
+    assert seconds_a_sample([ResultRow(tmp_path, manifest)], ["other"]) is None
+    assert seconds_a_sample([ResultRow(tmp_path, None, "damaged")], [model]) is None
+
+
+def test_a_question_that_is_prepared_cannot_be_evaluated():
+    offered = {axis.name: {choice.value for choice in axis.choices} for axis in axes()}
+    for preset in PRESETS:
+        assert all(set(values) <= offered[name] for name, values in preset.changes.items())
+        plan = plan_of(Matrix(suites=("tool-calls",), models=("embedded",), **preset.changes))
+        assert len(plan.arms) >= 2
+
+
+def test_a_suite_that_cannot_be_read_can_be_ticked(qapp, tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text('{"glyphscope_suite": 1, "name": "mine"')
+    choice = suite_choice(str(path))
+    assert choice.problem and choice.title == "mine"
+    model = TicksModel()
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    model.put(Tickable(choice.source, choice.title, problem=choice.problem), ticked=True)
+    assert model.ticked == ()
+    model.put(Tickable("tool-calls", "tool-calls"), ticked=True, first=True)
+    assert model.ticked == ("tool-calls",)
+    assert model.setData(model.index(0), Qt.CheckState.Unchecked, Qt.ItemDataRole.CheckStateRole)
+    assert model.ticked == ()

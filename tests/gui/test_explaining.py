@@ -1,0 +1,132 @@
+"""What explains a run in the window: wanted and got by field, the way to what could change, and token boundaries."""
+
+import math
+
+import msgspec
+import pytest
+from PySide6.QtCore import Qt
+
+from glyphscope.calling import run
+from glyphscope.calling.own_tokens import Boundaries, Otherwise
+from glyphscope.events import Alternative, RunRequest, Token
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry
+from glyphscope_gui.models.token_table_model import CUT_ROLE, TOKEN
+from glyphscope_gui.models.wanted_model import STRUCK, TAKEN
+from glyphscope_gui.workers.comparing_tokens import Answered, cut_of
+
+PIECES = ['{action="', 'search"', " query", '="', "AI", '"', " max_results=", "10", "}"]
+CALL = "".join(PIECES)
+
+
+def struck(text, raw, allowed):
+    return Alternative(900, text.encode(), text, raw, raw if allowed else 0.0, allowed)
+
+
+FIGHT = {
+    "feasible": 0.2,
+    "logprob": math.log(0.1),
+    "alternatives": (struck("1", 0.7, False), struck("}", 0.1, True)),
+}
+
+
+def made(place=8, **changes):
+    asked = RunRequest(
+        **{"prompt": "x", "registry": default_registry().to_document(), "constraint": "mask", **changes}
+    )
+    told = []
+    for event in run(asked, ScriptedModel(PIECES)):
+        if isinstance(event, Token):
+            more = FIGHT if event.step.index == place else {"feasible": 1.0, "logprob": math.log(0.9)}
+            event = msgspec.structs.replace(event, step=msgspec.structs.replace(event.step, **more))
+        told.append(event)
+    return tuple(told)
+
+
+@pytest.fixture
+def shown(open_window, qtbot):
+    """A window that shows a run, with all that explains it."""
+
+    def show(events, window=None):
+        window = window or open_window(lambda _name, **_options: ScriptedModel(CALL))
+        with qtbot.waitSignal(window.runs.ended):
+            window.runs.replay(events, 0)
+        qtbot.waitUntil(lambda: not window.explaining.is_busy)
+        return window
+
+    return show
+
+
+def rows(view):
+    return [
+        [view.model.index(row, column).data() for column in range(3)] for row in range(view.model.rowCount())
+    ]
+
+
+@pytest.mark.slow
+def test_the_view_tells_another_field_or_another_keyword_or_leads_elsewhere(shown, qtbot):
+    window = shown(made())
+    view = window.evidence.wanted
+    assert "max_results" in view.words.text() and not window.evidence.wanted_section.isHidden()
+    assert rows(view) == [
+        ["(around)", "0", ""],
+        ["action", "0", ""],
+        ["query", "0", ""],
+        ["max_results", "0.80", "1 → }"],
+    ]
+    assert view.table.currentIndex().row() == 3  # the worst is chosen
+    assert view.fight.text().startswith('Token 8: wanted 10▸"1" (raw 70.0 %)')
+    assert "maximum 100 (search:/properties/max_results/maximum)" in view.detail.text()
+    assert view.model.index(3, TAKEN).data(Qt.ItemDataRole.AccessibleTextRole) == "taken: 0.80"
+    assert "raw probability" in view.model.index(3, STRUCK).data(Qt.ItemDataRole.ToolTipRole)
+    assert view.boundaries.text().startswith("Token boundaries are unknown: a scripted model")
+    # a field leads to its token, its place to the description
+    view.table.setFocus()
+    qtbot.keyClick(view.table, Qt.Key.Key_Return)
+    assert window.page.tokens.currentIndex().row() == 8
+    assert view.place.text() == "Show the description of max_results"
+    window.left[2].raise_()
+    view.place.click()
+    item = window.tools_page.tree.selected()
+    assert (item.tool, item.argument) == ("search", "max_results")
+
+
+@pytest.mark.slow
+def test_what_is_told_of_a_run_is_of_another_token_or_stays_for_the_next_run(shown, qtbot):
+    window = shown(made())
+    # a token that is not the model's own is marked, and no other one
+    model, view = window.page.tokens_model, window.evidence.wanted
+    cut = Boundaries(9, 8, (Otherwise(4, 6, ("AI", '"'), ('AI"',), "grammar"),))
+    model.set_boundaries(cut)
+    view.show_boundaries(cut)
+    window.page.stream.set_boundaries(cut)
+    hints = [window.page.stream.tip(model.token(row)) for row in (3, 4)]
+    assert ["model itself would cut" in hint for hint in hints] == [False, True]
+    marked = [row for row in range(9) if model.index(row, TOKEN).data(CUT_ROLE) is not None]
+    assert marked == [4, 5]
+    tip = model.index(4, TOKEN).data(Qt.ItemDataRole.ToolTipRole)
+    assert 'the model itself would cut it as [AI"]' in tip
+    assert "not the model's own token" in model.index(5, TOKEN).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert "1 more than the model itself" in view.boundaries.text() and "Token 4:" in view.boundaries.text()
+    assert not window.page.tokens.grab().isNull()
+    window.runs.replay(made(), 0)
+    qtbot.waitUntil(lambda: not window.explaining.is_busy and not window.runs.is_busy)
+    assert all(model.index(row, TOKEN).data(CUT_ROLE) is None for row in range(model.rowCount()))
+    shown(made(place=0, constraint="off"), window)
+    assert view.words.text().startswith("No constraint was on") and view.table.isHidden()
+    assert view.fight.isHidden() and view.place.isHidden()
+    window.runs.run(made()[0].request)
+    assert window.evidence.wanted_section.isHidden() or view.table.isHidden()
+    qtbot.waitUntil(lambda: not window.runs.is_busy and not window.explaining.is_busy)
+    assert "does not tell" in view.words.text()  # a scripted model has no figures
+
+
+def test_the_boundaries_of_a_run_are_compared_by_another_model():
+    events = made()
+    answered = Answered(
+        "r", "call", "", tuple(e.step for e in events if isinstance(e, Token)), events[0].model
+    )
+    own = msgspec.structs.replace(answered.model, kind="llama.cpp", path="/m.gguf", bytes=5)
+    cut = cut_of(ScriptedModel("x"), Answered("r", "call", "", answered.steps, own))
+    assert "is not open" in cut.boundaries.unknown
+    assert "is not open" in cut_of(None, Answered("r", "call", "", answered.steps, own)).boundaries.unknown

@@ -1,0 +1,234 @@
+"""Getting a model in the window: what is found, what a Hub of the tests has, and downloads that go well or do not."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+pytest.importorskip("huggingface_hub")
+
+
+from fake_hub import REPO, fake_hub, gguf, without_certificates
+from glyphscope.errors import ModelError
+from glyphscope.models import FoundModel, ScriptedModel
+from glyphscope.models.hub import Choice, HubFile, Progress, Unfinished
+from glyphscope_gui import models_wiring
+from glyphscope_gui.controllers.model_getting import Loaded, ModelGetting, Phase
+from glyphscope_gui.models import model_words
+from glyphscope_gui.models.model_words import progress_words
+from glyphscope_gui.widgets import hub_panel
+from glyphscope_gui.widgets.hub_panel import HubPanel
+from glyphscope_gui.widgets.model_dialog import ModelDialog
+
+FILE = "tiny-Q4_K_M.gguf"
+FOUND = [
+    FoundModel(name="", path="/m/broken.gguf", source="folder", problem="The file is cut off."),
+    FoundModel(name="", path="/e/Small-Q4_1.gguf", source="embedded", bytes=98_000_000, quantisation="Q4_1"),
+]
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HTTP_PROXY", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    client = "glyphscope.models.hub.client"
+    monkeypatch.setattr(f"{client}.get_token", lambda: None)
+    monkeypatch.setattr(f"{client}.get_async_session", without_certificates)
+    with fake_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        hub.repos[REPO]["tiny-Q8_0.gguf"] = gguf(8000)
+        yield hub
+
+
+@pytest.fixture
+def panel(qtbot, tmp_path):
+    getting = ModelGetting(tmp_path)
+    panel = HubPanel(getting)
+    qtbot.addWidget(panel)
+    panel.show()
+    yield panel
+    getting.close()
+
+
+def look(panel, qtbot, name=REPO):
+    panel.name_edit.setText(name)
+    panel.look_button.click()
+    qtbot.waitUntil(lambda: panel._getting.phase is Phase.IDLE)
+
+
+def test_what_a_repository_has_is_not_shown_or_nothing_is_picked(hub, panel, qtbot):
+    look(panel, qtbot)
+    assert panel.choices.rowCount() == 2
+    assert panel._choice().name == FILE and "Q4_K_M" in panel.words.text()
+    assert panel.load_button.isVisible() and "4.1 kB" not in panel.load_button.text()
+    panel.table.selectRow(1)
+    assert panel._choice().name == "tiny-Q8_0.gguf" and not panel.words.isVisible()
+
+
+def test_a_download_in_the_window_does_not_end_with_a_model_to_use(hub, panel, qtbot, tmp_path):
+    look(panel, qtbot)
+    panel.load_button.click()
+    assert panel.cancel_button.isVisible() and not panel.look_button.isEnabled()
+    qtbot.waitUntil(panel.use_button.isVisible)
+    place = tmp_path / REPO / FILE
+    assert str(place) in panel.words.text() and place.read_bytes() == hub.repos[REPO][FILE]
+    with qtbot.waitSignal(panel.useWanted) as wanted:
+        panel.use_button.click()
+    assert wanted.args == [str(place)]
+
+
+def test_cancel_waits_for_the_server_or_loses_what_was_loaded(hub, panel, qtbot, tmp_path):
+    hub.repos[REPO][FILE] = gguf(50_000)
+    hub.stall_after = 20_000
+    look(panel, qtbot, f"{REPO}:{FILE}")
+    panel.load_button.click()
+    qtbot.waitUntil(lambda: "of 0.1 MB" in panel.words.text() or panel.bar.value() > 0)
+    panel.cancel_button.click()
+    qtbot.waitUntil(lambda: "are kept" in panel.words.text(), timeout=1000)
+    assert not (tmp_path / REPO / FILE).exists()
+    hub.stall_after = -1
+    panel.load_button.click()
+    qtbot.waitUntil(panel.use_button.isVisible)
+    assert hub.ranges()[-1] == "bytes=20000-"
+
+
+def test_a_window_that_closes_waits_for_a_silent_server(hub, panel, qtbot, tmp_path):
+    hub.stall_after = 1000
+    look(panel, qtbot)
+    panel.load_button.click()
+    qtbot.waitUntil(lambda: panel._getting.loading.progress.done == 1000)
+    began = time.monotonic()
+    panel._getting.close()
+    assert time.monotonic() - began < 2
+    assert [path.stat().st_size for path in (tmp_path / REPO).iterdir()] == [1000]
+
+
+def test_an_error_says_nothing_or_leaves_another_repositorys_models_there(hub, panel, qtbot):
+    look(panel, qtbot)
+    for name in ("maker/none", "nonsense"):
+        look(panel, qtbot, name)
+        assert panel.words.property("role") == "problem" and "OWNER/NAME" in panel.words.text()
+        assert panel.choices.rowCount() == 0 and not panel.load_button.isVisible()
+    hub.repos["maker/both"] = {"a-Q4_K_M.gguf": gguf(), "b-Q4_K_M.gguf": gguf()}
+    look(panel, qtbot, "maker/both")
+    assert "2 of its models are Q4_K_M" in panel.words.text() and panel.choices.rowCount() == 2
+    panel.table.selectRow(1)
+    assert panel.load_button.isVisible()
+
+
+def test_without_the_extra_nothing_says_how_to_get_it(qtbot, tmp_path, monkeypatch):
+    monkeypatch.setattr(hub_panel, "hub_is_here", lambda: False)
+    panel = HubPanel(ModelGetting(tmp_path))
+    qtbot.addWidget(panel)
+    panel.show()
+    assert model_words.MEND_HUB in panel.words.text()
+    panel.name_edit.setText(REPO)
+    assert not panel.name_edit.isEnabled() and not panel.look_button.isEnabled()
+
+
+def test_what_is_found_cannot_be_used_or_a_broken_model_can(qtbot, tmp_path):
+    dialog = ModelDialog(ModelGetting(tmp_path))
+    qtbot.addWidget(dialog)
+    dialog.show()
+    assert "Looking" in dialog.nothing.text()
+    dialog.show_found([], [])
+    assert "glyphscope[demo]" in dialog.nothing.text() and not dialog.use_button.isVisible()
+    part = Unfinished(tmp_path / "x.part", REPO, FILE, 20_000_000)
+    dialog.show_found(FOUND, [part])
+    assert dialog.use_button.isEnabled() and not dialog.nothing.isVisible()
+    words = [dialog.found.data(dialog.found.index(0, column)) for column in range(4)]
+    assert words == ["Small", "Q4_1", "98 MB", "comes with Glyphscope"]
+    dialog.table.selectRow(1)
+    assert not dialog.use_button.isEnabled()
+    assert "✗ The file is cut off" in dialog.found.data(dialog.found.index(1, 0))
+    (row,) = dialog.hub._rows
+    go_on, discard = row.findChildren(type(dialog.use_button))
+    with qtbot.waitSignal(dialog.discardWanted) as wanted:
+        discard.click()
+    assert wanted.args == [part] and FILE in go_on.accessibleName()
+    dialog.table.selectRow(0)
+    with qtbot.waitSignal(dialog.chosen) as chosen:
+        dialog.use_button.click()
+    assert chosen.args == ["/e/Small-Q4_1.gguf"]
+
+
+@pytest.mark.parametrize(
+    ("progress", "speed", "words"),
+    [
+        (
+            Progress("downloading", 400_000_000, 1_000_000_000),
+            10e6,
+            "400 MB of 1.0 GB, 10 MB a second, 60 s left",
+        ),
+        (Progress("downloading", 0, 8_000_000_000), 1e6, "0 MB of 8.0 GB, 1.0 MB a second, 2 h 13 min left"),
+        (Progress("downloading", 5_000_000, 0), 0.0, "5.0 MB"),
+        (Progress("checking", 5_000_000, 9_000_000), 0.0, "Reading what is here already: 5.0 MB of 9.0 MB"),
+        (
+            Progress("waiting", 5, 9, "It is cut. Trying again in 2 s."),
+            0.0,
+            "It is cut. Trying again in 2 s.",
+        ),
+    ],
+)
+def test_how_far_a_download_is_is_made_up(progress, speed, words):
+    choice = Choice((HubFile("x.gguf", 1),))
+    assert progress_words(Loaded(choice, progress, speed)).replace("0.0 MB of", "0 MB of") == words
+
+
+@pytest.mark.slow
+def test_the_window_stops_a_download_with_its_view_or_keeps_nothing_when_it_closes(
+    hub, open_window, qtbot, monkeypatch, own_home
+):
+    monkeypatch.setattr(models_wiring, "find_models", lambda folders: FOUND)
+    hub.repos[REPO][FILE] = gguf(90_000)
+    hub.stall_after = 20_000
+    window = open_window(lambda _name, **_options: ScriptedModel("x"))
+    window.models.welcome()
+    with qtbot.waitSignal(window.runs.ended):
+        window.actions_.run.trigger()
+    assert window.models._dialog is None  # what opened by itself does not stand before the run
+    window.picker._fill()
+    {a.text(): a for a in window.picker.menu().actions()}["Get a model…"].trigger()
+    dialog = window.models._dialog
+    qtbot.waitUntil(lambda: dialog.found.rowCount() == 2)
+    assert window.models.show() is dialog  # one is enough
+    look(dialog.hub, qtbot)
+    dialog.hub.load_button.click()
+    dialog.reject()
+    qtbot.waitUntil(lambda: "tiny: " in window.status.note.text())
+    threading.Timer(0.05, hub.over.set).start()
+    qtbot.waitUntil(lambda: window.models.getting.loading.progress.phase == "waiting")  # it was cut meanwhile
+    hub.stall_after = -1
+    qtbot.waitUntil(window.page.notice.isVisible)
+    assert "tiny is here" in window.page.notice.label.text()
+    place = own_home / "models" / REPO / FILE
+    assert place.read_bytes() == hub.repos[REPO][FILE]
+    qtbot.waitUntil(lambda: any(model.path == str(place) for model in window.picker._found or ()))
+    chosen = []
+    monkeypatch.setattr(window.wiring, "choose_model", chosen.append)
+    window.page.notice.action.click()
+    assert chosen == [str(place)]
+
+
+@pytest.mark.slow
+def test_the_first_start_explains_nothing_or_every_start_does(open_window, qtbot, monkeypatch):
+    monkeypatch.setattr(models_wiring, "find_models", lambda folders: [])
+
+    def opener(_name, **_options):
+        raise ModelError("There is no such file.", where="x", hint="Choose one.")
+
+    window = open_window(opener)
+    assert "A recorded run is shown instead" in window.page.notice.label.text()
+    assert window.page.notice.other.text() == "Get a model…"
+    window.models.welcome()
+    dialog = window.findChild(ModelDialog)
+    qtbot.waitUntil(lambda: "glyphscope[demo]" in dialog.nothing.text())
+    dialog.reject()
+    qtbot.wait(1)
+    assert window.parts.settings.value.welcomed
+    window.models.welcome()
+    assert window.findChild(ModelDialog) is None
+    window.page.notice.other.click()
+    assert window.findChild(ModelDialog) is not None

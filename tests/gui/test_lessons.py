@@ -1,0 +1,317 @@
+"""The page of lessons without a model: every lesson from start to end, the player, questions, the lecture."""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+
+from glyphscope.errors import ModelError
+from glyphscope.events import Token
+from glyphscope.lessons import bundled_lessons, find_lesson
+from glyphscope.models import ScriptedModel
+from glyphscope.sessions import places
+from glyphscope_gui.controllers.lesson_player import LessonPlayer
+from glyphscope_gui.controllers.run_controller import Phase
+from glyphscope_gui.grammar_wiring import PLAYGROUND
+from glyphscope_gui.lesson_wiring import LESSONS
+from glyphscope_gui.models.lesson_slides import lecture_slides
+from glyphscope_gui.theme.fonts import base_points
+from glyphscope_gui.widgets.lesson_prose import LessonProse
+from glyphscope_gui.widgets.lesson_question import LessonQuestion
+from glyphscope_gui.widgets.lesson_run import MOST_ROWS, shown_rows
+from lesson_texts import BAD, LESSON, written_lesson
+from lesson_walk import answer, open_in, take_step
+
+
+def no_model(_name, **_options):
+    raise ModelError("There is no model.")
+
+
+@pytest.fixture
+def without_model(open_window, monkeypatch):
+    """A window on a machine that has neither llama-cpp-python nor a model."""
+    monkeypatch.setitem(sys.modules, "llama_cpp", None)
+    return lambda **looks: open_window(no_model, **looks)
+
+
+@pytest.fixture
+def with_model(open_window):
+    return lambda **looks: open_window(lambda _name, **_options: ScriptedModel(BAD), **looks)
+
+
+def press(window, *keys):
+    for key in keys:
+        QTest.keyClick(window.lesson_page.reader, key)
+
+
+def go_on(window, there):
+    """What does not fit a slide is scrolled to first."""
+    for _ in range(8):
+        press(window, Qt.Key.Key_PageDown)
+        if there():
+            return
+    raise AssertionError("one key does not get there")
+
+
+# -- walks ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_lesson_cannot_be_taken_without_a_model(without_model, qtbot):
+    window = without_model()
+    for place in bundled_lessons():
+        lessons = open_in(qtbot, window, place)
+        for number in range(len(lessons.slides)):
+            lessons.show_slide(number)
+            for card in take_step(lessons):
+                assert not card.live_button.isEnabled() and "no model" in card.notice.text()
+                card.play_button.click()
+                assert "recording" in card.notice.text()
+                card.run.player.go(card.run.player.last)
+                assert card.state.finished is not None and card.difference.text()
+        progress = lessons._progress.of(place.key)
+        assert progress.done and set(progress.answers.values()) == {True}
+        lessons._progress.forget(place.key)
+        for sheet in lessons.opened.sheets.values():
+            card = LessonQuestion(sheet)
+            qtbot.addWidget(card)
+            answer(card, right=False)
+
+
+# -- the page ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_page_has_no_list_or_tells_no_progress_or_a_broken_lesson_ends_it(without_model, qtbot, tmp_path):
+    window = without_model()
+    lessons = open_in(qtbot, window, find_lesson("mask"))
+    listed = window.findChild(QWidget, "lessonList")
+    assert listed is not None and listed.accessibleName() == "Lessons"
+    qtbot.waitUntil(lambda: window.lesson_page.model.rowCount() == len(bundled_lessons()))
+    place = window.lesson_page.model.row_of("mask")
+    assert "1 of 7 steps seen" in window.lesson_page.model.index(place).data(
+        Qt.ItemDataRole.AccessibleTextRole
+    )
+    lessons.turn(1)
+    lessons.turn(-1)
+    lessons.turn(-1)  # before the first there is none
+    assert "2 of 7 steps seen" in window.lesson_page.model.index(place).data(
+        Qt.ItemDataRole.AccessibleTextRole
+    )
+    qtbot.waitUntil(places().lesson_progress.exists)
+    path = tmp_path / "broken.md"
+    path.write_text(LESSON.replace("minutes = 5", "minutes = 0"))
+    lessons.open_file(path)
+    qtbot.waitUntil(lambda: lessons.opened is None and not lessons.is_busy)
+    assert "line 4, column 1" in window.lesson_page.empty.text() and not window.lesson_page.foot.isVisible()
+    place = written_lesson(tmp_path, record=False)
+    lessons.open_file(place.path)
+    qtbot.waitUntil(lambda: lessons.opened is not None and not lessons.is_busy)
+    assert "No recording that fits: one, two" in window.lesson_page.notice.label.text()
+    for number in range(len(lessons.slides)):
+        lessons.show_slide(number)
+    place = written_lesson(tmp_path, name="other.md")
+    place.path.write_text(LESSON.replace("10 results", "20 results"))
+    lessons.open_file(place.path)  # its recordings are of what it said before
+    qtbot.waitUntil(
+        lambda: lessons.opened is not None and lessons.opened.place == place and not lessons.is_busy
+    )
+    assert "No recording that fits: one, two" in window.lesson_page.notice.label.text()
+
+
+def test_a_text_loads_a_picture_or_shows_html(qtbot, tmp_path):
+    picture = tmp_path / "secret.png"
+    picture.write_bytes(b"x")
+    prose = LessonProse(f"a ![x]({picture}) <b>bold</b> <img src='{picture}'> `![y](z)`")
+    qtbot.addWidget(prose)
+    prose.resize(400, 300)
+    assert "<img" in prose.toPlainText() and "￼" not in prose.toPlainText()
+
+
+# -- the player ----------------------------------------------------------------------------------------------------
+
+
+def test_going_back_and_on_again_shows_another_run_than_going_on(qtbot):
+    events = find_lesson("mask").events("mask-search")
+    player = LessonPlayer()
+    player.show(events, 3, 10)
+    assert (player.place, len(player.state.tokens), player.state.text) == (3, 3, '{action="')
+    texts = [player.state.text]
+    while not player.at_end:
+        player.step(1)
+        texts.append(player.state.text)
+    assert player.state.finished is None and len(texts) == 8
+    for text in reversed(texts):
+        assert player.state.text == text
+        player.step(-1)
+    player.show(events)
+    player.go(99)
+    assert player.at_end and player.state.outcome == "valid"
+    player.close()
+
+
+def test_the_token_that_came_is_not_among_the_alternatives_that_are_shown():
+    tokens = [event for event in find_lesson("mask").events("mask-search") if isinstance(event, Token)]
+    unlikely = msgspec.structs.replace(tokens[0].step.alternatives[-1], id=7, data=b"{")
+    told = (*tokens[0].step.alternatives[:10], unlikely)
+    step = msgspec.structs.replace(tokens[0].step, id=7, data=b"{", alternatives=told)
+    rows = shown_rows(msgspec.structs.replace(tokens[0], step=step))
+    assert len(rows) == MOST_ROWS and rows[-1] is unlikely
+    for token in tokens:
+        assert token.step.id in [row.id for row in shown_rows(token)]
+
+
+def test_a_run_is_not_played_at_its_pace_or_never_stops(qtbot):
+    player = LessonPlayer()
+    player.show(find_lesson("mask").events("mask-search"), 0, 4)
+    player.set_pace(50)
+    with qtbot.waitSignal(player.playingChanged, check_params_cb=lambda playing: not playing, timeout=5_000):
+        player.play()
+    assert player.at_end and not player.is_playing
+    player.play()
+    assert player.place == 0
+    player.pause()
+
+
+# -- questions and experiments -------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_run_or_a_question_cannot_be_taken_by_keys(without_model, qtbot, tmp_path):
+    window = without_model()
+    lessons = open_in(qtbot, window, find_lesson("mask"))
+    lessons.show_slide(1)
+    run = lessons._page.reader.active[0]
+    run.setFocus()
+    for key, place in (
+        (Qt.Key.Key_Right, 1),
+        (Qt.Key.Key_Right, 2),
+        (Qt.Key.Key_Left, 1),
+        (Qt.Key.Key_End, 11),
+    ):
+        QTest.keyClick(run, key)
+        assert run.player.place == place
+    QTest.keyClick(run, Qt.Key.Key_Space)
+    assert run.player.is_playing and run.player.place == 0
+    lessons.turn(1)
+    assert not run.player.is_playing
+    lessons = open_in(qtbot, window, written_lesson(tmp_path))
+    lessons.show_slide(2)
+    character, following, choice = lessons._page.reader.active
+    character.line.setFocus()
+    for _ in range(character.sheet.at + 1):
+        QTest.keyClick(character.line, Qt.Key.Key_Right)
+    QTest.keyClick(character.line, Qt.Key.Key_Return)
+    assert character.is_revealed and character.result.text().startswith("✓")
+    QTest.keyClick(following, Qt.Key.Key_1)
+    QTest.keyClick(following, Qt.Key.Key_3)
+    QTest.keyClick(following, Qt.Key.Key_Return)
+    assert following.result.text().startswith("✓") and "goes on" in following.rows[0].why.text()
+    QTest.keyClick(choice, Qt.Key.Key_1)
+    QTest.keyClick(choice, Qt.Key.Key_2)  # one of them is right: the first is not chosen any more
+    assert choice.chosen == {1}
+    choice.reveal()
+    assert choice.result.text() == "✓ Right." and not choice.rows[0].button.isEnabled()
+    choice.choose(0)
+    assert choice.chosen == {1}
+    lessons.show_slide(2)
+    answer(lessons._page.reader.active[2], right=False)  # the first answer is the one that counts
+    assert lessons._progress.of(lessons.opened.place.key).answers == {0: True, 1: True, 2: True}
+
+
+@pytest.mark.slow
+def test_an_experiment_does_not_run_live_with_what_its_reader_changed(with_model, qtbot, tmp_path):
+    window = with_model()
+    lessons = open_in(qtbot, window, written_lesson(tmp_path))
+    lessons.show_slide(3)
+    (card,) = lessons._page.reader.active
+    assert card.live_button.isEnabled() and not card.notice.text()
+    card._fields["search/max_results/maximum"].setValue(450)
+    before = window.runs.events
+    card.live_button.click()
+    qtbot.waitUntil(lambda: card.state.finished is not None and not card.is_running, timeout=10_000)
+    (tool,) = [tool for tool in card.state.started.request.registry["tools"] if tool["name"] == "search"]
+    assert tool["parameters"]["properties"]["max_results"]["maximum"] == 450
+    assert card.run.source.text().startswith("Live:") and window.runs.events == before
+    card._fields["search/max_results/maximum"].setValue(-5)
+    card.live_button.click()
+    qtbot.waitUntil(lambda: not lessons.is_busy and not window.runs.is_busy, timeout=10_000)
+    card.play_button.click()
+    assert card.run.source.text().startswith("Recorded:")
+    lessons.show_slide(3)
+    lessons._page.reader.active[0].live_button.click()
+    lessons.show_slide(0)  # nobody looks at it any more: it ends
+    qtbot.waitUntil(lambda: not lessons.is_busy and window.runs.phase is Phase.IDLE, timeout=10_000)
+    assert lessons._live is None
+
+
+# -- the lecture ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_lecture_leaves_something_that_distracts_or_the_window_otherwise_than_it_was(without_model, qtbot):
+    window = without_model(size=(1280, 720))
+    lessons = open_in(qtbot, window, find_lesson("mask"))
+    parts = (
+        window.menuWidget(),
+        window.rail,
+        window.statusBar(),
+        window.lesson_page.list_card,
+        window.lesson_page.foot,
+    )
+    points = base_points()
+    window.lesson_page.lecture_button.click()
+    assert lessons.lecture.is_on and window.isFullScreen()
+    assert not any(part.isVisible() for part in (*parts, *window.left, window.right))
+    assert base_points() >= 12 and window.actions_.stop.shortcuts() == []
+    assert window.lesson_page.reader.hasFocus() or window.focusWidget() is window.lesson_page.reader
+    press(window, Qt.Key.Key_Plus, Qt.Key.Key_Minus)
+    go_on(window, lambda: lessons.at == 1)
+    press(window, Qt.Key.Key_N)
+    assert lessons.lecture.notes.isVisible() and "pays for all" in window.lessons.opened.lesson.steps[1].notes
+    press(window, Qt.Key.Key_Right, Qt.Key.Key_Right)
+    go_on(window, lambda: lessons.at == 2)
+    assert lessons.lecture.notes.answers.text() == "Right: character 0, 'S'"
+    QTest.keyClick(lessons.lecture.notes, Qt.Key.Key_PageUp)
+    assert lessons.at == 1
+    press(window, Qt.Key.Key_Escape)
+    assert not window.isFullScreen() and all(part.isVisible() for part in parts)
+    assert base_points() == points and window.actions_.stop.shortcuts()
+    assert not lessons.lecture.notes.isVisible()
+
+
+@pytest.mark.slow
+def test_one_key_does_not_go_through_run_question_and_step(without_model, qtbot):
+    window = without_model(size=(1280, 720))
+    lessons = open_in(qtbot, window, find_lesson("mask"))
+    lessons.lecture.begin()
+    press(window, Qt.Key.Key_Space)
+    run = lessons._page.reader.active[0]
+    press(window, Qt.Key.Key_Space)
+    assert run.player.is_playing
+    press(window, Qt.Key.Key_Right)
+    assert run.player.at_end and not run.player.is_playing
+    press(window, Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Down)
+    assert run.player.place == run.player.last - 1
+    run.player.go(run.player.last)
+    go_on(window, lambda: lessons.at == 2)
+    question = lessons._page.reader.active[0]
+    go_on(window, lambda: question.is_revealed)
+    assert lessons.at == 2
+    go_on(window, lambda: lessons.slides[lessons.at].step == 2)
+    slides = lecture_slides(lessons.opened.lesson)
+    assert [id(part) for slide in slides for part in slide.parts] == [
+        id(part) for step in lessons.opened.lesson.steps for part in step.shown
+    ]
+    for at in range(lessons.at + 1, len(slides)):
+        go_on(window, lambda at=at: lessons.at == at)
+    step = slides[-1].step
+    window.pages.show(PLAYGROUND)  # another page ends the lecture, at the step where it was
+    assert not lessons.lecture.is_on and not lessons.lecture_action.isEnabled()
+    window.pages.show(LESSONS)
+    assert lessons.lecture_action.isEnabled() and lessons.slides[lessons.at].step == step

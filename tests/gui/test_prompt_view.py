@@ -1,0 +1,226 @@
+"""The prompt view: rows and text mark each other, parts are edited in place, and what changed is what changed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtTest import QTest
+
+from glyphscope.calling import RunState
+from glyphscope.events import PromptEvaluated, PromptPart, PromptRendered, RunRequest, RunStarted
+from glyphscope.events.base import ModelInfo
+from glyphscope.models import ScriptedModel
+from glyphscope_gui.controllers.prompt_watch import PromptWatch
+from glyphscope_gui.controllers.run_controller import Applied, Aside
+from glyphscope_gui.widgets.prompt_changes import PromptChanges
+from glyphscope_gui.widgets.rendered_prompt import RenderedPrompt
+
+CALL = '{action="search" query="AI news" max_results=10}'
+DESCRIPTION = ("tools", "/search/description", False)
+
+
+@pytest.fixture
+def window(open_window, qtbot):
+    window = open_window(lambda _name, **_options: ScriptedModel(CALL))
+    window.parts.project.set_options(constraint="off")
+    window.page.renderedWanted.emit()
+    assert window.prompt_page.tabs.currentIndex() == 1
+    qtbot.waitUntil(lambda: window.prompt_page.costs_model.rowCount() > 0)
+    return window
+
+
+def choose(window, key):
+    dock = window.prompt_page
+    index = dock.costs_model.index_of(key)
+    assert index.isValid()
+    dock.costs.choose(index)
+    return dock.part
+
+
+def marked(dock):
+    text = dock.rendered_view.toPlainText()  # of characters that take one place each
+    return [text[a:b] for a, b in dock.rendered_view._spans]
+
+
+def test_a_row_that_is_chosen_is_not_marked_in_the_text_or_the_reverse(window, qtbot):
+    dock = window.prompt_page
+    assert "As the model will get it" in dock.caption.text(), "it is counted before any run"
+    assert "tools" in dock.costs.accessibleDescription()
+    assert dock.rendered_view.toPlainText().startswith("System: You respond")
+    choose(window, DESCRIPTION)
+    assert marked(dock) == [" - Search the web and return the best results.\n"]
+    at = dock.rendered_view.toPlainText().index("max_results?")
+    dock.rendered_view.setFocus()
+    cursor = dock.rendered_view.textCursor()
+    cursor.setPosition(at)
+    dock.rendered_view.setTextCursor(cursor)
+    assert dock.costs.chosen().title == "max_results"
+    assert marked(dock) == [", max_results?: integer 1..100"]
+    dock.rendered_view.placeHovered.emit(dock.rendered_view.toPlainText().index("FORMAT:"))
+    assert "FORMAT:" in dock.rendered_view.toolTip() and dock.rendered_view._hovered
+    dock.rendered_view.placeHovered.emit(None)
+    assert not dock.rendered_view._hovered
+
+
+def test_a_description_cannot_be_edited_in_the_prompt_or_taken_back(window, qtbot):
+    dock, document = window.prompt_page, window.parts.document
+    part = choose(window, DESCRIPTION)
+    assert part.edit.toPlainText() == document.registry.get("search").description
+    part.edit.setFocus()
+    part.edit.setPlainText("Look it up.")
+    assert document.registry.get("search").description == "Look it up."
+    qtbot.waitUntil(lambda: "Look it up." in dock.rendered_view.toPlainText())
+    assert dock.costs.chosen().of == "/search/description", "the row stays chosen"
+    dock.costs.setFocus()
+    document.undo_stack.undo()
+    assert part.edit.toPlainText() == "Search the web and return the best results."
+
+
+def test_a_line_of_the_template_an_example_or_the_users_words_cannot_be_edited_in_place(window, qtbot):
+    dock, parts = window.prompt_page, window.parts
+    part = choose(window, ("system", "line 20", False))
+    assert part.edit.toPlainText() == "2. Use the exact argument names shown"
+    part.edit.setPlainText("2. Use these names")
+    assert "2. Use these names\n3. Strings" in parts.prompt.system_template
+    part = choose(window, ("examples", "/search", False))
+    assert json.loads(part.edit.toPlainText()) == {"query": "AI news", "max_results": 10}
+    part.edit.setFocus()
+    part.edit.setPlainText('{"query": ')
+    assert "Not JSON yet" in part.words.text()
+    part.edit.setPlainText('{"query": "x"}')
+    assert parts.document.registry.get("search").parameters["examples"][0] == {"query": "x"}
+    part = choose(window, ("user", "", False))
+    part.edit.setPlainText("Find it")
+    assert parts.prompt.user == "Find it" and window.page.prompt_edit.toPlainText() == "Find it"
+    qtbot.waitUntil(lambda: "Find it" in dock.rendered_view.toPlainText())
+
+
+@pytest.mark.slow
+def test_a_part_that_is_nobodys_is_edited_or_does_not_say_whose_it_is_and_the_link_leads_elsewhere(window):
+    part = choose(window, ("template", "", False))
+    assert not part.edit.isVisible() and "chat template" in part.words.text()
+    part = choose(window, ("tools", "/search/parameters/properties/query", False))
+    assert not part.edit.isVisible() and part.link.isVisible()
+    choose(window, ("tools", "/search/parameters/properties/query", False))
+    window.prompt_page.part.link.click()
+    assert window.tools_page.tree.selected() == ("search", "query")
+    choose(window, ("system", "line 20", False))
+    window.prompt_page.part.link.click()
+    edit = window.prompt_page.system_edit
+    assert window.prompt_page.tabs.currentIndex() == 0 and edit.textCursor().blockNumber() == 19
+
+
+@pytest.mark.slow
+def test_control_and_enter_in_the_part_does_not_run_it_again(window, qtbot):
+    part = choose(window, DESCRIPTION)
+    part.edit.setFocus()
+    part.edit.setPlainText("Look it up.")
+    with qtbot.waitSignal(window.runs.ended):
+        QTest.keyClick(part.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert "Look it up." in window.runs.state.prompt.text and "\n" not in part.edit.toPlainText()
+    dock = window.prompt_page
+    qtbot.waitUntil(lambda: "As the model got it" in dock.caption.text())
+    with qtbot.waitSignal(window.runs.ended):
+        dock.run_button.click()
+    qtbot.waitUntil(lambda: "the same as in the run before" in dock.changes.words.text())
+
+
+# -- what a run's events say of the cache -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def watch(qapp, qtbot):
+    owner = QObject()
+    watch = PromptWatch(owner)
+    told = []
+    watch.shown.connect(told.append)
+
+    def feed(tokens, cached=0, kind="run", ms=100.0):
+        text = "".join(tokens)
+        prompt = PromptRendered(
+            text=text,
+            tokens=len(tokens),
+            cached=cached,
+            parts=(PromptPart("tools", 0, len(text), len(tokens)),),
+            lengths=tuple(map(len, tokens)),
+        )
+        started = RunStarted(
+            request=RunRequest(prompt="", registry={}), model=ModelInfo(name="m"), versions={}, time=""
+        )
+        done = PromptEvaluated(done=len(tokens), total=len(tokens), ms=ms)
+        if kind == "aside":
+            watch.note(Aside(1, (started, prompt, done)))
+            return None
+        watch.apply(Applied(RunState(), (started, prompt, done), kind))
+        qtbot.waitUntil(lambda: bool(told) and told[-1].loss is not None and told[-1].loss.ms is not None)
+        return told.pop()
+
+    yield watch, feed, told
+    watch.close()
+    owner.deleteLater()
+
+
+BEFORE = ["a", "b", *"tttttttttttttttttttt"]
+AFTER = ["a", "X", *"tttttttttttttttttttt"]
+
+
+def test_what_changed_and_what_it_cost_is_not_that_of_the_run_before(watch):
+    _, feed, _ = watch
+    first = feed(BEFORE)
+    assert first.changes is None and first.loss.why == "first"
+    second = feed(AFTER, cached=1)
+    assert (second.changes.tokens("added"), second.changes.tokens("same")) == (1, 21)
+    assert (second.loss.why, second.loss.again, second.loss.unchanged) == ("changed", 21, 20)
+    assert second.advice
+    view = PromptChanges()
+    view.show_prompt(second)
+    text = view.view.toPlainText()
+    assert "the cache ends here" in text and "1 tokens added, 1 removed, 21 unchanged" in view.words.text()
+    assert "21 tokens were read in 100 ms" in view.cache.text()
+    view.deleteLater()
+
+
+def test_a_run_aside_took_the_cache_and_the_change_is_blamed_for_it(watch):
+    _, feed, _ = watch
+    feed(BEFORE)
+    feed(["q"], kind="aside")
+    second = feed(BEFORE, cached=0)
+    assert second.changes.is_same and second.loss.why == "changed" and second.loss.common == 0
+
+
+def test_another_model_is_said_to_have_lost_its_cache(watch):
+    model, feed, _ = watch
+    feed(BEFORE)
+    model.forget()
+    assert feed(BEFORE).loss.why == "first"
+
+
+def test_a_record_is_compared_with_the_runs_of_today(watch):
+    _, feed, _ = watch
+    feed(BEFORE)
+    shown = feed(AFTER, kind="replay")
+    assert (shown.origin, shown.changes, shown.loss.why) == ("record", None, "unknown")
+
+
+def test_the_next_prompt_is_counted_against_the_one_read_last(watch, qtbot):
+    model, feed, told = watch
+    feed(BEFORE)
+    model.show_next(PromptRendered(text="ab" + 20 * "t", tokens=22, cached=0))
+    qtbot.wait(50)
+    assert not told, "the same prompt: the run's figures stay"
+    text = "".join(AFTER)
+    model.show_next(PromptRendered(text=text, tokens=22, cached=0, lengths=(1,) * 22))
+    qtbot.waitUntil(lambda: bool(told))
+    assert (told[-1].origin, told[-1].common, told[-1].loss) == ("now", 1, None)
+
+
+def test_marks_stand_beside_characters_that_take_two_places(qtbot):
+    view = RenderedPrompt()
+    qtbot.addWidget(view)
+    view.show_prompt("😀\r\nab")
+    view.mark([(3, 4)])
+    assert view._character(view.textCursor()) == 3
+    marks = [s.cursor.selectedText() for s in view.extraSelections() if s.cursor.hasSelection()]
+    assert marks == ["a"]

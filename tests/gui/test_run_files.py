@@ -1,0 +1,269 @@
+"""Runs as files in the window: opened by menu, drop and argument; saved and exported, with what is in them told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
+from PySide6.QtGui import QDropEvent, QGuiApplication
+from PySide6.QtWidgets import QLabel
+
+from glyphscope.errors import ModelError
+from glyphscope.events import ApprovalRule
+from glyphscope.models import ScriptedModel
+from glyphscope.sessions import Record, read_record
+from glyphscope.sessions.bundle import read_bundle, write_bundle
+from glyphscope.sessions.exports import EXPORTS
+from glyphscope.sessions.records import encode_record, header_of
+from glyphscope_gui.controllers.recorder import bundled_run
+from glyphscope_gui.files_wiring import dropped_file, kind_of
+from glyphscope_gui.grammar_wiring import PAGE, PLAYGROUND
+from glyphscope_gui.models.run_forms import FORMS, exported, file_name, told_of_record
+from glyphscope_gui.widgets.error_dialog import ErrorDialog
+from glyphscope_gui.widgets.export_dialog import MOST_SHOWN, ExportDialog
+
+CALL = '{action="search" query="AI news" max_results=10}'
+EVENTS = bundled_run("search-mask.jsonl")
+
+
+@pytest.fixture
+def window(open_window):
+    return open_window(lambda _name, **_options: ScriptedModel(CALL))
+
+
+@pytest.fixture
+def bundle(tmp_path):
+    path = tmp_path / "kept.glyphrun"
+    write_bundle(path, Record(header_of(EVENTS[0]), EVENTS, torn=False))
+    return path
+
+
+def shown(qtbot, window, begin):
+    with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+        begin()
+    return window.runs.state
+
+
+def dialog_words(qtbot, window):
+    qtbot.waitUntil(lambda: window.findChild(ErrorDialog) is not None)
+    dialog = window.findChild(ErrorDialog)
+    words = " ".join(label.text() for label in dialog.findChildren(QLabel))
+    dialog.reject()
+    return words
+
+
+# -- without a window ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("files", "kind"),
+    [
+        (["/a/m.gguf"], "model"),
+        (["/a/M.GGUF"], "model"),
+        (["/a/b c.glyphrun"], "run"),
+        (["/a/b.jsonl"], "run"),
+        (["/a/b.glyphscope"], "project"),
+        (["/a/b.gbnf"], "grammar"),
+        (["/a/01-date.md"], "lesson"),
+        (["/a/m.txt"], ""),
+        (["/a.gguf", "/b.gguf"], ""),
+        ([], ""),
+    ],
+)
+def test_something_else_than_one_file_of_ours_is_taken_from_a_drop(files, kind):
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(file) for file in files])
+    path = dropped_file(data)
+    assert (kind_of(path) if path else "") == kind
+
+
+def test_a_prompt_makes_a_name_that_a_file_system_refuses():
+    assert file_name(EVENTS) == "search-for-ai-news-10.glyphrun"
+    started = EVENTS[0]
+    for prompt in ("../../etc/passwd", "日本", "", "a/b\\c:d*e\0f", "x" * 500):
+        name = file_name([_asking(started, prompt)])
+        assert name.endswith(".glyphrun")
+        assert set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-.") and len(name) < 60, prompt
+
+
+def _asking(started, prompt):
+    return msgspec.structs.replace(started, request=msgspec.structs.replace(started.request, prompt=prompt))
+
+
+def test_a_form_has_no_words_or_words_of_what_is_not_in_it():
+    assert FORMS.keys() == EXPORTS.keys()
+    assert len({words.menu for words in FORMS.values()}) == len(FORMS)
+    assert all("no key" in words.holds for words in FORMS.values())
+
+
+def test_a_record_with_a_servers_command_line_is_said_to_be_fit_for_others():
+    started = EVENTS[0]
+    rule = ApprovalRule(tool="search", action="allow", identity="server --key secret")
+    bound = msgspec.structs.replace(
+        started, request=msgspec.structs.replace(started.request, approvals=(rule,))
+    )
+    assert "save it as .glyphrun" in told_of_record(Path("a.jsonl"), (bound, *EVENTS[1:]))
+    assert "save it as" not in told_of_record(Path("a.jsonl"), EVENTS)
+
+
+def test_a_grammar_is_not_said_to_have_held_nothing():
+    started = EVENTS[0]
+    free = msgspec.structs.replace(
+        started, request=msgspec.structs.replace(started.request, constraint="off")
+    )
+    assert "no constraint" not in exported(EVENTS, "gbnf", "x").note
+    assert "The run had no constraint" in exported((free, *EVENTS[1:]), "gbnf", "x").note
+    assert exported(EVENTS, "pytest", "x").name == "test_search_for_ai_news_10.py"
+
+
+# -- opening -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_bundle_or_a_record_is_not_opened_or_a_damaged_one_takes_the_run_that_is_shown(
+    qtbot, window, bundle, tmp_path
+):
+    record, torn = tmp_path / "kept.jsonl", tmp_path / "torn.jsonl"
+    record.write_bytes(encode_record(EVENTS))
+    torn.write_bytes(encode_record(EVENTS)[:-9])
+    window.pages.show(PAGE)
+    for path in (bundle, record, torn):
+        state = shown(qtbot, window, lambda path=path: window.files.open_file(path))
+        assert window.pages.current == PLAYGROUND
+        assert state.started is not None and state.started.request.prompt == EVENTS[0].request.prompt
+    assert "cut off" in window.status.note.text() or len(window.runs.events) == len(EVENTS) - 1
+    before, whole = list(window.runs.events), bundle.read_bytes()
+    for damaged in (whole[:-30], b"hello", None):
+        if damaged is None:
+            bundle.unlink()
+        else:
+            bundle.write_bytes(damaged)
+        window.files.open_file(bundle)
+        assert "kept.glyphrun" in dialog_words(qtbot, window)
+        qtbot.waitUntil(lambda: window.findChild(ErrorDialog) is None)
+        assert window.runs.events == before
+    starts = []
+    window.start = lambda: starts.append(len(window.runs.events))
+    window.files.open_first(record)
+    qtbot.waitUntil(lambda: starts == [len(EVENTS)])  # shown before the model is opened
+    window.files.open_first(bundle)
+    assert "kept.glyphrun" in dialog_words(qtbot, window)
+    assert len(starts) == 2, "a file that cannot be read leaves the window without a model"
+
+
+@pytest.mark.slow
+def test_a_dropped_file_is_not_opened_where_its_kind_belongs(qtbot, window, bundle, tmp_path):
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(bundle))])
+    assert not window.page.prompt_edit.canInsertFromMimeData(data), "its name would be typed into the prompt"
+    assert not window.prompt_page.system_edit.canInsertFromMimeData(data)
+    drop = QDropEvent(
+        QPoint(9, 9),
+        Qt.DropAction.CopyAction,
+        data,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    shown(qtbot, window, lambda: window.dropEvent(drop))
+    grammar = tmp_path / "mine.gbnf"
+    grammar.write_text('root ::= "a"\n')
+    window.files.open_file(grammar)
+    qtbot.waitUntil(lambda: window.parts.project.grammar.text == 'root ::= "a"\n')
+    assert window.pages.current == PAGE
+    project = tmp_path / "mine.glyphscope"
+    window.parts.project.save(project)
+    window.parts.project.path = None
+    window.files.open_file(project)
+    qtbot.waitUntil(lambda: window.parts.project.path == project)
+
+
+@pytest.mark.slow
+def test_a_run_given_with_the_start_is_replaced_by_the_one_that_ships(qtbot, open_window, bundle):
+    def no_model(_name, **_options):
+        raise ModelError("There is no model here.")
+
+    window = open_window(no_model)
+    other = bundled_run("sources-whole.jsonl")
+    write_bundle(bundle, Record(header_of(other[0]), other, torn=False))
+    window.files.open_file(bundle)
+    qtbot.waitUntil(lambda: not window.runs.is_busy and window.runs.state.started is not None)
+    run = other[0].run
+    qtbot.waitUntil(lambda: window.runs.state.started.run == run and not window.runs.is_busy)
+    window.wiring._first_model = True
+    window.wiring._tell_no_model(window.runs.model)
+    assert not window.runs.is_busy and window.runs.state.started.run == run
+    assert "There is no model here." in window.page.notice.label.text()
+
+
+# -- saving --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_saved_run_is_no_bundle_or_says_not_what_is_in_it_or_is_lost_in_silence(qtbot, window, tmp_path):
+    assert not window.exports.menuAction().isEnabled()
+    shown(qtbot, window, window.actions_.run.trigger)
+    events = tuple(window.runs.events)
+    path = tmp_path / "mine.glyphrun"
+    window.recorder.write(path, events)
+    qtbot.waitUntil(window.page.notice.isVisible)
+    words = window.page.notice.label.text()
+    assert "mine.glyphrun" in words and "Not in it: API keys" in words and "the prompt" in words
+    assert read_bundle(path).record.events == events
+    window.recorder.write(tmp_path / "mine.jsonl", events)
+    qtbot.waitUntil(lambda: "mine.jsonl" in window.page.notice.label.text())
+    assert read_record(tmp_path / "mine.jsonl").events == events
+    (tmp_path / "folder.glyphrun").mkdir()
+    window.recorder.write(tmp_path / "folder.glyphrun", events)
+    assert "folder.glyphrun" in dialog_words(qtbot, window)
+
+
+# -- exports -------------------------------------------------------------------------------------------------------
+
+
+def export(qtbot, window, form):
+    window.exports.findChild(object, f"export-{form}").trigger()
+    qtbot.waitUntil(lambda: window.findChild(ExportDialog) is not None)
+    return window.findChild(ExportDialog)
+
+
+@pytest.mark.slow
+def test_an_export_is_not_copied_whole_or_not_saved_or_not_had_from_the_history(qtbot, window, tmp_path):
+    shown(qtbot, window, window.actions_.run.trigger)
+    assert window.exports.menuAction().isEnabled()
+    dialog = export(qtbot, window, "openai-tools")
+    assert "no key" in dialog.note.text()
+    dialog.copy_button.click()
+    tools = json.loads(QGuiApplication.clipboard().text())
+    assert len(tools) == 7
+    assert dialog.view.toPlainText() == QGuiApplication.clipboard().text()[:MOST_SHOWN]
+    path = tmp_path / "tools.json"
+    dialog.save(str(path))
+    qtbot.waitUntil(path.exists)
+    assert json.loads(path.read_text()) == tools
+    history = window.history_page
+    qtbot.waitUntil(lambda: history.model.rowCount() == 1)
+    history.list.setCurrentIndex(history.model.index(0, 0))
+    qtbot.waitUntil(lambda: window.findChild(ExportDialog) is None)
+    history.export_current("curl")
+    qtbot.waitUntil(lambda: window.findChild(ExportDialog) is not None)
+    dialog = window.findChild(ExportDialog)
+    assert dialog.view.toPlainText().startswith("curl ")
+    assert "no key" in dialog.note.text()
+    dialog.reject()
+    loop = bundled_run("verbs-loop.jsonl")
+    shown(qtbot, window, lambda: window.runs.replay(loop, 0))
+    window.files.export_shown("curl")
+    assert "asks once" in dialog_words(qtbot, window), "what a run has none of is not told"
+
+
+def test_a_long_export_holds_the_window_up(qtbot):
+    text = "x" * (MOST_SHOWN + 1234)
+    dialog = ExportDialog(exported(EVENTS, "curl", text))
+    qtbot.addWidget(dialog)
+    assert len(dialog.view.toPlainText()) == MOST_SHOWN
+    assert "1,234" in dialog.more.text()
+    dialog.copy_button.click()
+    assert QGuiApplication.clipboard().text() == text
