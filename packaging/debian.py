@@ -1,0 +1,33 @@
+"""What this Debian knows of the libraries in it."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def library_places() -> dict[str, Path]:
+    """Where the dynamic linker finds each library, by its name."""
+    listed = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
+    lines = [line.split() for line in listed.splitlines() if "=>" in line]
+    return {Path(words[-1]).name: Path(words[-1]) for words in lines}
+
+
+def package_of(library: str) -> str:
+    """The package that a library of this name is of; empty where there is none."""
+    path = library_places().get(library)
+    if path is None:
+        return ""
+    for place in (path, path.resolve(), Path("/usr", *path.parts[1:])):  # of which dpkg knows one
+        asked = ["dpkg-query", "-S", str(place)]
+        found = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
+        if found:
+            return found.partition(":")[0]
+    return ""
+
+
+def system_libraries(program: Path) -> list[str]:
+    """The libraries at the top of the frozen program: those that were taken from the system, or are Python's."""
+    return sorted(file.name for file in (program / "_internal").glob("lib*.so*") if not file.is_symlink())

@@ -1,0 +1,57 @@
+"""The man page, from the command line's own help; run by the environment that is frozen, written to standard output."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from typer.main import get_command
+
+from glyphscope.cli.app import app
+
+
+def man_page(version: str) -> str:
+    """In the language of man(7)."""
+    command = get_command(app)
+    lines = [
+        f'.TH GLYPHSCOPE 1 "" "glyphscope {version}" "User Commands"',
+        ".SH NAME",
+        "glyphscope \\- see a tool call being born, token by token",
+        ".SH SYNOPSIS",
+        ".B glyphscope",
+        "[\\fICOMMAND\\fR] [\\fIARGUMENTS\\fR]",
+        ".SH DESCRIPTION",
+        _text(command.help or ""),
+        ".B glyphscope COMMAND \\-\\-help",
+        "tells the options of a command.",
+        ".SH COMMANDS",
+        *_commands(command, ()),
+        ".SH EXIT STATUS",
+        "0 ok, 1 the answer is no, 2 bad usage or input, 130 interrupted.",
+        ".SH ENVIRONMENT",
+        ".TP",
+        ".B GLYPHSCOPE_HOME",
+        "A folder for settings, history, logs and models, instead of the places of the desktop.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _commands(group: object, before: tuple[str, ...]) -> Iterator[str]:
+    for name, command in sorted(getattr(group, "commands", {}).items()):
+        if getattr(command, "commands", None):
+            yield from _commands(command, (*before, name))
+        elif not command.hidden:
+            yield from (
+                ".TP",
+                f".B {_text(' '.join((*before, name)))}",
+                _text(command.get_short_help_str(200)),
+            )
+
+
+def _text(text: str) -> str:
+    words = " ".join(text.split()).replace("\\", "\\e").replace("-", "\\-")
+    return f"\\&{words}" if words.startswith((".", "'")) else words
+
+
+if __name__ == "__main__":
+    print(man_page(sys.argv[1]), end="")

