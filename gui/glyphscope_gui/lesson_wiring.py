@@ -24,7 +24,6 @@ from glyphscope.lessons import (
     all_lessons,
     varied,
 )
-from glyphscope.sessions import places
 from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.controllers.lecture import Lecture
 from glyphscope_gui.controllers.lesson_player import first_of_stage
@@ -56,8 +55,9 @@ class LessonWiring(QObject):
         self._page = page
         self._runs = window.runs
         self._background = Background(self)
-        self._progress = Progress(places().lesson_progress)
-        self._listed = self._unsaved = False
+        self._places = window.parts.places
+        self._progress = Progress(self._places.lesson_progress)
+        self._listed = self._saving = self._unsaved = False
         self.opened: Opened | None = None
         self.slides: list[Slide] = []
         self.at = 0
@@ -75,8 +75,8 @@ class LessonWiring(QObject):
         self._connect()
 
     def close(self) -> None:
-        self._page.reader.clear()
         self.lecture.close()
+        self._page.reader.clear()
         self._background.close()
         if self._unsaved:
             self._progress.save()
@@ -90,7 +90,10 @@ class LessonWiring(QObject):
 
     def show_list(self) -> None:
         """All lessons, read anew."""
-        self._background.start("list", lambda: list(all_lessons()), self._show_list, self._window.tell_error)
+        folder = self._places.lessons
+        self._background.start(
+            "list", lambda: list(all_lessons(folder)), self._show_list, self._window.tell_error
+        )
 
     def open(self, place: LessonPlace) -> None:
         """That lesson, where it was left."""
@@ -154,6 +157,7 @@ class LessonWiring(QObject):
         self.open_action.triggered.connect(lambda _checked=False: self._ask_for_file())
         self.lecture_action.triggered.connect(lambda _checked=False: self._toggle_lecture())
         self.lecture.changed.connect(self._lecture_changed)
+        window.pages.leaving.connect(self._leave)
         window.pages.shown.connect(self._page_shown)
         self._runs.aside.connect(self._take)
         self._runs.modelTold.connect(lambda _status: self._show_model())
@@ -171,12 +175,13 @@ class LessonWiring(QObject):
         if name == LESSONS:
             self._listed = True
             self.show_list()  # a file may have been put into the user's folder
-        else:
+        self._show_lecturable()
+
+    def _leave(self, name: str) -> None:
+        if name == LESSONS:
             self.lecture.end()
             for part in self._page.reader.active:
-                if isinstance(part, LessonRun):
-                    part.player.pause()
-        self._show_lecturable()
+                part.close_down()
 
     def _show_list(self, found: list[tuple[LessonPlace, Any]]) -> None:
         known = {place.key for place, _ in found}
@@ -197,7 +202,9 @@ class LessonWiring(QObject):
             self.open(place)
 
     def _ask_for_file(self) -> None:
-        dialog = QFileDialog(self._window, self.tr("Open a lesson"), str(places().lessons), self.tr(_FILES))
+        dialog = QFileDialog(
+            self._window, self.tr("Open a lesson"), str(self._places.lessons), self.tr(_FILES)
+        )
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(lambda path: self.open_file(Path(path)))
         dialog.finished.connect(dialog.deleteLater)
@@ -227,6 +234,7 @@ class LessonWiring(QObject):
         if not isinstance(error, GlyphscopeError):
             self._window.tell_error(error)
             return
+        self.lecture.end()
         self.opened, self.slides = None, []
         self._page.reader.clear()
         self._page.show_error(error)
@@ -250,15 +258,27 @@ class LessonWiring(QObject):
             key = self.opened.place.key
             self._progress.put(key, progress)
             self._page.model.set_progress(key, progress)
-            content, self._unsaved = self._progress.encode(), True
-            self._background.start(
-                "save", lambda: self._progress.write(content), self._tell_unsaved, self._window.tell_error
-            )
+            self._save()
 
-    def _tell_unsaved(self, words: str) -> None:
-        self._unsaved = False
+    def _save(self) -> None:
+        """One after the other: of two at once the older might be the last that is written."""
+        self._unsaved = True
+        if self._saving:
+            return
+        self._saving, self._unsaved = True, False
+        content = self._progress.encode()
+        self._background.start("save", lambda: self._progress.write(content), self._saved, self._not_saved)
+
+    def _saved(self, words: str) -> None:
+        self._saving = False
         if words:
             self._window.status.set_note(words)
+        if self._unsaved:
+            self._save()
+
+    def _not_saved(self, error: BaseException) -> None:
+        self._saving = False
+        self._window.tell_error(error)
 
     # -- parts of a step ---------------------------------------------------------------------------------------
 

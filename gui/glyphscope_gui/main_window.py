@@ -124,6 +124,7 @@ class MainWindow(QMainWindow):
         if self._shut:
             return
         self._shut = True
+        self.lessons.close()  # a lecture is over: the window does not begin in it again
         self.parts.settings.update(geometry=_text(self.saveGeometry()), state=_text(self.pages.first_state()))
         self.wiring.close()
         self.models.close()
@@ -139,7 +140,6 @@ class MainWindow(QMainWindow):
         self.compare.close()
         self.ab.close()
         self.evaluate.close()
-        self.lessons.close()
         self.runs.close()
         self.picker.shut_down()
         self.history_page.shut_down()

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import sys
+import threading
 
 import msgspec
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.errors import ModelError
 from glyphscope.events import Token
-from glyphscope.lessons import bundled_lessons, find_lesson
+from glyphscope.lessons import Progress, bundled_lessons, find_lesson
 from glyphscope.models import ScriptedModel
-from glyphscope.sessions import places
+from glyphscope.sessions import Places, places
 from glyphscope_gui.controllers.lesson_player import LessonPlayer
 from glyphscope_gui.controllers.run_controller import Phase
 from glyphscope_gui.grammar_wiring import PLAYGROUND
 from glyphscope_gui.lesson_wiring import LESSONS
+from glyphscope_gui.main_window import MainWindow
 from glyphscope_gui.models.lesson_slides import lecture_slides
+from glyphscope_gui.parts import make_parts
+from glyphscope_gui.servers_wiring import SERVERS
+from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.theme.fonts import base_points
 from glyphscope_gui.widgets.lesson_prose import LessonProse
 from glyphscope_gui.widgets.lesson_question import LessonQuestion
@@ -250,6 +255,17 @@ def test_an_experiment_does_not_run_live_with_what_its_reader_changed(with_model
     assert lessons._live is None
 
 
+def test_the_recording_of_an_experiment_plays_on_while_another_page_is_shown(without_model, qtbot, tmp_path):
+    window = without_model()
+    lessons = open_in(qtbot, window, written_lesson(tmp_path))
+    lessons.show_slide(3)
+    (card,) = lessons._page.reader.active
+    card.play_button.click()
+    assert card.run.player.is_playing
+    window.pages.show(PLAYGROUND)
+    assert not card.run.player.is_playing
+
+
 # -- the lecture ---------------------------------------------------------------------------------------------------
 
 
@@ -315,3 +331,86 @@ def test_one_key_does_not_go_through_run_question_and_step(without_model, qtbot)
     assert not lessons.lecture.is_on and not lessons.lecture_action.isEnabled()
     window.pages.show(LESSONS)
     assert lessons.lecture_action.isEnabled() and lessons.slides[lessons.at].step == step
+
+
+@pytest.mark.slow
+def test_a_page_that_ends_a_lecture_leaves_the_lessons_without_rail_or_with_the_docks_of_another_page(
+    without_model, qtbot
+):
+    window = without_model(size=(1280, 720))
+    lessons = open_in(qtbot, window, find_lesson("mask"))
+    window.right.show()  # as the user may have it beside a lesson
+    lessons.lecture.begin()
+    window.pages.show(SERVERS)
+    assert window.rail.isVisible() and window.menuWidget().isVisible() and not window.isFullScreen()
+    assert not any(dock.isVisible() for dock in (*window.left, window.right))
+    window.pages.show(LESSONS)
+    assert window.rail.isVisible() and window.right.isVisible()
+
+
+@pytest.mark.slow
+def test_a_window_that_was_closed_in_a_lecture_begins_as_a_full_screen(without_model, qtbot):
+    window = without_model(size=(1280, 720))
+    lessons = open_in(qtbot, window, find_lesson("mask"))
+    lessons.lecture.begin()
+    window.shut_down()
+    again = without_model(size=None)
+    assert not again.isFullScreen() and again.rail.isVisible()
+
+
+@pytest.mark.slow
+def test_a_lesson_that_cannot_be_read_leaves_no_way_out_of_a_lecture(without_model, qtbot, tmp_path):
+    window = without_model(size=(1280, 720))
+    lessons = open_in(qtbot, window, find_lesson("mask"))
+    lessons.lecture.begin()
+    broken = tmp_path / "broken.md"
+    broken.write_text("no lesson")
+    window.files.open_file(broken)
+    qtbot.waitUntil(lambda: not lessons.is_busy, timeout=10_000)
+    assert not lessons.lecture.is_on and window.rail.isVisible()
+    qtbot.wait(1)
+    window.lesson_page.reader.resize(500, 400)  # what it showed is gone
+
+
+def test_a_slow_disk_keeps_the_progress_of_before(without_model, qtbot, monkeypatch):
+    window = without_model()
+    lessons = open_in(qtbot, window, find_lesson("mask"))
+    qtbot.waitUntil(lambda: not lessons.is_busy)
+    slow, write = threading.Event(), type(lessons._progress).write
+    written = []
+
+    def slowly(progress, content):
+        first = not written
+        written.append(content)
+        if first:
+            slow.wait(5)
+        return write(progress, content)
+
+    monkeypatch.setattr(type(lessons._progress), "write", slowly)
+    lessons.show_slide(1)
+    qtbot.waitUntil(lambda: len(written) == 1)
+    lessons.show_slide(2)
+    qtbot.wait(50)
+    slow.set()
+    qtbot.waitUntil(lambda: not lessons.is_busy)
+    key = lessons.opened.place.key
+    assert Progress(window.parts.places.lesson_progress).of(key).step == 2
+
+
+@pytest.mark.slow
+def test_a_window_over_other_places_reads_or_writes_those_of_the_program(qapp, qtbot, tmp_path):
+    home = Places(*(tmp_path / name for name in ("config", "data", "state", "cache")))
+    home.lessons.mkdir(parents=True)
+    mine = written_lesson(home.lessons)
+    owner = QObject()
+    parts = make_parts(home, owner, no_model)
+    window = MainWindow(parts, ThemeManager(qapp, "light", parent=owner))
+    window.show()
+    lessons = open_in(qtbot, window, find_lesson("mask"))
+    qtbot.waitUntil(lambda: not lessons.is_busy)
+    assert window.lesson_page.model.row_of(mine.key) >= 0
+    window.shut_down()
+    assert home.lesson_progress.exists() and not places().lesson_progress.exists()
+    window.deleteLater()
+    owner.deleteLater()
+    qtbot.wait(1)

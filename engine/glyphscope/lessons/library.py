@@ -74,9 +74,9 @@ def bundled_lessons() -> tuple[LessonPlace, ...]:
     return tuple(LessonPlace(name) for name in resources.names(FOLDER, SUFFIX))
 
 
-def user_lessons() -> tuple[LessonPlace, ...]:
-    """Those in the user's own folder, by name."""
-    folder = places().lessons
+def user_lessons(folder: Path | None = None) -> tuple[LessonPlace, ...]:
+    """Those in the user's own folder (of this program's places, where none is given), by name."""
+    folder = folder or places().lessons
     try:
         files = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and path.is_file())
     except OSError:
@@ -100,9 +100,11 @@ def find_lesson(source: str | Path) -> LessonPlace:
     raise LessonError("There is no such lesson.", where=str(source), hint=f"Give a file, or one of: {known}.")
 
 
-def all_lessons() -> Iterator[tuple[LessonPlace, Lesson | LessonError | StorageError]]:
-    """Every lesson, the program's first; a user's that cannot be read with what is wrong with it."""
-    for place in (*bundled_lessons(), *user_lessons()):
+def all_lessons(
+    folder: Path | None = None,
+) -> Iterator[tuple[LessonPlace, Lesson | LessonError | StorageError]]:
+    """Every lesson, the program's first; a user's that cannot be read with what is wrong with it. `folder` as above."""
+    for place in (*bundled_lessons(), *user_lessons(folder)):
         try:
             yield place, place.read()
         except (LessonError, StorageError) as error:

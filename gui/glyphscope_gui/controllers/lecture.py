@@ -93,10 +93,8 @@ class Lecture(QObject):
             self.begin()
 
     def close(self) -> None:
-        """With the window: only the letters are put back, which are the application's."""
-        if self.is_on:
-            self._window.themes.enlarge(self._window.lesson_page, 0)
-        self.notes.end()
+        """With the window, before it is written down how it stands."""
+        self.end()
         self.notes.deleteLater()
 
     def key(self, event: QKeyEvent) -> bool:

@@ -35,11 +35,12 @@ class _Scrolled(QScrollArea):
 
 
 class Pages(QObject):
-    """`shown` carries the name of the page that is shown now.
+    """`leaving` carries the name of the page that is still shown, as it will be shown again; `shown` that of the next.
 
     `docks` are those of the first page, which the others begin without: the user may open any of them there too.
     """
 
+    leaving = Signal(str)
     shown = Signal(str)
 
     def __init__(self, window: QMainWindow, rail: PageRail, docks: Callable[[], list[QDockWidget]]) -> None:
@@ -76,6 +77,7 @@ class Pages(QObject):
         if name == before:
             self._rail.show_page(name)
             return
+        self.leaving.emit(before)
         window = self._window
         focused = window.focusWidget()
         if focused is not None and self.stack.isAncestorOf(focused):

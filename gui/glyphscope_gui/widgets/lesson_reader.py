@@ -35,7 +35,7 @@ MakePart: TypeAlias = Callable[[AnyPart, QWidget], QWidget]
 
 
 class LessonReader(QScrollArea):
-    """`pageWanted` carries 1 or -1 for the next step or the one before; `keyPressed` what a lecture decides about."""
+    """`pageWanted` carries 1 or -1 for the next step or the one before."""
 
     pageWanted = Signal(int)
 
@@ -94,7 +94,7 @@ class LessonReader(QScrollArea):
         """Nothing; what ran in it is at rest."""
         for widget in self.active:
             widget.close_down()
-        self.active = []
+        self.active, self._body = [], None
         self._words, self._parts = [], []
         old = self.takeWidget()
         if old is not None:
