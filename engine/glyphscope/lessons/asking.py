@@ -16,6 +16,7 @@ import msgspec
 from glyphscope.calling.loop.presets import compose
 from glyphscope.calling.routing.routers import router_preset
 from glyphscope.errors import GlyphscopeError, RegistryError
+from glyphscope.evals.judging.values import shown
 from glyphscope.evals.suites.registries import only_allowed, open_registry
 from glyphscope.evals.suites.structure import Found
 from glyphscope.events import (
@@ -112,7 +113,7 @@ def bound_mistakes(said: Mapping[str, Any]) -> Iterator[Found]:
     for name, (least, most) in _BOUNDS.items():
         value = said.get(name)
         if value is not None and not least <= value <= most:
-            yield (name,), f"{name} is from {least:g} to {most:g}; this is {value:g}."
+            yield (name,), f"{name} is from {least:g} to {most:g}; this is {shown(value)}."
     for name in ("constraint", "shape"):
         if said.get(name) in ("endpoint", "name-parameters"):
             yield (name,), f'"{said[name]}" is not for lessons.'
@@ -193,7 +194,11 @@ def _registry(asking: Asking, folder: Path | None) -> ToolRegistry:
     source = asking.registry
     if isinstance(source, str) and folder is not None:
         inside = folder.resolve()
-        if not (inside / source).resolve().is_relative_to(inside):
+        try:
+            outside = not (inside / source).resolve().is_relative_to(inside)
+        except (OSError, RuntimeError, ValueError):
+            outside = False  # a name that no file can have, links in a circle: told when it is opened
+        if outside:
             raise RegistryError("A lesson reads no file outside of its folder.")
     registry = open_registry(source, folder)
     unknown = [name for name in asking.tools or () if registry.get(name) is None]

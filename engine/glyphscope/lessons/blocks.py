@@ -10,8 +10,9 @@ import re
 from typing import NamedTuple
 
 KINDS = ("lesson", "run", "question", "experiment", "note")
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*([^`\s]*)[^`]*$")
-_HEADING = re.compile(r"^(#{1,2})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+# nothing in these is tried twice (`+` after a count), so that no line makes them slow
+_FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+([^`\s]*+)[^`]*+$")
+_HEADING = re.compile(r"^#{1,2}[ \t]++(.*+)$")
 
 
 class Block(NamedTuple):
@@ -71,7 +72,8 @@ def cut(text: str) -> tuple[list[Section], Open | None]:
                 continue
         elif (heading := _HEADING.match(line)) is not None:
             end_prose()
-            sections.append(Section(heading[2], [], number))
+            title = heading[1].rstrip(" \t").rstrip("#").rstrip(" \t")
+            sections.append(Section(title, [], number))
             continue
         if not prose:
             begun = number

@@ -50,7 +50,7 @@ class Progress:
         try:
             if path.stat().st_size <= MAX_BYTES:
                 self._lessons = msgspec.json.decode(path.read_bytes(), type=dict[str, LessonProgress])
-        except (OSError, msgspec.MsgspecError, RecursionError):
+        except (OSError, ValueError, RecursionError):  # also text that is no UTF-8
             self._lessons = {}
 
     def of(self, key: str) -> LessonProgress:

@@ -372,6 +372,8 @@ class _Reading:
             self._at(block, path, message)
 
     def _at(self, block: Block, path: tuple[str | int, ...], message: str) -> None:
+        if len(self.problems) >= MAX_PROBLEMS:
+            return  # finding the place of each of thousands would take minutes
         line, column = place(block.text, path)
         where = ".".join(map(str, (block.kind, *path)))
         self._tell(message, block.line + line - 1, column, where)

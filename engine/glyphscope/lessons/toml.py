@@ -58,9 +58,9 @@ def place(text: str, path: Path) -> tuple[int, int]:
         if isinstance(step, int) or not lines:
             continue
         key = re.escape(str(step))
-        header = re.compile(rf'^\s*\[+\s*(?:[^\]=]*\.)?"?{key}"?\s*\]+')
+        header = re.compile(rf'^\s*+\[++\s*+(?:[^\]=]*\.)?"?{key}"?\s*+\]')
         member = re.compile(
-            rf'^\s*(?:\[+[^\]]*\]+)?\s*"?{key}"?\s*[.=]|[{{,]\s*"?{key}"?\s*=|\.\s*"?{key}"?\s*='
+            rf'^\s*+(?:\[++[^\]]*+\]++)?\s*+"?{key}"?\s*+[.=]|[{{,]\s*+"?{key}"?\s*+=|\.\s*+"?{key}"?\s*+='
         )
         heads = [n for n in range(first, last) if header.match(lines[n])]
         nth = steps[0] if steps and isinstance(steps[0], int) else 0

@@ -52,8 +52,15 @@ def atomic_write(path: Path, data: bytes | str) -> None:
 
 
 def refuse_special(path: Path) -> None:
-    """Raises StorageError for a folder, device or pipe: putting a file in its place would destroy it."""
-    if path.exists() and not path.is_file():
+    """Raises StorageError for a folder, device or pipe: putting a file in its place would destroy it.
+
+    Also for a place that cannot be looked at: a name that is too long, a folder that may not be entered.
+    """
+    try:
+        special = path.exists() and not path.is_file()
+    except OSError as error:
+        raise storage_error(error, path, "read") from error
+    if special:
         raise StorageError("This place is not a file.", where=str(path), hint="Choose a file.")
 
 
