@@ -70,7 +70,8 @@ class AbWiring(QObject):
             return
         first, second = (self._request(place) for place in (0, 1))
         if first is None or second is None:
-            self._page.turn.setText(self.tr("There is no prompt for A yet: keep one, or run the playground."))
+            words = self.tr("There is no prompt for {0} yet: choose another one, or run the playground.")
+            self._page.turn.setText(words.format(NAMES[0 if first is None else 1]))
             return
         page = self._page
         settings = (page.seeds.text(), page.temperature.value(), page.expect.text())

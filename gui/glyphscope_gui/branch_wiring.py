@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QMenu, QMenuBar
 
+from glyphscope.calling.own_tokens import same_model
 from glyphscope.calling.relaxation_cost import RelaxationCost, relaxation_cost
 from glyphscope.calling.relaxation_words import cost_words
 from glyphscope.errors import GlyphscopeError, ModelError
-from glyphscope.events import Alternative, Relaxed, RunRequest, RunStarted
+from glyphscope.events import Alternative, ModelInfo, Relaxed, RunRequest, RunStarted
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.models.remote import is_address
 from glyphscope_gui.controllers.background import Background
@@ -35,7 +36,6 @@ from glyphscope_gui.widgets.branch_bar import BUSY
 from glyphscope_gui.widgets.branch_panel import CostLine
 from glyphscope_gui.workers.jobs import ModelStatus
 from glyphscope_gui.workers.piecing import Typed
-from glyphscope_gui.workers.run_worker import same_model
 
 if TYPE_CHECKING:
     from glyphscope_gui.main_window import MainWindow
@@ -56,6 +56,7 @@ class BranchWiring(QObject):
         self._panel = window.evidence.branch_panel
         self._card = window.page.branches
         self._special: frozenset[int] = frozenset()
+        self._known_special: tuple[ModelInfo, frozenset[int]] | None = None
         self._why_not = ""
         self._select: int | None = None
         self._refusal: Refusal | None = None
@@ -79,6 +80,7 @@ class BranchWiring(QObject):
 
     def _connect_runs(self) -> None:
         runs, branches = self._runs, self.branches
+        runs.began.connect(lambda _state: self._panel.tell_edits())
         runs.began.connect(branches.begin)
         runs.began.connect(lambda _state: self._forget())
         runs.applied.connect(branches.apply)
@@ -174,9 +176,8 @@ class BranchWiring(QObject):
     def _model_of(self, started: RunStarted | None) -> str:
         """What is opened for a branch of that run: its tokens are those of one model. Raises ModelError."""
         assert started is not None, "a run that is shown has begun"
-        status = self._runs.model
-        if self._is_own_model():
-            return status.name
+        if self._is_own_model(started):
+            return self._runs.model.name
         name = started.request.model or started.model.path
         if name == EMBEDDED or is_address(name) or name.startswith("scripted:"):
             return name
@@ -241,17 +242,19 @@ class BranchWiring(QObject):
         token = self._page.current_token() if index is not None else None
         self._refusal = None
         self._bar.show_token(token)
-        if token is not None and not self._asked_special and self._is_own_model():
+        self._show_special()
+        started, busy = self._runs.state.started, self._runs.is_busy
+        if token is not None and not (self._asked_special or busy) and self._is_own_model(started):
             self._asked_special = True
             self._runs.ask_pieces(Typed(b"", ""))  # which of its tokens are special
         self._show_why_not()
 
-    def _is_own_model(self) -> bool:
-        """Whether the open model is the one that wrote the shown run: its ids are those of the run's tokens."""
-        started, status = self._runs.state.started, self._runs.model
-        if self._runs.is_busy or started is None or status.phase != "ready" or status.info is None:
+    def _is_own_model(self, started: RunStarted | None) -> bool:
+        """Whether the open model is the one that wrote that run: its ids are those of the run's tokens."""
+        status = self._runs.model
+        if started is None or status.phase != "ready" or status.info is None:
             return False
-        return status.info.kind == started.model.kind and same_model(status.info, started.model)
+        return _is_same(status.info, started.model)
 
     def _refused(self, refusal: Refusal) -> None:
         self._refusal = refusal
@@ -299,6 +302,7 @@ class BranchWiring(QObject):
         started = self._runs.state.started
         self._why_not = "" if started is not None else "The run has no tokens to go on from."
         self._forget()
+        self._show_special()
         if started is not None:
             self.branches.why_not(applied.events, self._told_why_not)
             if started.request.branch_of is not None:
@@ -359,8 +363,23 @@ class BranchWiring(QObject):
             self._asked_special = False
 
     def _know_special(self, special: frozenset[int]) -> None:
-        if special and special != self._special:
+        info = self._runs.model.info
+        if special and info is not None:
+            self._known_special = (info, special)
+            self._show_special()
+
+    def _show_special(self) -> None:
+        """Which ids of the shown run are special tokens: known only where the model that told them wrote it."""
+        started, known = self._runs.state.started, self._known_special
+        if started is None or known is None:
+            return
+        special = known[1] if _is_same(known[0], started.model) else frozenset()
+        if special != self._special:
             self._special = special
             self._bar.show_special(special)
             self._window.evidence.alternatives_model.set_special(special)
             self._show_tree()
+
+
+def _is_same(one: ModelInfo, other: ModelInfo) -> bool:
+    return one.kind == other.kind and same_model(one, other)

@@ -51,11 +51,10 @@ class EvalResultWiring(QObject):
     def show(self, result: EvalResult, *, growing: bool = False) -> None:
         """Another result; of the same one that was shown, what was chosen stays chosen."""
         same = self.result is not None and self.result.path == result.path
-        place = self._view.table.currentIndex() if same else None
-        at = (place.row(), place.column()) if place is not None and place.isValid() else (0, 0)
         self.result = result
         if not same:
             self._cell = None
+        chosen = self._cell
         manifest = result.manifest
         suites = ", ".join(suite.name for suite in manifest.suites)
         self.title = f"{result.path.name}  ·  {suites}"
@@ -71,7 +70,7 @@ class EvalResultWiring(QObject):
         self._show_runs("", ())
         self._arms_chosen(*view.pair.arms)
         if not growing and view.model.rowCount() and view.model.columnCount():
-            view.table.choose(min(at[0], view.model.rowCount() - 1), at[1])
+            view.table.choose(*(view.model.place_of(*chosen) if chosen is not None else (0, 0)))
 
     def grow(self, result: EvalResult, new_rows: bool) -> None:
         """A result has more samples: nothing happens where another one is shown."""

@@ -127,6 +127,7 @@ class EvalWiring(QObject):
         reading.suiteRead.connect(self._suite_read)
         reading.priced.connect(self._show_price)
         reading.opened.connect(self._opened)
+        reading.refreshed.connect(self._refreshed)
         reading.runOpened.connect(self._open_run)
         reading.aligned.connect(self._aligned)
         reading.reportMade.connect(self._show_report)
@@ -289,7 +290,7 @@ class EvalWiring(QObject):
             )
         self.reading.list(self._parts.results)
         if folder is not None and (self.shown.result is None or self.shown.result.path == folder):
-            self.reading.open(folder)
+            self.reading.refresh(folder)
         self._setup_changed()
 
     # -- results -----------------------------------------------------------------------------------------------
@@ -300,6 +301,17 @@ class EvalWiring(QObject):
         self.reading.open(path)
 
     def _opened(self, opened: Opened) -> None:
+        self._show_opened(opened)
+        self._page.show_view(RESULT)
+        if self._window.pages.current == EVALUATE:
+            self._page.result.table.setFocus()
+
+    def _refreshed(self, opened: Opened) -> None:
+        """In its place: who sets up the next evaluation meanwhile goes on with that."""
+        if self.shown.result is not None and self.shown.result.path == opened.result.path:
+            self._show_opened(opened)
+
+    def _show_opened(self, opened: Opened) -> None:
         page, result = self._page, opened.result
         going = self.evaluations.result
         if self.evaluations.is_busy and going is not None and going.path == result.path:
@@ -309,9 +321,6 @@ class EvalWiring(QObject):
             page.go_on.setVisible(opened.may_go_on)
             if opened.note:
                 page.notice.tell(opened.note)
-        page.show_view(RESULT)
-        if self._window.pages.current == EVALUATE:
-            page.result.table.setFocus()
 
     def _listed(self, rows: object) -> None:
         self._results.show(rows)

@@ -118,3 +118,15 @@ def test_more_than_the_prompt_tells_the_two_apart():
     other = RunRequest(prompt="q", registry=BASE.registry, constraint="gbnf", notation="json", max_tokens=3)
     made = plan(BASE, BASE, other, "1-2", 0.7, "")
     assert made.differ == ("prompt",) and made.requests[1].constraint == "off" and made.seeds == (1, 2)
+
+
+def test_it_is_said_of_a_that_b_has_no_prompt(window, qtbot):
+    window.pages.show(COMPARE)
+    window.compare_tabs.show_prompts()
+    page = window.ab_page
+    page.run_button.click()
+    assert "no prompt for A" in page.turn.text()
+    page.sourceChosen.emit(0, "now")
+    page.sourceChosen.emit(1, "last")
+    page.run_button.click()
+    assert "no prompt for B" in page.turn.text() and not window.ab.ab.is_running

@@ -27,7 +27,8 @@ from glyphscope_gui.models.struck import LOOKING, NO_CONSTRAINT, OWN_GRAMMAR, st
 from glyphscope_gui.run_words import outcome_words
 from glyphscope_gui.widgets.branch_bar import BUSY
 from glyphscope_gui.widgets.branch_card import DEEPEST, BranchCard
-from glyphscope_gui.workers.piecing import Typed, pieces_of
+from glyphscope_gui.workers.jobs import ModelStatus
+from glyphscope_gui.workers.piecing import Pieces, Typed, pieces_of
 
 CALL = '{action="search" query="AI news" max_results=10}'
 REGISTRY = default_registry()
@@ -238,6 +239,55 @@ def test_names_and_notes_are_lost_or_the_tree_is_not_found_in_the_history(qtbot,
     assert rows(window)[1][1].startswith("▸ without the action  ·  3  ")
     assert window.evidence.branch_panel.note_edit.text() == "as in the second mail"
     assert ended(qtbot, window, window.page.branches.back_action.trigger).started.run == first
+
+
+@pytest.mark.slow
+def test_a_name_that_is_being_written_is_lost_when_another_run_begins(qtbot, open_record):
+    window = open_record()
+    window.parts.project.set_options(constraint="off")
+    first = ended(qtbot, window, window.actions_.run.trigger).started.run
+    choose(window, 0)
+    ended(qtbot, window, window.evidence.branch_bar.actions_["delete"].trigger)
+    branch = window.runs.state.started.run
+    panel = window.evidence.branch_panel
+    panel.name_edit.setFocus()
+    QTest.keyClicks(panel.name_edit, "the second try")
+    ended(qtbot, window, window.actions_.run.trigger)
+    names = lambda: {row.id: row.name for row in window.parts.history.rows()}  # noqa: E731
+    qtbot.waitUntil(lambda: names().get(branch) == "the second try")
+    assert not names()[first]
+
+
+@pytest.mark.slow
+def test_special_tokens_of_the_open_model_are_seen_in_a_run_of_another(qtbot, open_record):
+    window = open_record()
+    own, other = MASKED[0].model, msgspec.structs.replace(MASKED[0].model, path="other.gguf", sha256="other")
+    step = window.runs.state.tokens[7].step
+    said = Pieces(Typed(b"", ""), special=frozenset({step.alternatives[0].id}))
+    model = window.evidence.alternatives_model
+    for info, marked in ((own, True), (other, False), (own, True)):
+        window.runs.modelTold.emit(ModelStatus("opening", "m"))
+        window.runs.model = ModelStatus("ready", "m", info=info)
+        window.runs.modelTold.emit(window.runs.model)
+        window.runs.piecesTold.emit(said)
+        choose(window, 0)
+        choose(window, 7)
+        assert model.index(0, 0).data().startswith("⟨") is marked
+
+
+@pytest.mark.slow
+def test_a_run_that_begins_before_a_branch_is_ready_is_told_as_a_mistake_of_ours(qtbot, open_record):
+    gone = msgspec.structs.replace(MASKED[0].model, path="/nowhere/gone.gguf")
+    asked = msgspec.structs.replace(MASKED[0].request, model="")
+    window = open_record((msgspec.structs.replace(MASKED[0], model=gone, request=asked), *MASKED[1:]))
+    window.parts.project.set_options(constraint="off")
+    window.runs.model = ModelStatus("ready", "m", info=gone)  # the one that wrote the record
+    choose(window, 3)
+    with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+        window.evidence.branch_bar.actions_["keep"].trigger()
+        window.actions_.run.trigger()
+        qtbot.waitUntil(lambda: not window.branches.branches._background.is_busy)
+    assert window.runs.state.started.request.branch_of is None
 
 
 @pytest.mark.slow

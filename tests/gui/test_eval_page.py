@@ -233,6 +233,39 @@ def test_an_evaluation_that_ends_unseen_tells_nobody(opened, qtbot, suite):
     assert "Evaluate (Ctrl+4)" in window.status.note.text()
 
 
+def test_an_evaluation_that_ends_takes_who_sets_up_the_next_one_away(opened, qtbot, suite):
+    gate = threading.Event()
+    window = opened(lambda _name, **_options: Held(gate))
+    page = window.eval_page
+    set_up(qtbot, window, suite)
+    page.setup.go.click()
+    qtbot.waitUntil(lambda: bool(window.evaluate.evaluations.progress.now))
+    page.show_view(SETUP)
+    page.setup.trials.setFocus()
+    gate.set()
+    ended(qtbot, window)
+    assert page.views.value == SETUP and page.setup.trials.hasFocus()
+    assert (
+        page.result.model.index(0, 0).data() == "100 %" and window.evaluate.shown.result.summary is not None
+    )
+
+
+def test_a_result_that_is_read_again_is_folded_anew_or_shows_another_cell(opened, qtbot, tmp_path):
+    window = opened()
+    path = made_result(tmp_path, scenarios=100, trials=1)
+    view = open_it(qtbot, window, path)
+    group = next(place for place in range(view.model.rowCount()) if view.model.row(place).kind == "group")
+    view.table.toggle(group)
+    view.table.choose(group + 3, 1)
+    row, rows = view.model.row(group + 3), view.model.rowCount()
+    assert row.kind == "scenario"
+    view = open_it(qtbot, window, path)
+    assert view.model.rowCount() == rows
+    now = view.table.currentIndex()
+    assert (view.model.row(now.row()), now.column()) == (row, 1)
+    assert row.name in view.runs_card.heading.hint.text()
+
+
 def test_results_that_cannot_be_written_hold_the_page_up(opened, qtbot, suite):
     places().results.write_text("a file")
     window = opened()

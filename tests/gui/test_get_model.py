@@ -6,15 +6,16 @@ import threading
 import time
 
 import pytest
+from PySide6.QtCore import Qt
 
 pytest.importorskip("huggingface_hub")
-
 
 from fake_hub import REPO, fake_hub, gguf, without_certificates
 from glyphscope.errors import ModelError
 from glyphscope.models import FoundModel, ScriptedModel
-from glyphscope.models.hub import Choice, HubFile, Progress, Unfinished
+from glyphscope.models.hub import Choice, HubFile, Lookup, Progress, Stopped, Unfinished
 from glyphscope_gui import models_wiring
+from glyphscope_gui.controllers import model_getting
 from glyphscope_gui.controllers.model_getting import Loaded, ModelGetting, Phase
 from glyphscope_gui.models import model_words
 from glyphscope_gui.models.model_words import progress_words
@@ -118,6 +119,29 @@ def test_an_error_says_nothing_or_leaves_another_repositorys_models_there(hub, p
     assert panel.load_button.isVisible()
 
 
+def test_the_answer_to_an_older_question_takes_the_place_of_what_is_wrong_with_the_newer(
+    panel, qtbot, monkeypatch
+):
+    asked, answer = threading.Event(), threading.Event()
+
+    class Slow(Lookup):
+        def listing(self):
+            asked.set()
+            answer.wait(5)
+            raise Stopped
+
+    monkeypatch.setattr(model_getting, "Lookup", Slow)
+    panel.name_edit.setText(REPO)
+    panel.look_button.click()
+    assert asked.wait(5)
+    panel.name_edit.setText("nonsense")
+    panel.look_button.click()
+    assert "OWNER/NAME" in panel.words.text()
+    answer.set()
+    qtbot.waitUntil(lambda: not panel._getting._background.is_busy)
+    assert "OWNER/NAME" in panel.words.text() and panel.words.property("role") == "problem"
+
+
 def test_without_the_extra_nothing_says_how_to_get_it(qtbot, tmp_path, monkeypatch):
     monkeypatch.setattr(hub_panel, "hub_is_here", lambda: False)
     panel = HubPanel(ModelGetting(tmp_path))
@@ -152,6 +176,18 @@ def test_what_is_found_cannot_be_used_or_a_broken_model_can(qtbot, tmp_path):
     with qtbot.waitSignal(dialog.chosen) as chosen:
         dialog.use_button.click()
     assert chosen.args == ["/e/Small-Q4_1.gguf"]
+
+
+def test_a_double_click_opens_a_model_twice(qtbot, tmp_path):
+    dialog = ModelDialog(ModelGetting(tmp_path))
+    dialog.show()
+    dialog.show_found(FOUND, [])
+    chosen = []
+    dialog.chosen.connect(chosen.append)
+    view, place = dialog.table.viewport(), dialog.table.visualRect(dialog.found.index(0, 0)).center()
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=place)
+    qtbot.mouseDClick(view, Qt.MouseButton.LeftButton, pos=place)
+    assert chosen == ["/e/Small-Q4_1.gguf"]
 
 
 @pytest.mark.parametrize(

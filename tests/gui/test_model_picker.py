@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import keyring
 import pytest
 from keyring.backend import KeyringBackend
@@ -147,3 +150,19 @@ def test_a_keyring_that_keeps_nothing_is_not_told_or_its_endpoint_opened(picker,
         dialog.open_button.click()
         qtbot.waitUntil(lambda: "cannot be used" in dialog.problem.text())
     dialog.reject()
+
+
+def test_a_keyring_that_waits_for_somebody_holds_the_window_up(picker, qtbot, ring, monkeypatch):
+    let_go = threading.Event()
+    monkeypatch.setattr(ring, "set_password", lambda *_: let_go.wait(5))
+    picker.ask_for_endpoint()
+    dialog = picker.window().findChild(EndpointDialog)
+    dialog.address_edit.setText("http://127.0.0.1:9")
+    dialog.key_edit.setText("sk-1")
+    with qtbot.assertNotEmitted(picker.modelChosen):
+        dialog.open_button.click()
+        began = time.monotonic()
+        dialog.reject()
+        assert time.monotonic() - began < 1 and not dialog.isVisible()
+        with qtbot.waitSignal(dialog.finished):
+            let_go.set()

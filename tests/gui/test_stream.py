@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QTextCursor, QTextDocument
 
 from glyphscope.calling import RunState, fold, run
+from glyphscope.calling.own_tokens import Boundaries, Otherwise
 from glyphscope.events import RunRequest, Token, TokenStep
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
@@ -38,7 +39,7 @@ def feed(view, events, size=3):
         batch = events[at : at + size]
         for event in batch:
             fold(state, event)
-        view.apply(state, batch)
+        view.apply(batch)
     view.finish()
     return state
 
@@ -94,6 +95,20 @@ def test_the_deciding_character_is_marked_elsewhere_when_more_is_said(qtbot):
     marks = view.extraSelections()
     assert [mark.cursor.selectedText() for mark in marks] == [state.text[state.aborted.char]]
     assert view.toPlainText() == f"{state.text}\n and so on"
+
+
+def test_another_theme_forgets_which_tokens_are_not_the_models_own(qtbot):
+    view = StreamView()
+    qtbot.addWidget(view)
+    state = feed(view, events_of(BAD))
+    view.set_boundaries(
+        Boundaries(tokens=len(state.tokens), otherwise=(Otherwise(0, 1, ("{",), ("{a",), "written"),))
+    )
+    assert "Not the model's own" in view.tip(state.tokens[0])
+    view.changeEvent(QEvent(QEvent.Type.PaletteChange))
+    assert "Not the model's own" in view.tip(state.tokens[0])
+    view.begin(RunState().present)
+    assert "Not the model's own" not in view.tip(state.tokens[0])
 
 
 def test_a_click_chooses_another_token(qtbot):

@@ -232,6 +232,9 @@ def test_the_saving_is_guessed_or_the_aborted_run_changes(qtbot, make):
     assert (saving.decoded, saving.whole) == (aborted.tokens_decoded, whole)
     assert controller.state.text == text
     assert not controller.can_continue
+    with qtbot.waitSignal(controller.aside, check_params_cb=lambda aside: aside.ended):
+        controller.run_aside(request())
+    assert not controller.can_continue, "a run aside changes nothing of the one that is shown"
 
 
 @pytest.mark.parametrize("rate", [0, 2000.0])

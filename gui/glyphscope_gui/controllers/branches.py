@@ -130,10 +130,15 @@ class Branches(QObject):
         def run(request: RunRequest) -> None:
             started = events[0]
             assert isinstance(started, RunStarted), "a run without its beginning has no request"
+            try:
+                name = model(started)
+            except GlyphscopeError as error:  # another model was opened meanwhile, or its file is gone
+                self._refuse(error)
+                return
             if started.run not in self._kept:
                 self._kept.add(started.run)
                 self.keepWanted.emit(events)
-            self.ready.emit(msgspec.structs.replace(request, model=model(started)))
+            self.ready.emit(msgspec.structs.replace(request, model=name))
 
         self._background.start("branch", work, run, self._refuse)
 

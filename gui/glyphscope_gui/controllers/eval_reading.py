@@ -60,6 +60,7 @@ class EvalReading(QObject):
     """A newer wish of a kind makes the older's outcome void. `failed` carries what went wrong."""
 
     opened = Signal(object)
+    refreshed = Signal(object)
     listed = Signal(object)
     suitesFound = Signal(object)
     suiteRead = Signal(object)
@@ -81,6 +82,10 @@ class EvalReading(QObject):
     def open(self, path: Path) -> None:
         """Read a result's samples and sum them up."""
         self._start("open", lambda: read_result(path), self.opened.emit)
+
+    def refresh(self, path: Path) -> None:
+        """Read the result that is shown once more; a result that the user opens meanwhile is opened all the same."""
+        self._start("refresh", lambda: read_result(path), self.refreshed.emit)
 
     def list(self, parent: Path) -> None:
         self._start("list", lambda: list_results(parent), self.listed.emit)

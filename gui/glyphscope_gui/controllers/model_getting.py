@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 from enum import Enum, auto
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -101,7 +102,7 @@ class ModelGetting(QObject):
             except GlyphscopeError as error:
                 return Looked(listing, None, error)
 
-        self._background.start("errand", work, self._has_looked, self._came_to_nothing)
+        self._start(lookup, work, self._has_looked)
 
     def load(self, listing: Listing, choice: Choice) -> None:
         """Download it, or go on where an earlier download of it stopped."""
@@ -112,7 +113,7 @@ class ModelGetting(QObject):
         self.loading = Loaded(choice, download.progress, 0.0)
         self._set_phase(Phase.LOADING)
         self._timer.start()
-        self._background.start("errand", download.run_to_end, self._has_loaded, self._came_to_nothing)
+        self._start(download, download.run_to_end, self._has_loaded)
 
     def cancel(self) -> None:
         """Stop what is under way, at once; what was loaded is kept."""
@@ -124,6 +125,14 @@ class ModelGetting(QObject):
         self.cancel()
         self._timer.stop()
         self._background.close()
+
+    def _start(self, errand: Lookup | Download, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """What an errand tells that nobody waits for any more is told to nobody."""
+
+        def told(tell: Callable[[Any], None]) -> Callable[[Any], None]:
+            return lambda outcome: tell(outcome) if errand is self._errand else None
+
+        self._background.start("errand", work, told(done), told(self._came_to_nothing))
 
     def _set_phase(self, phase: Phase) -> None:
         self.phase = phase

@@ -270,10 +270,11 @@ class RunController(QObject):
 
     def _start(self, job: Job) -> None:
         self._job = job
-        self._said = []
-        if not isinstance(job, ContinueJob) and not self.is_aside:
-            self.state, self.events = RunState(), []
-            self.began.emit(self.state)
+        if not self.is_aside:
+            self._said = []
+            if not isinstance(job, ContinueJob):
+                self.state, self.events = RunState(), []
+                self.began.emit(self.state)
         self._mailbox.open_for(job.id)
         self._set_phase(Phase.STEPPING if job.stepping else Phase.RUNNING)
         self._wanted.emit(job)

@@ -60,15 +60,17 @@ class EvalTableModel(QAbstractTableModel):
     # -- what is shown -----------------------------------------------------------------------------------------
 
     def show(self, result: EvalResult | None) -> None:
-        """Another result, or none."""
+        """Another result, or none; one that was shown before is folded as it was."""
+        again = result is not None and self.result is not None and result.path == self.result.path
         self.beginResetModel()
         self.result = result
         arms = result.manifest.arms if result is not None else ()
         self._arms = result.arms if result is not None else []
         self._labels = arm_labels(arms)
         self._tips = {arm.id: _arm_tip(arm.id, arm_parts(arm)) for arm in arms}
-        self._folded.clear()
-        if result is not None and sum(row.kind == "scenario" for row in result.rows()) > MANY:
+        if not again:
+            self._folded.clear()
+        if result is not None and not again and sum(row.kind == "scenario" for row in result.rows()) > MANY:
             self._folded = {_key(row) for row in result.rows() if row.kind == "group"}
             if not self._folded:
                 self._folded = {_key(row) for row in result.rows() if row.kind == "suite"}
@@ -97,6 +99,12 @@ class EvalTableModel(QAbstractTableModel):
 
     def row(self, place: int) -> Row:
         return self._rows[place]
+
+    def place_of(self, row: Row, arm: str) -> tuple[int, int]:
+        """Row and column of a cell; the first one where it is not in sight."""
+        if row not in self._rows or arm not in self._arms:
+            return 0, 0
+        return self._rows.index(row), self._arms.index(arm)
 
     def arm(self, column: int) -> str:
         return self._arms[column]

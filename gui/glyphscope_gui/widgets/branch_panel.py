@@ -63,15 +63,18 @@ class BranchPanel(QWidget):
         another one is told first.
         """
         if run != self._run:
-            for edit, tell in ((self.name_edit, self._name), (self.note_edit, self._note)):
-                if edit.isModified():
-                    edit.setModified(False)
-                    tell()
+            self.tell_edits()
         is_other, self._run = run != self._run, run
         self._tell(self.where, where)
         for edit, text in ((self.name_edit, name), (self.note_edit, note)):
             if edit.text() != text and (is_other or not edit.isModified()):
                 edit.setText(text)
+
+    def tell_edits(self) -> None:
+        """What is being written of the shown run is told now: it does not stay."""
+        for edit, tell in ((self.name_edit, self._name), (self.note_edit, self._note)):
+            if edit.isModified():
+                tell()
 
     def show_paid(self, words: str) -> None:
         self._tell(self.paid, words)

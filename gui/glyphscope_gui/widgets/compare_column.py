@@ -237,8 +237,8 @@ class CompareColumn(QFrame):
         if column is None or column.phase is not ColumnPhase.RUNNING or stage is not column.state.present:
             self.stream.finish()
 
-    def _grow_stage(self, stage: StageState, events: Sequence[AnyEvent]) -> None:
-        self.stream.apply(stage, events)
+    def _grow_stage(self, _stage: StageState, events: Sequence[AnyEvent]) -> None:
+        self.stream.apply(events)
 
     def _show_stages(self) -> None:
         """A tab for each stage that has a text, where there are several."""

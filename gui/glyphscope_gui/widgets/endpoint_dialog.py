@@ -33,6 +33,7 @@ class EndpointDialog(QDialog):
         self.setWindowTitle("Open an endpoint")
         self.setMinimumWidth(520)
         self._background = Background(self)
+        self._left = False
         self.address_edit = QLineEdit(address, self)
         self.address_edit.setObjectName("endpointAddressEdit")
         self.address_edit.setPlaceholderText("http://127.0.0.1:8080/v1   or   https://host/v1#model-name")
@@ -64,8 +65,15 @@ class EndpointDialog(QDialog):
         self.address_edit.textChanged.connect(self._check)
         self.buttons.accepted.connect(self._accept)
         self.buttons.rejected.connect(self.reject)
-        self.finished.connect(self._background.close)
         self._check()
+
+    def done(self, result: int) -> None:
+        """While a key is being kept it only goes out of sight: a keyring may wait for somebody, the window may not."""
+        if self._background.is_busy:
+            self._left = True
+            self.hide()
+        else:
+            super().done(result)
 
     def _check(self) -> None:
         text = self.address_edit.text().strip()
@@ -93,10 +101,16 @@ class EndpointDialog(QDialog):
 
     def _kept(self, address: Address) -> None:
         self.key_edit.clear()
+        if self._left:
+            self.reject()
+            return
         self.chosen.emit(str(address))
         self.accept()
 
     def _not_kept(self, error: BaseException) -> None:
+        if self._left:
+            self.reject()
+            return
         hint = getattr(error, "hint", "")
         self.problem.setText(f"{getattr(error, 'message', type(error).__name__)} {hint}".strip())
         self.open_button.setEnabled(True)

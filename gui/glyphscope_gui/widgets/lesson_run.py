@@ -234,7 +234,7 @@ class LessonRun(QFrame):
         self._grow_stage(stage, events_of(stage))
 
     def _grow_stage(self, stage: StageState, events: list[AnyEvent]) -> None:
-        self.stream.apply(stage, events)
+        self.stream.apply(events)
         self.fields_model.apply(stage, events)
         self.tokens_model.append([event for event in events if isinstance(event, Token)])
         for event in events:

@@ -59,7 +59,6 @@ class ModelDialog(QDialog):
         self.table = PlainTable(self.found, stretch=0, parent=self)
         self.table.setObjectName("foundModels")
         self.table.setAccessibleName(self.tr("Models on this computer"))
-        self.table.doubleClicked.connect(self._use_found)
         self.table.activated.connect(self._use_found)
         self.table.selectionModel().selectionChanged.connect(self._show_usable)
         self.use_button = QPushButton(self.tr("Use it"), self)

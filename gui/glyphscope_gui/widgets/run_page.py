@@ -152,7 +152,7 @@ class RunPage(QWidget):
                     self._show_abort(event)
         self.tokens_model.append([event for event in events if isinstance(event, Token)])
         self.fields_model.apply(stage, events)
-        self.stream.apply(stage, events)
+        self.stream.apply(events)
         self.tokens.follow()
         if any(isinstance(event, StageFinished) for event in events):
             self._stage_ended()

@@ -78,8 +78,8 @@ class StreamView(QTextEdit):
         self._said = ""
         self._reset(state)
 
-    def apply(self, state: StageState, events: Iterable[AnyEvent]) -> None:
-        """Show what these events added to the state."""
+    def apply(self, events: Iterable[AnyEvent]) -> None:
+        """Show what these events added to the state that it began with."""
         tokens: list[Token] = []
         decided = len(self._decided)
         for event in events:
@@ -227,10 +227,10 @@ class StreamView(QTextEdit):
 
     def _restyle(self) -> None:
         """The same text in the colours of another theme."""
-        state, order, containers = self._state, self._order, self._containers
+        state, order, containers, cut = self._state, self._order, self._containers, self._cut
         decided, said, self._said = self._decided, self._said, ""
         self._reset(state)
-        self._order, self._containers, self._decided = order, containers, decided
+        self._order, self._containers, self._decided, self._cut = order, containers, decided, cut
         self._insert_tokens(state.tokens)
         self._look_for_parting(state.tokens)
         if said:
