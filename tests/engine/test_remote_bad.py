@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import resource
@@ -14,13 +15,18 @@ from glyphscope.calling import fold_events, run
 from glyphscope.errors import ModelError
 from glyphscope.events import RunFailed, RunFinished, RunRequest, Token, Violation
 from glyphscope.models.remote import read_address
+from glyphscope.models.remote.chunks import read_chunk
+from glyphscope.models.remote.connection import Connection, Interrupted
 from glyphscope.models.remote.model import open_remote
+from glyphscope.models.remote.retry import asked_pause
+from glyphscope.models.remote.sse import EventReader
 from glyphscope.registry import default_registry
 from scripted_endpoint import DONE, SHORT, SHORTEST, Answer, Cut, Hang, chunk, endpoint, event, remote, said
 
 REGISTRY = default_registry().to_document()
 CALL = '{action="search" query="AI"}'
 HALF, REST = CALL[:12], CALL[12:]
+ADDRESS = read_address("http://127.0.0.1:1/v1")
 
 
 def request(**fields) -> RunRequest:
@@ -444,3 +450,86 @@ def test_reasoning_without_an_answer_is_told():
 def test_an_answer_that_the_endpoints_filter_cut_is_none():
     with endpoint(said(HALF, finish="content_filter")) as server:
         assert "content_filter" in failure(told(server)).message
+
+
+# -- what it tells that cannot be --------------------------------------------------------------------------------------
+
+
+def likely(logprob: str, **more: object) -> bytes:
+    """A chunk whose one token has that log-probability, as it is written."""
+    token = json.dumps({"token": "a", "logprob": "LOGPROB", **more}).replace('"LOGPROB"', logprob)
+    return f'{{"choices":[{{"delta":{{"content":"a"}},"logprobs":{{"content":[{token}]}}}}]}}'.encode()
+
+
+@pytest.mark.parametrize("logprob", ["-" + "9" * 400, "NaN", "-Infinity", "Infinity", "1e999"])
+def test_a_log_probability_that_is_no_number_crashes_or_is_told(logprob):
+    assert read_chunk(likely(logprob), ADDRESS).tokens == ()
+
+
+def test_a_probability_above_one_is_told():
+    assert read_chunk(likely("0.4"), ADDRESS).tokens[0].logprob == 0.0
+
+
+@pytest.mark.parametrize("id", [10**30, True, -5])
+def test_an_id_that_no_token_has_is_told(id):
+    assert read_chunk(likely("-1.0", id=id), ADDRESS).tokens[0].id == -1
+
+
+def test_counts_that_no_endpoint_reaches_are_told():
+    huge = {"prompt_tokens": 10**30, "completion_tokens": 10**30}
+    with endpoint(Answer((chunk(CALL), chunk(finish="stop"), event({"usage": huge}), DONE))) as server:
+        events = told(server)
+    assert events[-1].valid and events[-1].tokens == 1
+
+
+def test_text_in_parts_in_parts_without_end_crashes_the_run():
+    nested = b'[{"text":' * 350 + b'"a"' + b"}]" * 350
+    answer = b'data: {"choices":[{"delta":{"content":' + nested + b"}}]}\n\n"
+    with endpoint(Answer((answer, chunk(CALL), chunk(finish="stop"), DONE))) as server:
+        assert written(told(server)) == CALL
+
+
+@pytest.mark.parametrize("date", ["Mon, 01 Jan 2024 00:00:00 +99999999999999999999", "inf", "1e999"])
+def test_a_pause_that_is_beyond_all_time_crashes_or_is_believed(date):
+    assert asked_pause(date) is None
+
+
+@pytest.mark.parametrize("ends", [b"\r\n\n", b"\n\r\n", b"\r\n\r\n", b"\r\r", b"\n\n"])
+def test_an_event_is_lost_where_the_network_cuts_its_line_ends(ends):
+    text = b"data: x" + ends + b"data: y" + ends
+    reader = EventReader()
+    cut = [found for byte in text for found in reader.feed(bytes([byte]))]
+    assert cut == EventReader().feed(text) == [b"x", b"y"]
+
+
+@pytest.mark.parametrize(
+    "delta", [{"reasoning_content": "hm " * 1000}, {"tool_calls": [{"function": {"name": "x" * 3000}}]}]
+)
+def test_what_is_no_text_goes_on_for_ever(delta):
+    with endpoint(Answer([chunk(delta=delta)] * 2000)) as server:
+        message = failure(told(server, max_tokens=16, stop_on="never")).message
+    assert "goes on beyond the 16 tokens" in message
+
+
+def test_a_description_of_the_server_that_is_a_book_goes_into_every_record():
+    with endpoint(said(CALL), owner="?", version={"version": "9" * 100_000 + "\ud800"}) as server:
+        started = told(server)[0]
+    assert len(started.model.server) < 100
+
+
+def test_a_connection_that_is_closed_just_before_a_request_begins_crashes_or_hangs_it(monkeypatch):
+    connection, real, closing = Connection(ADDRESS, "", SHORT), asyncio.run_coroutine_threadsafe, []
+
+    def submit(work, loop):
+        if not closing:
+            closing.append(threading.Thread(target=connection.close))
+            closing[0].start()
+            closing[0].join(0.2)
+        return real(work, loop)
+
+    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", submit)
+    exchange = connection.exchange()
+    with pytest.raises(Interrupted):
+        exchange.wait(60)
+    exchange.close()
+    closing[0].join()

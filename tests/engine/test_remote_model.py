@@ -36,7 +36,7 @@ from glyphscope.models.remote.dialect import DIALECTS
 from glyphscope.models.remote.keys import key_of
 from glyphscope.models.remote.model import open_remote
 from glyphscope.registry import default_registry
-from scripted_endpoint import DONE, SHORT, Answer, chunk, counted, endpoint, event, remote, said
+from scripted_endpoint import DONE, SHORT, Answer, Hang, chunk, counted, endpoint, event, remote, said
 
 REGISTRY = default_registry().to_document()
 CALL = '{action="search" query="AI"}'
@@ -380,6 +380,20 @@ def test_tokens_are_counted_where_the_server_counts_and_refused_elsewhere():
         assert model.vocabulary().tokens == ()
 
 
+def test_half_of_a_character_in_a_text_to_count_is_told_as_a_wrong_address():
+    with endpoint(tokenize={"tokens": [1, 2]}) as server, remote(server) as model:
+        assert model.count_tokens("a \ud800") == 2
+
+
+def test_counting_in_a_model_that_was_closed_meanwhile_is_no_error_of_ours():
+    with endpoint(tokenize=Answer((Hang,))) as server, remote(server) as model:
+        closing = threading.Timer(0.2, model.close)
+        closing.start()
+        with pytest.raises(ModelError, match="closed"):
+            model.count_tokens("a")
+        closing.join()
+
+
 def test_one_generation_at_a_time():
     with endpoint(ANSWER) as server, remote(server) as model:
         first = model.generate(GenerateRequest(prompt="x"))
@@ -464,6 +478,49 @@ def test_a_key_goes_to_its_own_endpoint_only_and_into_nothing_that_is_kept(ring,
     assert key_of(read_address("http://127.0.0.1:1/v1")) == ""
     assert key_addresses() == [address.origin] and remove_key(address) and not remove_key(address)
     assert key_addresses() == [] and SECRET not in str(ring.kept)
+
+
+KEY_PAGE = f"<html><title>You sent {SECRET}</title>".encode()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer((event({"error": {"message": f"bad key {SECRET}"}}),)),
+        Answer((f"data: no JSON, and {SECRET}\n\n".encode(),)),
+        Answer((f"no event, and {SECRET}\n\n".encode(),)),
+        Answer((KEY_PAGE,), kind="text/html"),
+        Answer((KEY_PAGE,), 500, "text/html"),
+        Answer((json.dumps({"error": "a " * 195 + SECRET}).encode(),), 401, "application/json"),
+        Answer(
+            (f'{{"error": {{"code": "context_length_exceeded", "message": "{SECRET}"}}}}'.encode(),),
+            400,
+            "application/json",
+        ),
+        Answer((), headers=((f"bad header {SECRET}", "x"),)),
+        said(f"I was asked with {SECRET}"),
+    ],
+)
+def test_a_key_that_the_endpoint_says_again_gets_into_the_record(ring, answer):
+    with endpoint(answer) as server:
+        set_key(read_address(server.url), SECRET)
+        with remote(server, patience=SHORT._replace(attempts=1)) as model:
+            events = list(run(request(), model))
+    recorded = b"".join(encode_event(event) for event in events)
+    assert SECRET[:8].encode() not in recorded
+
+
+def test_a_key_that_the_list_of_models_says_again_is_told(ring):
+    with endpoint(models=Answer((KEY_PAGE,), kind="text/html")) as server:
+        set_key(read_address(server.url), SECRET)
+        with pytest.raises(ModelError, match="•••") as caught, remote(server):
+            pass
+    assert SECRET not in str(caught.value)
+
+
+def test_a_key_of_blanks_alone_is_taken_for_a_wrong_one(monkeypatch):
+    monkeypatch.setenv("GLYPHSCOPE_API_KEY", "  \n")
+    assert key_of(read_address("http://127.0.0.1:1/v1")) == ""
 
 
 def test_the_environment_goes_before_the_keyring_and_openais_variable_to_openai_alone(monkeypatch):

@@ -49,7 +49,8 @@ class Answer:
                 "The endpoint packed its answer, which it was asked not to do.", self._address
             )
         if self._kind == "text/html":
-            raise not_understood("The endpoint sent a web page.", self._address, self._bytes())
+            page = self._exchange.without_key(self._bytes())
+            raise not_understood("The endpoint sent a web page.", self._address, page)
         if self._kind == "application/json":
             yield from self._whole()
         else:
@@ -58,11 +59,11 @@ class Answer:
     def _streamed(self) -> Iterator[Chunk]:
         reader, beginning, events = EventReader(), b"", 0
         while data := self._bytes():
-            beginning = beginning or data[:512]
+            beginning = beginning or self._exchange.without_key(data)[:512]
             for event in reader.feed(data):
                 events += 1
                 if event.strip() == DONE:
-                    yield from self._done()
+                    self._check_end()
                     return
                 yield self._chunk(event)
         for event in reader.end():
@@ -79,7 +80,7 @@ class Answer:
             raise Refused(failed, again=False, silent=True)
         if not events:
             raise not_understood("The endpoint sent no event of a stream.", self._address, beginning)
-        yield from self._done()
+        self._check_end()
 
     def _whole(self) -> Iterator[Chunk]:
         """An endpoint that does not stream: all of it in one chunk."""
@@ -91,11 +92,11 @@ class Answer:
                     f"The endpoint sent more than {LARGEST_BODY >> 20} MB at once.", self._address
                 )
         yield self._chunk(bytes(body))
-        yield from self._done()
+        self._check_end()
 
     def _chunk(self, event: bytes, *, last: bool = False) -> Chunk:
         try:
-            chunk = read_chunk(event, self._address)
+            chunk = read_chunk(self._exchange.without_key(event), self._address)
         except ModelError:
             if last:  # a stream that was cut in the middle of an event
                 raise self._cut("The stream ended in the middle of an event") from None
@@ -109,10 +110,9 @@ class Answer:
             self._deadline = time.monotonic() + AFTER_END
         return chunk
 
-    def _done(self) -> Iterator[Chunk]:
+    def _check_end(self) -> None:
         if not self._ended:
             raise self._cut("The stream ended before the answer did: the endpoint did not say why")
-        return iter(())
 
     def _bytes(self) -> bytes:
         """The next bytes; b"" at the end, and once the answer has ended and the endpoint says no more."""

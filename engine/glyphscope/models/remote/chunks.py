@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, NamedTuple
 
 from glyphscope.errors import ModelError
 from glyphscope.models.interface import Usage
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.failures import excerpt, message_of, not_understood
+
+_MOST_COUNT = 2**53
+"""More than any endpoint counts, or has tokens; a record can hold it in any case."""
 
 
 class Likely(NamedTuple):
@@ -42,6 +46,12 @@ class Chunk(NamedTuple):
     def substance(self) -> bool:
         """Whether the endpoint is getting on."""
         return bool(self.text or self.tokens or self.calls or self.finish or self.reasoning)
+
+    @property
+    def characters(self) -> int:
+        """All of it, also what is no text of the answer's."""
+        calls = sum(len(piece.name) + len(piece.arguments) for piece in self.calls)
+        return len(self.text) + self.reasoning + calls
 
 
 def read_chunk(data: bytes, address: Address) -> Chunk:
@@ -102,18 +112,17 @@ def _function(function: dict[str, Any]) -> tuple[str, str]:
 
 
 def _likely(entry: dict[str, Any], *, alone: bool = False) -> Likely | None:
-    token, logprob = entry.get("token"), entry.get("logprob")
-    if not isinstance(token, str) or isinstance(logprob, bool) or not isinstance(logprob, int | float):
+    token, logprob = entry.get("token"), _finite(entry.get("logprob"))
+    if not isinstance(token, str) or logprob is None:
         return None
-    data, id = entry.get("bytes"), entry.get("id")
+    data, id = entry.get("bytes"), whole_number(entry.get("id"))
     try:
         raw = bytes(data) if isinstance(data, list) else token.encode("utf-8", "replace")
     except (TypeError, ValueError):
         raw = token.encode("utf-8", "replace")
     others = [] if alone else [_likely(each, alone=True) for each in _list(entry.get("top_logprobs"))]
-    return Likely(
-        raw, float(logprob), id if isinstance(id, int) else -1, tuple(each for each in others if each)
-    )
+    # some round a certain token's above 0
+    return Likely(raw, min(0.0, logprob), -1 if id is None else id, tuple(each for each in others if each))
 
 
 def _usage(document: dict[str, Any]) -> Usage | None:
@@ -121,20 +130,20 @@ def _usage(document: dict[str, Any]) -> Usage | None:
     if usage:
         details = _dict(usage.get("prompt_tokens_details"))
         return Usage(
-            _count(usage.get("prompt_tokens")),
-            _count(details.get("cached_tokens")),
-            _count(usage.get("completion_tokens")),
+            whole_number(usage.get("prompt_tokens")),
+            whole_number(details.get("cached_tokens")),
+            whole_number(usage.get("completion_tokens")),
         )
     if timings:  # llama-server's own: the tokens evaluated, those from its cache, those written
-        evaluated, cached = _count(timings.get("prompt_n")), _count(timings.get("cache_n"))
+        evaluated, cached = whole_number(timings.get("prompt_n")), whole_number(timings.get("cache_n"))
         prompt = None if evaluated is None or cached is None else evaluated + cached
-        return Usage(prompt, cached, _count(timings.get("predicted_n")))
+        return Usage(prompt, cached, whole_number(timings.get("predicted_n")))
     return None
 
 
 def _text(content: Any) -> str:
     if isinstance(content, list):  # parts, of which the text's count
-        return "".join(_text(part.get("text")) for part in _list(content))
+        return "".join(text for part in _list(content) if isinstance(text := part.get("text"), str))
     return content if isinstance(content, str) else ""
 
 
@@ -142,8 +151,20 @@ def _index(choice: dict[str, Any]) -> Any:
     return choice.get("index") or 0
 
 
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+def whole_number(value: Any) -> int | None:
+    """A count that was told; None where that is none."""
+    known = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_COUNT
+    return value if known else None
+
+
+def _finite(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _list(value: Any) -> list[dict[str, Any]]:

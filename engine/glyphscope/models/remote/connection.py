@@ -11,13 +11,14 @@ import concurrent.futures
 import contextlib
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import httpx
 
 from glyphscope.errors import ModelError
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.failures import not_understood, unreachable
+from glyphscope.models.remote.keys import without
 from glyphscope.models.remote.retry import Patience, Refused
 
 LARGEST_BODY = 8 << 20
@@ -26,6 +27,7 @@ LARGEST_REFUSAL = 64 << 10
 """Bytes of an error's body that are read."""
 
 T = TypeVar("T")
+Ask: TypeAlias = Callable[[httpx.AsyncClient], Coroutine[Any, Any, T]]
 
 
 class Interrupted(Exception):
@@ -33,7 +35,7 @@ class Interrupted(Exception):
 
 
 class Reply(NamedTuple):
-    """An answer that was read whole, or as far as `most` bytes."""
+    """An answer that was read whole, or as far as it may be long; `body` is without the key."""
 
     status: int
     headers: httpx.Headers
@@ -54,8 +56,15 @@ class Connection:
         """For one request, or for a few that belong together."""
         return Exchange(self)
 
-    def started(self) -> tuple[asyncio.AbstractEventLoop, httpx.AsyncClient]:
-        """The loop, which runs, and its client; they are made again after `close`."""
+    def without_key(self, said: bytes) -> bytes:
+        """What the endpoint said, to be read, shown and recorded."""
+        return without(self.key, said)
+
+    def begin(self, ask: Ask[T]) -> tuple[asyncio.AbstractEventLoop, concurrent.futures.Future[T]]:
+        """Begins it in the loop, which runs; loop and client are made again after `close`.
+
+        `close` either comes before, or ends it: what is given to a loop that ends would be waited for in vain.
+        """
         with self._lock:
             if self._loop is None or self._client is None:
                 self._loop = asyncio.new_event_loop()
@@ -64,7 +73,18 @@ class Connection:
                     target=self._loop.run_forever, name="glyphscope-remote", daemon=True
                 )
                 self._thread.start()
-            return self._loop, self._client
+            return self._loop, asyncio.run_coroutine_threadsafe(ask(self._client), self._loop)
+
+    def end(
+        self, loop: asyncio.AbstractEventLoop | None, work: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
+        """Ends in that loop what is under way there; nothing, where it was closed meanwhile, and everything with it."""
+        with self._lock:
+            if loop is None or loop is not self._loop:
+                return
+            ended = asyncio.run_coroutine_threadsafe(work(), loop)
+        with contextlib.suppress(concurrent.futures.TimeoutError, concurrent.futures.CancelledError):
+            ended.result(0.5)
 
     def close(self) -> None:
         with self._lock:
@@ -107,38 +127,43 @@ class Exchange:
         self._bytes: AsyncIterator[bytes] | None = None
         self._cancelled = False
 
-    def get(self, path: str, *, json: Any = None, seconds: float = 15.0) -> Reply:
-        """A whole answer; a POST where there is `json`. `path` is beside the API's own. Raises Refused."""
+    def get(self, url: str, *, body: bytes | None = None, seconds: float = 15.0) -> Reply:
+        """A whole answer; a POST where there is a `body`, of JSON. Raises Refused."""
 
         async def asked(client: httpx.AsyncClient) -> Reply:
-            request = client.build_request("GET" if json is None else "POST", path, json=json)
+            headers = None if body is None else {"content-type": "application/json"}
+            method = "GET" if body is None else "POST"
+            request = client.build_request(method, url, content=body, headers=headers)
             response = await client.send(request, stream=True)
             try:
-                return await _whole(response, LARGEST_BODY)
+                return await self._whole(response, LARGEST_BODY)
             finally:
                 await response.aclose()
 
         return self._limited(asked, seconds, "The endpoint did not answer in time.")
 
-    def open(self, path: str, body: bytes, seconds: float) -> Reply:
+    def open(self, url: str, body: bytes, seconds: float) -> Reply:
         """Sends the request. A reply of status 200 has no body yet: `read` gives it. Raises Refused."""
 
         async def asked(client: httpx.AsyncClient) -> Reply:
             headers = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
-            request = client.build_request("POST", path, content=body, headers=headers)
+            request = client.build_request("POST", url, content=body, headers=headers)
             response = self._response = await client.send(request, stream=True)
             if response.status_code == 200:
                 self._bytes = response.aiter_raw().__aiter__()
                 return Reply(200, response.headers, b"")
             try:
-                return await _whole(response, LARGEST_REFUSAL)
+                return await self._whole(response, LARGEST_REFUSAL)
             finally:
                 await response.aclose()
 
         return self._limited(asked, seconds, f"The endpoint did not begin to answer within {seconds:g} s.")
 
     def read(self, seconds: float) -> bytes:
-        """The next bytes, b"" at the end. Raises TimeoutError, ModelError where the connection breaks."""
+        """The next bytes, b"" at the end; the key may be in them, whole or cut in two (`without_key`).
+
+        Raises TimeoutError, ModelError where the connection breaks.
+        """
 
         async def asked(client: httpx.AsyncClient) -> bytes:
             assert self._bytes is not None, "nothing was opened"
@@ -151,7 +176,11 @@ class Exchange:
         try:
             return self._run(asked)
         except httpx.HTTPError as error:
-            raise unreachable(error, self._connection.address).error from error
+            raise self._unreachable(error).error from error
+
+    def without_key(self, said: bytes) -> bytes:
+        """What was read, to be shown and recorded."""
+        return self._connection.without_key(said)
 
     def wait(self, seconds: float) -> None:
         """A pause that `cancel` ends too."""
@@ -167,20 +196,21 @@ class Exchange:
         """Ends what is under way: the endpoint sees the connection closed, where its answer was not read to the end."""
         response, task = self._response, self._task
         self._response = self._bytes = None
-        loop = self._loop
-        if response is None and (task is None or task.done()):
-            return
-        if (
-            loop is None or not loop.is_running()
-        ):  # the connection was closed meanwhile, and everything with it
-            return
-        ended = asyncio.run_coroutine_threadsafe(_shut(response, task), loop)
-        with contextlib.suppress(concurrent.futures.TimeoutError, concurrent.futures.CancelledError):
-            ended.result(0.5)
+        if response is not None or (task is not None and not task.done()):
+            self._connection.end(self._loop, lambda: _shut(response, task))
 
-    def _limited(
-        self, ask: Callable[[httpx.AsyncClient], Coroutine[Any, Any, T]], seconds: float, late: str
-    ) -> T:
+    async def _whole(self, response: httpx.Response, most: int) -> Reply:
+        body = bytearray()
+        async for data in response.aiter_raw():
+            body += data[: most - len(body)]
+            if len(body) >= most:
+                break
+        return Reply(response.status_code, response.headers, self.without_key(bytes(body)))
+
+    def _unreachable(self, error: httpx.HTTPError) -> Refused:
+        return unreachable(error, self._connection.address, self._connection.key)
+
+    def _limited(self, ask: Ask[T], seconds: float, late: str) -> T:
         async def asked(client: httpx.AsyncClient) -> T:
             async with asyncio.timeout(seconds):
                 return await ask(client)
@@ -192,22 +222,20 @@ class Exchange:
             hint = "It may have too much to do, or the prompt is long."
             raise Refused(ModelError(late, where=str(address), hint=hint), again=False) from error
         except httpx.HTTPError as error:
-            raise unreachable(error, address) from error
+            raise self._unreachable(error) from error
         except (httpx.InvalidURL, UnicodeError) as error:
             raise Refused(not_understood("This is no address.", address), again=False) from error
 
-    def _run(self, ask: Callable[[httpx.AsyncClient], Coroutine[Any, Any, T]]) -> T:
-        loop, client = self._connection.started()
-
-        async def asked() -> T:
+    def _run(self, ask: Ask[T]) -> T:
+        async def asked(client: httpx.AsyncClient) -> T:
             self._task = asyncio.current_task()
             return await ask(client)
 
         with self._lock:
             if self._cancelled:
                 raise Interrupted
-            self._loop = loop
-            future = self._future = asyncio.run_coroutine_threadsafe(asked(), loop)
+            self._loop, future = self._connection.begin(asked)
+            self._future = future
         try:
             result: T = future.result()
         except concurrent.futures.CancelledError:
@@ -227,15 +255,6 @@ def _finish(loop: asyncio.AbstractEventLoop) -> None:
         task.cancel()
     if left:
         loop.run_until_complete(asyncio.wait(left, timeout=1.0))
-
-
-async def _whole(response: httpx.Response, most: int) -> Reply:
-    body = bytearray()
-    async for data in response.aiter_raw():
-        body += data[: most - len(body)]
-        if len(body) >= most:
-            break
-    return Reply(response.status_code, response.headers, bytes(body))
 
 
 async def _shut(response: httpx.Response | None, task: asyncio.Task[Any] | None) -> None:

@@ -11,6 +11,7 @@ import httpx
 
 from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelError, PromptError
 from glyphscope.models.remote.address import KEY_HINT, Address
+from glyphscope.models.remote.keys import without
 from glyphscope.models.remote.retry import AGAIN, Refused, asked_pause
 
 LONGEST_WORDS = 400
@@ -24,14 +25,9 @@ def excerpt(data: bytes | str, most: int = LONGEST_WORDS) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def without(key: str, text: str) -> str:
-    """The text without the key, should an endpoint have said it again."""
-    return text.replace(key, "•••") if key else text
-
-
-def unreachable(error: httpx.HTTPError, address: Address) -> Refused:
+def unreachable(error: httpx.HTTPError, address: Address, key: str) -> Refused:
     """What kept the request from being answered at all; nothing of an answer was read."""
-    words = excerpt(str(error), 200) or type(error).__name__
+    words = excerpt(without(key, str(error)), 200) or type(error).__name__
     hint = "Is the server running, and is this its address?"
     match error:
         case httpx.ConnectTimeout():
@@ -55,18 +51,20 @@ def unreachable(error: httpx.HTTPError, address: Address) -> Refused:
     return Refused(ModelError(said, where=str(address), hint=hint), again=True)
 
 
-def refusal(status: int, headers: Mapping[str, str], body: bytes, address: Address, key: str) -> Refused:
-    """What a status other than 200 says."""
-    said = without(key, words_of(body))
+def refusal(
+    status: int, headers: Mapping[str, str], body: bytes, address: Address, *, had_key: bool
+) -> Refused:
+    """What a status other than 200 says; `body` is without the key."""
+    said = words_of(body)
     told = f" {said}" if said else ""
     again, wait = status in AGAIN, asked_pause(headers.get("retry-after"))
     where = str(address)
     error: GlyphscopeError
-    if (overflow := _overflow(body)) is not None:
+    if (overflow := _overflow(body, where)) is not None:
         return Refused(overflow, again=False)
     if status in (401, 403):
-        had = "The key was refused" if key else "The endpoint asks for a key"
-        error = ModelError(f"{had} ({status}).{told}", where=where, hint=KEY_HINT)
+        asked = "The key was refused" if had_key else "The endpoint asks for a key"
+        error = ModelError(f"{asked} ({status}).{told}", where=where, hint=KEY_HINT)
     elif 300 <= status < 400:
         error = ModelError(
             f"The endpoint leads elsewhere ({status}), where a key is not sent to.",
@@ -127,7 +125,7 @@ def not_understood(what: str, address: Address, data: bytes | str = b"") -> Mode
     )
 
 
-def _overflow(body: bytes) -> ContextOverflow | PromptError | None:
+def _overflow(body: bytes, where: str) -> ContextOverflow | PromptError | None:
     """The error of a prompt that is too long for the endpoint's model."""
     try:
         error = json.loads(body)["error"]
@@ -141,6 +139,7 @@ def _overflow(body: bytes) -> ContextOverflow | PromptError | None:
         return ContextOverflow(needed, available)
     return PromptError(
         f"The prompt is too long for the endpoint's model. {excerpt(message_of(error))}",
+        where=where,
         hint="Shorten the prompt, allow fewer tools, or start the server with a larger context.",
     )
 

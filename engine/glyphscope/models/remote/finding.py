@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from glyphscope.errors import ModelError
 from glyphscope.events import ModelInfo
 from glyphscope.models.remote.address import Address
+from glyphscope.models.remote.chunks import whole_number
 from glyphscope.models.remote.connection import Connection, Exchange, Reply
 from glyphscope.models.remote.dialect import (
     COMPATIBLE,
@@ -20,7 +21,7 @@ from glyphscope.models.remote.dialect import (
     dialect_of,
     vllm_of,
 )
-from glyphscope.models.remote.failures import not_understood, refusal
+from glyphscope.models.remote.failures import excerpt, not_understood, refusal
 from glyphscope.models.remote.retry import Refused, Retries
 
 _PROBES = (
@@ -29,6 +30,8 @@ _PROBES = (
     ("/version", "version", VLLM),
 )
 """Paths beside the API that only one kind of server has, with a member of its answer."""
+_LONGEST_SERVER = 80
+"""Characters of what a server is called, with its version."""
 
 
 class Found(NamedTuple):
@@ -82,15 +85,15 @@ def _count(exchange: Exchange, address: Address, dialect: Dialect, text: str) ->
     if dialect is not LLAMA_SERVER:
         asked["model"] = address.model
     try:
-        reply = exchange.get(address.root + dialect.tokenize, json=asked)
+        reply = exchange.get(address.root + dialect.tokenize, body=json.dumps(asked).encode())
         found = json.loads(reply.body) if reply.status == 200 else {}
     except Refused as refused:
         raise refused.error from None
     except (ValueError, RecursionError):
         found = {}
-    count = found.get("count") if isinstance(found, dict) else None
+    count = whole_number(found.get("count")) if isinstance(found, dict) else None
     tokens = found.get("tokens") if isinstance(found, dict) else None
-    if isinstance(count, int):
+    if count is not None:
         return count
     if isinstance(tokens, list):
         return len(tokens)
@@ -105,7 +108,8 @@ def _models(exchange: Exchange, address: Address, connection: Connection) -> Rep
             reply = exchange.get(f"{address.base}/models", seconds=connection.patience.connect + 20)
             if reply.status == 200 or (reply.status in (404, 405) and address.model):
                 return reply
-            raise refusal(reply.status, reply.headers, reply.body, address, connection.key)
+            had_key = bool(connection.key)
+            raise refusal(reply.status, reply.headers, reply.body, address, had_key=had_key)
         except Refused as refused:
             exchange.wait(retries.pause(refused))
 
@@ -179,9 +183,9 @@ def _info(
         context=_number(entry.get("max_model_len")) or _number(settings.get("n_ctx")),
         bytes=_number(meta.get("size")),
         tool_calls="openai",
-        server=f"{dialect.title} {version}".strip(),
+        server=excerpt(f"{dialect.title} {version}", _LONGEST_SERVER),
     )
 
 
 def _number(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return whole_number(value) or 0

@@ -6,7 +6,7 @@ import importlib.util
 import json
 import os
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, AnyStr, TypeVar
 
 from glyphscope.errors import ModelError
 from glyphscope.models.remote.address import Address
@@ -16,6 +16,7 @@ ENVIRONMENT = "GLYPHSCOPE_API_KEY"
 _OPENAI = "https://api.openai.com:443"
 _LIST = "addresses"
 """The entry under which the keyring keeps which addresses have a key: a keyring cannot be listed."""
+_HIDDEN = "•••"
 
 T = TypeVar("T")
 
@@ -26,27 +27,45 @@ def key_of(address: Address) -> str:
     That of the environment holds for any endpoint, OpenAI's own variable for OpenAI alone, and one of the keyring for
     the scheme, host and port it was set for. A keyring that cannot be read has no key.
     """
-    key = os.environ.get(ENVIRONMENT, "")
+    key = os.environ.get(ENVIRONMENT, "").strip()
     if not key and address.origin == _OPENAI:
-        key = os.environ.get("OPENAI_API_KEY", "")
+        key = os.environ.get("OPENAI_API_KEY", "").strip()
     if not key and importlib.util.find_spec("keyring") is not None:
         try:
             key = _with_keyring(lambda ring: ring.get_password(SERVICE, address.origin)) or ""
         except ModelError:
             key = ""
-    return checked(key.strip(), address) if key else ""
+    return checked(key, address.origin) if key else ""
 
 
-def checked(key: str, address: Address) -> str:
+def checked(key: str, where: str) -> str:
     """Raises ModelError for a key that no header can hold; it is not said again."""
     if not key or not key.isascii() or not key.isprintable() or " " in key:
-        raise ModelError("The key has characters that no key has.", where=address.origin)
+        raise ModelError(
+            "The key is empty, or has characters that no key has.",
+            where=where,
+            hint="Copy it anew, without what stands around it.",
+        )
     return key
+
+
+def without(key: str, said: AnyStr) -> AnyStr:
+    """What an endpoint said, without the key, should it have said that again."""
+    if not key:
+        return said
+    if isinstance(said, bytes):
+        return said.replace(key.encode(), _HIDDEN.encode()).replace(_escaped(key).encode(), _HIDDEN.encode())
+    return said.replace(key, _HIDDEN).replace(_escaped(key), _HIDDEN)
+
+
+def _escaped(key: str) -> str:
+    """As some servers write it in JSON."""
+    return key.replace("/", "\\/")
 
 
 def set_key(address: Address, key: str) -> None:
     """Keeps the key in the keyring. Raises ModelError where there is none."""
-    key = checked(key.strip(), address)
+    key = checked(key.strip(), address.origin)
     kept = sorted({*key_addresses(), address.origin})
     _with_keyring(lambda ring: ring.set_password(SERVICE, address.origin, key))
     _with_keyring(lambda ring: ring.set_password(SERVICE, _LIST, json.dumps(kept)))

@@ -56,6 +56,8 @@ class RemoteModel:
         exchange = self._connection.exchange()
         try:
             return count_tokens(exchange, self._connection.address, self.dialect, text)
+        except Interrupted:
+            raise ModelError("The model was closed meanwhile.", where=self.info.path) from None
         finally:
             exchange.close()
 
@@ -133,14 +135,14 @@ class RemoteModel:
         deadline = time.monotonic() + patience.first
         reply = exchange.open(address.base + CHAT, json.dumps(body).encode(), patience.first)
         if reply.status != 200:
-            raise refusal(reply.status, reply.headers, reply.body, address, connection.key)
+            raise refusal(reply.status, reply.headers, reply.body, address, had_key=bool(connection.key))
         chunks = Answer(exchange, reply.headers, address, patience, deadline).chunks()
-        before: list[Chunk] = []
+        usage = None
         for chunk in chunks:
-            before.append(chunk)
+            usage = chunk.usage or usage
             if chunk.substance:
-                break
-        return _joined(before, chunks)
+                return _joined(chunk._replace(usage=usage), chunks)
+        return chunks
 
 
 def open_remote(
@@ -172,8 +174,8 @@ def open_remote(
     return RemoteModel(connection, found)
 
 
-def _joined(before: list[Chunk], rest: Iterator[Chunk]) -> Iterator[Chunk]:
-    yield from before
+def _joined(first: Chunk, rest: Iterator[Chunk]) -> Iterator[Chunk]:
+    yield first
     try:
         yield from rest
     except Refused as refused:  # never after the first piece, or its text would stand there twice

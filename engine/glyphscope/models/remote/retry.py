@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -90,8 +91,8 @@ def asked_pause(value: str | None) -> float | None:
     except ValueError:
         try:
             date = parsedate_to_datetime(value)
-        except (TypeError, ValueError):
+            date = date if date.tzinfo else date.replace(tzinfo=UTC)
+            seconds = (date - datetime.now(UTC)).total_seconds()
+        except (TypeError, ValueError, OverflowError):
             return None
-        date = date if date.tzinfo else date.replace(tzinfo=UTC)
-        seconds = (date - datetime.now(UTC)).total_seconds()
-    return max(0.0, seconds) if seconds == seconds else None
+    return max(0.0, seconds) if math.isfinite(seconds) else None

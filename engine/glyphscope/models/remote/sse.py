@@ -22,17 +22,13 @@ class EventReader:
         self._last: tuple[bytes, bytes] | None = None
         self._after_cr = False
 
-    @property
-    def open(self) -> bool:
-        """Whether an event was begun and is not whole."""
-        return bool(self._line or self._data)
-
     def feed(self, chunk: bytes) -> list[bytes]:
         """The events that these bytes complete. Raises ModelError for one that is longer than any may be."""
-        if self._after_cr and chunk.startswith(b"\n"):
-            chunk = chunk[1:]
-        if chunk:
-            self._after_cr = chunk.endswith(b"\r")
+        if not chunk:
+            return []
+        second_half = self._after_cr and chunk.startswith(b"\n")  # of a line end that was cut in two
+        self._after_cr = chunk.endswith(b"\r")
+        chunk = chunk[1:] if second_half else chunk
         *whole, rest = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         events: list[bytes] = []
         for line in whole:

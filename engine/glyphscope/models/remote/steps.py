@@ -111,7 +111,7 @@ def _alternative(token: Likely) -> Alternative:
         id=token.id,
         data=token.data,
         text=shown(token.data),
-        raw=math.exp(min(0.0, token.logprob)),
+        raw=math.exp(token.logprob),
         final=None,
         allowed=None,
     )

@@ -31,7 +31,7 @@ class Teller:
         self._maker = StepMaker(request.alternatives)
         self._calls = CallWriter()
         self._usage: Usage | None = None
-        self._characters = self._reasoning = 0
+        self._characters = self._reasoning = self._received = 0
         self._finish = ""
 
     def written(self) -> tuple[TokenStep, ...]:
@@ -43,6 +43,7 @@ class Teller:
         if chunk.usage is not None and chunk.usage != self._usage:
             self._usage = chunk.usage
             yield chunk.usage
+        self._received += chunk.characters
         self._reasoning += chunk.reasoning
         self._finish = self._finish or chunk.finish
         if chunk.text or chunk.tokens:
@@ -51,6 +52,7 @@ class Teller:
         for piece in chunk.calls:
             self._watch.called()
             yield from self._steps(self._maker.steps(self._calls.feed(piece), ()))
+        self._check_length()
 
     def end(self) -> Iterator[Output]:
         """The answer's last step, where it ended by itself. Raises GrammarError and ModelError."""
@@ -80,11 +82,15 @@ class Teller:
         if not steps:
             return
         self._characters += sum(len(step.text) for step in steps)
+        self._check_length()
+        yield steps
+
+    def _check_length(self) -> None:
+        """Also of what comes in no step: thinking, a name that does not end."""
         most = self._request.max_tokens
-        if self._told > 2 * most + _MORE_STEPS or self._characters > max(1 << 20, 256 * most):
+        if self._told > 2 * most + _MORE_STEPS or self._received > max(1 << 20, 256 * most):
             raise ModelError(
                 f"The endpoint goes on beyond the {most} tokens that it was asked for.",
                 where=str(self._address),
                 hint="Does it send its pieces again and again? Its own log may tell.",
             )
-        yield steps
