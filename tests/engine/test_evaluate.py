@@ -12,7 +12,7 @@ import pytest
 from eval_suite import ANSWERS, SUITE, AnsweringModel, suite_file
 from glyphscope.errors import ModelError, RecordError, StorageError
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
-from glyphscope.evals.results.folder import SAMPLES, ResultFolder
+from glyphscope.evals.results.folder import MANIFEST, SAMPLES, ResultFolder
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.running import (
     Begun,
@@ -92,6 +92,14 @@ def test_a_result_goes_on_only_under_the_plan_that_it_was_begun_with(tmp_path):
     folder = result(events(plan(tmp_path), tmp_path / "out"))
     with pytest.raises(RecordError, match="another matrix"):
         events(plan(tmp_path, trials=2), tmp_path / "out", resume=folder.path)
+
+
+def test_going_on_with_a_result_that_is_being_made_changes_it(tmp_path):
+    folder = result(events(plan(tmp_path), tmp_path / "out"))
+    before = (folder.path / MANIFEST).read_bytes()
+    with folder.writing(), pytest.raises(StorageError, match="Another evaluation"):
+        events(plan(tmp_path, jobs=2), tmp_path / "out", resume=folder.path)
+    assert (folder.path / MANIFEST).read_bytes() == before
 
 
 def test_several_jobs_make_the_same_samples(tmp_path):
@@ -185,6 +193,27 @@ def test_what_stopping_saved_is_measured_by_going_on(tmp_path):
     assert {sample.scenario for sample in stopped} == {"site", "file"}
     assert all(sample.saved and sample.saved > 0 for sample in stopped)
     assert all(sample.saved is None for sample in folder.samples() if sample.stopped_at is None)
+
+
+class SecondThoughts(AnsweringModel):
+    """Says another thing to a repair, or in a second turn."""
+
+    def generate(self, request):
+        again = "QUESTION file" in request.prompt or "CONSTRAINT_PATTERN" in request.prompt
+        yield from ScriptedModel(ANSWERS["news"] if again else ANSWERS["site"]).generate(request)
+
+
+@pytest.mark.parametrize("repair", [0, 1])
+def test_what_stopping_saved_is_taken_from_another_text_than_the_one_that_was_stopped(tmp_path, repair):
+    turns = [] if repair else [{"prompt": "QUESTION file", "expect": {}}]
+    suite = tmp_path / "small.json"
+    suite.write_text(json.dumps({**SUITE, "scenarios": [{**SUITE["scenarios"][2], "turns": turns}]}))
+    asked = plan_of(
+        Matrix(suites=(str(suite),), models=("one",), constraints=("off",), savings=1.0, repairs=(repair,))
+    )
+    (sample,) = result(events(asked, tmp_path / "out", opener=SecondThoughts)).samples()
+    assert sample.stopped_at is not None and sample.calls[0].tool == "search"
+    assert sample.saved is None
 
 
 def test_a_model_that_cannot_count_tokens_costs_the_tables_their_tokens_and_nothing_else(tmp_path):

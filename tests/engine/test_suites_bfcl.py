@@ -150,6 +150,9 @@ def test_turns_call_functions_that_are_described_in_files_of_their_classes(impor
     asked_back, last = (turn.expect for turn in scenario.turns)
     assert asked_back.calls == () and not asked_back.extra_calls
     assert [call.arguments for call in last.calls] == [{"what": "it's"}, {"source": "b"}] and last.extra_calls
+    docs[1] = CUP | {"parameters": {"type": "dict", "properties": {"what": True}}}  # any value
+    (folder / "gorilla_file_system.json").write_text("".join(json.dumps(each) + "\n" for each in docs))
+    assert imported(asked, multi_turn_base_0=truth).suite.scenarios[0].turns[1].expect.calls[0].optional == ()
     (folder / "gorilla_file_system.json").unlink()
     with pytest.raises(SuiteError, match=r"gorilla_file_system\.json, and it is missing"):
         imported(asked, multi_turn_base_0=truth)
@@ -186,6 +189,13 @@ TRUTH = {"good_0": [{"tea.brew": {"kind": ["x"]}}]}
         ({"id": "bad_0", "question": "x", "function": [TEA]}, None, "no question"),
         ({"id": "bad_0", "question": [], "involved_classes": ["Kitchen"]}, None, "Kitchen are not known"),
         ({"id": "good_0"}, None, "has this id"),
+        (entry("bad_0", "x", functions=({"name": "a", "parameters": [1]},)), [["a(1)"]], "cannot be used"),
+        (entry("bad_0", "x", functions=({"name": "a", "parameters": {"properties": ["b"]}},)),
+         [["a(b=1)"]], "cannot be used"),
+        (entry("bad_0", "x", functions=({"name": "a", "parameters": {"properties": {"b": 5}}},)),
+         [["a(b=1)"]], "cannot be used"),
+        (entry("bad_0", "x"), [["tea.brew('x', grams=1e999)"]], "no literal"),
+        ({"id": "bad_0", "question": [], "involved_classes": 5}, None, "no functions"),
     ],
 )  # fmt: skip
 def test_an_entry_that_cannot_be_read_is_left_out_with_its_reason(imported, bad, truth, words):

@@ -248,6 +248,14 @@ def test_a_registry_that_cannot_be_read_is_a_mistake_at_its_name(tmp_path, sourc
     assert list(found) == ["/registry"] and words in found["/registry"]
 
 
+def test_a_name_that_no_file_can_have_ends_in_anything_but_a_message(tmp_path):
+    with pytest.raises(StorageError, match="too long"):
+        load_suite("a" * 300)
+    for name in ("a" * 300, "a\0b"):
+        (words,) = problems(registry=name, scenarios=[scenario()], folder=tmp_path).values()
+        assert "too long" in words or "null" in words
+
+
 def test_a_pipe_is_not_waited_for_as_a_suite_or_as_a_registry(tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
     assert "not a file" in problems(scenario(), folder=tmp_path, registry="pipe.json")["/registry"]
@@ -294,6 +302,16 @@ def test_20_000_scenarios_are_read_in_bounded_time():
     began = time.process_time()
     assert len(parse_suite(text).scenarios) == 20_000
     assert time.process_time() - began < 12  # a bound against growth with the square, no measurement
+
+
+@pytest.mark.slow
+def test_an_allow_list_of_its_own_for_each_scenario_costs_a_registry_each():
+    tools = {f"t{n}": {"type": "object"} for n in range(1_000)}
+    many = [scenario(id=f"s{n}", tools=[f"t{n % 1_000}", f"t{n // 2}"], expect={}) for n in range(2_000)]
+    text = json.dumps(document(*many, registry=tools))
+    began = time.process_time()
+    assert len(parse_suite(text).scenarios) == 2_000
+    assert time.process_time() - began < 3  # narrowing the registry for each took longer, and a gigabyte
 
 
 def test_more_scenarios_than_are_read_are_refused(monkeypatch):

@@ -66,6 +66,9 @@ def evaluate(
     control = control or Control()
     folder = _folder(plan, out, resume)
     with folder.writing() as writer:
+        if resume is not None:  # read again, now that nobody else writes to it
+            manifest = ResultFolder.open(resume).manifest
+            folder.keep(msgspec.structs.replace(manifest, finished="", jobs=plan.matrix.jobs))
         there = {sample.id for sample in folder.samples() if sample.answered or not again}
         missing = [planned for planned in plan.samples() if planned.id not in there]
         yield Begun(folder.path, folder.manifest, len(there))
@@ -90,7 +93,6 @@ def _folder(plan: Plan, out: Path, resume: Path | None) -> ResultFolder:
                 where=str(resume),
                 hint="Evaluate anew, or give the options and the suites that it was begun with.",
             )
-        folder.keep(msgspec.structs.replace(folder.manifest, finished="", jobs=matrix.jobs))
         return folder
     manifest = Manifest(
         digest=plan.digest,

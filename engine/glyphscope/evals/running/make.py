@@ -61,7 +61,7 @@ def make_sample(
     """The sample and its runs' events; None where it was cancelled in the middle: nothing is kept of it then.
 
     Whatever is wrong with the request is the sample's failure. `savings` is the share of aborted runs that are
-    continued; which ones, the sample's id decides.
+    continued, where that can be done; which ones, the sample's id decides.
     """
     runs = Runs()
     demo = DemoTools() if planned.scenario.demo else None
@@ -80,8 +80,8 @@ def make_sample(
         workspace = None if demo is None else demo.workspace
         verdict = judge(planned.scenario, runs.states, workspace=workspace)
         sample = _sample(planned, verdict, runs.states)
-        if _chosen(planned.id, savings) and request.strategy == "direct" and sample.stopped_at is not None:
-            sample = msgspec.structs.replace(sample, saved=_saved(request, runs.events[-1], model))
+        if _chosen(planned.id, savings) and _can_go_on(request, runs.states):
+            sample = msgspec.structs.replace(sample, saved=_saved(request, runs.events[0], model))
         return None if cancelled.is_set() else (sample, runs.events)
     except GlyphscopeError as error:
         return _refused(planned, error), runs.events
@@ -165,6 +165,15 @@ def _chosen(id: str, share: float) -> bool:
     """Of all samples that share, always the same ones."""
     place = int.from_bytes(hashlib.sha256(f"savings {id}".encode()).digest()[:4], "big")
     return place < share * 2**32
+
+
+def _can_go_on(request: RunRequest, states: Sequence[RunState]) -> bool:
+    """Whether one text is all that was written, and was stopped: after a repair or in another turn, nobody knows what
+    would have come of it.
+    """
+    written = sum(bool(stage.tokens) for state in states for stage in state.stages)
+    stopped = len(states) == 1 and states[0].aborted is not None
+    return stopped and written == 1 and request.strategy == "direct"
 
 
 def _saved(request: RunRequest, events: Sequence[AnyEvent], model: Model) -> int | None:

@@ -122,14 +122,16 @@ class _Entries:
             raise NotReadable("Functions that appear in a later turn cannot be told in a suite.")
         functions = entry.get("function")
         if functions is None:
-            functions = [
-                each for kind in entry.get("involved_classes") or () for each in self._of_class(kind)
-            ]
+            classes = entry.get("involved_classes")
+            kinds = classes if isinstance(classes, list) else ()
+            functions = [each for kind in kinds for each in self._of_class(kind)]
         functions = functions if isinstance(functions, list) else [functions]
         tools = {tool["name"]: tool for tool in map(tool_of, functions)}
         if not tools:
             raise NotReadable("It has no functions.")
         prompts = _prompts(entry.get("question"))
+        registry = {"glyphscope": 1, "tools": list(tools.values())}
+        known = _known(registry)  # the answers are read by the functions' schemas: these are some
         expected = self._expected(name, entry, tools, len(prompts))
         scenario = Scenario(
             id=name,
@@ -137,9 +139,9 @@ class _Entries:
             prompt=prompts[0],
             expect=expected[0],
             turns=tuple(Turn(prompt=p, expect=e) for p, e in zip(prompts[1:], expected[1:], strict=True)),
-            registry={"glyphscope": 1, "tools": list(tools.values())},
+            registry=registry,
         )
-        return _checked(scenario)
+        return _checked(scenario, known)
 
     def _expected(
         self, name: str, entry: dict[str, Any], tools: dict[str, dict[str, Any]], turns: int
@@ -186,14 +188,16 @@ def _expected_turns(truth: list[Any], tools: dict[str, dict[str, Any]], turns: i
     return found
 
 
-def _checked(scenario: Scenario) -> Scenario:
-    """The scenario without values that its own functions refuse. Raises NotReadable for what is wrong beside them."""
-    assert isinstance(scenario.registry, dict)
+def _known(registry: dict[str, Any]) -> KnownTools:
     try:
-        tools = KnownTools(open_registry(scenario.registry))
+        return KnownTools(open_registry(registry))
     except RegistryError as error:
         problem = error.problems[0].message if error.problems else error.message
         raise NotReadable(f"Its functions cannot be used: {problem}") from None
+
+
+def _checked(scenario: Scenario, tools: KnownTools) -> Scenario:
+    """The scenario without values that its own functions refuse. Raises NotReadable for what is wrong beside them."""
     expect = scenario.expect
     calls = tuple(_accepted(call, tools) for call in expect.calls)
     scenario = msgspec.structs.replace(scenario, expect=msgspec.structs.replace(expect, calls=calls))

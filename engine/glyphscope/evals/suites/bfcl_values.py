@@ -8,6 +8,7 @@ an object, the same holds for each of its members. Turns of a conversation list 
 from __future__ import annotations
 
 import ast
+import math
 from itertools import islice, product
 from typing import Any
 
@@ -86,7 +87,9 @@ def expected_call(answer: Any) -> ExpectedCall:
 
 
 def parsed_call(source: str, tools: dict[str, dict[str, Any]]) -> ExpectedCall:
-    """The expected call of a Python call with literal arguments, of a tool in `tools`. Raises NotReadable.
+    """The expected call of a Python call with literal arguments, of a tool in `tools`, whose schemas are valid.
+
+    Raises NotReadable.
 
     Other arguments may be given as well, and one that only says its default may be left out.
     """
@@ -111,9 +114,7 @@ def parsed_call(source: str, tools: dict[str, dict[str, Any]]) -> ExpectedCall:
     optional = tuple(
         key
         for key, value in arguments.items()
-        if key not in required
-        and "default" in properties.get(key, {})
-        and properties[key]["default"] == value
+        if key not in required and _is_default(properties.get(key), value)
     )
     return ExpectedCall(tools=(name,), arguments=arguments, match="subset", optional=optional, folded=True)
 
@@ -133,6 +134,10 @@ def _call_of(source: str) -> ast.Call:
     return call
 
 
+def _is_default(schema: Any, value: Any) -> bool:
+    return isinstance(schema, dict) and "default" in schema and bool(schema["default"] == value)
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
@@ -140,7 +145,7 @@ def _plain(value: Any) -> Any:
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    if value is None or isinstance(value, str | int | float):
+    if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise ValueError("no value of JSON")
 

@@ -108,7 +108,6 @@ class _Reading:
 
     folder: FilePath | None
     _opened: dict[str, tuple[KnownTools | None, list[tuple[str, str]]]] = field(default_factory=dict)
-    _narrowed: dict[tuple[str, tuple[str, ...]], KnownTools] = field(default_factory=dict)
     _documents: dict[str, str | dict[str, Any]] = field(default_factory=dict)
 
     def mistakes(self, document: Any) -> Iterator[Found]:
@@ -196,7 +195,9 @@ class _Reading:
             if struct.registry is not None:
                 own = self._tools(struct.registry, (*at, "registry"), found)
             yield from found
-            yield from rules.scenario_mistakes(struct, self._allowed(own, struct), at)
+            if own is not None and struct.tools is not None:
+                own = own.only(struct.tools)
+            yield from rules.scenario_mistakes(struct, own, at)
 
     def _tools(self, source: str | dict[str, Any], at: Path, found: list[Found]) -> KnownTools | None:
         """The tools of a registry; None where it cannot be read, and why is added to `found`."""
@@ -213,17 +214,6 @@ class _Reading:
                 reasons = [("", told)]
         found.extend(((*at, *steps_of(pointer)), message) for pointer, message in reasons)
         return known
-
-    def _allowed(self, known: KnownTools | None, scenario: Scenario) -> KnownTools | None:
-        """The tools under the scenario's allow list, kept for the scenarios that have the same one."""
-        if known is None or scenario.tools is None:
-            return known
-        if not isinstance(scenario.registry, str | None):
-            return KnownTools(only_allowed(known.registry, scenario.tools))
-        key = (scenario.registry or "", scenario.tools)
-        if key not in self._narrowed:
-            self._narrowed[key] = KnownTools(only_allowed(known.registry, scenario.tools))
-        return self._narrowed[key]
 
 
 def _opened(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from copy import copy
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -57,19 +59,22 @@ def only_allowed(registry: ToolRegistry, tools: tuple[str, ...] | None) -> ToolR
 
 
 class KnownTools:
-    """A registry's tools as the judges of expected calls."""
+    """A registry's tools as the judges of expected calls; `allowed` are the names of those that may be called."""
 
     def __init__(self, registry: ToolRegistry) -> None:
         self.registry = registry
+        self.allowed = frozenset(tool.name for tool in registry.allowed)
         self._callable: dict[str, CallableTool] = {}
+
+    def only(self, names: Iterable[str]) -> KnownTools:
+        """The same tools under another allow list; what was made of them is shared."""
+        narrowed = copy(self)
+        narrowed.allowed = frozenset(names)
+        return narrowed
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(tool.name for tool in self.registry)
-
-    @cached_property
-    def allowed(self) -> frozenset[str]:
-        return frozenset(tool.name for tool in self.registry.allowed)
 
     def takes(self, tool: str, name: str) -> bool:
         """Whether the tool's schema names the argument, or any argument will do."""
