@@ -1,8 +1,11 @@
-"""Models by name: what is asked for, what is picked, and how downloads go wrong; against a Hub of the tests."""
+"""How downloads by name go wrong; against a Hub of the tests."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
+import os
 import random
 import shutil
 import threading
@@ -17,11 +20,11 @@ pytest.importorskip("huggingface_hub")
 
 from huggingface_hub import get_token
 
-from fake_hub import COMMIT, REPO, fake_hub, gguf, without_certificates
+from fake_hub import REPO, fake_hub, gguf, without_certificates
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.models import find_models
 from glyphscope.models.hub import Download, Lookup, Progress, Stopped, find_unfinished, pick, read_wanted
-from glyphscope.models.hub.files import HubFile, Listing, choices_of, is_safe, quantisation_of
+from glyphscope.models.hub.files import HubFile, Listing
 from glyphscope.models.remote import Patience
 
 QUICK = Patience(connect=1.0, first=2.0, between=1.0, attempts=3, retrying=5.0, wait=0.01, longest=0.05)
@@ -58,124 +61,6 @@ def refused(do) -> GlyphscopeError:
         do()
     assert caught.value.message and caught.value.where and caught.value.hint, caught.value
     return caught.value
-
-
-# -- names and choices -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("a/b", ("a/b", "", "main")),
-        (" a/b:Q4_K_M ", ("a/b", "Q4_K_M", "main")),
-        ("a/b:sub/x.gguf", ("a/b", "sub/x.gguf", "main")),
-        ("a/b/sub/x.gguf", ("a/b", "sub/x.gguf", "main")),
-        ("a/b@v1:x.gguf", ("a/b", "x.gguf", "v1")),
-        ("hf.co/a/b:Q8_0", ("a/b", "Q8_0", "main")),
-        ("https://huggingface.co/a/b", ("a/b", "", "main")),
-        ("https://huggingface.co/a/b/blob/main/x%20y.gguf", ("a/b", "x y.gguf", "main")),
-        ("https://huggingface.co/a/b/resolve/v2/d/x.gguf?download=true", ("a/b", "d/x.gguf", "v2")),
-        ("https://huggingface.co/a/b/tree/main", ("a/b", "", "main")),
-    ],
-)
-def test_a_name_or_an_address_is_read_as_another_one(text, wanted):
-    assert tuple(read_wanted(text)) == wanted
-
-
-@pytest.mark.parametrize(
-    "text", ["", "b", "a/", "/b", "../b", "a/..", "a b/c", "a/b@../x", "http://[", "a/--", "a\n/b", "é/b"]
-)
-def test_what_is_no_name_is_asked_for(text):
-    with pytest.raises(ModelError) as caught:
-        read_wanted(text)
-    assert caught.value.hint
-
-
-@pytest.mark.parametrize(
-    ("path", "quantisation"),
-    [
-        ("qwen2.5-0.5b-instruct-q4_k_m.gguf", "Q4_K_M"),
-        ("x-UD-IQ2_XXS.gguf", "UD-IQ2_XXS"),
-        ("Q8_0/model-00001-of-00002.gguf", "Q8_0"),
-        ("gpt-oss-20b-mxfp4.gguf", "MXFP4"),
-        ("ggml-model-f16.gguf", "F16"),
-        ("model_fp16.gguf", "F16"),
-        ("smollm2-Q4_0_4_4.gguf", "Q4_0_4_4"),
-        ("x-Q4_K_M-imat.gguf", "Q4_K_M"),
-        ("Qwen3-0.6B.gguf", ""),
-    ],
-)
-def test_a_quantisation_is_read_wrongly_from_a_name(path, quantisation):
-    assert quantisation_of(path) == quantisation
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "../x.gguf",
-        "/x.gguf",
-        "a/../x.gguf",
-        ".x.gguf",
-        "a//x.gguf",
-        "a\\x.gguf",
-        "x\0.gguf",
-        "~/x.gguf",
-        "x\x9b.gguf",
-        "\u202efugg.gguf",
-    ],
-)
-def test_a_server_writes_outside_the_folder_of_models(path):
-    assert not is_safe(path)
-    assert choices_of([HubFile(path, 1)]) == ()
-
-
-def listing(*files: tuple[str, int]) -> Listing:
-    return Listing("http://hub", REPO, COMMIT, choices_of(HubFile(path, size) for path, size in files), 1)
-
-
-SEVERAL = (("t-Q8_0.gguf", 900), ("t-Q4_K_M.gguf", 500), ("t-Q2_K.gguf", 300), ("mmproj-t-F16.gguf", 100))
-
-
-@pytest.mark.parametrize(
-    ("files", "which", "memory", "name"),
-    [
-        (SEVERAL, "", None, "t-Q4_K_M.gguf"),
-        (SEVERAL, "", 10_000, "t-Q4_K_M.gguf"),
-        (SEVERAL, "", 400, "t-Q2_K.gguf"),
-        (SEVERAL, "", 10, "t-Q2_K.gguf"),
-        (SEVERAL, "q8_0", None, "t-Q8_0.gguf"),
-        (SEVERAL, "T-Q8_0.GGUF", None, "t-Q8_0.gguf"),
-        (SEVERAL, "t-q8_0", None, "t-Q8_0.gguf"),
-        ((("only.gguf", 5),), "", None, "only.gguf"),
-        ((("b-Q8_0.gguf", 9), ("c-F16.gguf", 20)), "", None, "b-Q8_0.gguf"),
-        ((("b-UD-Q4_K_XL.gguf", 9), ("c-Q2_K.gguf", 2)), "Q4_K_XL", None, "b-UD-Q4_K_XL.gguf"),
-        ((("b.gguf", 9), ("c.gguf", 20)), "", None, "b.gguf"),
-    ],
-)
-def test_another_file_is_picked_than_suits(files, which, memory, name):
-    found = pick(listing(*files), which, memory)
-    assert found.choice.name == name and found.why.endswith(".")
-
-
-@pytest.mark.parametrize(
-    ("files", "which", "words"),
-    [
-        ((), "", "no model in GGUF"),
-        ((("mmproj-F16.gguf", 1), ("x.imatrix.gguf", 1)), "", "no model in GGUF"),
-        (SEVERAL, "Q5_K_M", "no GGUF file 'Q5_K_M'"),
-        ((("a-Q4_K_M.gguf", 1), ("b-Q4_K_M.gguf", 1)), "", "2 of its models are Q4_K_M"),
-        ((("a-Q4_K_M.gguf", 1), ("b-Q4_K_M.gguf", 1)), "q4_k_m", "2 of its models are q4_k_m"),
-        ((("a-Q4_0-00001-of-00003.gguf", 1),), "", "2 parts are not in the repository"),
-    ],
-)
-def test_what_cannot_be_picked_is_picked(files, which, words):
-    assert words in refused(lambda: pick(listing(*files), which)).message
-
-
-def test_the_parts_of_a_split_model_are_several_models():
-    parts = [("d/m-Q4_K_M-00002-of-00002.gguf", 7), ("d/m-Q4_K_M-00001-of-00002.gguf", 5)]
-    (choice,) = listing(*parts).choices
-    assert (choice.name, choice.bytes, choice.quantisation, choice.missing) == (parts[1][0], 12, "Q4_K_M", 0)
 
 
 # -- a download that goes well ---------------------------------------------------------------------
@@ -357,6 +242,29 @@ def test_two_downloads_write_into_one_file(hub, tmp_path):
     thread.join()
 
 
+def test_a_download_goes_into_a_file_that_another_one_has_just_given_its_name(hub, tmp_path, monkeypatch):
+    """Between opening the part and locking it, the other one is done."""
+    lock, part = fcntl.flock, tmp_path / REPO
+
+    def flock(handle: int, how: int) -> None:
+        for path in part.glob(".*.part"):
+            path.rename(part / "moved")
+        lock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    assert "being downloaded already" in refused(download(tmp_path).run_to_end).message
+    assert hub.ranges() == []
+
+
+def test_a_disk_that_cannot_be_read_is_a_traceback(hub, tmp_path, monkeypatch):
+    def broken(handle: int, count: int, at: int) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "pread", broken)
+    with pytest.raises(StorageError, match="Input/output error"):
+        download(tmp_path).run_to_end()
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_faults_in_any_order_leave_a_wrong_file_with_its_name(hub, tmp_path, seed):
     fate = random.Random(seed)
@@ -439,6 +347,11 @@ def test_an_answer_that_is_none_is_believed(hub, body, words):
         assert look().choices[0].files[0] == HubFile("x.gguf", 0, "", "")
 
 
+def test_a_size_that_no_disk_has_crashes_what_shows_it(hub):
+    hub.body = b'{"siblings":[{"rfilename":"x.gguf","size":1' + b"0" * 400 + b"}]}"
+    assert look().choices[0].bytes == 0
+
+
 @pytest.mark.parametrize(
     ("sent", "words"),
     [
@@ -491,6 +404,20 @@ def test_the_token_is_not_sent_or_is_sent_elsewhere(hub, tmp_path, monkeypatch):
     assert "hf_secret" not in f"{error} {error.hint}"
 
 
+@pytest.mark.parametrize("token", ["hf_sec\tret\x01", "hf_geh\u00e4im", "hf_secret of mine"])
+def test_a_token_that_no_header_can_hold_is_said_or_called_a_wrong_address(hub, monkeypatch, token):
+    monkeypatch.setattr("glyphscope.models.hub.client.get_token", lambda: token)
+    error = refused(look)
+    assert "token" in error.message and "HF_TOKEN" in error.hint and token[3:] not in repr(str(error))
+    assert hub.asked == []
+
+
+def test_a_token_in_long_words_is_said_in_part(hub, monkeypatch):
+    monkeypatch.setattr("glyphscope.models.hub.client.get_token", lambda: "hf_secret" * 4)
+    hub.statuses = [(403, {"x-error-message": "a " * 140 + "hf_secret" * 4})]
+    assert "hf_sec" not in str(refused(look))
+
+
 def test_a_token_is_asked_for_where_one_is_refused(hub, monkeypatch):
     monkeypatch.setattr("glyphscope.models.hub.client.get_token", lambda: "hf_wrong")
     hub.wanted_token = "hf_right"
@@ -524,8 +451,6 @@ def test_a_full_disk_is_told_after_the_download(hub, tmp_path, monkeypatch):
 
 
 def test_a_disk_that_becomes_full_costs_what_was_loaded(hub, tmp_path, monkeypatch):
-    import os
-
     data = hub.repos[REPO][FILE] = gguf(900_000)
     write, room = os.pwrite, [200_000]
 

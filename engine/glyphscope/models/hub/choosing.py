@@ -96,8 +96,9 @@ def _whole(choice: Choice, listing: Listing) -> Choice:
 
 
 def _incomplete(choice: Choice, listing: Listing) -> ModelError:
+    missing = "1 part is" if choice.missing == 1 else f"{choice.missing} parts are"
     return ModelError(
-        f"Of the split model {choice.name}, {choice.missing} parts are not in the repository.",
+        f"Of the split model {choice.name}, {missing} not in the repository.",
         where=listing.repo,
         hint="Choose another file of it, or another repository.",
     )
@@ -122,6 +123,6 @@ def _several(listing: Listing, found: Sequence[Choice], which: str) -> ModelErro
 
 
 def _names(choices: Sequence[Choice]) -> str:
-    names = [f"{choice.name}" for choice in choices]
+    names = [choice.name for choice in choices]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more

@@ -16,13 +16,16 @@ from huggingface_hub import constants, get_async_session, get_token, hf_hub_url,
 from huggingface_hub.errors import OfflineModeIsEnabled
 
 from glyphscope.errors import ModelError
-from glyphscope.models.hub.failures import not_understood, offline, refusal, unreachable
+from glyphscope.models.hub.failures import TOKEN_HINT, not_understood, offline, refusal, unreachable
 from glyphscope.models.hub.files import Choice, HubFile, Listing, choices_of
 from glyphscope.models.hub.names import Wanted
+from glyphscope.models.remote.keys import fits_header
 from glyphscope.models.remote.retry import Patience
 
 LARGEST_ANSWER = 32 << 20
 """Bytes of a repository's description: tens of thousands of files."""
+_MOST_BYTES = 1 << 60
+"""Of a file: more than any disk has."""
 _USUAL = "https://huggingface.co"
 _TRUE = ("1", "on", "yes", "true")
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
@@ -55,7 +58,13 @@ class Hub:
         self.endpoint = (os.environ.get("HF_ENDPOINT") or constants.ENDPOINT or _USUAL).rstrip("/")
         self.patience = patience
         forbidden = constants.HF_HUB_DISABLE_IMPLICIT_TOKEN
-        self._token = None if forbidden else get_token()
+        self._token = "" if forbidden else get_token() or ""
+        if self._token and not fits_header(self._token):
+            raise ModelError(
+                "The token for the Hub has characters that no token has.",
+                where=self.endpoint,
+                hint=f"{TOKEN_HINT}, or unset it.",
+            )
         # not the library's own headers: to make them it may ask the server for more, and they tell of this machine
         self._headers = {"user-agent": "glyphscope", "accept-encoding": "identity"}
         if self._token:
@@ -141,24 +150,25 @@ class Hub:
         try:
             async with self._client.stream("GET", address, headers=headers, timeout=timeout) as response:
                 if response.status_code not in (200, 206, 416):
-                    raise refusal(response.status_code, response.headers, where, where, token=self._token)
+                    raise refusal(response.status_code, response.headers, where, token=self._token)
                 yield response
         except OfflineModeIsEnabled:
             raise offline(where) from None
         except httpx2.HTTPError as error:
-            raise unreachable(error, where) from error
+            raise unreachable(error, where, self._token) from error
         except (httpx2.InvalidURL, UnicodeError, ValueError) as error:
             hint = "HF_ENDPOINT is an address such as https://huggingface.co"
             raise ModelError(f"This is no address: {error}.", where=address, hint=hint) from error
 
 
 def _file(sibling: _Sibling) -> HubFile:
-    """What cannot be right of it is left out: a hash in another form, a size below nothing."""
+    """What cannot be right of it is left out: a hash in another form, a size that no file has."""
     lfs = sibling.lfs or _Lfs()
+    size = lfs.size or sibling.size or 0
     sha256, blob = lfs.sha256.lower(), (sibling.blobId or "").lower()
     return HubFile(
         sibling.rfilename,
-        max(lfs.size or sibling.size or 0, 0),
+        size if 0 < size < _MOST_BYTES else 0,
         sha256 if _SHA256.fullmatch(sha256) else "",
         blob if not lfs.sha256 and _SHA1.fullmatch(blob) else "",
     )

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from glyphscope.errors import ModelError
+from glyphscope.errors import ModelError, StorageError
 from glyphscope.models.files import inspect_file
 from glyphscope.models.gguf import read_header
 from glyphscope.models.hub.errand import Errand
@@ -71,7 +71,14 @@ class Download(Errand):
         need_hub()
         if self._choice.missing or not all(is_safe(file.path) for file in self._choice.files):
             raise ModelError("This is no whole model.", where=self._choice.name, hint="Choose another file.")
-        return self.run(self._get())
+        try:
+            return self.run(self._get())
+        except OSError as error:
+            raise StorageError(
+                f"The file cannot be read or written: {error.strerror or error}.",
+                where=str(error.filename or self._place),
+                hint="Check the disk and the permissions, or choose another folder: glyphscope models get --to FOLDER",
+            ) from error
 
     async def _get(self) -> Got:
         from glyphscope.models.hub.client import Hub  # an extra

@@ -26,10 +26,6 @@ class Errand:
         self._task: asyncio.Task[Any] | None = None
         self._cancelled = False
 
-    @property
-    def is_cancelled(self) -> bool:
-        return self._cancelled
-
     def cancel(self) -> None:
         with self._lock:
             self._cancelled = True

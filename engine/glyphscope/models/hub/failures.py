@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import httpx2
 
 from glyphscope.errors import ModelError
+from glyphscope.models.remote.keys import without
 from glyphscope.models.remote.retry import AGAIN, Refused, asked_pause
 
 LONGEST_WORDS = 300
@@ -24,9 +25,9 @@ def offline(where: str) -> ModelError:
     )
 
 
-def unreachable(error: httpx2.HTTPError | OSError | TimeoutError, where: str) -> Refused:
+def unreachable(error: httpx2.HTTPError | TimeoutError, where: str, token: str = "") -> Refused:
     """What kept a request from being answered, or an answer from coming to its end."""
-    words = excerpt(str(error)) or type(error).__name__
+    words = excerpt(without(token, str(error))) or type(error).__name__
     hint = f"Is there a network? HTTPS_PROXY names a proxy, HF_ENDPOINT a mirror. {OFFLINE_HINT}"
     if "CERTIFICATE" in words.upper():
         hint = "Mend the certificate, or name its authority in SSL_CERT_FILE."
@@ -57,16 +58,15 @@ def unreachable(error: httpx2.HTTPError | OSError | TimeoutError, where: str) ->
     )
 
 
-def refusal(status: int, headers: Mapping[str, str], where: str, page: str, *, token: str | None) -> Refused:
-    """What a status other than success says; `page` is the repository's."""
-    code, said = headers.get("x-error-code", ""), excerpt(headers.get("x-error-message", ""))
-    if token:
-        said = said.replace(token, "•••")
+def refusal(status: int, headers: Mapping[str, str], where: str, *, token: str) -> Refused:
+    """What a status other than success says; `where` is the repository's page."""
+    code = headers.get("x-error-code", "")
+    said = excerpt(without(token, headers.get("x-error-message", "")))
     told = f" It says: {said}" if said else ""
     hint = ""
     if code == "GatedRepo" or (status in (401, 403) and "gated" in said.lower()):
         words = "The repository is only for those who accepted its conditions."
-        hint = f"Accept them at {page}. " + ("" if token else TOKEN_HINT)
+        hint = f"Accept them at {where}. " + ("" if token else TOKEN_HINT)
     elif code == "RevisionNotFound":
         words, hint = "There is no such revision.", "Leave it out to have the newest."
     elif code == "EntryNotFound":

@@ -15,7 +15,7 @@ _NO_MODEL = re.compile(r"mmproj|(?<![a-z])(?:imatrix|importance[-_]matrix)(?![a-
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\\:*?\"<>|\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 """What no file's name has on some system, what steers a terminal, and what turns a line round or is not seen."""
 LONGEST_NAME = 200
-"""Characters of a file's name; a beginning of one is written as a name that is some longer."""
+"""Bytes of a file's name; a beginning of one is written as a name that is some longer."""
 DEEPEST = 5
 """Folders of a path, its file among them; models are looked for to a depth of 8."""
 
@@ -67,7 +67,12 @@ def is_safe(path: str) -> bool:
 
 
 def _is_plain(part: str) -> bool:
-    return bool(part) and part[0] not in ".~ " and part[-1] not in ". " and len(part) <= LONGEST_NAME
+    if not part or part[0] in ".~ " or part[-1] in ". ":
+        return False
+    try:
+        return len(part.encode()) <= LONGEST_NAME
+    except UnicodeEncodeError:  # half of a character
+        return False
 
 
 def is_model(path: str) -> bool:
@@ -100,5 +105,6 @@ def _grouped(files: Iterable[HubFile]) -> Iterator[Choice]:
         else:
             yield Choice((file,), quantisation_of(file.path))
     for (stem, count), parts in sets.items():
-        whole = [parts[number] for number in range(1, count + 1) if number in parts] or list(parts.values())
+        told = [parts[number] for number in sorted(parts) if 1 <= number <= count]
+        whole = told or list(parts.values())
         yield Choice(tuple(whole), quantisation_of(stem), max(count - len(whole), 0))

@@ -80,6 +80,8 @@ class Part:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not self._is_in_place():  # another download was just done with it
+                raise BlockingIOError
         except BlockingIOError:
             self._close()
             raise ModelError(
@@ -150,6 +152,12 @@ class Part:
             os.fsync(self._handle)
         except OSError as error:
             raise _written_not(error, self.path) from error
+
+    def _is_in_place(self) -> bool:
+        try:
+            return os.path.samestat(os.fstat(self._handle), self.path.stat())
+        except FileNotFoundError:
+            return False
 
     def _close(self) -> None:
         if self._handle >= 0:

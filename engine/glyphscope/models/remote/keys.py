@@ -40,13 +40,18 @@ def key_of(address: Address) -> str:
 
 def checked(key: str, where: str) -> str:
     """Raises ModelError for a key that no header can hold; it is not said again."""
-    if not key or not key.isascii() or not key.isprintable() or " " in key:
+    if not fits_header(key):
         raise ModelError(
             "The key is empty, or has characters that no key has.",
             where=where,
             hint="Copy it anew, without what stands around it.",
         )
     return key
+
+
+def fits_header(key: str) -> bool:
+    """Whether a header can hold it: what it is sent with would else say it in an error."""
+    return bool(key) and key.isascii() and key.isprintable() and " " not in key
 
 
 def without(key: str, said: AnyStr) -> AnyStr:

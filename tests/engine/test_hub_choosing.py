@@ -1,0 +1,143 @@
+"""What is asked for by name, and which of a repository's files is picked; no network."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from fake_hub import COMMIT, REPO
+from glyphscope.errors import GlyphscopeError, ModelError
+from glyphscope.models.hub import pick, read_wanted
+from glyphscope.models.hub.files import HubFile, Listing, choices_of, is_safe, quantisation_of
+
+
+def refused(do) -> GlyphscopeError:
+    with pytest.raises(GlyphscopeError) as caught:
+        do()
+    assert caught.value.message and caught.value.where and caught.value.hint, caught.value
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("a/b", ("a/b", "", "main")),
+        (" a/b:Q4_K_M ", ("a/b", "Q4_K_M", "main")),
+        ("a/b:sub/x.gguf", ("a/b", "sub/x.gguf", "main")),
+        ("a/b/sub/x.gguf", ("a/b", "sub/x.gguf", "main")),
+        ("a/b@v1:x.gguf", ("a/b", "x.gguf", "v1")),
+        ("hf.co/a/b:Q8_0", ("a/b", "Q8_0", "main")),
+        ("https://huggingface.co/a/b", ("a/b", "", "main")),
+        ("https://huggingface.co/a/b/blob/main/x%20y.gguf", ("a/b", "x y.gguf", "main")),
+        ("https://huggingface.co/a/b/resolve/v2/d/x.gguf?download=true", ("a/b", "d/x.gguf", "v2")),
+        ("https://huggingface.co/a/b/tree/main", ("a/b", "", "main")),
+    ],
+)
+def test_a_name_or_an_address_is_read_as_another_one(text, wanted):
+    assert tuple(read_wanted(text)) == wanted
+
+
+@pytest.mark.parametrize(
+    "text", ["", "b", "a/", "/b", "../b", "a/..", "a b/c", "a/b@../x", "http://[", "a/--", "a\n/b", "é/b"]
+)
+def test_what_is_no_name_is_asked_for(text):
+    with pytest.raises(ModelError) as caught:
+        read_wanted(text)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("path", "quantisation"),
+    [
+        ("qwen2.5-0.5b-instruct-q4_k_m.gguf", "Q4_K_M"),
+        ("x-UD-IQ2_XXS.gguf", "UD-IQ2_XXS"),
+        ("Q8_0/model-00001-of-00002.gguf", "Q8_0"),
+        ("gpt-oss-20b-mxfp4.gguf", "MXFP4"),
+        ("ggml-model-f16.gguf", "F16"),
+        ("model_fp16.gguf", "F16"),
+        ("smollm2-Q4_0_4_4.gguf", "Q4_0_4_4"),
+        ("x-Q4_K_M-imat.gguf", "Q4_K_M"),
+        ("Qwen3-0.6B.gguf", ""),
+    ],
+)
+def test_a_quantisation_is_read_wrongly_from_a_name(path, quantisation):
+    assert quantisation_of(path) == quantisation
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../x.gguf",
+        "/x.gguf",
+        "a/../x.gguf",
+        ".x.gguf",
+        "a//x.gguf",
+        "a\\x.gguf",
+        "x\0.gguf",
+        "~/x.gguf",
+        "x\x9b.gguf",
+        "\u202efugg.gguf",
+        "\u6a21" * 80 + ".gguf",
+        "\ud800.gguf",
+    ],
+)
+def test_a_server_writes_outside_the_folder_of_models(path):
+    assert not is_safe(path)
+    assert choices_of([HubFile(path, 1)]) == ()
+
+
+def listing(*files: tuple[str, int]) -> Listing:
+    return Listing("http://hub", REPO, COMMIT, choices_of(HubFile(path, size) for path, size in files), 1)
+
+
+SEVERAL = (("t-Q8_0.gguf", 900), ("t-Q4_K_M.gguf", 500), ("t-Q2_K.gguf", 300), ("mmproj-t-F16.gguf", 100))
+
+
+@pytest.mark.parametrize(
+    ("files", "which", "memory", "name"),
+    [
+        (SEVERAL, "", None, "t-Q4_K_M.gguf"),
+        (SEVERAL, "", 10_000, "t-Q4_K_M.gguf"),
+        (SEVERAL, "", 400, "t-Q2_K.gguf"),
+        (SEVERAL, "", 10, "t-Q2_K.gguf"),
+        (SEVERAL, "q8_0", None, "t-Q8_0.gguf"),
+        (SEVERAL, "T-Q8_0.GGUF", None, "t-Q8_0.gguf"),
+        (SEVERAL, "t-q8_0", None, "t-Q8_0.gguf"),
+        ((("only.gguf", 5),), "", None, "only.gguf"),
+        ((("b-Q8_0.gguf", 9), ("c-F16.gguf", 20)), "", None, "b-Q8_0.gguf"),
+        ((("b-UD-Q4_K_XL.gguf", 9), ("c-Q2_K.gguf", 2)), "Q4_K_XL", None, "b-UD-Q4_K_XL.gguf"),
+        ((("b.gguf", 9), ("c.gguf", 20)), "", None, "b.gguf"),
+    ],
+)
+def test_another_file_is_picked_than_suits(files, which, memory, name):
+    found = pick(listing(*files), which, memory)
+    assert found.choice.name == name and found.why.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("files", "which", "words"),
+    [
+        ((), "", "no model in GGUF"),
+        ((("mmproj-F16.gguf", 1), ("x.imatrix.gguf", 1)), "", "no model in GGUF"),
+        (SEVERAL, "Q5_K_M", "no GGUF file 'Q5_K_M'"),
+        ((("a-Q4_K_M.gguf", 1), ("b-Q4_K_M.gguf", 1)), "", "2 of its models are Q4_K_M"),
+        ((("a-Q4_K_M.gguf", 1), ("b-Q4_K_M.gguf", 1)), "q4_k_m", "2 of its models are q4_k_m"),
+        ((("a-Q4_0-00001-of-00003.gguf", 1),), "", "2 parts are not in the repository"),
+        ((("a-Q4_0-00001-of-00002.gguf", 1),), "", "1 part is not in the repository"),
+    ],
+)
+def test_what_cannot_be_picked_is_picked(files, which, words):
+    assert words in refused(lambda: pick(listing(*files), which)).message
+
+
+def test_the_parts_of_a_split_model_are_several_models():
+    parts = [("d/m-Q4_K_M-00002-of-00002.gguf", 7), ("d/m-Q4_K_M-00001-of-00002.gguf", 5)]
+    (choice,) = listing(*parts).choices
+    assert (choice.name, choice.bytes, choice.quantisation, choice.missing) == (parts[1][0], 12, "Q4_K_M", 0)
+
+
+def test_split_models_of_which_a_part_is_there_cost_as_many_steps_as_they_tell_parts():
+    start = time.monotonic()
+    found = choices_of(HubFile(f"m{n}-00001-of-99999.gguf", 1) for n in range(2000))
+    assert time.monotonic() - start < 5 and len(found) == 2000 and found[0].missing == 99_998
