@@ -14,6 +14,7 @@ from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.folder import (
     MANIFEST,
     SAMPLES,
+    TABLES,
     ResultFolder,
     list_results,
     newest_of,
@@ -112,6 +113,17 @@ def test_what_is_no_result_is_told_and_listed_with_its_reason(tmp_path, text, sa
     with pytest.raises(RecordError, match=said):
         ResultFolder.open(path)
     assert said in list_results(tmp_path)[0].problem
+
+
+def test_a_name_that_no_folder_can_have_is_no_result(tmp_path):
+    with pytest.raises((RecordError, StorageError), match="too long"):
+        ResultFolder.open(tmp_path / ("a" * 300))
+
+
+def test_tables_that_are_no_utf_8_are_told_as_damaged(folder):
+    (folder.path / TABLES).write_bytes(b'[{"suite": "\xff"}]')
+    with pytest.raises(RecordError, match="damaged"):
+        folder.tables()
 
 
 def test_the_newest_result_of_the_same_plan_is_found(tmp_path):

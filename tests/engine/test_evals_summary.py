@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import random
+import re
 
 import msgspec
+import pytest
 
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.comparing import what_differs
@@ -14,6 +16,7 @@ from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Failure
 from glyphscope.evals.results.summary import COLUMNS, by_scenario, csv_text, summarise
+from glyphscope.evals.results.words import percent
 from made_samples import MadeResult, made_arms
 
 FORMULAS = ('=HYPERLINK("http://x")', "+1", "-1", "@SUM(A1)", "\t=1", " =1", 'a,"b"\nc', "\ud800")
@@ -40,7 +43,45 @@ def test_what_is_missing_is_told_in_sentences() -> None:
     assert "early aborts saved was measured on" in notes
     assert "corrected after Holm" in notes
     unmeasured = _of(MadeResult(savings=0))
-    assert "none was continued" in " ".join(unmeasured.notes)
+    assert "none was continued (`--savings` is 0)" in " ".join(unmeasured.notes)
+
+
+def test_aborts_that_could_not_be_continued_are_told_as_ones_that_nobody_asked_for() -> None:
+    made = MadeResult(savings=1.0)
+    none = [msgspec.structs.replace(sample, saved=None) for sample in made.samples()]
+    notes = " ".join(summarise(made.manifest, none).notes)
+    assert "`--savings` is 0" not in notes
+    assert re.search(r"was measured on 0 of \d+ of them \(100% asked for\)", notes)
+
+
+def test_two_arms_that_failed_alike_are_told_as_one_that_failed_most() -> None:
+    made = MadeResult(arms=made_arms()[:2], scenarios=2, trials=1)
+    failed = (Failure(reason="TIMEOUT"),)
+    silent = [msgspec.structs.replace(s, ok=False, failures=failed) for s in made.samples()]
+    notes = " ".join(summarise(made.manifest, silent).notes)
+    assert "8 of 8 samples brought no answer" in notes and "Most" not in notes
+    assert f"No arm has more of them than {made.arms[0].id}: 4 of its 4" in notes
+
+
+def test_an_arm_of_which_nobody_knows_how_it_drew_is_said_to_have_drawn_greedily() -> None:
+    made = MadeResult(arms=made_arms(profiles=("deterministic",)))
+    manifest = msgspec.structs.replace(made.manifest, profiles={})
+    assert "drew greedily" not in " ".join(summarise(manifest, made.samples()).notes)
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [
+        (0.0, "0 %"),
+        (1.0, "100 %"),
+        (0.83, "83 %"),
+        (1999 / 2000, "> 99.9 %"),
+        (0.996, "99.6 %"),
+        (0.0004, "< 0.1 %"),
+    ],
+)
+def test_a_share_that_is_not_all_is_told_as_all(share: float, words: str) -> None:
+    assert percent(share) == words
 
 
 def test_one_trial_and_one_comparison_need_no_words_about_many() -> None:

@@ -16,6 +16,7 @@ from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.folder import ResultRow
 from glyphscope.evals.results.sample import Failure, Reason
 from glyphscope.evals.results.summary import by_scenario, summarise
+from glyphscope.evals.results.words import REASON_WORDS
 from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope.events import RunRequest
 from glyphscope.models import ScriptedModel
@@ -38,7 +39,6 @@ from glyphscope_gui.models.eval_table_model import MANY, ROW_ROLE, SHOWN_ROLE, E
 from glyphscope_gui.models.eval_ticks_model import Tickable, TicksModel
 from glyphscope_gui.models.eval_words import (
     MEASURES,
-    REASONS,
     arm_labels,
     duration,
     provenance,
@@ -345,7 +345,7 @@ def test_arms_that_differ_have_the_same_name():
 
 
 def test_a_reason_is_shown_as_its_name():
-    assert set(REASONS) == set(get_args(Reason))
+    assert set(REASON_WORDS) == set(get_args(Reason))
 
 
 def test_figures_stand_without_what_they_were_made_with(result):

@@ -19,7 +19,7 @@ from glyphscope.evals.align import align, as_text
 from glyphscope.evals.align_words import difference_words
 from glyphscope.evals.judging.matching import Matcher
 from glyphscope.evals.pairs import Table, mcnemar, newcombe
-from glyphscope.evals.results.words import p_words, percent, points
+from glyphscope.evals.results.words import mcnemar_words, points, share_words
 from glyphscope.evals.statistics import Share, share
 from glyphscope.evals.suites.suite import ExpectedCall
 from glyphscope.events import RunRequest
@@ -198,12 +198,6 @@ def ab_report(
     return msgspec.structs.replace(report, words=_words(report))
 
 
-def share_words(figure: Share) -> str:
-    """`7 of 10, 70 % [40, 89]`: the interval is Wilson's, of 95 %."""
-    low, high = round(figure.low * 100), round(figure.high * 100)
-    return f"{figure.correct} of {figure.n}, {percent(figure.share)} [{low}, {high}]"
-
-
 # -- inside ----------------------------------------------------------------------------------------------------
 
 
@@ -221,11 +215,10 @@ def _words(report: AbReport) -> tuple[str, ...]:
     else:
         assert report.difference is not None and report.p is not None
         assert report.low is not None and report.high is not None
-        kind = "exact" if report.exact else "χ² with continuity correction,"
         apart = report.table.only_first + report.table.only_second
         words.append(
             f"{second} less {first}: {points(report.difference, n)} points "
-            f"[{points(report.low, n)}, {points(report.high, n)}], McNemar {kind} {p_words(report.p)}, "
+            f"[{points(report.low, n)}, {points(report.high, n)}], {mcnemar_words(report.p, exact=report.exact)}, "
             f"{n} seeds, {apart} of which tell them apart."
         )
         words.append(_conclusion(report))

@@ -18,7 +18,7 @@ from glyphscope.calling import FieldState, RunState
 from glyphscope.calling.fold import StageState
 from glyphscope.events import Status
 from glyphscope.notation import shape_keys
-from glyphscope.registry.pointer import to_pointer
+from glyphscope.registry.pointer import steps_of, to_pointer
 
 TOOL: Final = None
 """In place of an argument's name, for the tool's: an argument may be called anything, `""` and `tool` included."""
@@ -152,11 +152,8 @@ def first_difference(one: Any, other: Any, place: str = "") -> tuple[str, int | 
 
 def _argument(path: str, args_key: str | None) -> str | None:
     """The argument whose value stands at `path`; None for what is inside a value, and for the arguments' own key."""
-    prefix = f"/{args_key}/" if args_key else "/"
-    name = path.removeprefix(prefix)
-    if not path.startswith(prefix) or "/" in name:
-        return None
-    return name.replace("~1", "/").replace("~0", "~")
+    *above, name = steps_of(path) or ("",)
+    return name if path and above == ([args_key] if args_key else []) else None
 
 
 def _cell(stage: StageState, field: FieldState) -> Cell:

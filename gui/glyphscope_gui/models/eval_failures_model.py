@@ -8,8 +8,8 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, Qt
 
-from glyphscope.evals.results.sample import Failure, Sample
-from glyphscope_gui.models.eval_words import reason_words
+from glyphscope.evals.results.sample import Failure, Reason, Sample
+from glyphscope.evals.results.words import REASON_WORDS
 from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.table_model import NO_INDEX, Index
 
@@ -35,7 +35,7 @@ class EvalFailuresModel(QAbstractItemModel):
 
     def show(self, samples: Iterable[Sample], labels: dict[str, str]) -> None:
         """Group them anew."""
-        by_reason: dict[str, dict[tuple[str, str], list[Sample]]] = defaultdict(lambda: defaultdict(list))
+        by_reason: dict[Reason, dict[tuple[str, str], list[Sample]]] = defaultdict(lambda: defaultdict(list))
         count = 0
         for sample in samples:
             count += 1
@@ -47,7 +47,7 @@ class EvalFailuresModel(QAbstractItemModel):
         self._roots = []
         ordered = sorted(by_reason.items(), key=lambda item: -sum(map(len, item[1].values())))
         for reason, parts in ordered:
-            root = _Node(reason_words(reason), reason, None, len(self._roots))
+            root = _Node(REASON_WORDS[reason], reason, None, len(self._roots))
             self._roots.append(root)
             for (exactly, arm), found in sorted(parts.items(), key=lambda item: -len(item[1])):
                 words = " · ".join(part for part in (exactly, labels.get(arm, arm)) if part)

@@ -8,7 +8,8 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt
 
 from glyphscope.evals.results.sample import Sample
-from glyphscope_gui.models.eval_words import reason_words, verdict_words, why_words
+from glyphscope.evals.results.words import REASON_WORDS
+from glyphscope_gui.models.eval_words import verdict_words, why_words
 from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.theme import theme
@@ -118,6 +119,6 @@ class EvalRunsModel(TableModel):
         if column == TEXT:
             return plain_tip(sample.text[:TIP] + ("…" if len(sample.text) > TIP else "")) or None
         if column == REASON and sample.failures:
-            lines = [f"{reason_words(each.reason)}. {each.detail}".strip()[:TIP] for each in sample.failures]
+            lines = [f"{REASON_WORDS[each.reason]}. {each.detail}".strip()[:TIP] for each in sample.failures]
             return plain_tip("\n".join(lines))
         return None

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.sample import Reason, Sample
+from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import comparison_words, conclusion, sensitivity_words
 from glyphscope_gui.models.model_names import model_name
 
@@ -43,29 +43,6 @@ MEASURES = (
 )  # fmt: skip
 BY_NAME = {measure.name: measure for measure in MEASURES}
 
-REASONS: dict[Reason, str] = {
-    "PARSE": "The text is no call that can be read",
-    "LENGTH": "The limit of tokens came before the end of the text",
-    "SCHEMA": "The call breaks the tool's schema",
-    "WRONG_TOOL": "Another tool was called",
-    "WRONG_ARGUMENTS": "The arguments are not the right ones",
-    "MISSING_CALL": "A call is missing",
-    "EXTRA_CALL": "A call too many",
-    "UNWANTED_CALL": "A call where none was wanted",
-    "FORBIDDEN_TOOL": "A forbidden tool was called",
-    "WRONG_CHOICE": "The router chose another way",
-    "FINAL_TEXT": "The final answer breaks its rule",
-    "WORKSPACE": "The workspace is not as it should be at the end",
-    "NOT_SEEN": "What had to come up on the way did not",
-    "LIMIT": "A limit was reached",
-    "TOOL_FAILED": "A tool failed",
-    "TIMEOUT": "No answer in time",
-    "CONSTRAINT_IGNORED": "The endpoint ignored the constraint",
-    "CONSTRAINT_FAILED": "The constraint could not be built or failed",
-    "CONTEXT_OVERFLOW": "The prompt does not fit the model's context",
-    "BAD_REQUEST": "The request was refused",
-    "MODEL_FAILED": "The model died or could not be reached",
-}
 NOTATIONS = {"glyph": "GLYPH", "json": "JSON", "native": "Native"}
 CONSTRAINTS = {"off": "no constraint", "mask": "mask", "gbnf": "GBNF", "endpoint": "endpoint"}
 SHAPES = {"flat": "flat", "tool-args": "tool + args", "name-arguments": "name + arguments"}
@@ -76,10 +53,6 @@ STRATEGIES = {
     "route-execute": "route, then execute",
     "loop": "loop",
 }
-
-
-def reason_words(reason: str) -> str:
-    return REASONS.get(reason, reason.replace("_", " ").capitalize())  # type: ignore[call-overload]
 
 
 def arm_parts(arm: Arm) -> dict[str, str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from glyphscope.validation.reasons import pointer_step
+from glyphscope.registry.pointer import to_pointer
 
 MOST_SHOWN = 60
 """Characters of a value in a sentence."""
@@ -183,7 +183,7 @@ def fold_text(text: str) -> str:
 
 def pointer(steps: Iterable[str]) -> str:
     """A JSON Pointer; a very long one is cut."""
-    return cut("".join(f"/{pointer_step(step)}" for step in steps), MOST_POINTER)
+    return cut(to_pointer(steps), MOST_POINTER)
 
 
 def named(steps: Sequence[str]) -> str:

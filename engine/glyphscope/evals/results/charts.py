@@ -75,9 +75,9 @@ def heat_bar(share: Share) -> Markup:
 
 
 def scale_of(values: list[float]) -> float:
-    """A round number at or above all values: 1, 2, 2.5, 4, 5 or 8 times a power of ten."""
+    """A round number at or above all values: 1, 2, 2.5, 4, 5 or 8 times a power of ten; for no more than nothing 1."""
     most = max(values, default=0.0)
-    if most <= 0:
+    if most < 1e-9:
         return 1.0
     power = 10.0 ** (len(f"{int(most)}") - 1) if most >= 1 else 0.1
     while power > most:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from glyphscope.errors import RecordError
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.report import report_html
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import by_scenario, by_scenario_and_strategy, csv_text, summarise
@@ -20,7 +17,6 @@ from glyphscope.evals.suites.reading import suite_registry
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.events.encoding import encode_json
 from glyphscope.sessions import atomic_write
-from glyphscope.sessions.files import read_bytes
 
 SUMMARY = "summary.json"
 BY_SCENARIO = "summary_by_scenario.json"
@@ -29,28 +25,22 @@ TABLE = "summary.csv"
 REPORT = "report.html"
 
 
-def write_summaries(
-    folder: Path,
-    manifest: Manifest,
-    samples: Iterable[Sample],
-    suites: Sequence[Suite] = (),
-    tables: Sequence[SuiteTables] = (),
-) -> Summary:
+def write_summaries(folder: ResultFolder, samples: Iterable[Sample], suites: Sequence[Suite] = ()) -> Summary:
     """Writes all of them into the result's folder; the report comes last.
 
-    Without `tables`, the report shows those that the folder keeps, and of a suite that it keeps none of, new ones
-    without tokens: no model need be open for a report. Raises StorageError (what was there before is untouched), and
-    RecordError where the kept tables are damaged.
+    The report shows the tables that the folder keeps, and of a suite that it keeps none of, new ones without tokens: no
+    model need be open for a report. Raises StorageError (what was there before is untouched), and RecordError where the
+    kept tables are damaged.
     """
-    kept = list(samples)
-    shown = list(tables) or _tables(ResultFolder(folder, manifest).tables(), suites)
+    kept, manifest, path = list(samples), folder.manifest, folder.path
+    shown = _tables(folder.tables(), suites)
     summary, scenarios = summarise(manifest, kept), by_scenario(manifest, kept)
-    atomic_write(folder / SUMMARY, _json(summary))
-    atomic_write(folder / BY_SCENARIO, _json(scenarios))
-    atomic_write(folder / BY_STRATEGY, _json(by_scenario_and_strategy(manifest, kept)))
-    atomic_write(folder / TABLE, csv_text(manifest, scenarios))
+    atomic_write(path / SUMMARY, _json(summary))
+    atomic_write(path / BY_SCENARIO, _json(scenarios))
+    atomic_write(path / BY_STRATEGY, _json(by_scenario_and_strategy(manifest, kept)))
+    atomic_write(path / TABLE, csv_text(manifest, scenarios))
     page = report_html(manifest, summary, kept, suites, shown)
-    atomic_write(folder / REPORT, page.encode("utf-8", "replace"))
+    atomic_write(path / REPORT, page.encode("utf-8", "replace"))
     return summary
 
 
@@ -58,19 +48,6 @@ def _tables(kept: list[SuiteTables], suites: Sequence[Suite]) -> list[SuiteTable
     there = {table.suite for table in kept}
     missing = [s for s in suites if s.name not in there and (s.checks or s.sizes)]
     return [*kept, *(suite_tables(suite, suite_registry(suite, None)) for suite in missing)]
-
-
-def read_summary(folder: Path) -> Summary:
-    """Raises StorageError, and RecordError where the file is damaged."""
-    path = folder / SUMMARY
-    try:
-        return msgspec.json.decode(read_bytes(path), type=Summary)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise RecordError(
-            f"The file is damaged: {error}.",
-            where=str(path),
-            hint="Delete it; `glyphscope eval report` makes it again from the samples.",
-        ) from None
 
 
 def _json(value: Any) -> bytes:

@@ -87,7 +87,7 @@ class ResultFolder:
             return []
         except OSError as error:
             raise storage_error(error, self.path / TABLES, "read") from error
-        except msgspec.MsgspecError as error:
+        except (ValueError, RecursionError) as error:  # also text that is no UTF-8
             raise RecordError(f"The tables are damaged: {error}.", where=str(self.path / TABLES)) from None
 
     def suite(self, name: str) -> bytes:
@@ -213,7 +213,7 @@ def list_results(parent: Path) -> list[ResultRow]:
     """The results below `parent`, the newest first; one that cannot be opened is in the list with its reason."""
     rows = []
     try:
-        found = sorted((p for p in parent.iterdir() if (p / MANIFEST).is_file()), reverse=True)
+        found = sorted(filter(_has_manifest, parent.iterdir()), reverse=True)
     except OSError:
         return []
     for path in found:
@@ -222,6 +222,13 @@ def list_results(parent: Path) -> list[ResultRow]:
         except (StorageError, RecordError) as error:
             rows.append(ResultRow(path, None, error.message))
     return rows
+
+
+def _has_manifest(path: Path) -> bool:
+    try:
+        return (path / MANIFEST).is_file()
+    except OSError:  # a folder that may not be entered: not a reason to hide the others
+        return False
 
 
 def newest_of(parent: Path, digest: str) -> Path | None:
@@ -262,6 +269,8 @@ def _read_manifest(path: Path) -> Manifest:
     file = path / MANIFEST
     try:
         document = json.loads(read_bytes(file)) if file.is_file() or not path.is_dir() else None
+    except OSError as error:
+        raise storage_error(error, path, "read") from error
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or not isinstance(version := document.get(_KEY), int):

@@ -74,11 +74,11 @@ def _unanswered(by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
         f"{reason} {n:,}" for reason, n in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
     )
     worst = max(silent, key=silent.__getitem__)
-    rows = by_arm[worst]
+    rows, right = by_arm[worst], sum(row.ok for row in by_arm[worst])
     yield (
         f"{reasons.total():,} of {counted(sum(map(len, by_arm.values())), 'sample')} brought no answer of the model "
-        f"({told}); shares are over the others. Most of them are of {worst}: {silent[worst]:,} of {len(rows):,}. "
-        f"Counted as wrong, {sum(row.ok for row in rows):,} of these {len(rows):,} would be right."
+        f"({told}); shares are over the others. No arm has more of them than {worst}: {silent[worst]:,} of its "
+        f"{len(rows):,}. Counted as wrong, {right:,} of these {len(rows):,} would be right."
     )
 
 
@@ -89,7 +89,7 @@ def _trials(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterator
         "Trials of one scenario are not independent. Intervals are over the effective number of samples (Kish's design "
         "effect), and paired tests take each scenario as one case, whatever its number of trials."
     )
-    greedy = [arm for arm in by_arm if is_greedy(manifest, arm)]
+    greedy = [arm for arm in by_arm if arm in manifest.profiles and is_greedy(manifest, arm)]
     if not greedy:
         return
     unsteady = [arm for arm in greedy if _different_answers(by_arm[arm])]
@@ -124,7 +124,7 @@ def _few(by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
 def _savings(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     aborted = sum(row.aborted for rows in by_arm.values() for row in rows)
     measured = sum(row.saved is not None for rows in by_arm.values() for row in rows)
-    if aborted and not measured:
+    if aborted and not measured and not manifest.savings:
         yield f"What {counted(aborted, 'early abort')} saved was not measured: none was continued (`--savings` is 0)."
     elif measured < aborted:
         yield (

@@ -19,4 +19,4 @@ def publish(path: Path) -> Summary:
     """
     folder = ResultFolder.open(path)
     suites = [parse_suite(folder.suite(used.name), where=used.name) for used in folder.manifest.suites]
-    return write_summaries(path, folder.manifest, folder.samples(), suites)
+    return write_summaries(folder, folder.samples(), suites)

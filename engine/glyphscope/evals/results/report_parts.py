@@ -12,8 +12,9 @@ from glyphscope.evals.results.figures import MEASURES, Figures, Summary
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.notes import is_greedy
 from glyphscope.evals.results.rows import Row, figures
-from glyphscope.evals.results.sample import NO_ANSWER, Sample
+from glyphscope.evals.results.sample import NO_ANSWER, Reason, Sample
 from glyphscope.evals.results.words import (
+    REASON_WORDS,
     comparison_words,
     conclusion,
     interval_words,
@@ -27,29 +28,6 @@ MOST_MARKS = 30_000
 SHADES = 6
 
 CONTROL = "control: no call wanted"
-REASON_WORDS: dict[str, str] = {
-    "PARSE": "The text is no call",
-    "LENGTH": "The limit of tokens came before the end of the text",
-    "SCHEMA": "The call breaks its tool's schema",
-    "WRONG_TOOL": "Another tool than expected",
-    "WRONG_ARGUMENTS": "Other arguments than expected",
-    "MISSING_CALL": "A call that was expected is missing",
-    "EXTRA_CALL": "More calls than expected",
-    "UNWANTED_CALL": "A call where none was wanted",
-    "FORBIDDEN_TOOL": "A forbidden tool was called",
-    "WRONG_CHOICE": "The router chose otherwise",
-    "FINAL_TEXT": "The answer in words is not as asked",
-    "WORKSPACE": "The workspace is not as it should be at the end",
-    "NOT_SEEN": "A code that had to come up did not",
-    "LIMIT": "A limit ended the run",
-    "TOOL_FAILED": "A tool failed",
-    "TIMEOUT": "The time ran out",
-    "CONSTRAINT_IGNORED": "The endpoint ignored the constraint",
-    "CONSTRAINT_FAILED": "The constraint could not be built",
-    "CONTEXT_OVERFLOW": "The prompt did not fit the context",
-    "BAD_REQUEST": "The request was refused",
-    "MODEL_FAILED": "The model's process or endpoint failed",
-}
 
 
 @dataclass(frozen=True)
@@ -206,16 +184,16 @@ def _mark(sample: Sample) -> Mark:
     if sample.ok:
         sign, kind, words = "✓", "right", "right"
     else:
-        reason = sample.failures[0].reason if sample.failures else ""
         sign, kind = ("✗", "wrong") if sample.answered else ("–", "silent")
-        words = REASON_WORDS.get(reason, "not right") + (
-            f" ({sample.failures[0].code})" if _code(sample) else ""
-        )
+        words = _why(sample)
     return Mark(sign, kind, f"Trial {sample.trial}: {words}", links[0] if links else "")
 
 
-def _code(sample: Sample) -> str:
-    return sample.failures[0].code if sample.failures else ""
+def _why(sample: Sample) -> str:
+    if not sample.failures:
+        return "not right"
+    first = sample.failures[0]
+    return REASON_WORDS[first.reason] + (f" ({first.code})" if first.code else "")
 
 
 def links_of(sample: Sample) -> tuple[str, ...]:
@@ -230,7 +208,7 @@ def links_of(sample: Sample) -> tuple[str, ...]:
 
 def failures_of(arms: Sequence[str], samples: Sequence[Sample]) -> list[ReasonGroup]:
     """By first reason, the most frequent first; what was no answer of the model comes last."""
-    found: dict[str, list[Sample]] = {}
+    found: dict[Reason, list[Sample]] = {}
     for sample in samples:
         if sample.failures:
             found.setdefault(sample.failures[0].reason, []).append(sample)
@@ -240,7 +218,7 @@ def failures_of(arms: Sequence[str], samples: Sequence[Sample]) -> list[ReasonGr
         groups.append(
             ReasonGroup(
                 reason=reason,
-                words=REASON_WORDS.get(reason, reason),
+                words=REASON_WORDS[reason],
                 answered=reason not in NO_ANSWER,
                 by_arm=tuple(counts[arm] for arm in arms),
                 samples=tuple(_failed(sample) for sample in of[:MOST_OF_A_REASON]),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.figures import Comparison, Measure, Sensitivity
 from glyphscope.evals.results.notes import counted
+from glyphscope.evals.results.sample import Reason
 from glyphscope.evals.statistics import Share
 
 MEASURE_WORDS: dict[Measure, str] = {
@@ -16,6 +17,30 @@ MEASURE_WORDS: dict[Measure, str] = {
     "right_tool": "with the right tool",
     "right_arguments": "with the right arguments",
 }
+REASON_WORDS: dict[Reason, str] = {
+    "PARSE": "The text is no call",
+    "LENGTH": "The limit of tokens came before the end of the text",
+    "SCHEMA": "The call breaks its tool's schema",
+    "WRONG_TOOL": "Another tool than expected",
+    "WRONG_ARGUMENTS": "Other arguments than expected",
+    "MISSING_CALL": "A call that was expected is missing",
+    "EXTRA_CALL": "More calls than expected",
+    "UNWANTED_CALL": "A call where none was wanted",
+    "FORBIDDEN_TOOL": "A forbidden tool was called",
+    "WRONG_CHOICE": "The router chose otherwise",
+    "FINAL_TEXT": "The answer in words is not as asked",
+    "WORKSPACE": "The workspace is not as it should be at the end",
+    "NOT_SEEN": "A code that had to come up did not",
+    "LIMIT": "A limit ended the run",
+    "TOOL_FAILED": "A tool failed",
+    "TIMEOUT": "The time ran out",
+    "CONSTRAINT_IGNORED": "The endpoint ignored the constraint",
+    "CONSTRAINT_FAILED": "The constraint could not be built",
+    "CONTEXT_OVERFLOW": "The prompt did not fit the context",
+    "BAD_REQUEST": "The request was refused",
+    "MODEL_FAILED": "The model's process or endpoint failed",
+}
+"""Why a sample is not right."""
 _VALUES: dict[tuple[str, object], str] = {
     ("constraint", "off"): "no constraint",
     ("constraint", "mask"): "the mask",
@@ -70,7 +95,7 @@ def comparison_words(
         told = f"{right:,} of {c.pairs:,} {measure} where {label[0]} had {base:,}"
     return (
         f"{_capital(label[1])}: {told}; difference {points(c.difference, c.pairs)} points "
-        f"[{points(c.low, c.pairs)}, {points(c.high, c.pairs)}], {test_words(c)}, {pairs_words(c)}."
+        f"[{points(c.low, c.pairs)}, {points(c.high, c.pairs)}], {mcnemar_words(c.p, exact=c.exact)}, {pairs_words(c)}."
         f"{_in_common(c, arms, names)}"
     )
 
@@ -92,10 +117,10 @@ def value_words(differ: str, arm: Arm) -> str:
     return _VALUES.get((differ, value)) or f"{differ} {value}"
 
 
-def test_words(comparison: Comparison) -> str:
+def mcnemar_words(p: float, *, exact: bool) -> str:
     """`McNemar exact p < 0.0001`."""
-    kind = "exact" if comparison.exact else "χ² with continuity correction,"
-    return f"McNemar {kind} {p_words(comparison.p)}"
+    kind = "exact" if exact else "χ² with continuity correction,"
+    return f"McNemar {kind} {p_words(p)}"
 
 
 def pairs_words(comparison: Comparison) -> str:
@@ -147,7 +172,7 @@ def percent(share: float) -> str:
     """`83 %`; `99.6 %` where rounding would make it all."""
     whole = f"{share * 100:.0f}"
     if (whole == "100" and share < 1) or (whole == "0" and share > 0):
-        whole = "> 99.9" if share > 0.9995 else "< 0.1" if share < 0.0005 else f"{share * 100:.1f}"
+        whole = "> 99.9" if share >= 0.9995 else "< 0.1" if share < 0.0005 else f"{share * 100:.1f}"
     return f"{whole} %"
 
 

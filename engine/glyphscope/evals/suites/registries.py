@@ -18,8 +18,9 @@ from glyphscope.registry import (
     parse_document,
 )
 from glyphscope.registry.document import parse_text, read_file
+from glyphscope.registry.pointer import to_pointer
 from glyphscope.sessions.files import refuse_special
-from glyphscope.validation.reasons import Reason, in_words, pointer_step
+from glyphscope.validation.reasons import Reason, in_words
 from glyphscope.validation.tools import CallableTool
 
 
@@ -97,7 +98,7 @@ class KnownTools:
         try:
             verdict = judge.fault(arguments)
             if verdict is not None:
-                verdict = verdict[0], f"/{pointer_step(verdict[1])}"
+                verdict = verdict[0], to_pointer((verdict[1],))
             elif complete:
                 verdict = judge.final_word(arguments)
         except (RecursionError, ValueError, OverflowError):
