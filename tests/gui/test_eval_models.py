@@ -21,10 +21,11 @@ from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope.events import RunRequest
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope_gui.models import eval_result
 from glyphscope_gui.models.eval_bad_token import bad_token, bad_turn
 from glyphscope_gui.models.eval_failures_model import COUNT, EvalFailuresModel
 from glyphscope_gui.models.eval_pairs_model import EvalPairsModel, pairs_that_differ
-from glyphscope_gui.models.eval_result import EvalResult, figure_of
+from glyphscope_gui.models.eval_result import EvalResult
 from glyphscope_gui.models.eval_runs_model import PORTION, TEXT, VERDICT, EvalRunsModel
 from glyphscope_gui.models.eval_setup import (
     PRESETS,
@@ -113,16 +114,34 @@ def test_a_control_counts_among_all_scenarios(tmp_path):
 def test_a_model_that_died_counts_as_a_wrong_answer(tmp_path):
     arm = four_arms()[0]
     dead = made_sample(arm, 1, ok=False, failures=(Failure(reason="MODEL_FAILED"),))
-    figure = figure_of([made_sample(arm, 0), dead], "ok")
+    result = EvalResult(tmp_path, made_manifest((arm,), 2, 1), [made_sample(arm, 0), dead])
+    figure = result.figure(result.rows()[0], arm.id, "ok")
     assert (figure.n, figure.of, figure.value) == (2, 1, 1.0)
 
 
-def test_a_quantity_hides_how_far_it_scatters():
+def test_a_sample_that_comes_has_all_the_others_looked_at_again(tmp_path, monkeypatch):
+    arms = four_arms()
+    result = EvalResult(tmp_path, made_manifest(arms, 20, 5), many_samples(arms, 20, 5))
+    before = [result.figure(row, arm.id, "ok") for row in result.rows() for arm in arms]
+    looked, value = [], eval_result._value
+    monkeypatch.setattr(
+        eval_result, "_value", lambda sample, measure: looked.append(sample) or value(sample, measure)
+    )
+    result.add([made_sample(arms[0], 3, trial=6)])
+    after = [result.figure(row, arm.id, "ok") for row in result.rows() for arm in arms]
+    assert len(looked) == 6 and after != before
+    whole = EvalResult(tmp_path, result.manifest, result.samples)
+    assert after == [whole.figure(row, arm.id, "ok") for row in whole.rows() for arm in arms]
+
+
+def test_a_quantity_hides_how_far_it_scatters(tmp_path):
     arm = four_arms()[0]
     samples = [made_sample(arm, n, decoded=decoded) for n, decoded in enumerate((10, 20, 90))]
-    figure = figure_of(samples, "decoded")
+    result = EvalResult(tmp_path, made_manifest((arm,), 3, 1), samples)
+    everything = result.rows()[0]
+    figure = result.figure(everything, arm.id, "decoded")
     assert (figure.value, figure.low, figure.high) == (20, 10, 90)
-    assert figure_of(samples, "saved").value is None, "what was not measured is no zero"
+    assert result.figure(everything, arm.id, "saved").value is None, "what was not measured is no zero"
 
 
 # -- the heat map ------------------------------------------------------------------------------------------------

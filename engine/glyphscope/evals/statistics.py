@@ -71,8 +71,13 @@ def share_of(values: Iterable[tuple[Hashable, bool]]) -> Share:
         else:
             count[0] += value
             count[1] += 1
-    worth = effective_n(Cluster.of(correct, of) for correct, of in counts.values())
-    return share(sum(each[0] for each in counts.values()), sum(each[1] for each in counts.values()), worth)
+    return share_of_counts([(correct, of) for correct, of in counts.values()])
+
+
+def share_of_counts(counts: Sequence[tuple[int, int]]) -> Share:
+    """As `share_of`; of each cluster how many samples are right, and of how many."""
+    worth = effective_n(Cluster.of(correct, of) for correct, of in counts)
+    return share(sum(correct for correct, _ in counts), sum(of for _, of in counts), worth)
 
 
 def wilson(p: float, n: float) -> tuple[float, float]:

@@ -1,6 +1,7 @@
 """A result as the window shows it: samples by arm and scenario, rows, and the figure of each cell. Knows no Qt.
 
-Samples are indexed once; a cell's figure is made when it is looked at, and kept until a sample comes to it.
+Samples are indexed once; a cell's figure is made when it is looked at, from what is known of each scenario: of a sample
+that comes nobody looks at the others again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.notes import is_greedy
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.statistics import share_of
+from glyphscope.evals.statistics import share_of_counts
 from glyphscope_gui.models.eval_words import BY_NAME, MeasureName
 
 RowKind = Literal["all", "suite", "group", "scenario"]
@@ -61,6 +62,7 @@ class EvalResult:
         self.summary = summary
         self.samples: list[Sample] = []
         self._index: dict[tuple[str, str], dict[str, list[Sample]]] = {}
+        self._known: dict[tuple[str, str, str], dict[MeasureName, list[float]]] = {}
         self._figures: dict[tuple[Row, str, str], CellFigure] = {}
         self._order: dict[str, dict[str, dict[str, bool]]] = {suite.name: {} for suite in manifest.suites}
         self._rows: list[Row] | None = None
@@ -84,6 +86,7 @@ class EvalResult:
                 grown = True
             cell = self._index.setdefault((sample.suite, sample.scenario), {})
             cell.setdefault(sample.arm, []).append(sample)
+            self._known.pop((sample.suite, sample.scenario, sample.arm), None)
         self._figures.clear()
         if grown:
             self._rows = None
@@ -112,12 +115,24 @@ class EvalResult:
         key = (row, arm, measure)
         found = self._figures.get(key)
         if found is None:
-            greedy = is_greedy(self.manifest, arm) if row.kind == "scenario" else None
-            found = figure_of(list(self.samples_of(row, arm)), measure, greedy=greedy)
-            self._figures[key] = found
+            cells = list(self._scenarios(row))
+            clusters = [self._values(suite, scenario, arm, measure) for suite, scenario in cells]
+            if row.kind == "scenario" and not is_greedy(self.manifest, arm):
+                clusters = [[value] for values in clusters for value in values]
+            n = sum(len(self._index.get(cell, {}).get(arm, ())) for cell in cells)
+            found = self._figures[key] = figure_of(n, clusters, measure)
         return found
 
     # -- inside ------------------------------------------------------------------------------------------------
+
+    def _values(self, suite: str, scenario: str, arm: str, measure: MeasureName) -> list[float]:
+        """Those of a scenario's samples that the model had its say in, and the measure is known of."""
+        known = self._known.setdefault((suite, scenario, arm), {})
+        if measure not in known:
+            samples = self._index.get((suite, scenario), {}).get(arm, ())
+            read = [_value(sample, measure) for sample in samples]
+            known[measure] = [value for value in read if value is not None]
+        return known[measure]
 
     def _make_rows(self) -> Iterator[Row]:
         yield Row("all", "All scenarios")
@@ -146,20 +161,20 @@ class EvalResult:
         )
 
 
-def figure_of(samples: Sequence[Sample], measure: MeasureName, *, greedy: bool | None = None) -> CellFigure:
-    """The figure of some samples of one arm: of those that the model had its say in, and the measure is known of.
+def _value(sample: Sample, measure: MeasureName) -> float | None:
+    return getattr(sample, measure) if sample.answered else None
 
-    Intervals are as in the summary (`results/rows.py`): over scenarios like these, the trials of each a cluster; with
-    `greedy` given, of one scenario alone, where greedy trials are one case together.
+
+def figure_of(n: int, clusters: Sequence[Sequence[float]], measure: MeasureName) -> CellFigure:
+    """The figure of `n` samples of one arm, of which these values are known.
+
+    Intervals are as in the summary (`results/rows.py`): over scenarios like these, the trials of each a cluster. Of one
+    scenario alone each trial is one, and greedy trials are one together.
     """
-    known = [(s, v) for s in samples if s.answered and (v := getattr(s, measure)) is not None]
-    if not known:
-        return CellFigure(len(samples), 0)
-    values = [value for _sample, value in known]
+    values = [value for cluster in clusters for value in cluster]
+    if not values:
+        return CellFigure(n, 0)
     if not BY_NAME[measure].is_share:
-        return CellFigure(len(samples), len(values), float(median(values)), min(values), max(values))
-    made = share_of(
-        ((sample.suite, sample.scenario) if greedy is None else 0 if greedy else number, value)
-        for number, (sample, value) in enumerate(known)
-    )
-    return CellFigure(len(samples), made.n, made.share, made.low, made.high, made.correct)
+        return CellFigure(n, len(values), float(median(values)), min(values), max(values))
+    made = share_of_counts([(int(sum(cluster)), len(cluster)) for cluster in clusters if cluster])
+    return CellFigure(n, made.n, made.share, made.low, made.high, made.correct)
