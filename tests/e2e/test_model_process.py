@@ -323,3 +323,11 @@ def test_a_damaged_model_is_loaded_or_ends_the_program(tmp_path, damage):
         assert "cannot load" in caught.value.message and "block_count" in caught.value.message, (
             "llama.cpp refuses what our look at the header lets pass, and its reason is told"
         )
+
+
+def test_weights_are_laid_out_for_amx_where_llama_cpp_crashes_on_it(monkeypatch):
+    native = pytest.importorskip("glyphscope.models.native")
+    monkeypatch.setattr(native.llama, "llama_print_system_info", lambda: b"CPU : AVX2 = 1 | AMX_INT8 = 1 | ")
+    assert not native.model_parameters().use_extra_bufts
+    monkeypatch.setattr(native.llama, "llama_print_system_info", lambda: b"CPU : AVX2 = 1 | ")
+    assert native.model_parameters().use_extra_bufts

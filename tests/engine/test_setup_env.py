@@ -106,3 +106,16 @@ def test_make_run_opens_the_window_or_says_that_it_runs_in_the_terminal(
 
 def test_setup_and_doctor_name_the_same_package_for_a_library(setup_env: ModuleType) -> None:
     assert setup_env.LIBRARIES.items() <= DEBIAN.items()
+
+
+def test_llama_cpp_is_built_with_amx_for_a_processor_that_has_it(
+    setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(setup_env, "processor", lambda: "flags: avx2 avx512f amx_tile amx_int8")
+    options = setup_env.build_options()
+    assert "-DGGML_NATIVE=OFF" in options
+    assert "-DGGML_AVX512=ON" in options
+    assert "AMX" not in options
+    assert "AVX512" not in setup_env.build_options(portable=True)
+    monkeypatch.setattr(setup_env, "processor", lambda: "flags: avx2 avx512f")
+    assert "NATIVE" not in setup_env.build_options()

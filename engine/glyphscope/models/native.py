@@ -6,6 +6,7 @@ import ctypes
 import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
+from typing import Any
 
 import llama_cpp as llama
 import numpy as np
@@ -34,7 +35,7 @@ class LlamaEngine:
     ) -> None:
         """Raises ModelError, with llama.cpp's last words from `log`, for a file that it cannot load."""
         llama.llama_backend_init()
-        parameters = llama.llama_model_default_params()
+        parameters = model_parameters()
 
         @llama.llama_progress_callback  # type: ignore[untyped-decorator]
         def loading(share: float, _: object) -> bool:
@@ -230,6 +231,17 @@ class LlamaEngine:
             if count >= 0:
                 return buffer.raw[:count]
             size = -count
+
+
+def model_parameters() -> Any:
+    """llama.cpp's own (a `llama_model_params`), but weights are never laid out for AMX.
+
+    Its code for AMX crashes at the first prompt on many machines: https://github.com/ggml-org/llama.cpp/pull/26954.
+    """
+    parameters = llama.llama_model_default_params()
+    if b"AMX_INT8 = 1" in llama.llama_print_system_info():
+        parameters.use_extra_bufts = False
+    return parameters
 
 
 def attention_kind() -> int:

@@ -28,7 +28,7 @@ from typing import Any
 import llama_cpp as llama
 import numpy as np
 
-from glyphscope.models.native import CHUNK, attention_kind, physical_cores
+from glyphscope.models.native import CHUNK, attention_kind, model_parameters, physical_cores
 from glyphscope.models.peer_grammars import GrammarTasks
 
 
@@ -112,7 +112,7 @@ class BareLoop:
 
     def __init__(self, path: str, context: int) -> None:
         llama.llama_backend_init()
-        self._model = llama.llama_model_load_from_file(os.fsencode(path), llama.llama_model_default_params())
+        self._model = llama.llama_model_load_from_file(os.fsencode(path), model_parameters())
         parameters = llama.llama_context_default_params()
         parameters.n_ctx = context
         parameters.n_batch = parameters.n_ubatch = CHUNK
