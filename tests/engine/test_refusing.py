@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from glyphscope.calling.constraints import call_options
-from glyphscope.calling.refusing import Refusals, Refused, keyword_of
-from glyphscope.calling.relaxing import relaxed
+from glyphscope.calling.refusing import Refusals, Refused
+from glyphscope.calling.relaxing import parts_of, relaxed
 from glyphscope.events import RunRequest
 from glyphscope.grammar import build_call_grammar
 from glyphscope.grammar.match import compile_grammar, match_text
@@ -95,7 +95,7 @@ def test_syntax_is_called_a_constraint():
         ('query="a" max_results=10', "1}", "/properties/max_results/maximum"),
         ('query="a" max_results=', '"', "/properties/max_results/type"),
         ('query="a" ', "other=1", "/additionalProperties"),
-        ("", "max_results=", "/required/0"),
+        ("", "max_results=", "/required/query"),
         ('query="', '"}', "/properties/query/minLength"),
     ],
 )
@@ -135,5 +135,13 @@ def test_two_constraints_at_once_are_told_as_one():
 
 
 def test_a_keyword_is_called_by_a_name_under_it():
-    assert keyword_of("/required/0") == keyword_of("/properties/a/required/query") == "required"
-    assert keyword_of("/properties/required/enum") == "enum" and keyword_of("/required") == "required"
+    for pointer, parts in {
+        "/required/0": ((), "required", "0"),
+        "/properties/a/required/b~1c": (("properties", "a"), "required", "b/c"),
+        "/properties/a/required/type": (("properties", "a"), "required", "type"),
+        "/properties/required/enum": (("properties", "required"), "enum", ""),
+        "/$defs/required/required/required": (("$defs", "required"), "required", "required"),
+        "/required": ((), "required", ""),
+        "": ((), "", ""),
+    }.items():
+        assert parts_of(pointer) == parts

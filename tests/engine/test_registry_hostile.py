@@ -78,6 +78,14 @@ def test_a_pattern_of_every_day_is_taken(pattern):
     load_registry({"x": {"type": "object", "properties": {"a": {"pattern": pattern}}}})
 
 
+@pytest.mark.parametrize("index", ["9" * 5000, "-1", "1"])
+def test_a_reference_to_a_place_beyond_a_list_is_a_traceback(index):
+    with pytest.raises(RegistryError, match="leads nowhere"):
+        load_registry(
+            {"x": {"type": "object", "anyOf": [{}], "properties": {"a": {"$ref": f"#/anyOf/{index}"}}}}
+        )
+
+
 @pytest.mark.slow
 def test_2000_tools_load_within_two_seconds():
     def tool(i: int) -> dict:

@@ -259,6 +259,20 @@ def test_a_branch_is_judged_by_what_it_relaxed_or_its_prompt_forgets_it():
     assert of(PromptRendered, free)[0].text == of(PromptRendered, events)[0].text
 
 
+def test_a_branch_without_one_required_name_tells_its_index_and_not_the_name():
+    held = one_tool(
+        {"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
+    )
+    first = list(
+        run(request(registry=held.to_document()), ScriptedModel(['{action="t"', " a=1", " b=2", "}"]))
+    )
+    once = branch_request(first, 0, text="{", relax=("t", "/required/0"))
+    assert once.relaxed == (Relaxed("t", "/required/a"),)
+    again = branched(first, 0, ["}"], text='{action="t"', relax=("t", "/required/0"))
+    twice = branch_request(again, 0, text="{", relax=("t", "/required/0"))  # the first that is left
+    assert twice.relaxed == (Relaxed("t", "/required/a"), Relaxed("t", "/required/b"))
+
+
 def test_a_relaxed_branch_replays_otherwise_or_an_older_record_cannot_be_read(tmp_path):
     events = branched(made(), 5, MORE, relax=MAXIMUM)
     path = tmp_path / "relaxed.jsonl"

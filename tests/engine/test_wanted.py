@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from glyphscope.calling import branch_request, fold_events, run
 from glyphscope.calling.prompt_places import prompt_places
 from glyphscope.calling.refusing import Refused
-from glyphscope.calling.wanted import AROUND, wanted_of
-from glyphscope.calling.wanted_words import fight_words, head, loss_words, refused_words, share
+from glyphscope.calling.wanted import AROUND, Want, wanted_of
+from glyphscope.calling.wanted_words import field_name, fight_words, head, loss_words, refused_words, share
 from glyphscope.cli.app import app
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.models import ScriptedModel
@@ -201,6 +201,12 @@ def test_a_keyword_without_a_value_cannot_be_told():
     free = Refused("search", "/additionalProperties", "additionalProperties")
     assert refused_words(free, REGISTRY).startswith("additionalProperties (search:")
     assert refused_words(free, None) == "additionalProperties (search:/additionalProperties)"
+    one = Refused("search", "/required/query", "required")
+    assert refused_words(one, REGISTRY) == 'required "query" (search:/required/query)'
+
+
+def test_a_name_of_a_field_is_shown_as_its_pointer():
+    assert field_name(Want("/args/a~1b", "")) == "args/a/b"
 
 
 # -- the command --------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from glyphscope.calling.fold import CONTINUATION, RunState, fold_events
-from glyphscope.calling.relaxing import check_relaxed, held_registry
+from glyphscope.calling.relaxing import by_name, check_relaxed, held_registry
 from glyphscope.errors import GlyphscopeError, PromptError
 from glyphscope.events import (
     BEGUN,
@@ -82,9 +82,12 @@ def branch_request(
         branch_of=BranchPoint(started.run, token),
     )
     if relax is not None:
-        request = msgspec.structs.replace(request, relaxed=(*request.relaxed, Relaxed(*relax)))
+        tool, pointer = relax
+        registry = parse_document(request.registry)
+        one = Relaxed(tool, by_name(held_registry(request, registry), tool, pointer))
+        request = msgspec.structs.replace(request, relaxed=(*request.relaxed, one))
         check_relaxed(request)
-        held_registry(request, parse_document(request.registry))
+        held_registry(request, registry)
     return request
 
 

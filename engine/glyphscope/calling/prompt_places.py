@@ -16,7 +16,7 @@ from glyphscope.events import PromptRendered, RunRequest
 from glyphscope.notation import shape_keys, write_call
 from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import Tool, ToolRegistry, example_arguments
-from glyphscope.registry.pointer import follow_fragment, steps_of, to_fragment, to_pointer
+from glyphscope.registry.pointer import follow, steps_of, to_pointer
 
 PlaceKind: TypeAlias = Literal["description", "example", "format", "tool"]
 
@@ -113,8 +113,7 @@ def _tells(tool: Tool, name: str, description: str, refused: Refused | None, tex
     """Whether the argument's description or its type in the signature tells the constraint, and is in the prompt."""
     if refused is None or text is None or refused.tool != tool.name or refused.keyword not in _TOLD:
         return None
-    path = steps_of(refused.pointer)
-    found = follow_fragment(tool.parameters, to_fragment(path)[1:])
+    found = follow(tool.parameters, refused.pointer)
     if found is None:
         return None
     values = found[1] if isinstance(found[1], list) else [found[1]]

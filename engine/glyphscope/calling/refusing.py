@@ -15,13 +15,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from glyphscope.calling.constraints import call_options
-from glyphscope.calling.relaxing import KEYWORDS, relaxed
+from glyphscope.calling.relaxing import parts_of, relaxed
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunRequest, Violation
 from glyphscope.grammar import build_call_grammar
 from glyphscope.grammar.match import Compiled, Limits, MatchCancelled, State, compile_grammar
 from glyphscope.registry import ToolRegistry
-from glyphscope.registry.pointer import follow_fragment, steps_of, to_fragment, to_pointer
+from glyphscope.registry.pointer import follow, follow_reference, to_pointer
 from glyphscope.validation import validator_of
 
 SECONDS = 3.0
@@ -89,7 +89,7 @@ class Refusals:
                 ]
                 if any(self._lets_through(tool, other, before, text, cancel) for other in others[:_OTHERS]):
                     pointer = choice  # each alternative refuses it for a reason of its own
-                return Refused(tool, pointer, keyword_of(pointer))
+                return Refused(tool, pointer, parts_of(pointer).keyword)
         return None
 
     def _lets_through(
@@ -172,12 +172,6 @@ def is_control(text: str) -> bool:
     return _CONTROL.fullmatch(text) is not None
 
 
-def keyword_of(pointer: str) -> str:
-    """The keyword at the pointer: its last step, or `required` where that is one of its names."""
-    *rest, last = pointer.split("/")
-    return rest[-1] if len(rest) > 1 and rest[-1] == "required" and last not in KEYWORDS else last
-
-
 def _choice_of(pointer: str) -> str:
     """The pointer of the innermost `anyOf` or `oneOf` in an alternative of which it stands; empty for none."""
     steps = pointer.split("/")
@@ -193,7 +187,7 @@ def _of_another(one: str, other: str, choice: str) -> bool:
     """
     start = len(choice) + 1
     branch = one[start:].split("/")[0] != other[start:].split("/")[0]
-    return branch and keyword_of(one) == keyword_of(other)
+    return branch and parts_of(one).keyword == parts_of(other).keyword
 
 
 def _limited(pointers: Iterator[str]) -> list[str]:
@@ -208,9 +202,9 @@ def _limited(pointers: Iterator[str]) -> list[str]:
 def _with_names(schema: Any, pointer: str) -> Iterator[str]:
     """The pointer; of a `required`, that of each name before."""
     if pointer.endswith("/required"):
-        found = follow_fragment(schema, _fragment(pointer))
+        found = follow(schema, pointer)
         names = found[1] if found is not None and isinstance(found[1], list) else []
-        yield from (f"{pointer}/{index}" for index in range(min(len(names), _REQUIRED)))
+        yield from (pointer + to_pointer((name,)) for name in names[:_REQUIRED])
     yield pointer
 
 
@@ -218,25 +212,21 @@ def _constraints_at(schema: Any, pointer: str) -> Iterator[str]:
     """The constraints of a place, and of what holds there with it, by the way through its references."""
     waiting = [(pointer, pointer, 0)]
     for place, way, depth in waiting:  # grows
-        found = follow_fragment(schema, _fragment(place)) if place else ((), schema)
+        found = follow(schema, place)
         if found is None or not isinstance(found[1], dict):
             continue
         held = found[1]
         for keyword in _ORDER:
             if keyword == "required" and keyword in held:
-                yield from (f"{way}/required/{i}" for i in range(min(len(held["required"]), _REQUIRED)))
+                yield from (way + to_pointer(("required", name)) for name in held["required"][:_REQUIRED])
             if keyword in held or (keyword == "additionalProperties" and (not place or "properties" in held)):
                 yield f"{way}/{keyword}"
         if depth >= _DEPTH:
             continue
         reference = held.get("$ref")
-        target = follow_fragment(schema, reference[1:]) if isinstance(reference, str) else None
+        target = follow_reference(schema, reference) if isinstance(reference, str) else None
         if target is not None:
             waiting.append((to_pointer(target[0]), f"{way}/$ref", depth + 1))
         for keyword in ("allOf", "anyOf", "oneOf"):
             inner = [f"/{keyword}/{index}" for index in range(len(held.get(keyword, ())))]
             waiting += [(place + step, way + step, depth + 1) for step in inner]
-
-
-def _fragment(pointer: str) -> str:
-    return to_fragment(steps_of(pointer))[1:]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from glyphscope.calling.relaxation_cost import ArgumentChange, Freedom, RelaxationCost, Spent
+from glyphscope.registry.pointer import readable
 
 _LONGEST = 60
 _CHANGES = 8
@@ -72,7 +73,7 @@ def _arguments(cost: RelaxationCost) -> Iterator[str]:
 
 
 def _change(change: ArgumentChange) -> str:
-    name = change.pointer.removeprefix("/") or "arguments"
+    name = readable(change.pointer) or "arguments"
     if not change.has:
         return f"{name} is gone; it was {_value(change.before)}."
     if not change.was:

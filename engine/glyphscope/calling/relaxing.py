@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from glyphscope.errors import GlyphscopeError, RegistryError
 from glyphscope.events import RunRequest
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.document import plain
 from glyphscope.registry.keywords import MANY, NAMED
-from glyphscope.registry.pointer import Path, follow_fragment, steps_of, to_pointer
+from glyphscope.registry.pointer import Path, follow_reference, key_of, steps_of, to_pointer
 from glyphscope.registry.references import Places, references
 
 KEYWORDS = frozenset(
@@ -61,6 +61,37 @@ def relaxed(registry: ToolRegistry, tool: str, pointer: str) -> ToolRegistry:
     _refuse_shared(root, path, keyword, where)
     _take_out(root, path, keyword, name, where)
     return registry.with_tool(replace(found, parameters=root))
+
+
+class Parts(NamedTuple):
+    """What a pointer of a constraint names: the steps to the schema, its keyword, and the name under a `required`."""
+
+    schema: tuple[str, ...]
+    keyword: str
+    name: str = ""
+
+
+def parts_of(pointer: str) -> Parts:
+    """`/required/query` is `required` and `query`; of `/properties/required/enum` the keyword is `enum`."""
+    steps = steps_of(pointer)
+    at = 0
+    while at < len(steps) - 1:
+        if steps[at] == "required":
+            return Parts(steps[:at], "required", steps[at + 1])
+        at += 2 if steps[at] in NAMED else 1
+    return Parts(steps[:-1], steps[-1] if steps else "")
+
+
+def by_name(registry: ToolRegistry, tool: str, pointer: str) -> str:
+    """The pointer with a required name by itself where it gives the index: so words and records tell it.
+
+    Raises RegistryError, as `relaxed` would.
+    """
+    found = registry.get(tool)
+    if found is None or not parts_of(pointer).name:
+        return pointer
+    name = _Finding(_copy(found.parameters), pointer, f"{tool}: {pointer}").find()[2]
+    return pointer.rpartition("/")[0] + to_pointer((name,)) if name else pointer
 
 
 def held_registry(request: RunRequest, registry: ToolRegistry) -> ToolRegistry:
@@ -137,7 +168,7 @@ class _Finding:
 
     def _missing(self, path: Path, schema: dict[str, Any], keyword: str) -> RegistryError:
         reference = schema.get("$ref")
-        target = follow_fragment(self._root, reference[1:]) if isinstance(reference, str) else None
+        target = follow_reference(self._root, reference) if isinstance(reference, str) else None
         if target is not None and isinstance(target[1], dict) and keyword in target[1]:
             there = to_pointer((*target[0], keyword))
             return self._error(
@@ -150,16 +181,15 @@ class _Finding:
         names = schema.get("required", ())
         if name in names:
             return name
-        if name.isascii() and name.isdigit() and len(name) < 9 and int(name) < len(names):
-            return str(names[int(name)])
+        if (index := key_of(names, name)) is not None:
+            return str(names[index])
         listed = ", ".join(names) or "none"
         raise self._error(f'"{name}" is not required.', f"Required are: {listed}.")
 
     def _step(self, value: Any, step: str) -> tuple[Any, str | int]:
-        if isinstance(value, dict) and step in value:
-            return value[step], step
-        if isinstance(value, list) and step.isascii() and step.isdigit() and int(step[:9]) < len(value):
-            return value[int(step[:9])], int(step[:9])
+        key = key_of(value, step)
+        if key is not None:
+            return value[key], key
         if isinstance(value, dict) and isinstance(value.get("$ref"), str):
             raise self._error(
                 f'There is no "{step}" here, where {value["$ref"]} is referred to.',
@@ -169,7 +199,7 @@ class _Finding:
 
     def _put_in_place(self, schema: dict[str, Any]) -> Path:
         """A copy of what is referred to takes the reference's place; the path to it from there."""
-        target = follow_fragment(self._root, schema["$ref"][1:])
+        target = follow_reference(self._root, schema["$ref"])
         if target is None or not isinstance(target[1], dict):
             raise self._error(f"The reference {schema['$ref']} cannot be followed.", "")
         inner = _copy(target[1])

@@ -6,16 +6,17 @@ import json
 
 from glyphscope.calling.prompt_places import PromptPlace
 from glyphscope.calling.refusing import Refused, is_control
+from glyphscope.calling.relaxing import parts_of
 from glyphscope.calling.wanted import AROUND, Struck, Want, Wanted
 from glyphscope.registry import ToolRegistry
-from glyphscope.registry.pointer import follow_fragment, steps_of, to_fragment
+from glyphscope.registry.pointer import follow, readable, steps_of
 
 _LONGEST = 60
 
 
 def field_name(want: Want) -> str:
     """`max_results`, or what the text around the fields is called."""
-    return "around the fields" if want.path == AROUND else want.path.removeprefix("/")
+    return "around the fields" if want.path == AROUND else readable(want.path)
 
 
 def share(raw: float | None) -> str:
@@ -55,9 +56,12 @@ def refused_words(refused: Refused, registry: ToolRegistry | None) -> str:
     value = ""
     tool = registry.get(refused.tool) if registry is not None else None
     if tool is not None:
-        steps = steps_of(refused.pointer)
-        found = follow_fragment(tool.parameters, to_fragment(steps)[1:])
-        value = f" {_short(json.dumps(found[1], ensure_ascii=False))}" if found is not None else ""
+        found = follow(tool.parameters, refused.pointer)
+        name = parts_of(refused.pointer).name
+        if found is not None:
+            value = f" {_short(json.dumps(found[1], ensure_ascii=False))}"
+        elif name:
+            value = f" {_short(quoted(name))}"
     return f"{refused.keyword}{value} ({refused.tool}:{refused.pointer})"
 
 

@@ -14,6 +14,7 @@ from glyphscope.errors import NotationError
 from glyphscope.events import Shape
 from glyphscope.notation.scalars import is_bare
 from glyphscope.notation.shapes import call_document
+from glyphscope.registry.pointer import to_pointer
 
 Style: TypeAlias = Literal["json", "json-spaced", "openai", "glyph", "glyph-canonical"]
 STYLES: tuple[Style, ...] = ("json", "json-spaced", "openai", "glyph", "glyph-canonical")
@@ -124,9 +125,7 @@ def _check(root: Any) -> None:
                 if not isinstance(key, str):
                     raise NotationError(f"A key must be a string, not {key!r}.", where=pointer)
                 _check_scalar(key, pointer)
-                open_values.append(
-                    (item, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}", depth + 1)
-                )
+                open_values.append((item, pointer + to_pointer((key,)), depth + 1))
         elif isinstance(value, list | tuple):
             open_values += [(item, f"{pointer}/{i}", depth + 1) for i, item in enumerate(value)]
         else:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from glyphscope.registry import Tool
-from glyphscope.registry.pointer import follow_fragment
+from glyphscope.registry.pointer import follow_reference
 
 _DEEPEST = 3
 """Nested objects and lists that are spelled out; what is deeper is called by its type."""
@@ -44,7 +44,7 @@ def type_text(schema: Any, root: dict[str, Any], depth: int = 0) -> str:
     for _ in range(_DEEPEST):
         if not (isinstance(schema, dict) and isinstance(ref := schema.get("$ref"), str)):
             break
-        found = follow_fragment(root, ref[1:])
+        found = follow_reference(root, ref)
         schema = {**(found[1] if found and isinstance(found[1], dict) else {}), **_without_ref(schema)}
     if not isinstance(schema, dict):
         return "any"

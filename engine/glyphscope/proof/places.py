@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from glyphscope.registry.example import merged_schema
 from glyphscope.registry.patterns import found
-from glyphscope.registry.pointer import Path, follow_fragment, to_pointer
+from glyphscope.registry.pointer import Path, follow_reference, to_pointer
 from glyphscope.registry.sample import matching_text
 
 MAX_CONSTRAINTS = 5_000
@@ -123,7 +123,7 @@ def _constraint(place: _Place, keyword: str, value: Any, schema: dict[str, Any])
 
 def _inner(root: dict[str, Any], place: _Place) -> Iterator[_Place]:
     schema, here = place.schema, place.route[-1]
-    if isinstance(ref := schema.get("$ref"), str) and (target := follow_fragment(root, ref[1:])):
+    if isinstance(ref := schema.get("$ref"), str) and (target := follow_reference(root, ref)):
         yield replace(place, path=target[0], schema=target[1])
     for index, part in enumerate(schema.get("allOf", ())):
         yield replace(place, path=(*place.path, "allOf", index), schema=part)

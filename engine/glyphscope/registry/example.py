@@ -11,7 +11,7 @@ from jsonschema.validators import extend
 
 from glyphscope.registry.keywords import children
 from glyphscope.registry.patterns import found
-from glyphscope.registry.pointer import follow_fragment
+from glyphscope.registry.pointer import follow_reference
 from glyphscope.registry.sample import matching_text
 
 _DEEPEST = 24
@@ -146,7 +146,7 @@ class _Maker:
             )
             # in the order in which a grammar writes their properties: what is referred to, then each of allOf
             stack.extend(reversed(part.get("allOf", ())))
-            if isinstance(ref := part.get("$ref"), str) and (target := follow_fragment(self._root, ref[1:])):
+            if isinstance(ref := part.get("$ref"), str) and (target := follow_reference(self._root, ref)):
                 stack.append(target[1])
         return merged
 

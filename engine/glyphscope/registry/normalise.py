@@ -13,7 +13,7 @@ from typing import Any
 
 from glyphscope.registry.document import plain
 from glyphscope.registry.keywords import DRAFT_2020_12, draft_of
-from glyphscope.registry.pointer import Path, follow_fragment, to_fragment
+from glyphscope.registry.pointer import Path, follow_reference, to_fragment
 from glyphscope.registry.references import Places, references
 
 _SINCE: dict[str, int] = {
@@ -140,7 +140,7 @@ def _point_again(
     for node, keyword, target in targets:
         holder = node if keyword in node else node["anyOf"][0]  # where `_nullable` moved it to
         ref = holder[keyword]
-        found = follow_fragment(root, ref[1:]) if ref.startswith("#") and ref[1:2] in ("", "/") else None
+        found = follow_reference(root, ref) if ref.startswith("#") and ref[1:2] in ("", "/") else None
         if keyword == "$ref" and found is not None and found[1] is target:
             continue
         del holder[keyword]

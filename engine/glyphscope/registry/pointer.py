@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote
 
 Path: TypeAlias = tuple[str | int, ...]
 
-_MISSING = object()
+_MOST_DIGITS = 9
+"""Of an index: longer ones are beyond every list, and Python reads no number of 4,300 digits."""
 
 
-def to_pointer(path: Path) -> str:
+def step_of(name: str) -> str:
+    """A name as one step: `a/b` is `a~1b`."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def to_pointer(path: Iterable[str | int]) -> str:
     """`("a/b", 0)` is `/a~1b/0`; the empty path is the empty pointer, the whole document."""
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+    return "".join("/" + step_of(str(step)) for step in path)
 
 
 def steps_of(pointer: str) -> tuple[str, ...]:
@@ -20,25 +27,37 @@ def steps_of(pointer: str) -> tuple[str, ...]:
     return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
 
 
+def readable(pointer: str) -> str:
+    """For people: `/args/a~1b` is `args/a/b`."""
+    return "/".join(steps_of(pointer))
+
+
 def to_fragment(path: Path) -> str:
     """The pointer as a `$ref` writes it: `#/$defs/a%20b`."""
     return "#" + quote(to_pointer(path), safe="/~!$&'()*+,;=:@?")
 
 
-def follow_fragment(document: Any, fragment: str) -> tuple[Path, Any] | None:
-    """Where the pointer of a `$ref` (without its `#`) leads to in `document`: path and value, None for nowhere."""
+def key_of(value: Any, step: str) -> str | int | None:
+    """The member or the index of `value` that the step means; None where it has none."""
+    if isinstance(value, list):
+        is_index = step.isascii() and step.isdigit() and len(step) <= _MOST_DIGITS and int(step) < len(value)
+        return int(step) if is_index else None
+    return step if isinstance(value, dict) and step in value else None
+
+
+def follow(document: Any, pointer: str) -> tuple[Path, Any] | None:
+    """Where the pointer leads to in `document`: path and value, None for nowhere."""
     path: list[str | int] = []
-    place = document
-    for step in unquote(fragment).split("/")[1:]:
-        key: str | int = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(place, list):
-            if not (step.isascii() and step.isdigit()) or int(step) >= len(place):
-                return None
-            key = int(step)
-            place = place[key]
-        else:
-            place = place.get(key, _MISSING) if isinstance(place, dict) else _MISSING
-            if place is _MISSING:
-                return None
+    value = document
+    for step in steps_of(pointer):
+        key = key_of(value, step)
+        if key is None:
+            return None
+        value = value[key]
         path.append(key)
-    return tuple(path), place
+    return tuple(path), value
+
+
+def follow_reference(document: Any, reference: str) -> tuple[Path, Any] | None:
+    """The same for a `$ref` within the document, such as `#/$defs/a%20b`."""
+    return follow(document, unquote(reference))

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urldefrag, urljoin
 
 from glyphscope.registry.keywords import IN_PLACE, children, draft_of
-from glyphscope.registry.pointer import Path, follow_fragment
+from glyphscope.registry.pointer import Path, follow_reference
 
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
@@ -92,7 +92,7 @@ class Places:
         value: Any = self.root
         for step in resource:
             value = value[step]
-        found = follow_fragment(value, target.fragment)
+        found = follow_reference(value, target.fragment)
         if found is None or not isinstance(found[1], dict | bool):
             return None
         path = (*resource, *found[0])

@@ -14,9 +14,10 @@ from glyphscope.events import FieldClosed, Notation, Shape, ToolKnown
 from glyphscope.notation.scalars import STRING
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry import ToolRegistry
+from glyphscope.registry.pointer import step_of
 from glyphscope.validation.candidates import Candidate, Level
 from glyphscope.validation.judge import Judge, Limits
-from glyphscope.validation.reasons import Reason, one_of, pointer_step, values_in_words
+from glyphscope.validation.reasons import Reason, one_of, values_in_words
 from glyphscope.validation.report import CheckError, CheckField, CheckReport
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import ANYTHING, Spec
@@ -269,7 +270,7 @@ class CallValidator(Judge):
         if not mine and not self._name_refused:
             fault = tool.fault(self._arguments_so_far())
             if fault is not None:
-                self._violate(fault[0], at, f"{self._arguments_path}/{pointer_step(fault[1])}")
+                self._violate(fault[0], at, f"{self._arguments_path}/{step_of(fault[1])}")
 
     @property
     def _arguments_path(self) -> str:
@@ -295,7 +296,7 @@ class CallValidator(Judge):
             if name.startswith(prefix) and self._levels:
                 fault = tool.fault(self._arguments_so_far())
                 if fault is not None:
-                    return fault[0], f"{self._arguments_path}/{pointer_step(fault[1])}"
+                    return fault[0], f"{self._arguments_path}/{step_of(fault[1])}"
         viable = values_in_words(name for name in self._tools.allowed if name.startswith(prefix[:-1]))
         disabled = next(
             (name for name in sorted(self._tools.known) if prefix and name.startswith(prefix)), None

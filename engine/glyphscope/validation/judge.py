@@ -25,6 +25,7 @@ from glyphscope.events import (
 from glyphscope.notation.read import make_reader
 from glyphscope.notation.scalars import ARRAY, OBJECT, STRING, scalar_value
 from glyphscope.notation.structure import SCALAR_END, SCALAR_TEXT, Structural
+from glyphscope.registry.pointer import step_of
 from glyphscope.validation import literals, members
 from glyphscope.validation.candidates import (
     Candidate,
@@ -41,7 +42,7 @@ from glyphscope.validation.candidates import (
     wrong_type,
 )
 from glyphscope.validation.literals import ScalarPrefix
-from glyphscope.validation.reasons import Reason, in_words, pointer_step
+from glyphscope.validation.reasons import Reason, in_words
 from glyphscope.validation.spec import ANYTHING
 from glyphscope.validation.strings import StringCheck
 
@@ -224,7 +225,7 @@ class Judge:
             return
         level = self._levels[-1]
         if isinstance(level.value, dict):
-            self._open_field(f"{level.path}/{pointer_step(level.key)}", start)
+            self._open_field(f"{level.path}/{step_of(level.key)}", start)
             self._candidates = self._member_candidates(level)
         else:
             self._candidates = self._item_candidates(level, start)

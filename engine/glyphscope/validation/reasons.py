@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from glyphscope.events import Code
 from glyphscope.notation.scalars import DECIMAL, INTEGER, KIND_WORDS
+from glyphscope.registry.pointer import steps_of
 from glyphscope.validation.numbers import Range
 
 _LISTED = 12
@@ -39,15 +40,10 @@ def in_words(reason: Reason, path: str, whole: str) -> str:
     """The reason as a sentence about the value at `path`; `whole` is what the document itself is called."""
     if reason.code in _WHOLE_SENTENCES:
         return reason.message
-    name = path.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+    name = (steps_of(path) or ("",))[-1]
     if name.isdigit():
         name = f"item {name}"
     return f"{name or whole} {reason.message}"
-
-
-def pointer_step(name: str) -> str:
-    """A name as one step of a JSON Pointer (RFC 6901)."""
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def kinds_in_words(kinds: int) -> str:

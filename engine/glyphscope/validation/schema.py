@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 from glyphscope.events import Code
 from glyphscope.grammar import pattern
@@ -26,10 +25,10 @@ from glyphscope.notation.scalars import (
     OBJECT,
     STRING,
 )
+from glyphscope.registry.pointer import follow_reference, step_of, to_pointer
 from glyphscope.validation.checker import Checker
 from glyphscope.validation.formats import FORMATS
 from glyphscope.validation.numbers import Range, common_step, exact
-from glyphscope.validation.reasons import pointer_step
 from glyphscope.validation.spec import ANYTHING, ArrayPart, Deferred, ObjectPart, Place, Spec, StringPattern
 
 # More alternatives than this at one place are not followed one by one; the keyword is judged at the value's end.
@@ -190,12 +189,9 @@ class SchemaSet:
 
     def _resolve(self, reference: str) -> Place:
         """The place of a local reference; the registry refused every other kind when it was loaded."""
-        node, pointer = self.root, ""
-        for step in unquote(reference.removeprefix("#")).split("/")[1:]:
-            step = step.replace("~1", "/").replace("~0", "~")
-            node = node[int(step)] if isinstance(node, list) else node[step]
-            pointer += f"/{pointer_step(step)}"
-        return self.place(node, pointer)
+        found = follow_reference(self.root, reference)
+        assert found is not None, "the registry was checked"
+        return self.place(found[1], to_pointer(found[0]))
 
     # conjunctions
 
@@ -234,11 +230,11 @@ class SchemaSet:
     def _add_objects(self, draft: dict[str, Any], place: Place) -> None:
         schema, pointer = place.schema, place.pointer
         properties = {
-            name: self.place(sub, f"{pointer}/properties/{pointer_step(name)}")
+            name: self.place(sub, f"{pointer}/properties/{step_of(name)}")
             for name, sub in schema.get("properties", {}).items()
         }
         patterns = tuple(
-            (wanted, self.place(sub, f"{pointer}/patternProperties/{pointer_step(wanted)}"))
+            (wanted, self.place(sub, f"{pointer}/patternProperties/{step_of(wanted)}"))
             for wanted, sub in schema.get("patternProperties", {}).items()
         )
         additional = None

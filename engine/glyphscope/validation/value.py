@@ -9,9 +9,10 @@ from glyphscope.events import Notation, RunEvent
 from glyphscope.notation.scalars import OBJECT
 from glyphscope.registry import normalise
 from glyphscope.registry.check import check_schema
+from glyphscope.registry.pointer import step_of
 from glyphscope.validation.candidates import Candidate
 from glyphscope.validation.judge import Judge, Limits
-from glyphscope.validation.reasons import Reason, pointer_step
+from glyphscope.validation.reasons import Reason
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import ANYTHING
 from glyphscope.validation.tools import final_word
@@ -38,7 +39,7 @@ class ValueValidator(Judge):
             raise RegistryError(
                 "This is no JSON Schema.",
                 problems=tuple(
-                    Problem("".join(f"/{pointer_step(str(step))}" for step in path), reason)
+                    Problem("".join(f"/{step_of(str(step))}" for step in path), reason)
                     for path, reason in mistakes
                 ),
             )

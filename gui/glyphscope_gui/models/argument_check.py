@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from glyphscope.registry import Tool
+from glyphscope.registry.pointer import steps_of
 from glyphscope.validation import ValueValidator
 
 
@@ -37,8 +38,7 @@ def check_arguments(tool: Tool, arguments: dict[str, Any], *, closed: bool = Tru
     by_name: dict[str, str] = {}
     whole: list[str] = []
     for violation in validator.violations:
-        step = violation.path.split("/", 2)[1] if violation.path else ""
-        name = step.replace("~1", "/").replace("~0", "~")
+        name = (steps_of(violation.path) or ("",))[0]
         if name in arguments:
             by_name.setdefault(name, violation.message)
         else:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from glyphscope.calling import RunState
+from glyphscope.calling.relaxing import parts_of
 from glyphscope.events import Alternative, Relaxed, RunRequest, Written
-from glyphscope.registry.pointer import steps_of
 from glyphscope.sessions import Kin
 from glyphscope_gui.models.history_model import outcome_words
 from glyphscope_gui.models.token_words import token_text
@@ -96,11 +96,8 @@ def freed_words(request: RunRequest, parent: RunRequest | None) -> str:
 
 def constraint_words(pointer: str, tool: str = "") -> str:
     """`minimum of max_results`, for `/properties/max_results/minimum`; `required q` for a name that is required."""
-    steps = steps_of(pointer)
-    if len(steps) > 1 and steps[-2] == "required":
-        words, steps = f"required {steps[-1]}", steps[:-2]
-    else:
-        words, steps = (steps[-1] if steps else "constraint"), steps[:-1]
+    steps, keyword, name = parts_of(pointer)
+    words = f"required {name}" if name else keyword or "constraint"
     names = [steps[n + 1] for n, step in enumerate(steps[:-1]) if step == "properties"]
     place = ".".join(names) or tool
     return f"{words} of {place}" if place else words

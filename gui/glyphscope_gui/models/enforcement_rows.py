@@ -11,7 +11,7 @@ from glyphscope.events import Notation
 from glyphscope.notation.read import parse_value
 from glyphscope.proof import Proof
 from glyphscope.registry import ToolRegistry
-from glyphscope.registry.pointer import follow_fragment, steps_of, to_fragment
+from glyphscope.registry.pointer import follow, steps_of
 from glyphscope_gui.models.enforcement_model import Cell, EnforcementRow
 from glyphscope_gui.widgets.enforcement_badge import Enforcement
 
@@ -79,10 +79,10 @@ def leaking_value(text: str, pointer: str, notation: Notation) -> str:
     except NotationError:
         return ""
     arguments = call.get("args", call.get("arguments", call)) if isinstance(call, dict) else None
-    steps = pointer.split("/")
-    if len(steps) < 4 or steps[1] != "properties" or not isinstance(arguments, dict):
+    place, name, *_ = (*steps_of(pointer), "", "")
+    if place != "properties" or not isinstance(arguments, dict) or name not in arguments:
         return ""
-    text = json.dumps(arguments.get(steps[2]), ensure_ascii=False)
+    text = json.dumps(arguments[name], ensure_ascii=False)
     return text if len(text) <= LONGEST_VALUE else ""
 
 
@@ -91,7 +91,7 @@ def constraint_row_words(registry: ToolRegistry, tool: str, pointer: str, keywor
     steps = steps_of(pointer)
     names = [step for step in steps[:-1] if step not in ("properties", "$defs")]
     found = registry.get(tool)
-    value = follow_fragment(found.parameters, to_fragment(tuple(steps))) if found else None
+    value = follow(found.parameters, pointer) if found else None
     told = "" if value is None or isinstance(value[1], dict) else _value(value[1])
     return " · ".join([*names, f"{keyword} {told}".strip()])
 

@@ -24,6 +24,7 @@ from glyphscope.events import (
 from glyphscope.notation import shape_keys
 from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import ToolRegistry
+from glyphscope.registry.pointer import readable, to_pointer
 from glyphscope_gui.models.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.theme import mono_font, theme
 
@@ -144,7 +145,7 @@ class FieldTableModel(TableModel):
     def _name(self, path: str) -> str:
         """The field's name; below an argument with the names above it."""
         inner = path.removeprefix(f"{self._args_path}/") if self._args_path else path.removeprefix("/")
-        return inner.replace("~1", "/").replace("~0", "~") or path
+        return readable(f"/{inner}") or path
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -155,9 +156,8 @@ class FieldTableModel(TableModel):
         self._known = name
         required = tool.parameters.get("required", ())
         for name, words in argument_types(tool).items():
-            key = name.replace("~", "~0").replace("/", "~1")
             optional = "" if name in required else ", optional"
-            self._constraints[f"{self._args_path}/{key}"] = words + optional
+            self._constraints[self._args_path + to_pointer((name,))] = words + optional
 
     def _update(self, state: StageState, paths: list[str]) -> None:
         new = [path for path in paths if path not in self._places]

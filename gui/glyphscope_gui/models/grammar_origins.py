@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from glyphscope.grammar import Origin
 from glyphscope.registry import ToolRegistry
-from glyphscope.registry.pointer import follow_fragment, steps_of, to_fragment
+from glyphscope.registry.pointer import follow, steps_of
 
 LONGEST_VALUE = 40
 _SAID = (
@@ -34,7 +34,7 @@ def rule_origin(registry: ToolRegistry, origin: Origin) -> RuleOrigin:
     argument = parts[1] if len(parts) > 1 and parts[0] == "properties" else None
     inner = [part for part in parts[2:] if part not in ("properties",)]
     tool = registry.get(origin.tool)
-    found = follow_fragment(tool.parameters, to_fragment(tuple(parts))) if tool else None
+    found = follow(tool.parameters, origin.pointer) if tool else None
     constraint = constraint_words(found[1]) if found and argument is not None else ""
     names = [origin.tool, *([argument] if argument is not None else []), *inner]
     return RuleOrigin(

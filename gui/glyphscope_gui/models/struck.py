@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from glyphscope.calling.refusing import Refused
 from glyphscope.events import Relaxed, RunRequest
 from glyphscope.registry import ToolRegistry
-from glyphscope.registry.pointer import follow_fragment, steps_of, to_fragment
+from glyphscope.registry.pointer import follow
 from glyphscope_gui.models.branch_words import constraint_words
 
 _LONGEST_VALUE = 60
@@ -66,7 +66,7 @@ def _place(refused: Refused, registry: ToolRegistry | None) -> str:
     """`search, /properties/max_results/minimum: 1`."""
     words = f"Refused by {refused.keyword}: {refused.tool}, {refused.pointer}"
     tool = registry.get(refused.tool) if registry is not None else None
-    found = follow_fragment(tool.parameters, to_fragment(steps_of(refused.pointer))[1:]) if tool else None
+    found = follow(tool.parameters, refused.pointer) if tool else None
     if found is None:
         return words
     value = json.dumps(found[1], ensure_ascii=False)

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from glyphscope.registry import Tool
+from glyphscope.registry.pointer import to_pointer
 from glyphscope_gui.models import argument_schema as schema
 from glyphscope_gui.models.argument_check import ArgumentCheck
 from glyphscope_gui.models.json_places import located, parse_object, places
@@ -170,10 +171,7 @@ class CallForm(QStackedWidget):
             text = self.editor.toPlainText()
             known = places(text) if len(text) <= LONGEST_TEXT and isinstance(parse_object(text), dict) else {}
             self.editor.set_problems(
-                [
-                    located(text, known, "/" + name.replace("~", "~0").replace("/", "~1"), words)
-                    for name, words in check.by_name.items()
-                ]
+                [located(text, known, to_pointer((name,)), words) for name, words in check.by_name.items()]
             )
             return
         for row in self._rows:

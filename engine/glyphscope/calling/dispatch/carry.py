@@ -30,9 +30,10 @@ from glyphscope.events import (
     ToolStarted,
     TransformActed,
 )
+from glyphscope.registry.pointer import to_pointer
 from glyphscope.tools import Outcome, ToolSource
 from glyphscope.tools.approval import decide
-from glyphscope.validation.reasons import Reason, in_words, pointer_step
+from glyphscope.validation.reasons import Reason, in_words
 from glyphscope.validation.tools import tools_of
 
 DEFAULT_SOURCE = "demo"
@@ -215,7 +216,7 @@ def _wrong(context: Context, tool: str, edited: dict[str, Any]) -> Carried | Non
     try:
         compact(edited)
         fault = found.fault(edited)
-        verdict = found.final_word(edited) if fault is None else (fault[0], f"/{pointer_step(fault[1])}")
+        verdict = found.final_word(edited) if fault is None else (fault[0], to_pointer((fault[1],)))
     except RecursionError:
         verdict = (Reason("LIMIT_EXCEEDED", "they are nested too deeply to be checked"), "")
     except ValueError as error:

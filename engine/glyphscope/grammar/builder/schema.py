@@ -18,6 +18,7 @@ from jsonschema.validators import extend
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.numbers import Bounds
+from glyphscope.registry.pointer import follow, to_pointer
 
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 
@@ -59,7 +60,7 @@ Parts: TypeAlias = tuple[Part, ...]
 
 def join(pointer: str, *keys: str | int) -> str:
     """The pointer with further keys, escaped as RFC 6901 says."""
-    return pointer + "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in keys)
+    return pointer + to_pointer(keys)
 
 
 class Schema:
@@ -76,15 +77,11 @@ class Schema:
         """The schema at a place. Raises GrammarError where there is none."""
         if pointer in self._found:
             return self._found[pointer]
-        value: Any = self.root
-        for token in pointer.split("/")[1:]:
-            key = token.replace("~1", "/").replace("~0", "~")
-            try:
-                value = value[int(key)] if isinstance(value, list) else value[key]
-            except (KeyError, IndexError, ValueError, TypeError):
-                raise GrammarError(f"The schema has no place {pointer!r}.", where=self.tool) from None
-        self._found[pointer] = value
-        return value
+        found = follow(self.root, pointer)
+        if found is None:
+            raise GrammarError(f"The schema has no place {pointer!r}.", where=self.tool)
+        self._found[pointer] = found[1]
+        return found[1]
 
     def expand(self, places: Sequence[Place]) -> Parts | str:
         """Every schema of the conjunction, references and `allOf` followed; the pointer of a `false` among them."""

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from glyphscope.errors import ToolError
+from glyphscope.registry.pointer import steps_of as pointer_steps
+from glyphscope.registry.pointer import to_pointer
 
 MAX_STEPS = 32
 _SHOWN = 12
@@ -27,7 +29,7 @@ def steps_of(pointer: str) -> tuple[str, ...]:
         raise ToolError(
             f'In the path "{_cut(pointer)}" a ~ stands alone.', hint="Write ~0 for ~ and ~1 for /."
         )
-    steps = tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
+    steps = pointer_steps(pointer)
     if len(steps) > MAX_STEPS:
         raise ToolError(f"The path has {len(steps)} steps; at most {MAX_STEPS} are followed.")
     return steps
@@ -72,7 +74,7 @@ def index(value: list[Any], step: str, before: Sequence[str]) -> int:
 
 def written(steps: Sequence[str]) -> str:
     """The pointer for a message; the whole document is named in words."""
-    text = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
+    text = to_pointer(steps)
     return _cut(text) if text else "the workspace"
 
 
