@@ -357,6 +357,7 @@ def test_half_a_character_at_the_end_is_not_seen(data, words):
     [
         ("/properties/max_results/minimum", "minimum of max_results"),
         ("/required/query", "required query of search"),
+        ("/properties/required/minimum", "minimum of required"),
         ("/properties/a/properties/b~1c/pattern", "pattern of a.b/c"),
         ("/additionalProperties", "additionalProperties of search"),
     ],
