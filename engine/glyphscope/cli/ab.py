@@ -15,13 +15,13 @@ from rich.text import Text
 
 from glyphscope.calling import RunState, fold
 from glyphscope.calling import run as run_request
-from glyphscope.cli.ending import closing_when_ended
+from glyphscope.cli.ending import INTERRUPTED, closing_when_ended
 from glyphscope.cli.host import TerminalHost
 from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.opening import opened
 from glyphscope.cli.options import JsonOption, NotationOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import console, diagnostics, print_json, visible
-from glyphscope.cli.run import INTERRUPTED, cancellable, recorded
+from glyphscope.cli.run import BAD_REQUEST, cancellable, recorded
 from glyphscope.cli.sizes import call_of
 from glyphscope.evals.ab import (
     AbReport,
@@ -162,7 +162,7 @@ def _expecting(text: str) -> Judge:
     """Raises InputError."""
     try:
         document = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also text that is no UTF-8
         raise InputError(f"This is not JSON: {error}.", where="--expect") from None
     if not isinstance(document, dict):
         raise InputError(
@@ -179,7 +179,7 @@ def _run_all(
         records.mkdir(parents=True, exist_ok=True)
     out = diagnostics()
     bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), console=out, transient=True,
+        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), console=out, transient=True,
         disable=quiet or not out.is_terminal,
     )  # fmt: skip
     states: list[list[RunState]] = [[], []]
@@ -205,7 +205,7 @@ def _run(request: RunRequest, model: Model, path: Path | None) -> RunState:
         told = stack.enter_context(closing(cancellable(generation, model, host)))
         for event in recorded(told, writer):
             fold(state, event)
-    if state.failed is not None and state.failed.code in ("BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW"):
+    if state.failed is not None and state.failed.code in BAD_REQUEST:
         _refuse(state)
     return state
 

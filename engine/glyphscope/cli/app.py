@@ -38,12 +38,12 @@ from glyphscope.cli import (
     sizes,
     suite,
 )
+from glyphscope.cli.ending import INTERRUPTED
 from glyphscope.cli.output import print_error
 from glyphscope.errors import GlyphscopeError
 from glyphscope.sessions.files import storage_error
 
 BAD_INPUT = 2
-INTERRUPTED = 130
 
 
 class _Commands(TyperGroup):
@@ -55,7 +55,7 @@ class _Commands(TyperGroup):
         except GlyphscopeError as error:
             print_error(error)
             raise typer.Exit(BAD_INPUT) from None
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, typer.Abort):  # the second while something is asked for
             raise typer.Exit(INTERRUPTED) from None
 
     def main(self, *args: Any, **more: Any) -> Any:

@@ -18,7 +18,7 @@ from glyphscope.cli.host import TerminalHost
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.opening import RECORDED, opened
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.relaxing import cost_lines
+from glyphscope.cli.relaxing import print_cost
 from glyphscope.cli.run import cancellable, exit_code, recorded, show
 from glyphscope.events import AnyEvent, ConstraintKind, RunRequest, RunStarted
 from glyphscope.models.remote import is_address
@@ -118,7 +118,7 @@ def branch(
         kept: list[AnyEvent] = []
         state = show(_keeping(recorded(told, writer), kept if relax else None), as_json=as_json)
     if relax and not as_json and state.failed is None:
-        cost_lines(relaxation_cost(events, kept))
+        print_cost(relaxation_cost(events, kept))
     raise typer.Exit(exit_code(state))
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+INTERRUPTED = 130
+"""The exit code of a command that was interrupted."""
 _ASKED_TO_END = (signal.SIGTERM, signal.SIGHUP)
 
 

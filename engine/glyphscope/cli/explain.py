@@ -21,7 +21,6 @@ from glyphscope.calling.own_tokens import (
     same_model,
 )
 from glyphscope.calling.relaxation_cost import relaxation_cost
-from glyphscope.calling.relaxation_words import cost_words
 from glyphscope.calling.relaxing import held_registry
 from glyphscope.calling.wanted import Want, Wanted, wanted_of
 from glyphscope.calling.wanted_words import (
@@ -39,8 +38,10 @@ from glyphscope.cli.inputs import InputError
 from glyphscope.cli.opening import opened
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json, short_pointer, visible
+from glyphscope.cli.relaxing import print_cost
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models import Model
+from glyphscope.models.remote import is_address
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.sessions.bundle import read_run
 
@@ -115,8 +116,8 @@ def explain(
         _print(wanted, boundaries, registry)
     if not stages:
         console().print("The run has no tokens: nothing was wanted, nothing came.")
-    for line in cost_words(cost) if cost is not None else ():
-        console().print(Text(visible(line)))
+    if cost is not None:
+        print_cost(cost)
 
 
 def _registry(state: RunState) -> ToolRegistry | None:
@@ -133,6 +134,8 @@ def _source(stack: ExitStack, state: RunState, name: str | None, quiet: bool) ->
     info = state.started.model
     if info.kind != "llama.cpp":
         return None, f"a {info.kind} model tells no tokens of its own"
+    if name is not None and is_address(name):
+        raise InputError("An endpoint tells no tokens of its own.", where=name, hint="Name the model's file.")
     asked = state.started.request.model
     where = info.path if Path(info.path).is_file() or not asked else asked
     try:

@@ -38,9 +38,9 @@ def set_(url: UrlArgument) -> None:
         raise InputError("There is no key.", hint="Type it when asked, or send it to standard input.")
     set_key(address, key)
     out = diagnostics()
-    out.print(f"The key for {address.origin} is kept.", markup=False)
+    out.print(f"The key for {address.origin} is kept.")
     if address.base.startswith("http://") and not address.loopback:
-        out.print("It goes over the network unencrypted: the address is not https.", markup=False)
+        out.print("It goes over the network unencrypted: the address is not https.")
 
 
 @app.command("list")
@@ -51,11 +51,9 @@ def list_(as_json: JsonOption = False) -> None:
         print_json({"endpoints": kept, "environment": bool(os.environ.get(ENVIRONMENT))})
         raise typer.Exit(0 if kept else 1)
     for origin in kept:
-        console().print(origin, markup=False)
+        console().print(origin)
     if os.environ.get(ENVIRONMENT):
-        diagnostics().print(
-            f"{ENVIRONMENT} is set, and goes to any endpoint in place of these.", markup=False
-        )
+        diagnostics().print(f"{ENVIRONMENT} is set, and goes to any endpoint in place of these.")
     raise typer.Exit(0 if kept else 1)
 
 
@@ -64,6 +62,6 @@ def remove(url: UrlArgument) -> None:
     """Forget an endpoint's key. Exit code 1 when there was none."""
     address = read_address(url)
     if not remove_key(address):
-        diagnostics().print(f"There is no key for {address.origin}.", markup=False)
+        diagnostics().print(f"There is no key for {address.origin}.")
         raise typer.Exit(1)
-    diagnostics().print(f"The key for {address.origin} is removed.", markup=False)
+    diagnostics().print(f"The key for {address.origin} is removed.")

@@ -62,12 +62,12 @@ def models(
             )  # fmt: skip
         out.print(table)
     else:
-        out.print(NONE, markup=False)
+        out.print(NONE)
     for part in find_unfinished(own):
         line = (
             f"unfinished ({gigabytes(part.bytes)}); go on with: glyphscope models get {part.repo}:{part.file}"
         )
-        out.print(line, markup=False)
+        out.print(line)
     raise typer.Exit(0 if found else 1)
 
 

@@ -19,7 +19,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from glyphscope.cli.ending import closing_when_ended
+from glyphscope.cli.ending import INTERRUPTED, closing_when_ended
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.models.files import available_memory
@@ -28,7 +28,6 @@ from glyphscope.models.hub.choosing import gigabytes
 from glyphscope.models.hub.download import Got
 from glyphscope.sessions import places
 
-INTERRUPTED = 130
 _HOW = {
     "downloaded": "Kept at",
     "kept": "It was there already, unchanged:",
@@ -72,18 +71,18 @@ def get(
             assert picked is not None
             if not as_json:
                 _print_listing(listing, picked.choice, out)
-            out.print(f"{picked.choice.name}: {picked.why}", markup=False)
+            out.print(f"{picked.choice.name}: {picked.why}")
             got = _load(listing, picked.choice, to or places().models, out)
     except KeyboardInterrupt:
         words = "Stopped. What was loaded is kept, and the same command goes on from there."
-        out.print("Stopped." if only_list else words, markup=False)
+        out.print("Stopped." if only_list else words)
         raise typer.Exit(INTERRUPTED) from None
     _tell_got(listing, picked, got, as_json)
 
 
 def _load(listing: Listing, choice: Choice, folder: Path, out: Console) -> Got:
     bar = Bar(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         DownloadColumn(),
@@ -100,7 +99,7 @@ def _load(listing: Listing, choice: Choice, folder: Path, out: Console) -> Got:
         def told(progress: Progress) -> None:
             nonlocal said
             if progress.words and progress.words != said:  # why it waits, once
-                out.print(progress.words, markup=False)
+                out.print(progress.words)
             said = progress.words
             bar.update(task, description=progress.phase, completed=progress.done)
 

@@ -47,7 +47,9 @@ def kept(name: str) -> str:
         return name
     folder = places().models / wanted.repo
     files = [
-        HubFile(path.relative_to(folder).as_posix(), path.stat().st_size) for path in folder.rglob("*.gguf")
+        HubFile(path.relative_to(folder).as_posix(), path.stat().st_size)
+        for path in folder.rglob("*.gguf")
+        if path.is_file()
     ]
     if not files:
         raise ModelError(
@@ -69,7 +71,7 @@ def _open(name: str, context: int | None, quiet: bool) -> Model:
         )
     out = diagnostics()
     bar = Progress(
-        TextColumn("loading {task.description}"),
+        TextColumn("loading {task.description}", markup=False),
         BarColumn(),
         console=out,
         transient=True,

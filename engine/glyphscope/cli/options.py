@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -19,8 +19,19 @@ RegistryOption: TypeAlias = Annotated[
     ),
 ]
 NotationOption: TypeAlias = Annotated[Notation, typer.Option(help="How a call is written.")]
+AnyNotation: TypeAlias = Literal["glyph", "json", "native"]
+AnyNotationOption: TypeAlias = Annotated[
+    AnyNotation,
+    typer.Option(help="How a call is written; native is the form of the model's own template."),
+]
 ShapeOption: TypeAlias = Annotated[
     Shape, typer.Option(help="Where the tool's name and its arguments stand in a call.")
+]
+SystemOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="A template for the system prompt, in place of the preset's.", show_default=False
+    ),
 ]
 JsonOption: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print JSON on stdout, and nothing else.")
@@ -35,3 +46,9 @@ ModelOption: TypeAlias = Annotated[
         "`recorded:FILE`.",
     ),
 ]
+
+
+def notation_members(notation: AnyNotation) -> dict[str, Any]:
+    """The members of a request that say how a call is written: a model's own form is JSON with its name."""
+    is_native = notation == "native"
+    return {"notation": "json" if is_native else notation, "native": "auto" if is_native else ""}

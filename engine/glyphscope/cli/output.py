@@ -39,7 +39,12 @@ def diagnostics() -> Console:
 def _console(*, stderr: bool) -> Console:
     terminal = (sys.stderr if stderr else sys.stdout).isatty()
     return Console(
-        stderr=stderr, highlight=False, soft_wrap=not terminal, width=None if terminal else PIPE_WIDTH
+        stderr=stderr,
+        highlight=False,
+        markup=False,  # what is printed came from files, models and servers: it formats nothing
+        emoji=False,
+        soft_wrap=not terminal,
+        width=None if terminal else PIPE_WIDTH,
     )
 
 
@@ -66,18 +71,18 @@ def to_json(value: Any) -> bytes:
 def print_error(error: GlyphscopeError) -> None:
     """Message, place and what to do about it, on stderr; never a traceback."""
     line = Text("error: ", style="bold red")
-    line.append(str(error.message), style="default")
+    line.append(visible_lines(error.message), style="default")
     out = diagnostics()
     out.print(line)
     if error.where:
-        out.print(Text(f"  in: {error.where}"))
+        out.print(Text(f"  in: {visible_lines(error.where)}"))
     problems = error.problems if isinstance(error, DocumentError) else ()
     for problem in problems[:20]:
-        out.print(Text(f"  {problem_words(problem)}"))
+        out.print(Text(f"  {visible_lines(problem_words(problem))}"))
     if len(problems) > 20:
         out.print(Text(f"  … and {len(problems) - 20} more"))
     if error.hint:
-        out.print(Text(f"  do: {error.hint}"))
+        out.print(Text(f"  do: {visible_lines(error.hint)}"))
 
 
 def print_problems(error: DocumentError[PlacedProblem], *, as_json: bool) -> None:
@@ -110,6 +115,11 @@ def visible(text: str) -> str:
     Those without a picture, which steer a terminal, turn a line round or are not seen at all, are shown as U+FFFD.
     """
     return text.translate(_VISIBLE)
+
+
+def visible_lines(text: str) -> str:
+    """The same, but line ends stay what they are."""
+    return "\n".join(map(visible, text.split("\n")))
 
 
 _VISIBLE = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}

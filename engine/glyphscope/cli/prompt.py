@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 import msgspec
 import typer
@@ -13,9 +13,18 @@ from rich.text import Text
 from glyphscope.calling.request import first_prompt
 from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.opening import opened
-from glyphscope.cli.options import JsonOption, ModelOption, RegistryOption, ShapeOption
-from glyphscope.cli.output import console, print_json, visible
-from glyphscope.events import PromptEvaluated, PromptPart, PromptRendered, RunRequest, RunStarted
+from glyphscope.cli.options import (
+    AnyNotation,
+    AnyNotationOption,
+    JsonOption,
+    ModelOption,
+    RegistryOption,
+    ShapeOption,
+    SystemOption,
+    notation_members,
+)
+from glyphscope.cli.output import console, print_json, visible, visible_lines
+from glyphscope.events import PromptEvaluated, PromptPart, PromptRendered, RunRequest, RunStarted, Shape
 from glyphscope.models import EMBEDDED
 from glyphscope.prompting.changes import CacheLoss, Changes, advice, cache_loss, loss_words, prompt_changes
 from glyphscope.prompting.costs import Cost, prompt_costs
@@ -23,7 +32,6 @@ from glyphscope.sessions import load_project
 from glyphscope.sessions.bundle import read_run
 from glyphscope.sessions.project import SUFFIX
 
-PromptNotation: TypeAlias = Literal["glyph", "json", "native"]
 BORDERS = "A token over a border is counted where the last character stands that it completes."
 _SEEN = 60
 
@@ -73,19 +81,9 @@ def prompt(
     ] = None,
     model: ModelOption = EMBEDDED,
     registry: RegistryOption = None,
-    notation: Annotated[
-        PromptNotation,
-        typer.Option(help="How a call is written; native is the form of the model's own template."),
-    ] = "glyph",
+    notation: AnyNotationOption = "glyph",
     shape: ShapeOption = "flat",
-    system: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A template for the system prompt, in place of the preset's.",
-            show_default=False,
-        ),
-    ] = None,
+    system: SystemOption = None,
     run: Annotated[
         Path | None,
         typer.Option(
@@ -139,8 +137,8 @@ def _request(
     said: str | None,
     project: Path | None,
     registry: Path | None,
-    notation: PromptNotation,
-    shape: str,
+    notation: AnyNotation,
+    shape: Shape,
     system: Path | None,
 ) -> RunRequest:
     own = read_text(str(system)) if system else None
@@ -155,9 +153,8 @@ def _request(
         prompt=words or "",
         registry=read_registry(registry).to_document(),
         system=own,
-        notation="json" if notation == "native" else notation,
-        native="auto" if notation == "native" else "",
-        shape=shape,  # type: ignore[arg-type]
+        **notation_members(notation),
+        shape=shape,
     )
 
 
@@ -192,13 +189,13 @@ def _row(cost: Cost, known: bool) -> CostRow:
 
 def _print(report: PromptReport, rendered: PromptRendered) -> None:
     out = console()
-    out.print(Text(_visible_lines(report.text)))
+    out.print(Text(visible_lines(report.text)))
     out.print()
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("tokens", justify="right")
     table.add_column("", justify="right")
     table.add_column(
-        f"of {report.tokens:,}, {report.model}" if report.tokens else f"not counted, {report.model}"
+        visible(f"of {report.tokens:,}, {report.model}" if report.tokens else f"not counted, {report.model}")
     )
     for cost in prompt_costs(rendered):
         for depth, row in cost.rows():
@@ -244,8 +241,3 @@ def _print_changes(changes: Changes) -> None:
             f"{counts['added']:,} tokens added, {counts['removed']:,} removed, {counts['same']:,} unchanged."
         )
         out.print(Text(words))
-
-
-def _visible_lines(text: str) -> str:
-    """Line ends stay what they are."""
-    return "\n".join(visible(line) for line in text.split("\n"))

@@ -9,7 +9,7 @@ from glyphscope.calling.relaxation_words import cost_words
 from glyphscope.cli.output import console, visible
 
 
-def cost_lines(cost: RelaxationCost) -> None:
-    """Prints them."""
+def print_cost(cost: RelaxationCost) -> None:
+    """Prints what it cost, a line a sentence."""
     for line in cost_words(cost):
         console().print(Text(visible(line)))

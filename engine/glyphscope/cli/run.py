@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -15,12 +15,20 @@ from rich.live import Live
 
 from glyphscope.calling import RunState, fold, fold_events
 from glyphscope.calling import run as run_request
-from glyphscope.cli.ending import closing_when_ended
+from glyphscope.cli.ending import INTERRUPTED, closing_when_ended
 from glyphscope.cli.host import TerminalHost
 from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.live import RunView
 from glyphscope.cli.opening import opened
-from glyphscope.cli.options import JsonOption, ModelOption, RegistryOption, ShapeOption
+from glyphscope.cli.options import (
+    AnyNotationOption,
+    JsonOption,
+    ModelOption,
+    RegistryOption,
+    ShapeOption,
+    SystemOption,
+    notation_members,
+)
 from glyphscope.cli.output import console, print_line
 from glyphscope.cli.sources import open_sources
 from glyphscope.cli.strategy_options import (
@@ -61,10 +69,6 @@ BAD_REQUEST = frozenset(
 )
 """What fails by what was asked for, not by the model: bad input, exit code 2."""
 
-INTERRUPTED = 130
-
-RunNotation: TypeAlias = Literal["glyph", "json", "native"]
-
 _DEFAULT = Sampling()
 
 
@@ -74,10 +78,7 @@ def run(
     ],
     model: ModelOption = EMBEDDED,
     registry: RegistryOption = None,
-    notation: Annotated[
-        RunNotation,
-        typer.Option(help="How a call is written; native is the form of the model's own template."),
-    ] = "glyph",
+    notation: AnyNotationOption = "glyph",
     shape: ShapeOption = "flat",
     constraint: Annotated[
         ConstraintKind, typer.Option(help="What holds the model to the registry.")
@@ -103,14 +104,7 @@ def run(
     preset: PresetsOption = None,
     loop: SettingsOption = None,
     stop_on: Annotated[StopOn, typer.Option(help="What stops the run before its end.")] = "error",
-    system: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A template for the system prompt, in place of the preset's.",
-            show_default=False,
-        ),
-    ] = None,
+    system: SystemOption = None,
     seed: Annotated[
         int, typer.Option(help="Of the sampler; the same seed draws the same tokens.")
     ] = _DEFAULT.seed,
@@ -157,8 +151,7 @@ def run(
         registry=own_tools.to_document(),
         model=model,
         system=read_text(str(system)) if system else None,
-        notation="json" if notation == "native" else notation,
-        native="auto" if notation == "native" else "",
+        **notation_members(notation),
         shape=shape,
         constraint=constraint,
         grammar=own,

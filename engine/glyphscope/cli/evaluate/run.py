@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from glyphscope.cli.ending import closing_when_ended
+from glyphscope.cli.ending import INTERRUPTED, closing_when_ended
 from glyphscope.cli.evaluate.choices import Constraints, Levels, Notations, Shapes, Strategies, Workarounds
 from glyphscope.cli.evaluate.report import show_result, tell
 from glyphscope.cli.evaluate.view import ProgressView
@@ -25,9 +25,7 @@ from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.folder import MANIFEST, list_results, newest_of
 from glyphscope.evals.results.publish import publish
 from glyphscope.evals.running import Begun, Control, Ended, ModelMissing, evaluate
-from glyphscope.models import EMBEDDED
-
-INTERRUPTED = 130
+from glyphscope.models import EMBEDDED, require_installed
 
 
 def run(
@@ -119,6 +117,8 @@ def run(
     matrix = msgspec.convert(
         {"suites": suites, "models": [kept(name) for name in model or [EMBEDDED]], **given, **fixed}, Matrix
     )
+    for name in matrix.models:
+        require_installed(name)
     plan = plan_of(matrix)
     before = _before(out, plan.digest) if resume else None
     control = Control()

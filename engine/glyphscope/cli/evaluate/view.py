@@ -23,10 +23,10 @@ class ProgressView:
         self._out: Console = diagnostics()
         self._quiet = quiet
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.fields[left]}", markup=False),
             TimeElapsedColumn(),
             console=self._out,
             disable=quiet or not self._out.is_terminal,

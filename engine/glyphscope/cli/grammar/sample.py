@@ -45,4 +45,4 @@ def sample(
         if as_json:
             print_json({"text": text})
         else:
-            out.print(visible(text), markup=False, emoji=False, soft_wrap=True)
+            out.print(visible(text), soft_wrap=True)

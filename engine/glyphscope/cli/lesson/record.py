@@ -36,7 +36,7 @@ def record(
         raise InputError("There is no such file.", where=str(file), hint="Give the path of a lesson's file.")
     place = find_lesson(file)
     lesson = place.read()
-    count, done = len(only or lesson.runs), []
+    count, done = len(set(only) if only else lesson.runs), []
     for number, (name, path) in enumerate(
         record_lesson(lesson, file.absolute().parent, frozenset(only or ()), lambda: open_model(kept(model))),
         1,

@@ -12,9 +12,9 @@ from rich.text import Text
 
 from glyphscope.calling import fold_events
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.lesson.show import LessonArgument, _plain
+from glyphscope.cli.lesson.show import LessonArgument
 from glyphscope.cli.live import RunView
-from glyphscope.cli.output import console, visible
+from glyphscope.cli.output import console, visible, visible_lines
 from glyphscope.evals.align import align
 from glyphscope.evals.align_words import difference_words
 from glyphscope.lessons import (
@@ -70,10 +70,10 @@ class _Taking:
         for part in step.parts:
             match part:
                 case Prose():
-                    out.print(Markdown(_plain(part.text), hyperlinks=False))
+                    out.print(Markdown(visible_lines(part.text), hyperlinks=False))
                 case Note():
                     if self._notes:
-                        out.print(Text(f"Note: {_plain(part.text)}", style="dim"))
+                        out.print(Text(f"Note: {visible_lines(part.text)}", style="dim"))
                 case Watch():
                     self._run(part.run, part.caption)
                 case Experiment():
@@ -96,7 +96,7 @@ class _Taking:
         self._out.print()
         self._out.print(Text(f"Experiment: {visible(part.title)}", style="bold"))
         if part.about:
-            self._out.print(Markdown(_plain(part.about), hyperlinks=False))
+            self._out.print(Markdown(visible_lines(part.about), hyperlinks=False))
         for name, value in part.given.items():
             self._out.print(Text(f"  {name}: {visible(str(value))}"))
         self._run(part.run, "")
@@ -117,12 +117,9 @@ class _Taking:
         for number, choice in enumerate(asked.choices, 1):
             out.print(Text(f"  {number}  {visible(choice.text)}"))
         if self._ask:
-            how = (
-                "character, counted from 0: "
-                if asked.kind == "character"
-                else "numbers, with spaces between: "
-            )
-            judged = judge(asked, self._chosen(asked, self._read(f"Your answer ({how.rstrip(': ')}): ")))
+            by_place = asked.kind == "character"
+            how = "character, counted from 0" if by_place else "numbers, with spaces between"
+            judged = judge(asked, self._chosen(asked, self._read(f"Your answer ({how}): ")))
             out.print(Text(visible(judged.words), style="green" if judged.right else "yellow"))
             number = self._questions[id(part)]
             self._keep(self._progress.of(self._place.key).answered(number, judged.right))
@@ -139,7 +136,7 @@ class _Taking:
             mark, style = ("✓", "green") if choice.right else ("✗", "red")
             out.print(Text(f"  {mark} {number}  {visible(choice.text)}  {visible(choice.why)}", style=style))
         if asked.why:
-            out.print(Text(f"  {_plain(asked.why)}"))
+            out.print(Text(f"  {visible_lines(asked.why)}"))
 
     def _chosen(self, asked: Sheet, line: str) -> frozenset[int]:
         words = line.replace(",", " ").split()

@@ -9,7 +9,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, print_json, visible
+from glyphscope.cli.output import console, print_json, visible, visible_lines
 from glyphscope.lessons import AnyPart, Experiment, Note, Prose, Question, Watch, find_lesson
 
 LessonArgument = Annotated[
@@ -35,11 +35,11 @@ def show(
         out.print(Text(f"{number}. {visible(step.title)}", style="bold"))
         for part in step.parts:
             if isinstance(part, Prose):
-                out.print(Markdown(_plain(part.text), hyperlinks=False))
+                out.print(Markdown(visible_lines(part.text), hyperlinks=False))
             elif not isinstance(part, Note):
                 out.print(Text(f"▸ {part_words(part)}", style="blue"))
             elif notes:
-                out.print(Text(f"Note: {_plain(part.text)}", style="dim"))
+                out.print(Text(f"Note: {visible_lines(part.text)}", style="dim"))
 
 
 def part_words(part: AnyPart) -> str:
@@ -56,7 +56,3 @@ def part_words(part: AnyPart) -> str:
             }
             return f"question: {visible(part.ask) or kind.get(type(part).__name__, '')}"
     return ""
-
-
-def _plain(text: str) -> str:
-    return "\n".join(visible(line) for line in text.split("\n"))

@@ -40,11 +40,11 @@ def _missing(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterato
     for model, why in manifest.missing.items():
         arms = [arm.id for arm in manifest.arms if arm.model == model]
         made = sum(len(by_arm.get(arm, ())) for arm in arms)
-        of = f"its {counted(len(arms), 'arm')}"
+        of = f"its {counted(len(arms), 'arm')} {'has' if len(arms) == 1 else 'have'}"
         if made:
-            yield f"The model “{model}” was given up: {of} have only {counted(made, 'sample')}. {_sentence(why)}"
+            yield f"The model “{model}” was given up: {of} only {counted(made, 'sample')}. {_sentence(why)}"
         else:
-            yield f"The model “{model}” could not be opened, so {of} have no samples: {_sentence(why)}"
+            yield f"The model “{model}” could not be opened, so {of} no samples: {_sentence(why)}"
 
 
 def _unfinished(manifest: Manifest, samples: int) -> Iterator[str]:

