@@ -105,8 +105,8 @@ def test_the_models_own_cut_is_called_another_one_or_a_split_word_its_own(model,
 
 def test_the_window_tells_nothing_of_a_run_of_the_embedded_model(window, qtbot):
     window.start()
-    qtbot.waitUntil(lambda: window.runs.model.phase == "ready", timeout=60_000)
-    with qtbot.waitSignal(window.runs.ended, timeout=60_000):
+    qtbot.waitUntil(lambda: window.runs.model.phase == "ready", timeout=240_000)
+    with qtbot.waitSignal(window.runs.ended, timeout=240_000):
         window.runs.run(RunRequest(prompt=PROMPT, registry=small_limit(), max_tokens=60, model=EMBEDDED))
     view = window.evidence.wanted
     qtbot.waitUntil(lambda: not window.explaining.is_busy, timeout=30_000)

@@ -11,7 +11,7 @@ from glyphscope_gui.widgets.lesson_experiment import LessonExperiment
 from lesson_walk import open_in, take_step
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
-LONG = 60_000
+LONG = 240_000
 
 
 @pytest.fixture

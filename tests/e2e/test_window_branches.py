@@ -18,7 +18,7 @@ from glyphscope.sessions.bundle import write_bundle
 from glyphscope.sessions.records import header_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
-RUN_MS = 90_000
+RUN_MS = 240_000
 
 
 def ended(qtbot, window, begin):

@@ -16,7 +16,7 @@ from glyphscope.models.opening import EMBEDDED
 from glyphscope_gui.controllers.run_controller import Phase
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
-RUN_MS = 90_000
+RUN_MS = 240_000
 """A run takes about five seconds alone; tests share the machine."""
 
 

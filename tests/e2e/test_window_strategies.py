@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QPushButton
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
-RUN_MS = 90_000
+RUN_MS = 240_000
 
 
 def click(qtbot, window, name):
