@@ -20,6 +20,7 @@ from glyphscope.events import (
     ApprovalNeeded,
     ApprovalRule,
     LoopSettings,
+    RunFailed,
     RunRequest,
     decode_event,
     encode_event,
@@ -35,6 +36,7 @@ from glyphscope.sessions.bundle import (
     read_run,
     write_bundle,
 )
+from glyphscope.sessions.handing_on import handed_on
 from talks import SEARCH, Talker, talk
 from toolbox import ALLOW, Box, Person
 
@@ -172,6 +174,16 @@ def test_no_command_line_of_a_server_and_no_home_is_handed_on_and_the_replay_is_
     assert b"sk-12345" not in whole and str(Path.home()).encode() not in whole
     assert read_bundle(packed).manifest.model.name == "~/models/m.gguf"
     assert command("replay", str(packed), "--verify").exit_code == 0
+
+
+def test_a_failed_run_hands_on_where_its_model_is(tmp_path):
+    path = Path.home() / "models" / "m.gguf"
+    failed = RunFailed(
+        code="MODEL_FAILED", message=f"{path}: no", hint=f"See {path}.", detail=f"load: from {path}\nx"
+    )
+    (event,) = handed_on([failed])
+    assert (event.message, event.hint) == ("~/models/m.gguf: no", "See ~/models/m.gguf.")
+    assert event.detail == "load: from ~/models/m.gguf\nx"
 
 
 def box(identity):

@@ -1,9 +1,21 @@
 """Models without llama.cpp, and chat templates as GGUF files bring them."""
 
+import os
+
+import msgspec
 import pytest
 
 from glyphscope.errors import ModelError, PromptError
-from glyphscope.events import Message, ModelInfo, PromptRendered, RunRequest, RunStarted, Token, TokenStep
+from glyphscope.events import (
+    Message,
+    ModelInfo,
+    PromptRendered,
+    RunRequest,
+    RunStarted,
+    Token,
+    TokenStep,
+    Written,
+)
 from glyphscope.models import (
     Cancelled,
     GenerateRequest,
@@ -13,6 +25,7 @@ from glyphscope.models import (
     open_model,
 )
 from glyphscope.models.chat import MERGED_SYSTEM, ChatTemplate, render_plain
+from glyphscope.models.wire import Answer, Envelope, Generate, Pipe
 
 CALL = '{action="search" query="Zürich 😀 news"\nmax_results=10}'
 MESSAGES = [Message("system", "Be brief."), Message("user", "Hello")]
@@ -112,6 +125,20 @@ def test_a_bad_or_hostile_template_is_no_prompt_error(source):
     with pytest.raises(PromptError) as caught:
         ChatTemplate(source).render([Message("user", "x")])
     assert caught.value.hint
+
+
+def test_half_a_character_in_a_prompt_is_told_as_a_process_that_ran_out_of_memory():
+    ours, theirs = os.pipe(), os.pipe()
+    written = (Written(b"\xf0\x9f", 7), Written(b"x"))
+    request = GenerateRequest(prompt="a \ud83d", messages=(Message("user", "\ud800"),), written=written)
+    sender, receiver = Pipe(ours[0], theirs[1], Answer), Pipe(theirs[0], ours[1], Envelope)
+    try:
+        sender.write(Envelope(3, Generate(request)))
+        whole = msgspec.structs.replace(request, prompt="a \ufffd", messages=(Message("user", "\ufffd"),))
+        assert receiver.read() == Envelope(3, Generate(whole))
+    finally:
+        for handle in (*ours, *theirs):
+            os.close(handle)
 
 
 def test_the_plain_form_leaves_a_message_out():

@@ -41,6 +41,7 @@ from glyphscope.sessions import (
     strip_times,
 )
 from glyphscope.sessions.files import digest_of
+from glyphscope.sessions.records import encode_record
 
 REQUEST = RunRequest(prompt="Search for\n AI news", registry=default_registry().to_document())
 
@@ -151,6 +152,27 @@ def test_without_the_clock_two_runs_are_the_same():
     assert "one more" in first_difference(one, one[:-1])
     other[4] = msgspec.structs.replace(other[4], name="browse")
     assert "'search', is 'browse'" in first_difference(one, other, tolerance=1e-6)
+
+
+def test_half_a_character_that_no_file_can_hold_loses_the_record_or_the_history(tmp_path):
+    half = "AI \ud83d news"
+    events = run_of(prompt=half)
+    events[0] = msgspec.structs.replace(events[0], model=ModelInfo(name=half))
+    record(tmp_path / "r.jsonl", events)
+    assert read_record(tmp_path / "r.jsonl").header.model == "AI \ufffd news"
+    assert encode_record(events) == (tmp_path / "r.jsonl").read_bytes()
+    history = History(tmp_path / "h.sqlite")
+    history.add(events)
+    history.describe("r1", name=half, note=half)
+    (row,) = history.rows(half)
+    assert row.title == row.name == row.model == "AI \ufffd news"
+
+
+@pytest.mark.parametrize("search", ["AI " * 3000, "x" * 200_000])
+def test_a_text_that_is_pasted_into_the_search_is_called_a_wrong_folder(tmp_path, search):
+    history = History(tmp_path / "h.sqlite")
+    history.add(run_of())
+    assert len(history.rows(search)) == search.startswith("AI")
 
 
 def test_the_history_lists_finds_pins_and_deletes(tmp_path):

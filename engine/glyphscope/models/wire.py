@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import msgspec
 
 from glyphscope.events import Message, ModelInfo, TokenStep
+from glyphscope.events.encoding import encode_json
 from glyphscope.models.interface import (
     GenerateRequest,
     PromptProgress,
@@ -157,7 +158,10 @@ class Pipe(Generic[F]):
 
     def write(self, frame: msgspec.Struct) -> None:
         """Raises OSError where the other end is closed, ValueError for a frame of 1 GiB or more."""
-        body = self._encoder.encode(frame)
+        try:
+            body = self._encoder.encode(frame)
+        except UnicodeEncodeError:  # half of a character, which a prompt can hold and no process can be sent
+            body = self._encoder.encode(msgspec.json.decode(encode_json(frame), type=type(frame)))
         if len(body) >= _LIMIT:
             raise ValueError("a frame of 1 GiB or more")
         data = memoryview(_LENGTH.pack(len(body)) + body)

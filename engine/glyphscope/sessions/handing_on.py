@@ -1,7 +1,8 @@
 """A run as it may be handed to others: without what is bound to this machine, and all the same the same run.
 
 A rule of approval is bound to a command line or an address, and either may hold a key; a path tells who its user is.
-Both are replaced wherever they stand, so that a replay still finds what fits what.
+Both are replaced wherever the program itself writes them, so that a replay still finds what fits what. What the user,
+the model and tools said stays as it was said.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from glyphscope.events import AnyEvent, ApprovalNeeded, RunStarted
+from glyphscope.events import AnyEvent, ApprovalNeeded, RunFailed, RunStarted
 
 _PLAIN = re.compile(r"[\w.-]*")
 """A source's own name, such as `demo`: nothing that could be a command line or an address."""
@@ -36,6 +37,13 @@ def handed_on(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
             event = msgspec.structs.replace(event, request=request, model=model)
         elif isinstance(event, ApprovalNeeded):
             event = msgspec.structs.replace(event, identity=_hidden(event.identity))
+        elif isinstance(event, RunFailed):
+            event = msgspec.structs.replace(
+                event,
+                message=_homeless(event.message),
+                hint=_homeless(event.hint),
+                detail=_homeless(event.detail),
+            )
         yield event
 
 
@@ -46,6 +54,6 @@ def _hidden(identity: str) -> str:
     return f"sha256-{hashlib.sha256(identity.encode('utf-8', 'replace')).hexdigest()}"
 
 
-def _homeless(path: str) -> str:
-    home = str(Path.home())
-    return f"~{path[len(home) :]}" if path.startswith(home + "/") else path
+def _homeless(text: str) -> str:
+    """A path, or words with paths in them."""
+    return re.sub(rf"(?<![\w.-]){re.escape(str(Path.home()))}(?=/)", "~", text)

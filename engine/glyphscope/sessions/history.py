@@ -23,6 +23,7 @@ from glyphscope.events import (
     ToolKnown,
     decode_event,
 )
+from glyphscope.events.encoding import whole_text
 from glyphscope.sessions.files import folder_lock, move_aside, now, storage_error
 from glyphscope.sessions.records import encode_record, parse_record
 
@@ -31,6 +32,8 @@ LONGEST_ANSWER = 2000
 """Characters of an answer that are kept beside the record, to be shown where many runs are."""
 LARGEST_FAMILY = 500
 """Runs that are told of one tree of branches: the newest."""
+_MOST_WORDS, _LONGEST_WORD = 50, 500
+"""Of a search."""
 _WAIT_SECONDS = 5.0
 _CHUNK = 64 * 1024
 """Bytes that a record is unpacked by, to read its beginning."""
@@ -126,7 +129,9 @@ class History:
         """
         kin = kin_of(events)
         values = {column: value for column, value in zip(_COLUMNS.split(", "), kin.row) if column in _OF_RUN}
-        values |= {"answer": kin.answer, "record": zlib.compress(encode_record(events), 6)}
+        values["answer"] = kin.answer
+        values = {column: _kept(value) for column, value in values.items()}
+        values["record"] = zlib.compress(encode_record(events), 6)
         again = ", ".join(f"{column} = excluded.{column}" for column in values)
         with self._open() as base:
             base.execute(
@@ -137,10 +142,13 @@ class History:
         return kin.row
 
     def rows(self, search: str = "", limit: int = 1000) -> list[HistoryRow]:
-        """Pinned runs first, then the newest; every word of `search` in what a row shows, or its note."""
+        """Pinned runs first, then the newest; every word of `search` in what a row shows, or its note.
+
+        Of a text that nobody typed the first words count: SQLite takes no search without bounds.
+        """
         where, values = "1", []
-        for word in search.split():
-            escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        for word in list(dict.fromkeys(whole_text(search).split()))[:_MOST_WORDS]:
+            escaped = word[:_LONGEST_WORD].replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
             where += f" AND {_SEARCHED} LIKE ? ESCAPE '\\'"
             values.append(f"%{escaped}%")
         with self._open() as base:
@@ -179,7 +187,7 @@ class History:
         told = {key: value for key, value in (("name", name), ("note", note)) if value is not None}
         with self._open() as base:
             for column, value in told.items():
-                base.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (value, run))
+                base.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (whole_text(value), run))
 
     def pin(self, run: str, pinned: bool = True) -> None:
         """Keeps a run at the top, and `prune` away from it."""
@@ -316,6 +324,11 @@ def _bring_up(base: sqlite3.Connection) -> None:
             base.execute(statement)
     base.execute(f"PRAGMA user_version = {max(version, VERSION)}")
     base.commit()
+
+
+def _kept(value: Any) -> Any:
+    """As SQLite can hold it."""
+    return whole_text(value) if isinstance(value, str) else value
 
 
 def _row(values: Sequence[Any]) -> HistoryRow:

@@ -14,6 +14,7 @@ import msgspec
 
 from glyphscope.errors import RecordError, StorageError
 from glyphscope.events import AnyEvent, RunEvent, RunStarted, decode_event, encode_event
+from glyphscope.events.encoding import encode_json
 from glyphscope.sessions.files import digest_of, now, read_bytes, refuse_special, storage_error
 from glyphscope.sessions.versions import Migrations, migrate
 
@@ -80,7 +81,7 @@ class RecordWriter:
                 refuse_special(self.path)
                 self.part.parent.mkdir(parents=True, exist_ok=True)
                 self._file = open(self.part, "wb")  # noqa: SIM115 - it stays open for the whole run
-                self._file.write(msgspec.json.encode(header_of(event)) + b"\n")
+                self._file.write(encode_json(header_of(event)) + b"\n")
             self._file.write(encode_event(event) + b"\n")
             self._file.flush()
         except OSError as error:
@@ -157,7 +158,7 @@ def parse_record(data: bytes, where: str = "") -> Record:
 def encode_record(events: Iterable[AnyEvent]) -> bytes:
     """The whole record of a finished run."""
     lines = list(events)
-    head = [msgspec.json.encode(header_of(lines[0]))] if lines else []
+    head = [encode_json(header_of(lines[0]))] if lines else []
     return b"".join(line + b"\n" for line in (*head, *map(encode_event, lines)))
 
 
