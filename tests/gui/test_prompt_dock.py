@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QMimeData, Qt
+from PySide6.QtGui import QTextOption
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.events import PromptPart, PromptRendered
 from glyphscope.registry import default_registry
+from glyphscope_gui.controllers.prompt_watch import ShownPrompt
 from glyphscope_gui.docks.prompt_dock import PromptDock
 from glyphscope_gui.models.prompt_document import PromptContext, PromptDocument, PromptState
 from glyphscope_gui.widgets.code_edit import CodeEdit
@@ -130,6 +134,28 @@ def test_control_and_enter_writes_a_line_and_enter_runs(document, qtbot):
     qtbot.keyClick(edit, Qt.Key.Key_Enter, Qt.KeyboardModifier.ControlModifier)
     assert len(runs) == 2
     assert edit.toPlainText().count("\n") == 1
+
+
+def test_a_word_as_long_as_a_picture_holds_the_window_up(document, dock, qtbot):
+    word = "iVBORw0KGgo" * 30_000
+    pasted = QMimeData()
+    pasted.setText(word)
+    edit = UserPromptEdit(document)
+    for each in (edit, dock.system_edit, dock.part.edit):
+        qtbot.addWidget(each) if each is edit else None
+        each.resize(300, 80)
+        each.show()
+        began = time.monotonic()
+        each.insertFromMimeData(pasted)
+        assert time.monotonic() - began < 3 and word in each.toPlainText()
+    began = time.monotonic()
+    edit.setPlainText(word)
+    dock.show_prompt(ShownPrompt(PromptRendered(text=word, tokens=9), "run"))
+    assert time.monotonic() - began < 3 and dock.rendered_view.toPlainText() == word
+    edit.setPlainText("words again")
+    dock.show_prompt(ShownPrompt(RENDERED, "run"))
+    for each in (edit, dock.rendered_view):
+        assert each.wordWrapMode() is QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
 
 
 def test_the_prompt_grows_without_end_or_not_at_all(document, qtbot):

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QTextEdit, QWidget
 
 from glyphscope_gui.models.json_places import TextProblem
 from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.widgets.wrapping_edit import WrappingEdit, bear, ease
 
 TAB = "  "
 _OPEN, _CLOSE = "{[(", "}])"
@@ -46,7 +47,7 @@ class _LineNumbers(QWidget):
         self._editor.paint_numbers(self, event)
 
 
-class CodeEdit(QPlainTextEdit):
+class CodeEdit(WrappingEdit):
     """With `own_undo` False, undo belongs to whoever owns the text: the keys for it go up to them.
 
     Tab indents, but whoever comes here by Tab and types nothing goes on by it, and so does who presses Escape first.
@@ -86,6 +87,7 @@ class CodeEdit(QPlainTextEdit):
         if text == old:
             return
         start, end = _common_ends(old, text)
+        bear(self, text)
         self._showing = True
         cursor = self.textCursor()
         cursor.setPosition(to_utf16(old, start))
@@ -94,6 +96,10 @@ class CodeEdit(QPlainTextEdit):
         if self.hasFocus():
             self.setTextCursor(cursor)
         self._showing = False
+        if (
+            self.isReadOnly() or not self.document().isUndoAvailable()
+        ):  # else the text that was there may come back
+            ease(self, text)
 
     def set_problems(self, problems: Sequence[TextProblem]) -> None:
         """Underline these stretches; the first words of each are its tooltip."""

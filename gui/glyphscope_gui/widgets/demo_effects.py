@@ -19,6 +19,7 @@ from glyphscope_gui.widgets.card import Card
 from glyphscope_gui.widgets.json_editor import JsonEditor
 from glyphscope_gui.widgets.plain_table import PlainTable
 from glyphscope_gui.widgets.segmented import Segmented
+from glyphscope_gui.widgets.wrapping_edit import WrappingEdit
 
 VIEWS = (
     ("outbox", "Outbox", "E-mails that send_email wrote. None of them was sent"),
@@ -134,7 +135,7 @@ def _table(model: Any, stretch: int, name: str, words: str) -> PlainTable:
 
 
 def _text(name: str, words: str, empty: str) -> QPlainTextEdit:
-    edit = QPlainTextEdit()
+    edit = WrappingEdit()
     edit.setObjectName(name)
     edit.setAccessibleName(words)
     edit.setPlaceholderText(empty)

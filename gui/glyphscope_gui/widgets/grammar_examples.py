@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
     QMenu,
-    QPlainTextEdit,
     QStyleOptionViewItem,
     QWidget,
 )
@@ -34,13 +33,14 @@ from glyphscope_gui.theme import mono_font
 from glyphscope_gui.widgets.grammar_cells import PillDelegate, TextDelegate, WordsDelegate
 from glyphscope_gui.widgets.plain_table import PlainTable
 from glyphscope_gui.widgets.verdict import pill_font
+from glyphscope_gui.widgets.wrapping_edit import WrappingEdit
 
 MOST_MEASURED = 200
 RESULT_SHARE = 0.4
 _Index = QModelIndex | QPersistentModelIndex
 
 
-class _TextField(QPlainTextEdit):
+class _TextField(WrappingEdit):
     """A text being edited; Shift+Enter is a line end of it."""
 
     def __init__(self, parent: QWidget) -> None:

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QLabel,
-    QPlainTextEdit,
     QSizePolicy,
     QSlider,
     QTextEdit,
@@ -22,6 +21,7 @@ from glyphscope_gui.controllers.grammar_work import StepView, TokensView
 from glyphscope_gui.models.grammar_problems import TextPositions
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import PAD
+from glyphscope_gui.widgets.wrapping_edit import WrappingEdit
 
 MOST_RULES = 8
 MOST_EXPECTED = 10
@@ -40,7 +40,7 @@ class GrammarStep(QWidget):
         self.setObjectName("grammarStep")
         self._places = TextPositions("")
         self._view: StepView | None = None
-        self.edit = QPlainTextEdit(self)
+        self.edit = WrappingEdit(self)
         self.edit.setObjectName("stepTextEdit")
         self.edit.setAccessibleName("Text to step through")
         self.edit.setPlaceholderText("A text to step through: type it, or choose an example")

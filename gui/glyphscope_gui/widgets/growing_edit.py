@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QMimeData, QSize, QSizeF, Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from glyphscope_gui.widgets.wrapping_edit import WrappingEdit
 
 
-class GrowingEdit(QPlainTextEdit):
+class GrowingEdit(WrappingEdit):
     """Tab goes to the next field; wraps; between one line and `max_lines` high."""
 
     def __init__(self, max_lines: int, parent: QWidget | None = None) -> None:

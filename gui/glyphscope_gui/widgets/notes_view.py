@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QTextEdit, QWidget
 from glyphscope_gui.models.timeline_notes import Block
 from glyphscope_gui.models.visible import visible
 from glyphscope_gui.theme import mono_font, theme, ui_font
+from glyphscope_gui.widgets.wrapping_edit import bear, ease
 
 IMAGE_WIDTH = 420
 """Logical pixels a picture is shown at most."""
@@ -54,7 +55,11 @@ class NotesView(QTextEdit):
             self._write()
 
     def _write(self) -> None:
+        text = "\n".join(
+            f"{block.text}{''.join(piece for _, piece in block.pieces)}" for block in self._blocks
+        )
         self.clear()
+        bear(self, text)
         cursor = QTextCursor(self.document())
         cursor.beginEditBlock()
         for number, block in enumerate(self._blocks):
@@ -67,6 +72,7 @@ class NotesView(QTextEdit):
                 cursor.setBlockFormat(shape)
             self._insert(cursor, block)
         cursor.endEditBlock()
+        ease(self, text)
         self.moveCursor(QTextCursor.MoveOperation.Start)
 
     def _insert(self, cursor: QTextCursor, block: Block) -> None:

@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QPlainTextEdit,
     QPushButton,
     QScrollArea,
     QVBoxLayout,
@@ -35,6 +34,7 @@ from glyphscope_gui.models.servers_words import secret_words
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.widgets.growing_edit import GrowingEdit
 from glyphscope_gui.widgets.read_box import ReadBox
+from glyphscope_gui.widgets.wrapping_edit import WrappingEdit
 
 MOST_SHOWN = 100
 READ_MS = 250
@@ -158,7 +158,7 @@ class ImportServersDialog(QDialog):
         self._boxes: list[tuple[QCheckBox, FoundServer]] = []
         self.file_button = QPushButton("Choose a file…", self)
         self.file_button.clicked.connect(self._ask_for_file)
-        self.text_edit = QPlainTextEdit(self)
+        self.text_edit = WrappingEdit(self)
         self.text_edit.setObjectName("importServersText")
         self.text_edit.setFont(mono_font(-0.5))
         self.text_edit.setPlaceholderText(

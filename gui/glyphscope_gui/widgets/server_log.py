@@ -25,6 +25,7 @@ from glyphscope_gui.widgets.card import Card
 from glyphscope_gui.widgets.json_editor import JsonEditor
 from glyphscope_gui.widgets.plain_table import PlainTable
 from glyphscope_gui.widgets.segmented import Segmented
+from glyphscope_gui.widgets.wrapping_edit import WrappingEdit
 
 VIEWS = (
     ("messages", "Messages", "The protocol's messages, the last thousand"),
@@ -70,7 +71,7 @@ class ServerLog(Card):
         split.setStretchFactor(0, 3)
         split.setStretchFactor(1, 2)
         self._split = split
-        self.printed = QPlainTextEdit()
+        self.printed = WrappingEdit()
         self.printed.setObjectName("serverStderr")
         self.printed.setReadOnly(True)
         self.printed.setFrameShape(QPlainTextEdit.Shape.NoFrame)
