@@ -69,6 +69,18 @@ def test_the_exit_code_says_whether_it_was_good_enough(tmp_path, share, code):
     glyphscope(*small(tmp_path, "--fail-under", share), code=code)
 
 
+def test_a_suite_of_controls_alone_is_never_good_enough(tmp_path):
+    arguments = small(tmp_path)
+    control = {**SUITE["scenarios"][0], "control": True, "expect": {}}
+    Path(str(arguments[0])).write_text(json.dumps({**SUITE, "scenarios": [control]}))
+    glyphscope(*arguments)
+
+
+def test_an_arm_without_any_answer_is_good_enough(tmp_path):
+    arguments = small(tmp_path, "--notation", "glyph", "native")  # which a scripted model has not
+    glyphscope(*arguments, "--fail-under", "0", code=1)
+
+
 def test_a_model_that_is_not_there_costs_its_arm_and_the_exit_code(tmp_path):
     arguments = small(tmp_path)
     arguments.insert(3, tmp_path / "none.gguf")

