@@ -21,7 +21,7 @@ _ILLEGAL = 132  # what a shell tells of a program that SIGILL ended
 def main(arguments: Sequence[str]) -> None:
     """As `glyphscope` with these arguments."""
     give_back_environment(os.environ)
-    if arguments[:1] == [RUN_MODULE]:
+    if arguments[:1] == [RUN_MODULE] and arguments[1:]:
         run_module(arguments[1], arguments[2:])
         return
     sys.argv = ["glyphscope", *arguments]

@@ -101,7 +101,9 @@ def freeze() -> None:
         parts = collect(site_packages(), PROGRAM, PROGRAM / "licences")
     except UnknownLicence as error:
         stop(f"{error}. Say it in packaging/licences, or leave it out (packaging/contents.py).")
-    folders_of_ours = [str(ROOT), str(Path.home() / ".cache"), str(Path.home() / ".pyenv"), sys.prefix]
+    folders_of_ours = [str(ROOT), str(Path.home() / ".cache"), str(Path.home() / ".pyenv")]
+    if sys.prefix not in ("/usr", "/usr/local"):  # the system's, which every program names
+        folders_of_ours.append(sys.prefix)
     run(_python(), ROOT / "packaging" / "traces.py", PROGRAM, *folders_of_ours)
     say(f"{PROGRAM.relative_to(ROOT)}: {_size(PROGRAM):.0f} MB, {len(parts)} licences")
 

@@ -51,6 +51,12 @@ def test_samples_come_back_in_order_with_their_records_in_place(folder):
     assert again.suite("s") == b"{}"
 
 
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x.jsonl", "runs/../../x.jsonl", ""])
+def test_a_record_is_read_outside_of_the_folder(folder, path):
+    with pytest.raises(RecordError, match="outside"):
+        folder.record_path(sample("a", runs=(path,)))
+
+
 @pytest.mark.parametrize("kept", [1, 17, -1])
 def test_a_torn_last_line_is_left_out_and_cut_off_before_the_next_sample(folder, kept):
     added(folder, sample("a"), sample("b"))

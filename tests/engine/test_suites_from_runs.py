@@ -9,9 +9,18 @@ from glyphscope.errors import RecordError, StorageError, SuiteError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import LoadedSuite, Planned
 from glyphscope.evals.running.make import make_sample
+from glyphscope.evals.running.requests import request_for
 from glyphscope.evals.suites.from_runs import scenario_of_run, suite_of_runs
-from glyphscope.evals.suites.reading import check_suite, encode_suite, parse_suite
-from glyphscope.events import ApprovalRule, LoopSettings, Message, Relaxed, RouterSettings, RunRequest
+from glyphscope.evals.suites.reading import check_suite, encode_suite, parse_suite, suite_registry
+from glyphscope.events import (
+    ApprovalRule,
+    LoopSettings,
+    Message,
+    Relaxed,
+    RouterSettings,
+    RunRequest,
+    Sampling,
+)
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import bundled_registry
 from glyphscope.sessions.bundle import write_bundle
@@ -66,7 +75,10 @@ def test_a_direct_run_becomes_its_prompt_and_its_call(tmp_path):
     (scenario,) = suite.scenarios
     assert (scenario.id, scenario.group, scenario.prompt) == ("my-run", "search", "Find the harbour.")
     assert scenario.expect.calls[0].arguments == {"query": "harbour"}
-    assert scenario.request == {"strategy": "direct", "max_tokens": 99} and suite.strategy == "direct"
+    assert scenario.request == {"max_tokens": 99} and suite.strategy == "direct"
+    arm = Arm(model="m", strategy="two-stage")
+    asked = request_for(arm, suite, scenario, suite_registry(suite, scenario), Sampling())
+    assert asked.strategy == "two-stage", "an arm is named after a strategy that is not asked for"
     assert asked_again(suite, SEARCH).ok
     assert not asked_again(suite, SEARCH.replace("harbour", "port")).ok
 

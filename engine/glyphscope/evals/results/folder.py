@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from io import FileIO
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import msgspec
@@ -127,8 +127,13 @@ class ResultFolder:
                 ) from None
 
     def record_path(self, sample: Sample, turn: int = 1) -> Path:
-        """Where the run of a user's turn (from 1) is recorded."""
-        return self.path / sample.runs[turn - 1]
+        """Where the run of a user's turn (from 1) is recorded. Raises RecordError for a place outside of the folder."""
+        name = sample.runs[turn - 1]
+        if not is_inside(name):
+            raise RecordError(
+                "A record of this sample is said to be outside of the result's folder.", where=name
+            )
+        return self.path / name
 
     @contextmanager
     def writing(self) -> Iterator[SampleWriter]:
@@ -201,6 +206,12 @@ def run_name(sample: Sample, turn: int = 1) -> str:
     again = "" if turn == 1 else f".turn{turn}"
     place = f"{RUNS}/{safe_name(sample.arm)}/{safe_name(sample.suite)}"
     return f"{place}/{safe_name(sample.scenario)}-{sample.trial}{again}.jsonl"
+
+
+def is_inside(path: str) -> bool:
+    """Whether a path that a sample tells of its record stays in the folder."""
+    place = PurePosixPath(path)
+    return bool(place.parts) and ".." not in place.parts and not place.is_absolute()
 
 
 def safe_name(name: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from glyphscope.evals.results.figures import MEASURES, Figures, Summary
+from glyphscope.evals.results.folder import is_inside
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.notes import is_greedy
 from glyphscope.evals.results.rows import Row, figures
@@ -200,8 +201,8 @@ def links_of(sample: Sample) -> tuple[str, ...]:
     """Its records as links from the folder; a path that leads elsewhere is none."""
     links = []
     for path in sample.runs:
-        parts = PurePosixPath(path).parts
-        if parts and ".." not in parts and not path.startswith("/"):
+        if is_inside(path):
+            parts = PurePosixPath(path).parts
             links.append("./" + "/".join(quote(part.encode("utf-8", "replace"), safe="") for part in parts))
     return tuple(links)
 

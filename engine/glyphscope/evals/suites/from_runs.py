@@ -54,7 +54,14 @@ def suite_of_runs(paths: Iterable[Path], name: str) -> Suite:
         about=f"Made of {len(scenarios)} recorded {'run' if len(scenarios) == 1 else 'runs'}.",
         registry=first if same and first is not None else "default",
         strategy=strategy,
-        scenarios=tuple(msgspec.structs.replace(each, registry=None) if same else each for each in scenarios),
+        scenarios=tuple(
+            msgspec.structs.replace(
+                each,
+                registry=None if same else each.registry,
+                request={n: v for n, v in each.request.items() if (n, v) != ("strategy", strategy)},
+            )
+            for each in scenarios
+        ),  # a strategy that is the suite's is left to it: there an arm's own replaces it, in a scenario it would not
     )
 
 
