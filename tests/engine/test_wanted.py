@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -14,6 +15,7 @@ from glyphscope.calling.wanted import AROUND, Want, wanted_of
 from glyphscope.calling.wanted_words import field_name, fight_words, head, loss_words, refused_words, share
 from glyphscope.cli.app import app
 from glyphscope.events import Alternative, RunRequest, Token
+from glyphscope.grammar.match import MatchLimit
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions.records import encode_record
@@ -132,8 +134,29 @@ def test_a_keyword_that_nobody_looked_for_is_said_not_to_be_there():
 def test_a_schema_is_blamed_before_a_tool_is_known():
     early = {0: {**FIGHT[8], "alternatives": (alternative("Sure", 0.7, False), alternative("{", 0.1, True))}}
     (want,) = wanted(early).fights
-    assert want.fight.early and "no tool is known yet" in fight_words(want, REGISTRY)[1]
-    assert not wanted(FIGHT).fights[0].fight.early
+    assert want.fight.unexplained == "early" and "no tool is known yet" in fight_words(want, REGISTRY)[1]
+    assert wanted(FIGHT).fights[0].fight.unexplained == ""
+
+
+def test_a_schema_or_the_notation_is_blamed_for_what_a_grammar_of_ones_own_refuses():
+    (want,) = wanted(FIGHT, grammar='root ::= "x"').fights
+    assert want.fight.refused is None and "the run's own grammar" in fight_words(want, REGISTRY)[1]
+
+
+@pytest.mark.parametrize("too_much", ["time", "ways"])
+def test_a_text_that_takes_too_much_to_look_into_ends_all_of_it_or_is_said_to_be_looked_into(
+    monkeypatch, too_much
+):
+    if too_much == "time":
+        monkeypatch.setattr("glyphscope.calling.refusing.SECONDS", -1.0)
+    else:
+
+        def feed(*_, **__):
+            raise MatchLimit("The grammar reads the text in too many ways: more than 9 steps.")
+
+        monkeypatch.setattr("glyphscope.calling.refusing.Refusals._lets_through", feed)
+    (want,) = wanted(FIGHT).fights
+    assert want.fight.refused is None and "too long to find" in fight_words(want, REGISTRY)[1]
 
 
 def test_half_characters_lose_their_step():
@@ -172,6 +195,15 @@ def test_the_prompt_is_said_to_tell_what_it_does_not_tell():
     assert places("/max_results", MAXIMUM, prompt='"maximum": 1000, integer 1..1000')[0].tells is False
     assert places("/max_results", MAXIMUM, prompt='{"type": "integer", "maximum": 100}')[0].tells is True
     assert places("/max_results")[0].tells is None
+    either = default_registry().get("search")
+    either = replace(either, parameters={"type": "object", "properties": {"q": {"enum": ["a", "date"]}}})
+    registry = replace(REGISTRY, tools=(either,))
+    named = Refused("search", "/properties/q/enum", "enum")
+    for prompt, tells in (("update, as a date-time", False), ("q is a or date.", True)):
+        words = {"type": "object", "properties": {"q": {"enum": ["a", "date"], "description": prompt}}}
+        told = replace(REGISTRY, tools=(replace(either, parameters=words),))
+        assert places("/q", named, prompt=prompt, registry=told)[0].tells is tells, prompt
+    assert places("/q", named, prompt="nothing", registry=registry)[0].tells is False
     unknown = Refused("search", "/additionalProperties", "additionalProperties")
     assert places("/max_results", unknown)[0].tells is None
 

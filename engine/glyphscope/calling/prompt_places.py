@@ -131,8 +131,8 @@ def _stands(words: str, text: str) -> bool:
 
 
 def _says(words: str, value: Any) -> bool:
-    """Whether the words have the value, a number by itself and not as a part of another one."""
-    said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str):
-        return said in words
-    return re.search(rf"(?<!\d)(?<!\d\.){re.escape(said)}(?!\d|\.\d)", words) is not None
+    """Whether the words have the value by itself, and not as a part of another word or number."""
+    said = re.escape(value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False))
+    if isinstance(value, str | bool) or value is None:
+        return re.search(rf"(?<![\w-]){said}(?![\w-])", words) is not None
+    return re.search(rf"(?<!\d)(?<!\d\.){said}(?!\d|\.\d)", words) is not None

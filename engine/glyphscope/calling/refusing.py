@@ -19,13 +19,13 @@ from glyphscope.calling.relaxing import parts_of, relaxed
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunRequest, Violation
 from glyphscope.grammar import build_call_grammar
-from glyphscope.grammar.match import Compiled, Limits, MatchCancelled, State, compile_grammar
+from glyphscope.grammar.match import Compiled, Limits, MatchCancelled, MatchLimit, State, compile_grammar
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, follow_reference, to_pointer
 from glyphscope.validation import validator_of
 
 SECONDS = 3.0
-"""For one text; then no constraint was found. A grammar of one tool takes some milliseconds."""
+"""For one text. A grammar of one tool takes some milliseconds."""
 _CONTROL = re.compile(
     r"<\|[^<>\s]{1,40}\|>|</?s>|<(?:bos|eos|pad|unk|mask|eot|start_of_turn|end_of_turn)>|\[/?INST\]"
 )
@@ -65,7 +65,10 @@ class Refusals:
         self._before: tuple[str, str | None] = ("", None)
 
     def find(self, before: str, text: str, *, cancel: Callable[[], bool] | None = None) -> Refused | None:
-        """Why `text` cannot stand after `before`, which the grammar takes. Raises MatchCancelled, MatchLimit."""
+        """Why `text` cannot stand after `before`, which the grammar takes.
+
+        Raises MatchCancelled, and MatchLimit where it takes too long to tell.
+        """
         until = time.monotonic() + SECONDS
         tool = self._tool(before)
         if tool is None or not text or is_control(text):
@@ -79,7 +82,10 @@ class Refusals:
         candidates = _limited(self._candidates(tool, before, text, here, after))
         for place, pointer in enumerate(candidates):
             if time.monotonic() > until:
-                return None
+                raise MatchLimit(
+                    f"Which constraint refuses the text was not found in {SECONDS:g} s.",
+                    hint="Look at the argument's constraints one by one.",
+                )
             if self._lets_through(tool, pointer, before, text, cancel):
                 choice = _choice_of(pointer)
                 others = [

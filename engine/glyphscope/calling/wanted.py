@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 from glyphscope.calling.fold import FieldState, RunState, StageState
 from glyphscope.calling.prompt_places import PromptPlace, prompt_places
@@ -17,8 +18,13 @@ from glyphscope.calling.refusing import Refusals, Refused
 from glyphscope.calling.relaxing import held_registry
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunRequest, Token, TokenStep
+from glyphscope.grammar.match import MatchLimit
 from glyphscope.registry import ToolRegistry, parse_document
 
+Unexplained: TypeAlias = Literal["", "strategy", "grammar", "early", "limit", "none"]
+"""It is looked for under another strategy only; a grammar of one's own holds the run; no tool was known yet, so no
+schema could strike anything; it took too long; there is no single one.
+"""
 AROUND = ""
 """The path of what is written around the fields: brackets, keys, the text before a call."""
 _AHEAD = 64
@@ -32,8 +38,8 @@ class Struck:
     """A step at which the model's first choice was struck. `before` is the field's value up to it.
 
     `wanted` and `got` are the two tokens' text; `got_raw` is None where the record does not tell it. `lost` is the raw
-    probability that the constraint took away at this step. `refused` is the one keyword that struck it, if one did,
-    and if it was `searched` for. `early`: no tool was known yet, so no schema could strike anything.
+    probability that the constraint took away at this step. `refused` is the one keyword that struck it; where none is
+    told, `unexplained` says why.
     """
 
     token: int
@@ -44,8 +50,7 @@ class Struck:
     got_raw: float | None
     lost: float
     refused: Refused | None = None
-    searched: bool = False
-    early: bool = False
+    unexplained: Unexplained = ""
 
 
 @dataclass(frozen=True)
@@ -107,11 +112,10 @@ def wanted_of(
         return Wanted((), None)
     request = state.started.request
     registry = _registry(request, registry)
-    tallies = _tallies(stage)
-    finder = None
-    if registry is not None and request.strategy == "direct":
+    finder: Refusals | Unexplained = "strategy" if request.grammar is None else "grammar"
+    if registry is not None and request.strategy == "direct" and request.grammar is None:
         finder = Refusals(request, held_registry(request, registry))
-    wants = [_want(tally, stage, finder, cancel) for tally in tallies]
+    wants = [_want(tally, stage, finder, cancel) for tally in _tallies(stage)]
     if registry is not None:
         tool = stage.tool.name if stage.tool is not None else ""
         wants = [_placed(want, request, registry, tool, stage) for want in wants]
@@ -177,7 +181,7 @@ def _owner(token: Token, leaves: list[_Tally], text: str) -> _Tally | None:
 
 
 def _want(
-    tally: _Tally, stage: StageState, finder: Refusals | None, cancel: Callable[[], bool] | None
+    tally: _Tally, stage: StageState, finder: Refusals | Unexplained, cancel: Callable[[], bool] | None
 ) -> Want:
     lost = other = most = 0.0
     unknown = struck = 0
@@ -200,8 +204,10 @@ def _want(
         struck += 1
         if worst is None or loss > worst.lost:
             worst = _struck(token, first, loss, tally, stage)
-    if worst is not None and finder is not None:
+    if worst is not None and isinstance(finder, Refusals):
         worst = _with_reason(worst, stage, finder, cancel)
+    elif worst is not None and not isinstance(finder, Refusals):
+        worst = replace(worst, unexplained=finder)
     return Want(
         path=tally.path,
         value=tally.value,
@@ -254,10 +260,15 @@ def _with_reason(
     token = stage.tokens[struck.token - stage.tokens[0].step.index]
     first = _first_choice(token.step)
     if first is None or not first.data or 0x80 <= first.data[0] < 0xC0:
-        return replace(struck, searched=True)  # it is no text by itself
+        return replace(struck, unexplained="none")  # it is no text by itself
     before = stage.text[: token.start]
-    refused = finder.find(before, first.data.decode(errors="ignore"), cancel=cancel)
-    return replace(struck, refused=refused, searched=True, early=not finder.speaks(before))
+    if not finder.speaks(before):
+        return replace(struck, unexplained="early")
+    try:
+        refused = finder.find(before, first.data.decode(errors="ignore"), cancel=cancel)
+    except MatchLimit:
+        return replace(struck, unexplained="limit")
+    return replace(struck, refused=refused, unexplained="none" if refused is None else "")
 
 
 def _placed(want: Want, request: RunRequest, registry: ToolRegistry, tool: str, stage: StageState) -> Want:

@@ -7,11 +7,19 @@ import json
 from glyphscope.calling.prompt_places import PromptPlace
 from glyphscope.calling.refusing import Refused, is_control
 from glyphscope.calling.relaxing import parts_of
-from glyphscope.calling.wanted import AROUND, Struck, Want, Wanted
+from glyphscope.calling.wanted import AROUND, Struck, Unexplained, Want, Wanted
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, readable, steps_of
 
 _LONGEST = 60
+_UNEXPLAINED: dict[Unexplained, str] = {
+    "": "which keyword refused it is not known",
+    "strategy": "which keyword refused it is looked for in runs of the strategy direct only",
+    "grammar": "the run's own grammar refused it: no schema held the run",
+    "early": "no tool is known yet, so no schema refused it: the notation did, or the list of tools",
+    "limit": "which keyword refused it takes too long to find",
+    "none": "no single keyword of a schema was found: the notation refused it, or several keywords together",
+}
 
 
 def field_name(want: Want) -> str:
@@ -109,14 +117,8 @@ def fight_words(want: Want, registry: ToolRegistry | None) -> list[str]:
         lines.append(
             "that is a control token of the model, such as the end of its answer: a grammar holds text alone"
         )
-    elif struck.early:
-        lines.append("no tool is known yet, so no schema refused it: the notation did, or the list of tools")
-    elif struck.searched:
-        lines.append(
-            "no single keyword of a schema was found: the notation refused it, or several keywords together"
-        )
     else:
-        lines.append("which keyword refused it is looked for in runs of the strategy direct only")
+        lines.append(_UNEXPLAINED[struck.unexplained])
     if want.struck > 1:
         lines.append(f"its first choice was struck at {want.struck} steps")
     lines += [f"could change: {place_words(place)}" for place in want.places[:2]]

@@ -18,7 +18,7 @@ from glyphscope.calling.refusing import Refusals, Refused
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.grammar import Grammar, Origin, build_call_grammar
 from glyphscope.grammar.gbnf.load import load_gbnf
-from glyphscope.grammar.match import ActiveRule, Limits, State, compile_grammar
+from glyphscope.grammar.match import ActiveRule, Limits, MatchLimit, State, compile_grammar
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.models.grammar_origins import RuleOrigin, rule_origin
 from glyphscope_gui.models.token_words import is_masked
@@ -177,7 +177,10 @@ class RuleReader:
     def _reason(self, before: str, one: Alternative, cancelled: Callable[[], bool]) -> Refused | None:
         if not is_masked(one) or _goes_on_inside(one):
             return None
-        return self._reasons.find(before, one.data.decode(errors="ignore"), cancel=cancelled)
+        try:
+            return self._reasons.find(before, one.data.decode(errors="ignore"), cancel=cancelled)
+        except MatchLimit:  # of one alternative: the others have their reasons all the same
+            return None
 
     def _refused(self, state: State, place: str, one: Alternative) -> str:
         if not is_masked(one) or _goes_on_inside(one):
