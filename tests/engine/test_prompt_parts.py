@@ -18,6 +18,7 @@ from glyphscope.models.scripted import cut
 from glyphscope.models.spelling import spelled
 from glyphscope.prompting import Part, render_messages
 from glyphscope.prompting.costs import ITSELF, part_words, prompt_costs
+from glyphscope.prompting.template import _CLOSE, _MIDDLE, _OPEN, PartText, _Marks, render
 from glyphscope.prompting.written_tools import tool_parts
 from glyphscope.registry import Tool, ToolRegistry, default_registry, make_tool, to_openai
 
@@ -211,3 +212,13 @@ def test_no_template_is_told_in_lines_that_do_not_spell_it(pieces):
     for part in made.parts:
         if part.of.startswith("line ") and part.text.strip() and "{" not in template[30:]:
             assert part.text.strip().split("\n")[0] in lines[int(part.of[5:]) - 1]
+
+
+def test_a_filter_that_takes_the_numbers_out_of_the_marks_is_a_traceback():
+    assert _Marks("system").read(f"{_OPEN}{_MIDDLE}x{_CLOSE}") == [
+        Part("system", f"{_OPEN}{_MIDDLE}x{_CLOSE}")
+    ]
+    for digit in "0123456789":
+        template = f"{{% filter replace('{digit}', '') %}}{{{{ tool }}}} 1{{% endfilter %}}"
+        parts = render(template, {"tool": PartText("tools", "search", "/search")}, rest="system")
+        assert "".join(part.text for part in parts) == "search 1".replace(digit, "").strip()

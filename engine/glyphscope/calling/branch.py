@@ -105,7 +105,7 @@ def named_alternative(events: Iterable[AnyEvent], token: int, name: str) -> Alte
         found = [each for each in step.alternatives if each.text == name]
         found = found or [each for each in step.alternatives if each.text.strip() == name.strip()]
     if not found and number.isascii() and number.isdigit():
-        found = [_alternative(step, int(number))] if len(number) < _SHOWN else ()
+        found = [_alternative(step, int(number))] if len(number) <= len(str(_MOST_ID)) else ()
     if not found:
         raise _no_alternative(step, repr(name))
     if len(found) > 1:
@@ -128,7 +128,7 @@ def check_written(request: RunRequest) -> None:
         )
     if (most := max((one.id for one in request.written), default=0)) > _MOST_ID:
         raise GlyphscopeError(
-            f"No model has a token of the id {str(most)[:_SHOWN]}.", hint="The record may be damaged."
+            f"No model has a token of so large an id ({str(most)[:12]}…).", hint="The record may be damaged."
         )
 
 

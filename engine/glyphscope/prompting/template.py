@@ -28,7 +28,7 @@ LINE = "line "
 
 _NONCE = str(secrets.randbits(60))
 _OPEN, _MIDDLE, _CLOSE = f"\x02{_NONCE}\x1e", f"\x1e{_NONCE}\x02", f"\x03{_NONCE}\x03"
-_MARKED = re.compile(f"{_OPEN}([0-9]*?){_MIDDLE}(.*?){_CLOSE}", re.DOTALL)
+_MARKED = re.compile(f"{_OPEN}([0-9]+){_MIDDLE}(.*?){_CLOSE}", re.DOTALL)
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _OWN = "_glyphscope_own"
 
@@ -147,7 +147,7 @@ def _marked_parts(template: str, values: Mapping[str, Any], rest: str) -> list[P
     marks = _Marks(rest)
     try:
         return marks.read(_render(lambda text: _marking(text, marks), template, values, 8 * MAX_CHARACTERS))
-    except (PromptError, LookupError):
+    except (PromptError, LookupError, ValueError):
         return []
 
 
