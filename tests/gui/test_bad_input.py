@@ -8,13 +8,18 @@ import os
 import sqlite3
 
 import pytest
+from PySide6.QtCore import Qt as Core
+from PySide6.QtGui import Qt
 from PySide6.QtWidgets import QLabel
 
+from glyphscope.calling import branch_tree
 from glyphscope.errors import ContextOverflow, ModelDied
 from glyphscope.models import ScriptedModel, open_model
 from glyphscope.models.interface import RenderedPrompt
 from glyphscope.sessions import places
 from glyphscope.sessions.files import atomic_write
+from glyphscope.sessions.history import kin_of
+from glyphscope_gui.models.branch_tree_model import BranchTreeModel
 from glyphscope_gui.widgets.error_dialog import ErrorDialog
 
 pytestmark = pytest.mark.slow  # whole windows
@@ -216,3 +221,33 @@ def test_a_full_disk_takes_the_run_from_the_window(qtbot, make, tmp_path, monkey
     assert path.read_text() == "older"
     window.recorder.write(path, tuple(window.runs.events))
     qtbot.waitUntil(lambda: path.read_text() != "older")
+
+
+def test_what_somebody_wrote_is_laid_out_as_html_in_a_hint(qtbot, make):
+    """Qt takes a hint for HTML whose first line has a tag, and reads the pictures that it names."""
+    written = '<img src="file:///etc/passwd"> <b>10</b>'
+    window = make(ScriptedModel(f"{{action=search query={json.dumps(written)}}}"))
+    window.parts.prompt.set_user(written)
+    finish(qtbot, window)
+    branch = BranchTreeModel()
+    branch.show(
+        branch_tree([[window.runs.events[0]]]),
+        {window.runs.state.started.run: kin_of(window.runs.events)},
+        "",
+    )
+    qtbot.waitUntil(lambda: window.history_page.model.rowCount() == 1)
+    page, seen = window.page, []
+    for model, columns in (
+        (window.history_page.model, 1),
+        (branch, 3),
+        (page.fields_model, page.fields_model.columnCount()),
+        (page.tokens_model, page.tokens_model.columnCount()),
+    ):
+        for place in range(model.rowCount() * columns):
+            index = model.index(place // columns, place % columns)
+            tip = str(index.data(Core.ItemDataRole.ToolTipRole) or "")
+            seen.append("img" in tip)
+            assert not Qt.mightBeRichText(tip) or "<img" not in tip, (type(model).__name__, tip)
+    assert any(seen)
+    window.lessons.lecture.notes.show_step(written, written, "", "", "")
+    assert window.lessons.lecture.notes.place.textFormat() is Core.TextFormat.PlainText

@@ -12,6 +12,7 @@ from glyphscope.calling.branch import Branch
 from glyphscope.sessions import Kin
 from glyphscope_gui.models.branch_words import came_words, outcome_line, row_words, tip_words
 from glyphscope_gui.models.history_model import outcome_status
+from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.theme import theme
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -129,7 +130,7 @@ class BranchTreeModel(QAbstractItemModel):
             case Qt.ItemDataRole.EditRole:
                 return kin.row.name
             case Qt.ItemDataRole.ToolTipRole:
-                return tip_words(kin, self._above(kin), self._special)
+                return plain_tip(tip_words(kin, self._above(kin), self._special))
             case Qt.ItemDataRole.FontRole if column == RUN and kin.started.run == self._shown:
                 font = QFont()
                 font.setWeight(QFont.Weight.DemiBold)

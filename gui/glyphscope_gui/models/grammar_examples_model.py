@@ -10,6 +10,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from glyphscope.sessions import GrammarExample
 from glyphscope_gui.models.grammar_document import GrammarDocument
 from glyphscope_gui.models.grammar_roles import MARK_ROLE, PILL_ROLE
+from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.theme import theme
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -106,7 +107,7 @@ class GrammarExamplesModel(QAbstractTableModel):
         if role == MARK_ROLE and column == TEXT:
             return verdict.failed_at if verdict and verdict.accepted != example.matches else None
         if role == Qt.ItemDataRole.ToolTipRole:
-            return self._tip(example, verdict, column)
+            return plain_tip(self._tip(example, verdict, column))
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return (
                 f"should {MATCH if example.matches else NO_MATCH}",

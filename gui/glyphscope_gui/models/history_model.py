@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from glyphscope.sessions import HistoryRow
+from glyphscope_gui.models.plain_words import plain_tip
 
 ROW_ROLE = Qt.ItemDataRole.UserRole + 1
 """The HistoryRow."""
@@ -45,7 +46,7 @@ class HistoryModel(QAbstractListModel):
             case Qt.ItemDataRole.DisplayRole:
                 return row.name or row.title or "(no prompt)"
             case Qt.ItemDataRole.ToolTipRole:
-                return (
+                return plain_tip(
                     f"{row.title}\n{outcome_words(row.outcome)}\n{facts(row)}\n{row.model}, {when(row.time)}"
                     + (f"\n{row.note}" if row.note else "")
                 )

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from glyphscope.prompting.costs import ITSELF, KINDS, Cost
+from glyphscope_gui.models.plain_words import plain_tip
 
 SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
 """The row's share of the dearest row of its level, 0 to 1."""
@@ -134,8 +135,10 @@ class PromptCostsModel(QAbstractItemModel):
         if role == SHARE_ROLE:
             most = self._rows.dearest[self._rows.above[index.internalId() - 1]]
             return row.tokens / most if most > 0 and self._counted else 0.0
-        if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
+        if role == Qt.ItemDataRole.AccessibleTextRole:
             return self._row_words(row)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(self._row_words(row))
         return None
 
     # -- inside ------------------------------------------------------------------------------------------------

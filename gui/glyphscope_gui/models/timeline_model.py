@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Qt
 
 from glyphscope.calling import RunState
 from glyphscope.events import LimitReached, RunRequest
+from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.models.timeline_rows import Spent, StageRows, TimelineRow
 from glyphscope_gui.models.token_words import count
@@ -92,7 +93,7 @@ class TimelineModel(TableModel):
         if role == Qt.ItemDataRole.ForegroundRole:
             return theme().color("text" if row.is_stage else "text-muted")
         if role == Qt.ItemDataRole.ToolTipRole:
-            return self._tip(row, column)
+            return plain_tip(self._tip(row, column))
         if role == Qt.ItemDataRole.AccessibleTextRole:
             if column == STAGE:
                 return ", ".join(part for part in (row.title, _MARKS[row.mark], row.words) if part)

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Qt
 
 from glyphscope.calling.own_tokens import Boundaries, otherwise_words
 from glyphscope.events import Token, TokenStep
+from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.models.token_rules import TokenRule
 from glyphscope_gui.models.token_words import UNKNOWN, count, milliseconds, numbered, percent, step_text
@@ -167,7 +168,7 @@ class TokenTableModel(TableModel):
         if role == Qt.ItemDataRole.ForegroundRole:
             return theme().color("text-muted" if name else "text-faint")
         if role == Qt.ItemDataRole.ToolTipRole:
-            return "\n".join(part for part in (name, rule.words) if part) if rule else None
+            return plain_tip("\n".join(part for part in (name, rule.words) if part)) if rule else None
         shown = name or UNKNOWN
         return f"rule: {shown}" if role == Qt.ItemDataRole.AccessibleTextRole else shown
 

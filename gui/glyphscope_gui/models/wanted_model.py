@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Qt
 
 from glyphscope.calling.wanted import AROUND, Want
 from glyphscope.calling.wanted_words import field_name, loss_words, tokens_taken
+from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.table_model import Index, TableModel
 from glyphscope_gui.models.token_words import UNKNOWN, token_text
 from glyphscope_gui.theme import theme
@@ -60,7 +61,7 @@ class WantedModel(TableModel):
         if role == Qt.ItemDataRole.ForegroundRole:
             return theme().color("text" if want.fight is not None else "text-muted")
         if role == Qt.ItemDataRole.ToolTipRole:
-            return f"{field_name(want)}: {loss_words(want)}"
+            return plain_tip(f"{field_name(want)}: {loss_words(want)}")
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return f"{self.titles[index.column()]}: {self._text(want, index.column()) or 'nothing'}"
         return None

@@ -24,7 +24,7 @@ class LessonNotes(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._keys = keys
         self._began = time.monotonic()
-        self.place = QLabel(self)
+        self.place = QLabel(self, textFormat=Qt.TextFormat.PlainText)
         self.place.setProperty("role", "muted")
         self.clock = QLabel("0:00", self)
         self.clock.setProperty("role", "title")
