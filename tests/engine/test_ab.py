@@ -150,6 +150,11 @@ def test_projects_are_compared_with_what_they_are_expected_to_call(tmp_path):
     assert report["n"] == 1, "temperature 0"
     assert report["measure"] == "as expected" and report["differ"] == ["prompt"]
     assert report["pairs"][0]["first"]["why"].startswith('query is "AI news"')
+    runs = tmp_path / "runs"
+    written = ("--notation", "json", "--shape", "tool-args", "--records", str(runs))
+    assert command("ab", *map(str, paths), "-m", f"scripted:{GOOD}", *written).exit_code == 0
+    asked = read_record(runs / "a-1.jsonl").events[0].request
+    assert (asked.notation, asked.shape) == ("json", "tool-args"), "an option is passed over in silence"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from glyphscope.cli.ending import INTERRUPTED, closing_when_ended
 from glyphscope.cli.host import TerminalHost
 from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.opening import opened
-from glyphscope.cli.options import JsonOption, NotationOption, RegistryOption, ShapeOption
+from glyphscope.cli.options import JsonOption, RegistryOption
 from glyphscope.cli.output import console, diagnostics, print_json, visible
 from glyphscope.cli.run import BAD_REQUEST, cancellable, recorded
 from glyphscope.cli.sizes import call_of
@@ -36,7 +36,7 @@ from glyphscope.evals.ab import (
     what_differs,
     worth,
 )
-from glyphscope.events import ConstraintKind, RunRequest
+from glyphscope.events import ConstraintKind, Notation, RunRequest, Shape
 from glyphscope.models import EMBEDDED, Model
 from glyphscope.sessions import RecordWriter, load_project
 from glyphscope.sessions.project import SUFFIX
@@ -73,8 +73,19 @@ def ab(
         ),
     ] = None,
     registry: RegistryOption = None,
-    notation: NotationOption = "glyph",
-    shape: ShapeOption = "flat",
+    notation: Annotated[
+        Notation | None,
+        typer.Option(
+            help="How both write a call. Default: the projects', glyph for templates.", show_default=False
+        ),
+    ] = None,
+    shape: Annotated[
+        Shape | None,
+        typer.Option(
+            help="Where name and arguments stand. Default: the projects', flat for templates.",
+            show_default=False,
+        ),
+    ] = None,
     constraint: Annotated[
         ConstraintKind | None,
         typer.Option(help="What holds both. Default: the projects', off for templates.", show_default=False),
@@ -98,8 +109,9 @@ def ab(
     """
     judge, measure = (is_valid, "valid") if expect is None else (_expecting(expect), "as expected")
     base = {"prompt": read_text("-") if prompt == "-" else prompt, "constraint": constraint}
-    templates = {"registry": registry, "notation": notation, "shape": shape}
-    requests = [_request(path, base, templates, temperature) for path in (first, second)]
+    base |= {"notation": notation, "native": None if notation is None else "", "shape": shape}
+    given = {name: value for name, value in base.items() if value is not None}
+    requests = [_request(path, given, registry, temperature) for path in (first, second)]
     names = _names(first, second)
     chosen = {request.model for request in requests if request.model}
     if model is None and len(chosen) > 1:
@@ -122,14 +134,15 @@ def ab(
 
 
 def _request(
-    path: Path, base: dict[str, Any], templates: dict[str, Any], temperature: float | None
+    path: Path, given: dict[str, Any], registry: Path | None, temperature: float | None
 ) -> RunRequest:
-    """The variant of a file. Raises InputError, RecordError and RegistryError."""
-    given = {name: value for name, value in base.items() if value is not None}
+    """The variant of a file, with the members that the command line gives. Raises InputError, RecordError and
+    RegistryError.
+    """
     if path.suffix == SUFFIX:
         request = load_project(path).project.request
-        if templates["registry"] is not None:
-            given["registry"] = read_registry(templates["registry"]).to_document()
+        if registry is not None:
+            given = {**given, "registry": read_registry(registry).to_document()}
         sampling = request.sampling
     else:
         if "prompt" not in given:
@@ -138,15 +151,8 @@ def _request(
                 where=str(path),
                 hint="Give it with --prompt.",
             )
-        tools = read_registry(templates["registry"]).to_document()
-        request = RunRequest(
-            prompt="",
-            registry=tools,
-            system=read_text(str(path)),
-            constraint="off",
-            notation=templates["notation"],
-            shape=templates["shape"],
-        )
+        tools = read_registry(registry).to_document()
+        request = RunRequest(prompt="", registry=tools, system=read_text(str(path)), constraint="off")
         sampling = msgspec.structs.replace(request.sampling, temperature=TEMPERATURE)
     if temperature is not None:
         sampling = msgspec.structs.replace(sampling, temperature=temperature)

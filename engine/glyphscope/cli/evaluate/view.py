@@ -11,6 +11,7 @@ from rich.text import Text
 
 from glyphscope.cli.output import diagnostics, visible
 from glyphscope.evals.matrix.plan import Plan
+from glyphscope.evals.results.notes import counted
 from glyphscope.evals.running import Begun, Ended, ModelMissing, ModelOpened, SampleBegun, SampleDone
 from glyphscope.evals.running import Progress as Told
 
@@ -48,9 +49,9 @@ class ProgressView:
             case Begun(folder=folder, manifest=manifest, done=done):
                 there = f", {done:,} of them there already" if done else ""
                 self._say(
-                    f"{manifest.planned:,} samples{there}: {len(manifest.arms)} arms, "
-                    f"{sum(suite.scenarios for suite in manifest.suites)} scenarios, {manifest.trials} trials. "
-                    f"Into {folder}"
+                    f"{counted(manifest.planned, 'sample')}{there}: {counted(len(manifest.arms), 'arm')}, "
+                    f"{counted(sum(suite.scenarios for suite in manifest.suites), 'scenario')}, "
+                    f"{counted(manifest.trials, 'trial')}. Into {folder}"
                 )
                 self._task = self._bar.add_task("beginning", total=manifest.planned, completed=done, left="")
             case ModelOpened(name=name):

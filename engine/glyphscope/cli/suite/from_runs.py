@@ -12,6 +12,7 @@ from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json
 from glyphscope.cli.suite.bfcl import OutOption
 from glyphscope.errors import SuiteError
+from glyphscope.evals.results.notes import counted
 from glyphscope.evals.suites.from_runs import suite_of_runs
 from glyphscope.evals.suites.reading import check_suite, encode_suite
 from glyphscope.sessions.files import atomic_write
@@ -37,5 +38,7 @@ def from_runs(
         print_json({"file": str(out), "name": suite.name, "scenarios": len(suite.scenarios)})
     else:
         console().print(
-            Text(f"{out}: {len(suite.scenarios)} scenarios. Look through what is taken as right in them.")
+            Text(
+                f"{out}: {counted(len(suite.scenarios), 'scenario')}. Look through what is taken as right in them."
+            )
         )
