@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -222,3 +223,10 @@ def test_a_filter_that_takes_the_numbers_out_of_the_marks_is_a_traceback():
         template = f"{{% filter replace('{digit}', '') %}}{{{{ tool }}}} 1{{% endfilter %}}"
         parts = render(template, {"tool": PartText("tools", "search", "/search")}, rest="system")
         assert "".join(part.text for part in parts) == "search 1".replace(digit, "").strip()
+
+
+def test_brackets_in_a_description_that_begin_no_json_freeze_the_prompt():
+    written = ("[" + "1," * 1000) * 500
+    start = time.monotonic()
+    assert "".join(part.text for part in tool_parts(written, [{"name": "search"}])) == written
+    assert time.monotonic() - start < 4

@@ -13,6 +13,8 @@ from glyphscope.registry.pointer import to_pointer
 TOOLS = "tools"
 _MOST_TRIES = 2000
 """Places at which a JSON value is looked for: a template that writes tools otherwise is not read for ever."""
+_MOST_IN_VAIN = 10_000_000
+"""Characters that are read of values that are none: in less than a second."""
 _DECODER = json.JSONDecoder()
 
 
@@ -40,8 +42,8 @@ def _add(parts: list[Part], text: str, of: str) -> None:
 
 def _values(text: str) -> Iterator[tuple[int, int, Any]]:
     """The outermost objects and lists of JSON in the text, with their places."""
-    at = tries = 0
-    while tries < _MOST_TRIES:
+    at = tries = in_vain = 0
+    while tries < _MOST_TRIES and in_vain <= _MOST_IN_VAIN:
         places = [place for mark in "{[" if (place := text.find(mark, at)) >= 0]
         if not places:
             return
@@ -49,7 +51,12 @@ def _values(text: str) -> Iterator[tuple[int, int, Any]]:
         tries += 1
         try:
             value, end = _DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError):
+        except json.JSONDecodeError as error:
+            in_vain += error.pos - at
+            at += 1
+            continue
+        except (ValueError, RecursionError):  # how far it came is not told
+            in_vain += len(text) - at
             at += 1
             continue
         yield at, end, value
