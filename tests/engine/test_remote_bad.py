@@ -167,6 +167,14 @@ def test_one_that_keeps_the_stream_open_after_its_answer_has_ended_is_not_waited
     assert isinstance(events[-1], RunFinished) and events[-1].valid
 
 
+def test_one_that_says_for_ever_that_its_answer_has_ended_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr("glyphscope.models.remote.answer.AFTER_END", 0.3)
+    ends = [piece for _ in range(100) for piece in (chunk(finish="stop"), 0.1)]
+    with endpoint(Answer((chunk(CALL), *ends))) as server:
+        start = time.monotonic()
+        assert told(server, stop_on="never")[-1].valid and time.monotonic() - start < 5
+
+
 def test_a_chunk_that_is_cut_anywhere_by_the_network_is_one_chunk():
     data = b"".join(said('{action="search" query="', "é€😀", '"}').pieces)
     with endpoint(Answer([data[i : i + 1] for i in range(len(data))])) as server:

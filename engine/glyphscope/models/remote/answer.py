@@ -103,11 +103,10 @@ class Answer:
             raise
         if chunk.substance:
             self._begun = True
-            self._deadline = time.monotonic() + self._patience.between
             self.characters += len(chunk.text)
-        if chunk.finish and not self._ended:
-            self._ended = True
-            self._deadline = time.monotonic() + AFTER_END
+        if chunk.substance and not self._ended:  # the end is told once, and nothing puts it off
+            self._ended = bool(chunk.finish)
+            self._deadline = time.monotonic() + (AFTER_END if self._ended else self._patience.between)
         return chunk
 
     def _check_end(self) -> None:
