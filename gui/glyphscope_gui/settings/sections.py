@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from glyphscope.sessions import Settings
 from glyphscope.sessions.settings import bounds
+from glyphscope_gui.models.call_shapes import SHAPES
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
 from glyphscope_gui.settings.settings_store import SettingsStore
 from glyphscope_gui.theme.fonts import MONO_FAMILIES, fixed_families
@@ -15,11 +16,6 @@ from glyphscope_gui.widgets.settings_grid import ChoiceSetting, DecimalSetting, 
 
 THEMES = (("system", "As the system"), ("light", "Light"), ("dark", "Dark"))
 _NOTATIONS = (("glyph", "GLYPH", ""), ("json", "JSON", ""))
-_SHAPES = (
-    ("flat", "flat", '{"action": name, …arguments}'),
-    ("tool-args", "tool/args", '{"tool": name, "args": {…}}'),
-    ("name-arguments", "name/args", '{"name": name, "arguments": {…}}'),
-)
 _CONSTRAINTS = (
     ("off", "Off", "The model writes what it wants; what is wrong is found"),
     ("mask", "Mask", "Only tokens that a valid call can go on with may be drawn"),
@@ -64,7 +60,7 @@ def new_projects(store: SettingsStore) -> SettingSection:
                 ChoiceSetting(_NOTATIONS),
                 "How a new project has calls written.",
             ),
-            _row(store, "shape", "Shape of a call", ChoiceSetting(_SHAPES)),
+            _row(store, "shape", "Shape of a call", ChoiceSetting(SHAPES)),
             _row(
                 store,
                 "constraint",

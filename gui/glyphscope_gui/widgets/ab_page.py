@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QDoubleSpinBox,
@@ -24,30 +23,12 @@ from glyphscope_gui.theme.sizes import GAP
 from glyphscope_gui.widgets.card import Card
 from glyphscope_gui.widgets.elided_label import ElidedLabel
 from glyphscope_gui.widgets.plain_table import PlainTable
+from glyphscope_gui.widgets.wrapped_label import FittedLabel
 
 _FIRST_WORDS = (
     "Keep the prompt as it is as A, edit it, and run both on the same seeds. "
     "Each seed counts once for each prompt; nothing is carried out."
 )
-
-
-class _Words(QLabel):
-    """As high as its words at the width that it has. Its page would else be as high as it likes to be, and scroll."""
-
-    def hasHeightForWidth(self) -> bool:
-        return False
-
-    def setText(self, text: str) -> None:
-        super().setText(text)
-        self._fit()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
-
-    def _fit(self) -> None:
-        self.setMinimumHeight(0)  # Qt's answer is never less than the minimum
-        self.setFixedHeight(max(self.heightForWidth(max(self.width(), 60)), self.fontMetrics().height()))
 
 
 class AbPage(QWidget):
@@ -80,7 +61,8 @@ class AbPage(QWidget):
         self.stop_button.setToolTip(self.tr("Stop; what there is, is kept (Esc)"))
         self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.turn.setProperty("role", "muted")
-        self.words = _Words(_FIRST_WORDS, self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.words = FittedLabel(self)
+        self.words.setText(_FIRST_WORDS)
         self.words.setObjectName("abWords")
         self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.model = AbTableModel(self)

@@ -9,6 +9,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QGridLayout, QSizePolicy, QWidget
 
+from glyphscope_gui.models.call_shapes import SHAPES
 from glyphscope_gui.models.compare_variants import Variant
 
 Choices = Sequence[tuple[str, str, str]]
@@ -18,11 +19,6 @@ NOTATIONS: Choices = (
     ("glyph", "GLYPH", "The call is written in GLYPH"),
     ("json", "JSON", "The call is written in JSON"),
     ("native", "Native", "As the model was trained to, by its own chat template, which also has the shape"),
-)
-SHAPES: Choices = (
-    ("flat", "flat", '{"action": name, …arguments}'),
-    ("tool-args", "tool/args", '{"tool": name, "args": {…}}'),
-    ("name-arguments", "name/args", '{"name": name, "arguments": {…}}'),
 )
 CONSTRAINTS: Choices = (
     (

@@ -18,16 +18,12 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.events import RunRequest
+from glyphscope_gui.models.call_shapes import SHAPES
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 from glyphscope_gui.widgets.segmented import Segmented
 from glyphscope_gui.widgets.strategy_settings import STRATEGY_WORDS, StrategySettings
 
-_SHAPES = (
-    ("flat", "flat", '{"action": name, …arguments}'),
-    ("tool-args", "tool/args", '{"tool": name, "args": {…}}'),
-    ("name-arguments", "name/args", '{"name": name, "arguments": {…}}'),
-)
 SEED_MAX = 2**31 - 1
 
 
@@ -135,7 +131,7 @@ class Header(QFrame):
         self.shape = QComboBox(self)
         self.shape.setObjectName("shapePicker")
         self.shape.setAccessibleName("Shape of a call")
-        for value, words, example in _SHAPES:
+        for value, words, example in SHAPES:
             self.shape.addItem(words, value)
             self.shape.setItemData(self.shape.count() - 1, example, Qt.ItemDataRole.ToolTipRole)
         self.shape.setToolTip("What a call looks like: its keys for the tool's name and its arguments")

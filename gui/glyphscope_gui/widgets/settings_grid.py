@@ -63,7 +63,34 @@ class SettingsGrid(QWidget):
         self._cells += 1
 
 
-class NumberSetting(QSpinBox):
+class _Number:
+    """What numbers of both kinds have in common; beside one of Qt's boxes, whose signal `told` is."""
+
+    told: Any
+    _shown: float
+
+    def _set_up(self: Any) -> None:
+        self.setKeyboardTracking(False)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.lineEdit().setTextMargins(5, 0, 0, 0)
+        self._shown = self.value()
+        self.valueChanged.connect(self._changed)
+
+    def show_value(self: Any, value: float) -> None:
+        self._shown = round(value, self.decimals()) if isinstance(self, QDoubleSpinBox) else round(value)
+        self.setValue(self._shown)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Rolling over the form changes nothing in it."""
+        event.ignore()
+
+    def _changed(self, value: float) -> None:
+        if value != self._shown:
+            self._shown = value
+            self.told.emit(value)
+
+
+class NumberSetting(_Number, QSpinBox):
     """A whole number; `told` after an edit of the user's."""
 
     told = Signal(object)
@@ -73,27 +100,10 @@ class NumberSetting(QSpinBox):
         self.setRange(least, most)
         self.setSuffix(suffix)
         self.setGroupSeparatorShown(True)
-        self.setKeyboardTracking(False)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.lineEdit().setTextMargins(5, 0, 0, 0)
-        self._shown = self.value()
-        self.valueChanged.connect(self._changed)
-
-    def show_value(self, value: float) -> None:
-        self._shown = round(value)
-        self.setValue(self._shown)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Rolling over the form changes nothing in it."""
-        event.ignore()
-
-    def _changed(self, value: int) -> None:
-        if value != self._shown:
-            self._shown = value
-            self.told.emit(value)
+        self._set_up()
 
 
-class DecimalSetting(QDoubleSpinBox):
+class DecimalSetting(_Number, QDoubleSpinBox):
     """A number with two places; `told` after an edit of the user's."""
 
     told = Signal(object)
@@ -102,23 +112,7 @@ class DecimalSetting(QDoubleSpinBox):
         super().__init__(parent)
         self.setRange(least, most)
         self.setSingleStep(step)
-        self.setKeyboardTracking(False)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.lineEdit().setTextMargins(5, 0, 0, 0)
-        self._shown = self.value()
-        self.valueChanged.connect(self._changed)
-
-    def show_value(self, value: float) -> None:
-        self._shown = round(value, self.decimals())
-        self.setValue(self._shown)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        event.ignore()
-
-    def _changed(self, value: float) -> None:
-        if value != self._shown:
-            self._shown = value
-            self.told.emit(value)
+        self._set_up()
 
 
 class ChoiceSetting(QComboBox):

@@ -214,7 +214,6 @@ class ToolPanel(Card):
         self.json_button = link("As JSON", "", body)
         self.words = WrappedLabel(body)
         self.words.setProperty("role", "problem")
-        self.words.setTextFormat(Qt.TextFormat.PlainText)
         self.bar = QProgressBar(body)
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName("How far the call is")

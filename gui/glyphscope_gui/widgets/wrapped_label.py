@@ -1,7 +1,8 @@
-"""A label of several lines that never has less height than its words need at its width."""
+"""Labels of several lines that are as high as their words need at their width, where no layout asks for that."""
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
@@ -12,6 +13,7 @@ class WrappedLabel(QLabel):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWordWrap(True)
+        self.setTextFormat(Qt.TextFormat.PlainText)
 
     def setText(self, text: str) -> None:
         super().setText(text)
@@ -21,6 +23,20 @@ class WrappedLabel(QLabel):
         super().resizeEvent(event)
         self._fit()
 
-    def _fit(self) -> None:
+    def needed(self) -> int:
+        """Pixels of height that the words take at the width that there is."""
         self.setMinimumHeight(0)  # Qt's answer is never less than the minimum
-        self.setMinimumHeight(max(self.heightForWidth(self.width()), 0) if self.text() else 0)
+        return max(self.heightForWidth(max(self.width(), 60)), 0)
+
+    def _fit(self) -> None:
+        self.setMinimumHeight(self.needed() if self.text() else 0)
+
+
+class FittedLabel(WrappedLabel):
+    """Not higher either: a page with it is not as high as it likes to be, and scrolled."""
+
+    def hasHeightForWidth(self) -> bool:
+        return False
+
+    def _fit(self) -> None:
+        self.setFixedHeight(max(self.needed(), self.fontMetrics().height()))

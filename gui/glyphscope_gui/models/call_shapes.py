@@ -1,0 +1,9 @@
+"""The shapes of a call, as the pickers offer them: value, words, and an example as the hint."""
+
+from __future__ import annotations
+
+SHAPES = (
+    ("flat", "flat", '{"action": name, …arguments}'),
+    ("tool-args", "tool/args", '{"tool": name, "args": {…}}'),
+    ("name-arguments", "name/args", '{"name": name, "arguments": {…}}'),
+)
