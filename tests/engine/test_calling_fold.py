@@ -1,6 +1,6 @@
 import pytest
 
-from glyphscope.calling import CONTINUATION, RunState, events_to_text, fold, fold_events
+from glyphscope.calling import CONTINUATION, RunState, fold, fold_events
 from glyphscope.events import (
     Aborted,
     CallReady,
@@ -103,7 +103,3 @@ def test_a_run_that_starts_again_has_no_old_end():
 def test_the_call_is_kept():
     call = CallReady(tool="search", arguments={"q": 1}, text="{}")
     assert fold_events([call]).call is call
-
-
-def test_events_to_text_reads_only_tokens():
-    assert events_to_text([STARTED, token(0, "a", 0), VIOLATION, token(1, "b", 1)]) == "ab"

@@ -78,7 +78,6 @@ def test_names_references_and_rules_have_exact_places() -> None:
     assert text[repetition.operator : repetition.end] == "+"
     place = text.index("root |")
     assert document.rule_at(place) is item
-    assert document.reference_at(place) == item.references[0]
     assert [text[slice(*span)] for span in document.occurrences("root")] == ["root", "root"]
 
 

@@ -14,7 +14,6 @@ from glyphscope.calling.fold import (
     Outcome,
     RunState,
     StageState,
-    events_to_text,
     fold,
     fold_events,
 )
@@ -41,7 +40,6 @@ __all__ = [
     "carry_out",
     "compose",
     "continue_aborted",
-    "events_to_text",
     "fold",
     "fold_events",
     "loop_presets",

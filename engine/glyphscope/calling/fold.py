@@ -240,8 +240,3 @@ def fold_events(events: Iterable[AnyEvent], state: RunState | None = None) -> Ru
     for event in events:
         fold(state, event)
     return state
-
-
-def events_to_text(events: Iterable[AnyEvent]) -> str:
-    """The text that the tokens of the events spell."""
-    return "".join(event.step.text for event in events if isinstance(event, Token))

@@ -8,7 +8,7 @@ reader makes one for every token that a model writes.
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 Structural: TypeAlias = tuple[int, int, int, str]
 
@@ -33,26 +33,3 @@ LEADING_TEXT = 17  # text before the call; the reader goes on to the first brace
 TRAILING_TEXT = 18
 SYNTAX = 19  # text: what was wrong; the reader reads no further
 TOO_DEEP = 20
-
-KIND_NAMES = (
-    "object_open", "object_close", "array_open", "array_close", "key_open", "key_text", "key_end", "string_open",
-    "string_text", "string_end", "scalar_text", "scalar_end", "escape_open", "separator", "head_text", "head_end",
-    "document_end", "leading_text", "trailing_text", "syntax", "too_deep",
-)  # fmt: skip
-
-
-class StructureReader(Protocol):
-    """An incremental reader of one document. Every chunking of a text gives the same events, up to joined pieces."""
-
-    def feed(self, text: str) -> list[Structural]:
-        """The events of the next characters, in order."""
-        ...
-
-    def finish(self) -> list[Structural]:
-        """The events that only the end of the text decides: a last bare scalar, the end of the document."""
-        ...
-
-    @property
-    def position(self) -> int:
-        """How many characters were fed."""
-        ...

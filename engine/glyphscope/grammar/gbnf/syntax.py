@@ -115,12 +115,6 @@ class GbnfDocument(msgspec.Struct, frozen=True, eq=False):
         """The rule whose name or body has this place, its end included."""
         return next((rule for rule in self.rules if rule.start <= offset <= rule.end), None)
 
-    def reference_at(self, offset: int) -> Reference | None:
-        """The reference that has this place, its end included."""
-        rule = self.rule_at(offset)
-        found = rule.references if rule else ()
-        return next((reference for reference in found if reference.start <= offset <= reference.end), None)
-
     def occurrences(self, name: str) -> tuple[tuple[int, int], ...]:
         """Every span in which the name stands, where it is defined and where it is used, in the order of the text."""
         spans = [rule.name_span for rule in self.rules if rule.name == name]
