@@ -44,7 +44,7 @@ def part_spans(text: str, pieces: Sequence[Part]) -> Iterator[Span]:
         whole = "".join(piece.text for piece in inside)
         start = text.find(whole, at) if whole else -1
         cut = 0
-        if start < 0 and (short := whole.strip()):
+        if start < 0 and (short := whole.strip()) and short != whole:
             start, cut = text.find(short, at), len(whole) - len(whole.lstrip())
             whole = short
         if start < 0:
