@@ -126,6 +126,15 @@ def test_a_name_that_no_folder_can_have_is_no_result(tmp_path):
         ResultFolder.open(tmp_path / ("a" * 300))
 
 
+def test_a_pipe_in_the_folder_is_waited_for(folder):
+    for name in (SAMPLES, TABLES, "suites/s.json"):
+        (folder.path / name).unlink(missing_ok=True)
+        os.mkfifo(folder.path / name)
+    for read in (folder.samples, folder.tables, lambda: folder.suite("s")):
+        with pytest.raises(StorageError, match="not a file"):
+            read()
+
+
 def test_tables_that_are_no_utf_8_are_told_as_damaged(folder):
     (folder.path / TABLES).write_bytes(b'[{"suite": "\xff"}]')
     with pytest.raises(RecordError, match="damaged"):

@@ -27,7 +27,7 @@ from glyphscope.evals.results.tables import SuiteTables
 from glyphscope.events import AnyEvent
 from glyphscope.events.encoding import encode_json
 from glyphscope.sessions import atomic_write
-from glyphscope.sessions.files import read_bytes, storage_error
+from glyphscope.sessions.files import read_bytes, refuse_special, storage_error
 from glyphscope.sessions.records import encode_record
 
 SAMPLES, MANIFEST, TABLES, SUITES, RUNS = "samples.jsonl", "manifest.json", "tables.json", "suites", "runs"
@@ -81,30 +81,24 @@ class ResultFolder:
 
     def tables(self) -> list[SuiteTables]:
         """The suites' tables, for each model that was opened; none where no suite has any."""
+        data = _read(self.path / TABLES)
         try:
-            return msgspec.json.decode((self.path / TABLES).read_bytes(), type=list[SuiteTables])
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise storage_error(error, self.path / TABLES, "read") from error
+            return msgspec.json.decode(data, type=list[SuiteTables]) if data else []
         except (ValueError, RecursionError) as error:  # also text that is no UTF-8
             raise RecordError(f"The tables are damaged: {error}.", where=str(self.path / TABLES)) from None
 
     def suite(self, name: str) -> bytes:
         """The suite of that name, as it was asked. Raises StorageError."""
-        return read_bytes(self.path / SUITES / f"{safe_name(name)}.json")
+        path = self.path / SUITES / f"{safe_name(name)}.json"
+        refuse_special(path)
+        return read_bytes(path)
 
     def samples(self) -> list[Sample]:
         """All samples, in the order in which they were first made. A torn last line is left out.
 
         Raises StorageError, and RecordError with the line (from 1) where another one is damaged.
         """
-        try:
-            data = (self.path / SAMPLES).read_bytes()
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise storage_error(error, self.path / SAMPLES, "read") from error
+        data = _read(self.path / SAMPLES)
         whole = data[: data.rfind(b"\n") + 1]
         try:
             samples = [sample for part in _portions(whole) for sample in _lines.decode_lines(part)]
@@ -251,6 +245,12 @@ def newest_of(parent: Path, digest: str) -> Path | None:
 
 
 _lines: msgspec.json.Decoder[Sample] = msgspec.json.Decoder(Sample)
+
+
+def _read(path: Path) -> bytes:
+    """All of a file, empty where there is none. Raises StorageError, also for a pipe, which would be waited for."""
+    refuse_special(path)
+    return read_bytes(path) if path.exists() else b""
 
 
 def _cut_torn_line(path: Path, file: FileIO) -> None:
