@@ -143,7 +143,7 @@ class _Process:
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             bufsize=0,
-            env={**ENVIRONMENT, "GGML_NO_BACKTRACE": "1", **os.environ},
+            env={**ENVIRONMENT, **os.environ},
         )
         assert self._child.stdin and self._child.stdout, "both are pipes"
         self._pipe = wire.Pipe(self._child.stdout.fileno(), self._child.stdin.fileno(), probe_wire.Answer)
