@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QFileDialog, QLabel, QMenuBar, QWidget
+from PySide6.QtWidgets import QFileDialog, QMenuBar, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunRequest
@@ -37,6 +37,7 @@ from glyphscope_gui.widgets.lesson_experiment import LessonExperiment
 from glyphscope_gui.widgets.lesson_page import LessonPage
 from glyphscope_gui.widgets.lesson_question import LessonQuestion
 from glyphscope_gui.widgets.lesson_run import LessonRun
+from glyphscope_gui.widgets.words import words_label
 
 if TYPE_CHECKING:
     from glyphscope_gui.main_window import MainWindow
@@ -291,11 +292,7 @@ class LessonWiring(QObject):
             assert isinstance(part, Question)
             return self._question(part, parent)
         except GlyphscopeError as error:
-            label = QLabel(shown_exactly(f"{error.message} {error.hint}".rstrip()), parent)
-            label.setProperty("role", "problem")
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setWordWrap(True)
-            return label
+            return words_label(shown_exactly(f"{error.message} {error.hint}".rstrip()), "problem", parent)
 
     def _events(self, run: str) -> tuple[Any, ...]:
         assert self.opened is not None

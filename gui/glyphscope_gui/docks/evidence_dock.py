@@ -40,6 +40,7 @@ from glyphscope_gui.widgets.segmented import Segmented
 from glyphscope_gui.widgets.size_chart import LEGEND, SizeChart, summary
 from glyphscope_gui.widgets.step_chart import StepChart
 from glyphscope_gui.widgets.wanted_view import WantedView
+from glyphscope_gui.widgets.words import words_label
 from glyphscope_gui.workers.jobs import Measured
 
 _MEASURES = (
@@ -76,20 +77,20 @@ class EvidenceDock(QScrollArea):
         self._refusal: Refusal | None = None
         self.alternatives_model = AlternativesModel(self)
         self.alternatives = AlternativesTable(self.alternatives_model, self)
-        self.alternatives_note = _note(_NO_TOKEN)
+        self.alternatives_note = words_label(_NO_TOKEN)
         self.branch_bar = BranchBar(self)
         self.branch_bar.grown.connect(self._show_bar, Qt.ConnectionType.QueuedConnection)
         self.branch_panel = BranchPanel(self)
         self.rule_line = RuleLine(self)
         self.rule_line.chosen.connect(self.ruleChosen)
-        self.expected_note = _note("")
+        self.expected_note = words_label("")
         self.expected_note.hide()
         self.all_button = QPushButton(self)
         self.all_button.setProperty("role", "link")
         self.all_button.clicked.connect(self._show_all)
         self.wanted = WantedView(self)
         self.size_chart = SizeChart(self)
-        self.size_note = _note("")
+        self.size_note = words_label("")
         self.step_chart = StepChart(self)
         self.measure = Segmented(_MEASURES, small=True, parent=self)
         self.measure.setAccessibleName("What the step chart shows")
@@ -235,7 +236,7 @@ class EvidenceDock(QScrollArea):
                 Heading("Saved by stopping early"),
                 _legend((("not stopped", "chart-other"), ("stopped early", "chart-main"))),
                 self.savings_chart,
-                _note("Tokens decoded without and with stopping, measured by letting each run go on."),
+                words_label("Tokens decoded without and with stopping, measured by letting each run go on."),
             ),
         )
         for section in sections:
@@ -284,14 +285,6 @@ def _untold(started: RunStarted) -> str:
     if started.request.evidence == "all":
         return "This model tells no probabilities."
     return f"{NOT_ASKED[0].upper()}{NOT_ASKED[1:]} (evidence: {started.request.evidence})."
-
-
-def _note(words: str) -> QLabel:
-    label = QLabel(words)
-    label.setProperty("role", "muted")
-    label.setWordWrap(True)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    return label
 
 
 def _section(heading: Heading, *widgets: QWidget) -> QFrame:

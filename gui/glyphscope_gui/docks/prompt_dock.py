@@ -6,7 +6,6 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QScrollArea,
     QSplitter,
@@ -27,6 +26,7 @@ from glyphscope_gui.widgets.part_editor import PartEditor
 from glyphscope_gui.widgets.prompt_changes import PromptChanges
 from glyphscope_gui.widgets.prompt_costs import PromptCosts
 from glyphscope_gui.widgets.rendered_prompt import RenderedPrompt
+from glyphscope_gui.widgets.words import words_label
 
 LEAST_CHARACTERS = 30
 TEMPLATE, RENDERED, CHANGES = range(3)
@@ -62,12 +62,9 @@ class PromptDock(QWidget):
         self.system_edit.setAccessibleName(self.tr("System prompt template"))
         self.system_edit.setAccessibleDescription(TAB_WORDS)
         self.system_edit.setLineWrapMode(CodeEdit.LineWrapMode.WidgetWidth)
-        self.problem = QLabel(self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-        self.problem.setObjectName("promptProblem")
-        self.problem.setProperty("role", "problem")
+        self.problem = words_label(role="problem", parent=self, name="promptProblem")
         self.rendered_view = RenderedPrompt(self)
-        self.caption = QLabel(self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-        self.caption.setProperty("role", "muted")
+        self.caption = words_label(parent=self)
         self.costs_model = PromptCostsModel(self)
         self.costs = PromptCosts(self.costs_model, self)
         self.part = PartEditor(self)

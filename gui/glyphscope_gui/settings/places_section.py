@@ -6,14 +6,15 @@ from pathlib import Path
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QListWidget, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QListWidget, QPushButton, QVBoxLayout, QWidget
 
 from glyphscope.sessions import Places
 from glyphscope.sessions.places import HOME_VARIABLE
-from glyphscope_gui.settings.rows import SettingRow, SettingSection, muted
+from glyphscope_gui.settings.rows import SettingRow, SettingSection
 from glyphscope_gui.settings.settings_store import SettingsStore
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.widgets.elided_label import ElidedLabel
+from glyphscope_gui.widgets.words import words_label
 
 
 class ModelFolders(QWidget):
@@ -85,8 +86,7 @@ class FolderLine(QWidget):
         self.path.setFont(mono_font(-0.5))
         self.button = QPushButton(self.tr("Open folder"), self)
         self.button.setAccessibleName(self.tr("Open the folder: {name}").format(name=name))
-        self.problem = QLabel(self, wordWrap=True)
-        self.problem.setProperty("role", "problem")
+        self.problem = words_label(role="problem", parent=self)
         self.problem.hide()
         row = QHBoxLayout()
         row.setSpacing(12)
@@ -132,7 +132,7 @@ def places_section(store: SettingsStore, home: Places) -> SettingSection:
                 SettingRow(name, FolderLine(name, path, folder), told, wide=True)
                 for name, path, folder, told in _lines(home)
             ),
-            SettingRow("Moving them", muted(about), wide=True),
+            SettingRow("Moving them", words_label(about), wide=True),
         ),
     )
 

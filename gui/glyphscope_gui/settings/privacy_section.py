@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMessageBox, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QPushButton, QVBoxLayout, QWidget
 
 from glyphscope.sessions import History
 from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.models.contacts import Contact, summary
-from glyphscope_gui.settings.rows import SettingRow, SettingSection, muted
+from glyphscope_gui.settings.rows import SettingRow, SettingSection
+from glyphscope_gui.widgets.words import words_label
 
 _Role = QMessageBox.ButtonRole
 
@@ -25,15 +26,11 @@ class ContactList(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        first = QLabel(summary(contacts), self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-        first.setObjectName("privacySummary")
-        column.addWidget(first)
+        column.addWidget(words_label(summary(contacts), "", self, name="privacySummary"))
         for contact in contacts:
             column.addSpacing(6)
-            who = QLabel(contact.who, self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-            who.setProperty("role", "title")
-            column.addWidget(who)
-            column.addWidget(muted(contact.what, self))
+            column.addWidget(words_label(contact.who, "title", self))
+            column.addWidget(words_label(contact.what, parent=self))
 
 
 class HistoryClearer(QWidget):
@@ -47,8 +44,7 @@ class HistoryClearer(QWidget):
         self._background = Background(self)
         self.button = QPushButton(self.tr("Clear history…"), self)
         self.button.setObjectName("clearHistoryButton")
-        self.note = QLabel(self, wordWrap=True)
-        self.note.setProperty("role", "muted")
+        self.note = words_label(parent=self)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(12)
@@ -106,7 +102,7 @@ def privacy_section(contacts: Sequence[Contact], clearer: HistoryClearer, logs: 
             SettingRow("What leaves this computer", ContactList(contacts), wide=True),
             SettingRow(
                 "Downloads",
-                muted(
+                words_label(
                     f"Only when you ask for a model by its name: {hub} is told the repository, the file, and a "
                     "token where one is set; nothing of this computer."
                 ),
@@ -114,12 +110,14 @@ def privacy_section(contacts: Sequence[Contact], clearer: HistoryClearer, logs: 
             ),
             SettingRow(
                 "Keys",
-                muted("They are kept in the system’s keyring, and are in no project, record or bundle."),
+                words_label(
+                    "They are kept in the system’s keyring, and are in no project, record or bundle."
+                ),
                 wide=True,
             ),
             SettingRow(
                 "Crash reports",
-                muted(f"They stay in {logs}. The next start shows one to you; nothing is sent."),
+                words_label(f"They stay in {logs}. The next start shows one to you; nothing is sent."),
                 wide=True,
             ),
             SettingRow(

@@ -10,18 +10,12 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QVBoxLayo
 from glyphscope.sessions import Settings
 from glyphscope_gui.theme.sizes import PAD, is_crowded
 from glyphscope_gui.widgets.card import Card
+from glyphscope_gui.widgets.words import words_label
 
 FIELD_WIDTH = 15
 """Of a field, in times the width of an M, so that fields line up."""
 _ANY_WIDTH = 16_777_215
 """Qt's own largest width."""
-
-
-def muted(words: str, parent: QWidget | None = None) -> QLabel:
-    """A sentence that explains."""
-    label = QLabel(words, parent, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-    label.setProperty("role", "muted")
-    return label
 
 
 class SettingRow(QWidget):
@@ -53,7 +47,7 @@ class SettingRow(QWidget):
         words_column.setSpacing(2)
         words_column.addWidget(title)
         if about:
-            words_column.addWidget(muted(about, self))
+            words_column.addWidget(words_label(about, parent=self))
         words_column.addStretch(1)
         self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         self._row.setContentsMargins(0, 7, 0, 7)

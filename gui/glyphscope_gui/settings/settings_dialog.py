@@ -26,6 +26,7 @@ from glyphscope_gui.settings.sections import appearance, limits, new_projects
 from glyphscope_gui.settings.settings_store import SettingsStore
 from glyphscope_gui.tab_order import go_on
 from glyphscope_gui.theme.sizes import GAP, is_crowded, letters
+from glyphscope_gui.widgets.words import words_label
 
 SIZE = QSize(780, 560)
 """At the usual size of letters; more where the letters are larger, as far as the screen goes."""
@@ -60,9 +61,7 @@ class SettingsDialog(QDialog):
         room = parent.window().size() if parent else SIZE * letters(self)
         self.resize((SIZE * letters(self)).boundedTo(room.expandedTo(SIZE)))
         self._make_search()
-        self.notice = QLabel(store.notice, self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-        self.notice.setObjectName("settingsNotice")
-        self.notice.setProperty("role", "problem")
+        self.notice = words_label(store.notice, "problem", self, name="settingsNotice")
         self.notice.setVisible(bool(store.notice))
         self._make_pages()
         self._lay_out()

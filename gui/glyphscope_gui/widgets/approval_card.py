@@ -36,6 +36,7 @@ from glyphscope_gui.models.visible import hidden_words, visible
 from glyphscope_gui.widgets.argument_field import MISSING, make_field
 from glyphscope_gui.widgets.card import Card
 from glyphscope_gui.widgets.verdict import VERDICTS, paint_pill, pill_font
+from glyphscope_gui.widgets.words import words_label
 
 MOST_ARGUMENTS = 60
 """Arguments that are shown; the rest run as they came, which is told."""
@@ -262,10 +263,7 @@ class ApprovalCard(Card):
         field = make_field(schema, value)
         field.setAccessibleName(name)
         label.setBuddy(field)
-        pill, problem = VerdictPill(), QLabel()
-        problem.setProperty("role", "problem")
-        problem.setWordWrap(True)
-        problem.setTextFormat(Qt.TextFormat.PlainText)
+        pill, problem = VerdictPill(), words_label(role="problem")
         label.setMinimumHeight(field.sizeHint().height())
         grid.addWidget(label, line, 0, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(edited, line + 1, 0, Qt.AlignmentFlag.AlignTop)
@@ -274,9 +272,7 @@ class ApprovalCard(Card):
         grid.addWidget(problem, line + 1, 1, 1, 2)
         unseen = hidden_words(name + (value if isinstance(value, str) else json_text(value)))
         if unseen and value is not MISSING:
-            warning = QLabel(f"It has characters that are not seen: {unseen}")
-            warning.setProperty("role", "problem")
-            warning.setWordWrap(True)
+            warning = words_label(f"It has characters that are not seen: {unseen}", "problem")
             grid.addWidget(warning, line + 2, 1, 1, 2)
         edited.hide()
         problem.hide()

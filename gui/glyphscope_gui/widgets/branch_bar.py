@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QVBoxLayout, QWidget
 
 from glyphscope.events import Alternative, Token
 from glyphscope_gui.models.branch_words import seen_alternative
@@ -16,6 +16,7 @@ from glyphscope_gui.models.token_words import is_masked
 from glyphscope_gui.widgets.branch_field import BranchField
 from glyphscope_gui.widgets.flow import Flow
 from glyphscope_gui.widgets.struck_box import StruckBox
+from glyphscope_gui.widgets.words import words_label
 
 BUSY = "The run goes on: stop it, or wait for its end, to branch off."
 _LONGEST = 16
@@ -47,7 +48,7 @@ class BranchBar(QWidget):
         self._refused: tuple[str, Struck] | None = None
         self._why_not = ""
         self._special: frozenset[int] = frozenset()
-        self.words = _label("branchWords")
+        self.words = words_label(name="branchWords")
         self.take_button = self._button("branchTakeButton", self._take)
         self.box = StruckBox("branch", self)
         self.box.relaxWanted.connect(lambda relax: self.relaxWanted.emit(self._chosen, relax))
@@ -245,12 +246,3 @@ class BranchBar(QWidget):
         column.setSpacing(6)
         for part in (self.words, self.take_button, self.box, self.links, self.field, self.typed_box):
             column.addWidget(part)
-
-
-def _label(name: str, role: str = "muted") -> QLabel:
-    label = QLabel()
-    label.setObjectName(name)
-    label.setProperty("role", role)
-    label.setWordWrap(True)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    return label

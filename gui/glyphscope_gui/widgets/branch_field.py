@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.visible import hidden_words
+from glyphscope_gui.widgets.words import words_label
 
 ASK_MS = 150
 """The tokens of a text are asked for when nobody has typed for so long."""
@@ -47,11 +48,7 @@ class BranchField(QWidget):
         self.go_button = QPushButton("Continue", self)
         self.go_button.setObjectName("branchTypeButton")
         self.go_button.setToolTip("Let the model go on from the typed text (Enter)")
-        self.pieces = QLabel(self)
-        self.pieces.setObjectName("branchPieces")
-        self.pieces.setProperty("role", "hint")
-        self.pieces.setWordWrap(True)
-        self.pieces.setTextFormat(Qt.TextFormat.PlainText)
+        self.pieces = words_label(role="hint", parent=self, name="branchPieces")
         self._later = QTimer(self, singleShot=True, interval=ASK_MS)
         self._later.timeout.connect(lambda: self.piecesWanted.emit(self.edit.text()))
         self.edit.textChanged.connect(self._changed)

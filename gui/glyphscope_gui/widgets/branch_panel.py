@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from glyphscope_gui.models.branch_tree_model import LONGEST_NAME
+from glyphscope_gui.widgets.words import words_label
 
 LONGEST_NOTE = 2000
 """Characters."""
@@ -30,8 +31,8 @@ class BranchPanel(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("branchPanel")
-        self.where = _label("branchWhere", "")
-        self.paid = _label("branchPaid", "muted")
+        self.where = words_label(role="", name="branchWhere")
+        self.paid = words_label(name="branchPaid")
         self.cost = QWidget()
         self.cost.setObjectName("branchCost")
         self.cost_lines = QVBoxLayout(self.cost)
@@ -84,9 +85,8 @@ class BranchPanel(QWidget):
         while self.cost_lines.count():
             self.cost_lines.takeAt(0).widget().deleteLater()
         for line in lines:
-            label = _label("", "problem" if line.broken else "muted")
-            label.setText(f"✕ {line.words}" if line.broken else line.words)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            words = f"✕ {line.words}" if line.broken else line.words
+            label = words_label(words, "problem" if line.broken else "muted", selectable=True)
             self.cost_lines.addWidget(label)
         self.cost.setAccessibleName(" ".join(line.words for line in lines))
         self.cost.setVisible(bool(lines))
@@ -114,15 +114,6 @@ class BranchPanel(QWidget):
         label.setText(words)
         label.setAccessibleName(words)
         label.setVisible(bool(words))
-
-
-def _label(name: str, role: str) -> QLabel:
-    label = QLabel()
-    label.setObjectName(name)
-    label.setProperty("role", role)
-    label.setWordWrap(True)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    return label
 
 
 def _edit(name: str, words: str, empty: str, longest: int) -> QLineEdit:

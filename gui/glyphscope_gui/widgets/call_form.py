@@ -20,6 +20,7 @@ from glyphscope_gui.widgets.argument_field import MISSING, make_field
 from glyphscope_gui.widgets.code_edit import TAB_WORDS
 from glyphscope_gui.widgets.elided_label import ElidedLabel
 from glyphscope_gui.widgets.json_editor import JsonEditor
+from glyphscope_gui.widgets.words import words_label
 
 LABEL = 98
 """Pixels of an argument's name."""
@@ -225,10 +226,7 @@ class CallForm(QStackedWidget):
         field.setToolTip(plain_tip(words))
         field.setAccessibleDescription(words)
         label.setBuddy(field)
-        pill, problem = VerdictPill(), QLabel()
-        problem.setProperty("role", "problem")
-        problem.setWordWrap(True)
-        problem.setTextFormat(Qt.TextFormat.PlainText)
+        pill, problem = VerdictPill(), words_label(role="problem")
         problem.hide()
         named = QVBoxLayout()
         named.setSpacing(0)

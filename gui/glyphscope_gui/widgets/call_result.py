@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLay
 from glyphscope_gui.models.call_view import CallView, Piece
 from glyphscope_gui.widgets.pill import Pill
 from glyphscope_gui.widgets.read_box import ReadBox
+from glyphscope_gui.widgets.words import words_label
 
 MOST_LINES = 16
 """Of a piece's text before it scrolls by itself."""
@@ -92,10 +93,6 @@ def _picture(piece: Piece) -> QLabel:
 
 def _text(piece: Piece) -> QWidget:
     if piece.kind in ("note", "problem"):
-        label = QLabel(piece.text[:4000])
-        label.setWordWrap(True)
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        label.setProperty("role", "problem" if piece.kind == "problem" else "muted")
-        return label
+        role = "problem" if piece.kind == "problem" else "muted"
+        return words_label(piece.text[:4000], role, selectable=True)
     return ReadBox(MOST_LINES, piece.title, piece.text)

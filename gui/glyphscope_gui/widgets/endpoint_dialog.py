@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFormLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QVBoxLayout,
@@ -18,6 +17,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.models.remote import Address, read_address, set_key
 from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.theme import mono_font
+from glyphscope_gui.widgets.words import words_label
 
 _NO_KEY = "only where it asks for one; kept in the system’s keyring"
 
@@ -42,10 +42,7 @@ class EndpointDialog(QDialog):
         self.key_edit.setObjectName("endpointKeyEdit")
         self.key_edit.setEchoMode(QLineEdit.EchoMode.Password)
         self.key_edit.setPlaceholderText(_NO_KEY)
-        self.problem = QLabel(self)
-        self.problem.setProperty("role", "problem")
-        self.problem.setWordWrap(True)
-        self.problem.setTextFormat(Qt.TextFormat.PlainText)
+        self.problem = words_label(role="problem", parent=self)
         self.open_button = QPushButton("Open", self)
         self.open_button.setProperty("role", "primary")
         self.open_button.setDefault(True)

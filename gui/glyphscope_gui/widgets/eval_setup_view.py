@@ -33,6 +33,7 @@ from glyphscope_gui.widgets.eval_axes import EvalAxes
 from glyphscope_gui.widgets.eval_ticks import TickList
 from glyphscope_gui.widgets.flow import Flow
 from glyphscope_gui.widgets.link import link
+from glyphscope_gui.widgets.words import words_label
 
 MOST_JOBS = 64
 MOST_TRIALS = 1000
@@ -90,15 +91,9 @@ class EvalSetupView(QWidget):
         self.savings.setMinimumWidth(64)
         self.savings.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.savings.lineEdit().setTextMargins(*MARGINS)
-        self.cost = QLabel(self)
-        self.cost.setObjectName("evalCost")
-        self.cost.setTextFormat(Qt.TextFormat.PlainText)
-        self.cost.setWordWrap(True)
+        self.cost = words_label(role="", parent=self, name="evalCost")
         self.cost.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.problem = QLabel(self)
-        self.problem.setTextFormat(Qt.TextFormat.PlainText)
-        self.problem.setProperty("role", "problem")
-        self.problem.setWordWrap(True)
+        self.problem = words_label(role="problem", parent=self)
         self.problem.hide()
         self.arms_note = QLabel(self)
         self.arms_note.setObjectName("evalArmsNote")

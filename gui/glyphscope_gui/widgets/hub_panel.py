@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QItemSelection, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QItemSelection, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models.hub import Choice, Unfinished
@@ -18,6 +18,7 @@ from glyphscope_gui.models.model_words import MEND_HUB, hub_is_here, progress_wo
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.theme.sizes import ROW
 from glyphscope_gui.widgets.plain_table import PlainTable
+from glyphscope_gui.widgets.words import words_label
 
 STEPS = 1000
 """Of the bar: sizes in bytes do not fit its numbers."""
@@ -49,9 +50,7 @@ class HubPanel(QWidget):
         self.table = PlainTable(self.choices, stretch=0, parent=self)
         self.table.setObjectName("modelChoices")
         self.table.setAccessibleName(self.tr("Models of the repository"))
-        self.words = QLabel(self, wordWrap=True)
-        self.words.setTextFormat(Qt.TextFormat.PlainText)
-        self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.words = words_label(parent=self, selectable=True)
         self.bar = QProgressBar(self)
         self.bar.setObjectName("modelProgress")
         self.bar.setAccessibleName(self.tr("How much of the model is here"))
@@ -148,11 +147,8 @@ class HubPanel(QWidget):
         line = QHBoxLayout(row)
         line.setContentsMargins(0, 0, 0, 0)
         name = part.file.rpartition("/")[2]
-        words = QLabel(row, wordWrap=True)
-        words.setProperty("role", "muted")
-        words.setTextFormat(Qt.TextFormat.PlainText)
-        words.setText(self.tr("Not finished: {0}, {1} are here").format(name, gigabytes(part.bytes)))
-        line.addWidget(words, 1)
+        words = self.tr("Not finished: {0}, {1} are here").format(name, gigabytes(part.bytes))
+        line.addWidget(words_label(words, parent=row), 1)
         acts: tuple[tuple[str, Callable[[], None]], ...] = (
             (self.tr("Go on"), partial(self._go_on, part)),
             (self.tr("Discard"), partial(self.discardWanted.emit, part)),

@@ -26,6 +26,7 @@ from glyphscope_gui.theme.sizes import ROW, letters
 from glyphscope_gui.widgets.card import section_label
 from glyphscope_gui.widgets.hub_panel import HubPanel
 from glyphscope_gui.widgets.plain_table import PlainTable
+from glyphscope_gui.widgets.words import words_label
 
 FIRST_SIZE = QSize(720, 440)
 ROOMY = 560
@@ -48,12 +49,13 @@ class ModelDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.title = QLabel(self.tr("Where models come from"), self)
         self.title.setProperty("role", "heading")
-        self.about = self._text(
+        self.about = words_label(
             self.tr(
                 "Glyphscope runs any language model in GGUF on this computer, or asks one that a server offers. "
                 "The small one that comes with it shows how everything works; one made for calling tools "
                 "(Qwen3, Llama 3, Granite …) shows how well. Nothing is asked over the network unless you ask for it."
-            )
+            ),
+            parent=self,
         )
         self.found = FoundModelsModel(self)
         self.table = PlainTable(self.found, stretch=0, parent=self)
@@ -65,7 +67,7 @@ class ModelDialog(QDialog):
         self.use_button.setObjectName("modelUseButton")
         self.use_button.setAccessibleName(self.tr("Use the model that is chosen in the list"))
         self.use_button.clicked.connect(self._use_found)
-        self.nothing = self._text(self.tr("Looking for models…"))
+        self.nothing = words_label(self.tr("Looking for models…"), parent=self)
         self.hub = HubPanel(getting, self)
         self.hub.useWanted.connect(self._use)
         self.hub.discardWanted.connect(self.discardWanted)
@@ -110,13 +112,6 @@ class ModelDialog(QDialog):
         self.scroll.ensureWidgetVisible(self.title)
 
     # -- inside ------------------------------------------------------------------------------------------------
-
-    def _text(self, words: str) -> QLabel:
-        label = QLabel(self, wordWrap=True)
-        label.setProperty("role", "muted")
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        label.setText(words)
-        return label
 
     def _lay_out(self) -> None:
         inner = QWidget(self)

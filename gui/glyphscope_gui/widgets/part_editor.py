@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from glyphscope_gui.models.prompt_places import PartPlace
 from glyphscope_gui.widgets.elided_label import ElidedLabel
 from glyphscope_gui.widgets.elided_link import ElidedLink
 from glyphscope_gui.widgets.growing_edit import GrowingEdit
+from glyphscope_gui.widgets.words import words_label
 
 _LINES = 4
 
@@ -30,8 +31,7 @@ class PartEditor(QWidget):
         self.edit = GrowingEdit(_LINES, self)
         self.edit.setObjectName("promptPartEdit")
         self.edit.bar_when_full()
-        self.words = QLabel(self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-        self.words.setProperty("role", "muted")
+        self.words = words_label(parent=self)
         top = QHBoxLayout()
         top.setSpacing(8)
         top.addWidget(self.title, 1)

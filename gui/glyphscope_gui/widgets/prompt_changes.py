@@ -11,6 +11,7 @@ from glyphscope_gui.controllers.prompt_watch import ShownPrompt
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.widgets.elided_link import ElidedLink
 from glyphscope_gui.widgets.text_places import shown
+from glyphscope_gui.widgets.words import words_label
 
 _AROUND = 60
 """Characters of what is the same that stand beside a change."""
@@ -29,12 +30,9 @@ class PromptChanges(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._prompt: ShownPrompt | None = None
-        self.words = QLabel(self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-        self.words.setObjectName("promptChangesWords")
-        self.cache = QLabel(self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-        self.cache.setObjectName("promptCacheWords")
-        self.advice = QLabel(self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-        self.advice.setProperty("role", "muted")
+        self.words = words_label(role="", parent=self, name="promptChangesWords")
+        self.cache = words_label(role="", parent=self, name="promptCacheWords")
+        self.advice = words_label(parent=self)
         self.view = QPlainTextEdit(self)
         self.view.setObjectName("promptChangesView")
         self.view.setAccessibleName(self.tr("What changed in the prompt"))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLabel, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from glyphscope_gui.models.registry_document import RegistryDocument
 from glyphscope_gui.widgets.code_edit import TAB_WORDS
 from glyphscope_gui.widgets.json_editor import JsonEditor
 from glyphscope_gui.widgets.tool_form import NOT_IN_FORCE
+from glyphscope_gui.widgets.words import words_label
 
 MAX_SHOWN = 50
 MAX_HEIGHT = 120
@@ -30,8 +31,7 @@ class SchemaPanel(QWidget):
         self.editor.setStyleSheet("#toolSchemaEdit { border: none; border-radius: 0; }")
         self.editor.setAccessibleName("JSON Schema of the tool's arguments")
         self.editor.setAccessibleDescription(TAB_WORDS)
-        self.notice = QLabel(NOT_IN_FORCE, self, wordWrap=True)
-        self.notice.setProperty("role", "problem")
+        self.notice = words_label(NOT_IN_FORCE, "problem", self)
         self.notice.setContentsMargins(14, 6, 14, 0)
         self.list = QListWidget(self)
         self.list.setObjectName("toolSchemaProblems")

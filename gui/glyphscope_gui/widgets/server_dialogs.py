@@ -34,6 +34,7 @@ from glyphscope_gui.models.servers_words import secret_words
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.widgets.growing_edit import GrowingEdit
 from glyphscope_gui.widgets.read_box import ReadBox
+from glyphscope_gui.widgets.words import words_label
 from glyphscope_gui.widgets.wrapping_edit import WrappingEdit
 
 MOST_SHOWN = 100
@@ -65,7 +66,7 @@ class AddServerDialog(QDialog):
         self.variables_edit.setObjectName("serverVariablesEdit")
         self.variables_edit.setPlaceholderText("NAME=value, one a line; ${env:NAME} takes yours")
         self.variables_edit.setFont(mono_font(-0.5))
-        self.problem = _problem(self)
+        self.problem = words_label(role="problem", parent=self)
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self.add_button = _primary("Add", self)
         self.buttons.addButton(self.add_button, QDialogButtonBox.ButtonRole.AcceptRole)
@@ -167,7 +168,7 @@ class ImportServersDialog(QDialog):
         self.text_edit.setFixedHeight(110)
         self.text_edit.setTabChangesFocus(True)
         self.text_edit.setAccessibleName("Servers as JSON")
-        self.problem = _problem(self)
+        self.problem = words_label(role="problem", parent=self)
         self.allow_box = QCheckBox("I have read these command lines, and they may be started", self)
         self.allow_box.setObjectName("allowImportedBox")
         self.replace_box = QCheckBox("Replace servers of the same name", self)
@@ -262,11 +263,7 @@ class ImportServersDialog(QDialog):
         column.addWidget(box)
         column.addWidget(command)
         if words := secret_words(server.config):
-            more = QLabel(words)
-            more.setProperty("role", "hint")
-            more.setWordWrap(True)
-            more.setTextFormat(Qt.TextFormat.PlainText)
-            column.addWidget(more)
+            column.addWidget(words_label(words, "hint"))
         column.addSpacing(8)
         self._boxes.append((box, server))
 
@@ -290,11 +287,3 @@ def _primary(words: str, parent: QWidget) -> QPushButton:
     button.setProperty("role", "primary")
     button.setDefault(True)
     return button
-
-
-def _problem(parent: QWidget) -> QLabel:
-    label = QLabel(parent)
-    label.setProperty("role", "problem")
-    label.setWordWrap(True)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    return label

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from glyphscope_gui.models.struck import LOOKING, Struck
+from glyphscope_gui.widgets.words import words_label
 
 
 class StruckBox(QFrame):
@@ -21,11 +22,7 @@ class StruckBox(QFrame):
         super().__init__(parent)
         self.setObjectName("struckBox")
         self._struck = Struck()
-        self.reason = QLabel(self)
-        self.reason.setObjectName(f"{name}Reason")
-        self.reason.setWordWrap(True)
-        self.reason.setTextFormat(Qt.TextFormat.PlainText)
-        self.reason.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.reason = words_label(role="", parent=self, name=f"{name}Reason", selectable=True)
         self.relax_button = QPushButton("Relax this constraint\nand continue", self)
         self.relax_button.setObjectName(f"{name}RelaxButton")
         self.relax_button.clicked.connect(lambda _checked=False: self.relaxWanted.emit(self._struck.relax))

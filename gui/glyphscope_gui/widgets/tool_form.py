@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from glyphscope_gui.models.registry_document import RegistryDocument
 from glyphscope_gui.models.registry_tree_model import Item
@@ -14,6 +14,7 @@ from glyphscope_gui.widgets.elided_label import ElidedLabel
 from glyphscope_gui.widgets.enforcement_badge import Enforcement
 from glyphscope_gui.widgets.form_grid import FormGrid
 from glyphscope_gui.widgets.keyword_fields import LineField, TextField
+from glyphscope_gui.widgets.words import words_label
 
 EnforcementMap = Mapping[tuple[str, str], Enforcement]
 """By tool and JSON Pointer into its parameters."""
@@ -55,9 +56,7 @@ class ToolForm(QScrollArea):
         self.title.setProperty("role", "title")
         self.tool_page = _ToolPage()
         self.argument_form = ArgumentForm(document)
-        self.problem = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-        self.problem.setObjectName("toolFormProblem")
-        self.problem.setProperty("role", "problem")
+        self.problem = words_label(role="problem", name="toolFormProblem")
         body = QWidget(self)
         layout = QVBoxLayout(body)
         layout.setContentsMargins(14, 12, 14, 14)

@@ -34,6 +34,7 @@ from glyphscope_gui.widgets.grammar_enforcement import EnforcementTable
 from glyphscope_gui.widgets.json_editor import JsonEditor
 from glyphscope_gui.widgets.link import link
 from glyphscope_gui.widgets.segmented import Segmented
+from glyphscope_gui.widgets.words import words_label
 from glyphscope_gui.widgets.wrapped_label import WrappedLabel
 
 VIEWS = (
@@ -69,10 +70,7 @@ class ToolPanel(Card):
         self.about.setTextFormat(Qt.TextFormat.PlainText)
         self.says = ElidedLabel(body, Qt.TextElideMode.ElideRight)
         self.says.setProperty("role", "hint")
-        self.problem = QLabel(body)
-        self.problem.setProperty("role", "problem")
-        self.problem.setWordWrap(True)
-        self.problem.setTextFormat(Qt.TextFormat.PlainText)
+        self.problem = words_label(role="problem", parent=body)
         self.form = CallForm(body)
         self.result = CallResult(body)
         self.checks = EnforcementTable(body)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from glyphscope.calling.own_tokens import Boundaries, boundary_words, otherwise_words
 from glyphscope.calling.prompt_places import PromptPlace
@@ -15,6 +15,7 @@ from glyphscope_gui.models.wanted_model import FIELD, STRUCK, TAKEN, WantedModel
 from glyphscope_gui.widgets.card import section_label
 from glyphscope_gui.widgets.link import link
 from glyphscope_gui.widgets.plain_table import PlainTable
+from glyphscope_gui.widgets.words import words_label
 
 _PLACES = 4
 """Places of other tokens that are told; the token table marks them all."""
@@ -56,13 +57,13 @@ class WantedView(QWidget):
         super().__init__(parent)
         self._registry: ToolRegistry | None = None
         self.model = WantedModel(self)
-        self.words = _label("wantedWords", "muted")
+        self.words = words_label(role="muted", name="wantedWords", selectable=True)
         self.table = WantedTable(self.model, self)
-        self.fight = _label("wantedFight", "")
-        self.detail = _label("wantedDetail", "muted")
+        self.fight = words_label(role="", name="wantedFight", selectable=True)
+        self.detail = words_label(role="muted", name="wantedDetail", selectable=True)
         self.place = link("", self.tr("Shows it where it can be edited"), self)
         self.place.setObjectName("wantedPlace")
-        self.boundaries = _label("boundaryWords", "muted")
+        self.boundaries = words_label(role="muted", name="boundaryWords", selectable=True)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
@@ -166,13 +167,3 @@ def _sentence(words: str) -> str:
 
 def _first(want: Want) -> PromptPlace | None:
     return want.places[0] if want.places else None
-
-
-def _label(name: str, role: str) -> QLabel:
-    label = QLabel()
-    label.setObjectName(name)
-    label.setProperty("role", role)
-    label.setWordWrap(True)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return label
