@@ -47,6 +47,11 @@ def test_what_is_no_name_is_asked_for(text):
     assert caught.value.hint
 
 
+def test_a_token_in_an_address_is_said_again():
+    error = refused(lambda: read_wanted("https://me:hf_secret@huggingface.co/x"))
+    assert "hf_secret" not in str(error) and error.where == "https://huggingface.co/x"
+
+
 @pytest.mark.parametrize(
     ("path", "quantisation"),
     [

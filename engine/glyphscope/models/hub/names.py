@@ -13,6 +13,8 @@ HINT = "A name is OWNER/NAME, OWNER/NAME:Q4_K_M or OWNER/NAME:FILE.gguf."
 _PART = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?"
 _REPO = re.compile(rf"{_PART}/{_PART}")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,200}")
+_USER = re.compile(r"//[^/@]*@")
+"""What may hold a token, and is not said again."""
 _SCHEMES = ("hf://", "hf.co/", "huggingface.co/")
 
 
@@ -31,11 +33,12 @@ class Wanted(NamedTuple):
 def read_wanted(text: str) -> Wanted:
     """Reads a name, or the address of a page or file of a repository. Raises ModelError."""
     text = text.strip()
+    where = _USER.sub("//", text)[:200]
     wanted = _of_address(text) if text.lower().startswith(("http://", "https://")) else _of_name(text)
     if not _REPO.fullmatch(wanted.repo) or ".." in wanted.repo or "--" in wanted.repo:
-        raise ModelError("This is no name of a repository.", where=text[:200], hint=HINT)
+        raise ModelError("This is no name of a repository.", where=where, hint=HINT)
     if not _REVISION.fullmatch(wanted.revision) or ".." in wanted.revision:
-        raise ModelError("This is no revision.", where=text[:200], hint="It is a branch, a tag or a commit.")
+        raise ModelError("This is no revision.", where=where, hint="It is a branch, a tag or a commit.")
     return wanted
 
 

@@ -45,8 +45,8 @@ class Found(NamedTuple):
 
 def find(exchange: Exchange, address: Address, connection: Connection) -> Found:
     """Raises ModelError, and Refused."""
-    wanted = address.option("dialect")
-    dialect = dialect_named(wanted, str(address)) if wanted else None
+    named, figures = address.option("dialect"), address.option("logprobs")
+    dialect = dialect_named(named, str(address)) if named else None
     reply = _models(exchange, address, connection)
     entries = _entries(reply, address)
     entry = _entry(entries, address)
@@ -60,10 +60,9 @@ def find(exchange: Exchange, address: Address, connection: Connection) -> Found:
         path = next((path for path, _, known in _PROBES if known.title == dialect.title), "")
         facts = _facts(exchange, address.root + path) if path else {}
     version = str(facts.get("version") or facts.get("build_info") or "")
-    if dialect.name == VLLM.name and not wanted:
+    if dialect.name == VLLM.name and not named:
         dialect = vllm_of(version)
-    wanted = address.option("logprobs")
-    logprobs = wanted == "yes" or (dialect.figures and wanted != "no")
+    logprobs = figures == "yes" or (dialect.figures and figures != "no")
     return Found(_info(address.named(model), model, entry, facts, dialect, version), dialect, model, logprobs)
 
 

@@ -30,7 +30,7 @@ _STRATEGIES = ("direct", "two-stage")
 _OF_A_STREAM = ("stream", *LLAMA_SERVER.counting)
 
 
-def curl_line(run: RecordedRun, address: str = ADDRESS) -> str:
+def curl_line(run: RecordedRun) -> str:
     """The line, quoted for a POSIX shell. Two stages are asked for as one call.
 
     Raises GlyphscopeError for a strategy whose question depends on answers, for a branch under a constraint, which a
@@ -53,12 +53,12 @@ def curl_line(run: RecordedRun, address: str = ADDRESS) -> str:
     constraint = constraint_of(generation, LLAMA_SERVER)
     model = run.started.model.name
     body = body_of(generation, constraint, LLAMA_SERVER, model, logprobs=False)
-    return _line(address, json.dumps({key: body[key] for key in body if key not in _OF_A_STREAM}))
+    return _line(json.dumps({key: body[key] for key in body if key not in _OF_A_STREAM}))
 
 
-def _line(address: str, body: str) -> str:
+def _line(body: str) -> str:
     """`body` is JSON in ASCII, on one line."""
-    words = ["curl", "-sS", f"{address}/v1/chat/completions", "-H", "Content-Type: application/json"]
+    words = ["curl", "-sS", f"{ADDRESS}/v1/chat/completions", "-H", "Content-Type: application/json"]
     if len(body) <= MOST_IN_A_LINE:
         return shlex.join([*words, "-d", body]) + "\n"
     return f"{shlex.join([*words, '--data-binary', '@-'])} <<'BODY'\n{body}\nBODY\n"
