@@ -372,16 +372,13 @@ class LessonWiring(QObject):
                 self._runs.stop()
 
     def _show_model(self) -> None:
-        phase = self._runs.model.phase
-        if phase == "ready":
-            busy = self._runs.is_busy and self._live is None
-            words = self.tr("The model is at work for another page.") if busy else ""
-        else:
-            words = (
-                self.tr("The model is being opened.")
-                if phase == "opening"
-                else self.tr("There is no model here to run it live.")
-            )
+        phase, words = self._runs.model.phase, ""  # one that is not open yet is opened by the run
+        if phase == "opening":
+            words = self.tr("The model is being opened.")
+        elif phase == "failed":
+            words = self.tr("There is no model here to run it live.")
+        elif self._runs.is_busy and self._live is None:
+            words = self.tr("The model is at work for another page.")
         for part in self._page.reader.active:
             if isinstance(part, LessonExperiment):
                 part.set_model(words)

@@ -29,6 +29,7 @@ from glyphscope_gui.theme.fonts import base_points
 from glyphscope_gui.widgets.lesson_prose import LessonProse
 from glyphscope_gui.widgets.lesson_question import LessonQuestion
 from glyphscope_gui.widgets.lesson_run import MOST_ROWS, shown_rows
+from glyphscope_gui.workers.jobs import ModelStatus
 from lesson_texts import BAD, LESSON, written_lesson
 from lesson_walk import answer, open_in, take_step
 
@@ -253,6 +254,17 @@ def test_an_experiment_does_not_run_live_with_what_its_reader_changed(with_model
     lessons.show_slide(0)  # nobody looks at it any more: it ends
     qtbot.waitUntil(lambda: not lessons.is_busy and window.runs.phase is Phase.IDLE, timeout=10_000)
     assert lessons._live is None
+
+
+def test_a_model_whose_opening_was_stopped_is_said_not_to_be_here(with_model, qtbot, tmp_path):
+    window = with_model()
+    lessons = open_in(qtbot, window, written_lesson(tmp_path))
+    lessons.show_slide(3)
+    (card,) = lessons._page.reader.active
+    for phase, can in (("opening", False), ("none", True), ("failed", False)):
+        window.runs.model = ModelStatus(phase, "m")
+        window.runs.modelTold.emit(window.runs.model)
+        assert card.live_button.isEnabled() is can, "a run opens the model that it wants"
 
 
 def test_the_recording_of_an_experiment_plays_on_while_another_page_is_shown(without_model, qtbot, tmp_path):
