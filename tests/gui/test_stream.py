@@ -17,6 +17,7 @@ from glyphscope_gui.models.alternatives_model import reasons
 from glyphscope_gui.models.field_table_model import CONSTRAINT, DECIDED, FIELD, VALUE, FieldTableModel
 from glyphscope_gui.models.token_table_model import COLUMNS, TOKEN, TokenTableModel
 from glyphscope_gui.models.token_words import percent, step_text, token_text
+from glyphscope_gui.widgets import stream_view
 from glyphscope_gui.widgets.field_table import FieldTable
 from glyphscope_gui.widgets.stream_view import StreamView
 from glyphscope_gui.widgets.text_places import LONGEST_LINE, TextPlaces, shown
@@ -95,6 +96,22 @@ def test_the_deciding_character_is_marked_elsewhere_when_more_is_said(qtbot):
     marks = view.extraSelections()
     assert [mark.cursor.selectedText() for mark in marks] == [state.text[state.aborted.char]]
     assert view.toPlainText() == f"{state.text}\n and so on"
+
+
+def test_a_long_field_is_painted_where_nobody_sees_it(qtbot, monkeypatch):
+    view = StreamView()
+    qtbot.addWidget(view)
+    view.resize(600, 200)
+    view.show()
+    feed(view, events_of(f'{{action="search" query="{"word " * 4000}"}}', max_tokens=30_000), size=500)
+    painted, paint = [], stream_view.paint_line
+    monkeypatch.setattr(stream_view, "paint_line", lambda *args: painted.append(args) or paint(*args))
+    bar = view.verticalScrollBar()
+    for place in (0, bar.maximum() // 2, bar.maximum()):
+        bar.setValue(place)
+        painted.clear()
+        view.grab()
+        assert 2 <= len(painted) < 60
 
 
 def test_another_theme_forgets_which_tokens_are_not_the_models_own(qtbot):

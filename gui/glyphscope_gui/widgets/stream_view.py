@@ -35,6 +35,8 @@ from glyphscope_gui.widgets.verdict import FORCED, VERDICTS, Verdict, paint_line
 
 LINE_HEIGHT = 165
 """Percent of the font's: room for the lines below a field and the sign above its end."""
+_AROUND = 600
+"""Characters before and behind those in sight that are painted too: more than a line has."""
 _NOTHING = "Nothing was written here."
 _EMPTY = "Press Run: the call appears here, token by token."
 
@@ -299,7 +301,10 @@ class StreamView(QTextEdit):
         offset = QPointF(-self.horizontalScrollBar().value(), -self.verticalScrollBar().value())
         painter.translate(offset)
         first, last = self._visible()
-        fields = [(f, self._boxes(f.start or 0, f.end)) for f in self._fields(first, last)]
+        top, bottom = first - _AROUND, last + _AROUND  # the ends of a part of a field are out of sight
+        fields = [
+            (f, self._boxes(max(f.start or 0, top), min(f.end, bottom))) for f in self._fields(first, last)
+        ]
         self._paint_forced(painter, first, last)
         for field, boxes in fields:
             self._paint_ground(painter, VERDICTS[field.status], boxes)
@@ -311,7 +316,7 @@ class StreamView(QTextEdit):
         painter.translate(offset)
         self._set_sign_font(painter)
         for field, boxes in fields:
-            if boxes:
+            if boxes and field.end <= bottom:
                 verdict = VERDICTS[field.status]
                 painter.setPen(theme().color(verdict.role))
                 painter.drawText(QPointF(boxes[-1].right() + 1.5, boxes[-1].top() + 2), verdict.sign)
