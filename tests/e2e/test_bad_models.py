@@ -16,6 +16,7 @@ import pytest
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models import GenerateRequest, embedded_path, open_model
 from glyphscope.models.chat import NO_TEMPLATE
+from tiny_gguf import encoder
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 
@@ -114,6 +115,16 @@ def test_a_file_that_is_no_whole_model_is_run_or_listed_as_one(whole, tmp_path):
     listed = json.loads(command("models", "--json", "--folder", str(tmp_path)).stdout)["models"]
     problems = {os.path.basename(each["path"]): each["problem"] for each in listed}
     assert all(words in problems[name] for name, (content, words) in files.items() if content is not None)
+
+
+@pytest.mark.parametrize("architecture", ["bert", "t5encoder"])
+def test_a_whole_model_that_writes_no_text_is_run_as_if_it_did(tmp_path, architecture):
+    path = tmp_path / "encoder.gguf"
+    path.write_bytes(encoder(architecture))
+    done = command("run", "--model", str(path), "x")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "generates no text" in done.stderr and "encoder.gguf" in done.stderr.replace("\n", "")
+    assert "do: Open a model that generates text" in done.stderr
 
 
 def test_a_model_larger_than_the_memory_takes_the_machine_with_it(whole, tmp_path):

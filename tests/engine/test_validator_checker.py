@@ -88,6 +88,12 @@ def test_a_pattern_that_looks_around_and_backtracks_blocks_the_final_check() -> 
     assert time.process_time() - start < 1
 
 
+def test_a_text_that_a_hostile_pattern_takes_is_refused_because_a_backtracking_engine_is_asked() -> None:
+    schema = {"pattern": "^((a|aa)+b|a*!)$"}  # `regex` does not come to the second alternative in time
+    assert Checker(schema).valid("a" * 38 + "!", schema)
+    assert not Checker(schema).valid("a" * 38 + "?", schema)
+
+
 def test_a_pattern_that_only_the_linear_engine_knows_is_no_crash() -> None:
     schema = {"patternProperties": {r"^\p{L}+$": {"type": "integer"}}, "unevaluatedProperties": False}
     assert Checker(schema).valid({"é": 1}, schema)
