@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtGui import QRegion
 from PySide6.QtTest import QTest
 
 from glyphscope.calling import branch_tree, fold_events
@@ -14,6 +15,7 @@ from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions.history import kin_of
 from glyphscope_gui.controllers.recorder import bundled_run
+from glyphscope_gui.models.alternatives_model import REASON_ROLE
 from glyphscope_gui.models.branch_words import (
     constraint_words,
     half_words,
@@ -158,6 +160,19 @@ def test_what_is_chosen_typed_or_deleted_is_not_what_the_branch_goes_on_with_or_
     newest = ended(qtbot, window, bar.actions_["delete"].trigger).started.run
     ended(qtbot, window, card.back_action.trigger)
     assert ended(qtbot, window, card.forward_action.trigger).started.run == newest
+
+
+def test_a_cell_that_is_painted_again_wipes_out_the_reason_below_it(qtbot, open_record):
+    window = open_record()
+    choose(window, struck_place(MASKED)[0], "0")
+    table = window.evidence.alternatives
+    qtbot.waitUntil(lambda: bool(table.currentIndex().data(REASON_ROLE)))
+    cell = table.visualRect(table.currentIndex().siblingAtColumn(0))
+    qtbot.waitUntil(lambda: table.viewport().rect().contains(cell))
+    before = table.viewport().grab().toImage()
+    again = before.copy()
+    table.viewport().render(again, cell.topLeft(), QRegion(cell))
+    assert again == before
 
 
 @pytest.mark.slow

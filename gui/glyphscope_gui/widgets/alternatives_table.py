@@ -41,10 +41,10 @@ class AlternativeDelegate(QStyledItemDelegate):
             self._paint_bar(painter, line, alternative.raw, is_masked(alternative), bool(why))
         else:
             self._paint_text(painter, line.adjusted(2, 0, -2, 0), index)
-        if why and index.column() == FINAL:
+        if why:
             self._paint_words(painter, option, line.bottom(), why, "impossible")
         refused = index.data(REFUSED_ROLE)
-        if refused and index.column() == FINAL:
+        if refused:
             below = line.bottom() + (small_height() if why else 0)
             self._paint_words(painter, option, below, refused, "text-muted")
         painter.restore()
@@ -84,13 +84,13 @@ class AlternativeDelegate(QStyledItemDelegate):
     def _paint_words(
         self, painter: QPainter, option: QStyleOptionViewItem, top: float, why: str, role: str
     ) -> None:
-        """Over the whole width of the table: by the last cell, as what is selected is painted cell by cell."""
+        """Over the whole width of the table, by each cell what stands in it: any cell may be painted again alone."""
         width = option.widget.viewport().width() if option.widget else option.rect.width()
         font = ui_font(-1.5)
         painter.setFont(font)
         painter.setPen(theme().color(role))
         box = QRectF(2, top, width - 4, QFontMetrics(font).height())
-        painter.setClipRect(box)
+        painter.setClipRect(box & QRectF(option.rect))
         words = painter.fontMetrics().elidedText(why, Qt.TextElideMode.ElideRight, round(box.width()))
         painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, words)
 
