@@ -27,7 +27,7 @@ def run(*arguments: str, text: str = "") -> tuple[int, list[dict], str]:
         input=text,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr

@@ -25,7 +25,7 @@ def command(tmp_path):
             [sys.executable, "-m", module, *arguments],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             cwd=tmp_path / "there",
             env={**os.environ, "GLYPHSCOPE_HOME": str(tmp_path / home)},
             check=False,

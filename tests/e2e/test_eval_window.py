@@ -33,9 +33,9 @@ def test_a_tiny_matrix_in_the_window_comes_to_no_heat_map_or_no_token(qtbot, win
     suite.write_text(json.dumps(SUITE))
     window.pages.show(EVALUATE)
     page, evaluate = window.eval_page, window.evaluate
-    qtbot.waitUntil(lambda: not evaluate.is_busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not evaluate.is_busy)
     evaluate._add_suites([suite])
-    qtbot.waitUntil(lambda: str(suite) in page.suites_model.ticked, timeout=20_000)
+    qtbot.waitUntil(lambda: str(suite) in page.suites_model.ticked)
     changes = {
         "suites": (str(suite),),
         "models": (EMBEDDED,),
@@ -46,7 +46,7 @@ def test_a_tiny_matrix_in_the_window_comes_to_no_heat_map_or_no_token(qtbot, win
     }
     page.setup.show_matrix(changes)
     page.setup.changed.emit()
-    qtbot.waitUntil(page.setup.go.isEnabled, timeout=20_000)
+    qtbot.waitUntil(page.setup.go.isEnabled)
     page.setup.go.click()
     qtbot.waitUntil(lambda: not evaluate.is_busy, timeout=RUN_MS)
     result = evaluate.shown.result
@@ -59,7 +59,7 @@ def test_a_tiny_matrix_in_the_window_comes_to_no_heat_map_or_no_token(qtbot, win
     wrong = next(sample for sample in result.samples if not sample.ok)
     assert wrong.failures and wrong.runs
     view.runs.opened.emit(wrong)
-    qtbot.waitUntil(lambda: window.pages.current == "playground", timeout=20_000)
-    qtbot.waitUntil(lambda: bool(window.runs.state.tokens) and not window.runs.is_busy, timeout=20_000)
+    qtbot.waitUntil(lambda: window.pages.current == "playground")
+    qtbot.waitUntil(lambda: bool(window.runs.state.tokens) and not window.runs.is_busy)
     assert window.page.tokens.currentIndex().isValid()
     assert window.page.stream.toPlainText() == window.runs.state.text

@@ -109,6 +109,6 @@ def test_the_window_tells_nothing_of_a_run_of_the_embedded_model(window, qtbot):
     with qtbot.waitSignal(window.runs.ended, timeout=240_000):
         window.runs.run(RunRequest(prompt=PROMPT, registry=small_limit(), max_tokens=60, model=EMBEDDED))
     view = window.evidence.wanted
-    qtbot.waitUntil(lambda: not window.explaining.is_busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not window.explaining.is_busy)
     assert view.words.text().startswith("Grammar and model fight in: around the fields")
     assert "All 10 tokens are those that the model itself would cut" in view.boundaries.text()

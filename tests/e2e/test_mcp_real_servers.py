@@ -206,7 +206,7 @@ def address(repository: Path) -> Iterator[str]:
     finally:
         process.terminate()
         try:
-            process.wait(5)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -45,7 +45,7 @@ def test_run_under_the_mask_gives_no_valid_call_in_some_notation_or_shape(qtbot,
         assert window.page.stream.toPlainText() == state.text
         assert window.page.tokens_model.rowCount() == len(state.tokens)
         assert not window.page.banner.isVisible()
-    qtbot.waitUntil(lambda: len(window.parts.history.rows()) == len(NOTATIONS) * len(SHAPES), timeout=5000)
+    qtbot.waitUntil(lambda: len(window.parts.history.rows()) == len(NOTATIONS) * len(SHAPES))
 
 
 def test_a_failing_run_without_constraint_is_not_stopped_or_not_explained(qtbot, window):
@@ -70,7 +70,7 @@ def test_stop_takes_longer_than_a_tenth_of_a_second(qtbot, window):
     click(qtbot, window, "runButton")
     qtbot.waitUntil(finish_first_token, timeout=RUN_MS)
     begin = time.perf_counter()
-    with qtbot.waitSignal(window.runs.ended, timeout=5000):
+    with qtbot.waitSignal(window.runs.ended):
         click(qtbot, window, "stopButton")
     took = time.perf_counter() - begin
     assert window.runs.state.outcome == "cancelled"
@@ -82,7 +82,7 @@ def test_the_window_does_not_survive_its_model_process(qtbot, window):
     window.parts.project.set_options(constraint="off", stop_on="never")
     click(qtbot, window, "runButton")
     qtbot.waitUntil(lambda: len(window.runs.state.tokens) >= 3, timeout=RUN_MS)
-    with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+    with qtbot.waitSignal(window.runs.ended):
         os.kill(model_pid(window), signal.SIGKILL)
     assert window.runs.state.failed is not None
     assert "SIGKILL" in window.runs.state.failed.message + window.runs.state.failed.detail
@@ -100,7 +100,7 @@ def test_the_steps_are_not_one_by_one(qtbot, window):
     qtbot.wait(300)
     assert len(window.runs.state.tokens) == seen
     click(qtbot, window, "stepButton")
-    qtbot.waitUntil(lambda: len(window.runs.state.tokens) > seen, timeout=5000)
+    qtbot.waitUntil(lambda: len(window.runs.state.tokens) > seen)
     with qtbot.waitSignal(window.runs.ended, timeout=RUN_MS):
         click(qtbot, window, "runButton")
     assert window.runs.state.call is not None

@@ -65,6 +65,7 @@ def test_a_conversation_runs_what_nobody_allowed_or_cannot_be_allowed_in_the_win
     qtbot.waitUntil(card.isVisible, timeout=RUN_MS)
     assert not any(event.__struct_config__.tag == "tool_started" for event in window.runs.events)
     assert card.arguments["query"]
+    qtbot.waitUntil(card.wider_button.isEnabled)  # nothing is allowed before it is judged
     with qtbot.waitSignal(window.runs.ended, timeout=RUN_MS):
         next(action for action in card.menu.actions() if "run" in action.text()).trigger()
     state = window.runs.state

@@ -28,7 +28,7 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 def glyphscope(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == code, done.stderr + done.stdout
     return done
 
@@ -120,7 +120,7 @@ def test_ctrl_c_keeps_what_there_is_and_says_how_to_go_on(tmp_path):
         if "3/1200" in line:
             break
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=30)
+    _, told = process.communicate(timeout=240)
     assert process.returncode == 130 and "--resume" in told
     assert {each.name for each in result(tmp_path).iterdir()} >= FILES
 

@@ -145,7 +145,7 @@ def test_a_command_that_is_asked_to_end_leaves_no_server_behind(number):
         time.sleep(0.05)
     time.sleep(0.5)  # so that it ignores signals by now
     process.send_signal(number)
-    process.communicate(timeout=20)
+    process.communicate(timeout=240)
     assert found and process.returncode == 130
     assert not [pid for pid in found if Path(f"/proc/{pid}").exists()]
 
@@ -161,7 +161,7 @@ def test_a_run_that_is_stopped_while_its_server_starts_leaves_it_behind(config, 
         time.sleep(0.05)
     time.sleep(0.3)  # so that the run waits for it
     process.send_signal(number)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=240)
     assert found and (process.returncode, errors) == (130, b"")
     assert not [pid for pid in found if Path(f"/proc/{pid}").exists()]
 

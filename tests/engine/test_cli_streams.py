@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow  # each starts processes of its own
 def shell(line: str) -> subprocess.CompletedProcess[str]:
     """Only a shell closes streams: Python's own subprocess module would not."""
     command = line.replace("glyphscope", f"{sys.executable} -m glyphscope", 1)
-    return subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=240)
 
 
 @pytest.mark.parametrize("command", ["check -", "sizes -", "run --model scripted:x --constraint off -"])
@@ -120,6 +120,6 @@ from glyphscope.cli import main
 main()
 """
     done = subprocess.run(
-        [sys.executable, "-c", code, "models"], capture_output=True, timeout=30, check=False
+        [sys.executable, "-c", code, "models"], capture_output=True, timeout=240, check=False
     )
     assert (done.returncode, done.stderr) == (130, b"")

@@ -351,7 +351,7 @@ def test_progress_comes_out_while_the_tool_is_still_at_work():
 
     def slow(query):
         box.progress(1, 3, "a third")
-        assert seen.wait(5)
+        assert seen.wait(60)
         return "done"
 
     box.functions["search"] = slow
@@ -387,11 +387,11 @@ def test_a_stop_ends_a_tool_at_work():
 
     def waits(query):
         started.set()
-        assert box.cancel.wait(5)
+        assert box.cancel.wait(60)
         return Outcome(fault="cancelled", message="stopped")
 
     box.functions["search"] = waits
-    threading.Thread(target=lambda: (started.wait(5), host.cancelled.set())).start()
+    threading.Thread(target=lambda: (started.wait(60), host.cancelled.set())).start()
     _, result = carried(host)
     assert (result.fault, result.ok) == ("cancelled", False)
 
@@ -410,7 +410,7 @@ def test_a_stop_while_a_person_is_asked_runs_nothing():
 def test_a_tool_that_does_not_come_back_is_left_behind_after_its_time(monkeypatch):
     monkeypatch.setattr("glyphscope.calling.dispatch.working.GRACE_SECONDS", 0.05)
     release = threading.Event()
-    box = Box(search=lambda query: (release.wait(5), 1)[1])
+    box = Box(search=lambda query: (release.wait(60), 1)[1])
     _, result = carried(SilentHost({"demo": box}), loop=LoopSettings(max_tool_seconds=0.05))
     release.set()
     assert result.fault == "timeout" and "left behind" in result.message
@@ -423,7 +423,7 @@ def test_the_end_of_the_run_tells_the_tool_to_end():
 
     def waits(query):
         box.progress(1, None, "")
-        box.cancel.wait(5)
+        box.cancel.wait(60)
         ended.set()
         return 1
 
@@ -432,7 +432,7 @@ def test_the_end_of_the_run_tells_the_tool_to_end():
     while not isinstance(next(steps), ToolProgressed):
         pass
     steps.close()
-    assert ended.wait(5)
+    assert ended.wait(60)
 
 
 def test_what_the_model_is_told_can_be_changed_and_the_change_is_told():

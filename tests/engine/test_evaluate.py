@@ -158,7 +158,7 @@ def test_pausing_waits_between_samples_and_stopping_keeps_what_there_is(tmp_path
     thread.join(0.3)
     assert thread.is_alive() and not any(isinstance(each, SampleBegun) for each in told)
     control.stop()
-    thread.join(5)
+    thread.join(60)
     assert not thread.is_alive()
     assert told[-1] == Ended(told[0].folder, complete=False)
     assert not result(told).manifest.finished

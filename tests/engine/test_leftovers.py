@@ -90,7 +90,7 @@ def test_a_test_fails_for_what_it_leaves_behind_and_for_nothing_else(tmp_path: P
         tmp_path,
     ]
     wide = {**os.environ, "COLUMNS": "300"}  # or pytest shortens the reasons
-    done = subprocess.run(command, env=wide, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, env=wide, capture_output=True, text=True, check=False, timeout=240)
     for test, reason in LEFT.items():
         assert re.search(rf"ERROR .*test_{test} - Failed: {reason}", done.stdout), done.stdout
     assert f"{TESTS.count('def test_')} passed, {len(LEFT)} errors" in done.stdout, done.stdout

@@ -133,11 +133,11 @@ def test_a_stop_while_a_tool_runs_ends_the_run():
 
     def waits(query):
         started.set()
-        assert tools.cancel.wait(5)
+        assert tools.cancel.wait(60)
         return Outcome(fault="cancelled", message="stopped")
 
     tools.functions["search"] = waits
-    stopper = threading.Thread(target=lambda: (started.wait(5), host.cancelled.set()))
+    stopper = threading.Thread(target=lambda: (started.wait(60), host.cancelled.set()))
     stopper.start()
     events = talk(SEARCH, "Done.", host=host)
     stopper.join()

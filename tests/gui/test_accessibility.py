@@ -54,7 +54,7 @@ def opened(open_window, qtbot):
 
     def build(**looks):
         window = open_window(lambda _name, **_options: ScriptedModel(CALL), **looks)
-        with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+        with qtbot.waitSignal(window.runs.ended):
             window.runs.replay(bundled_run("sources-abort.jsonl"), 0)
         return window
 
@@ -93,12 +93,12 @@ def in_turn(qtbot, window, folder):
         qtbot.wait(1)
         yield f"{SERVERS}: {view}"
     window.pages.show(EVALUATE)
-    qtbot.waitUntil(lambda: not window.evaluate.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: not window.evaluate.is_busy)
     window.eval_page.show_view(SETUP)
     qtbot.wait(1)
     yield f"{EVALUATE}: {SETUP}"
     window.evaluate.open_result(made_result(folder))
-    qtbot.waitUntil(lambda: not window.evaluate.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: not window.evaluate.is_busy)
     window.eval_page.show_view(RESULT)
     tabs = window.eval_page.result.tabs
     for place in range(tabs.count()):
@@ -127,7 +127,7 @@ def in_turn(qtbot, window, folder):
 def show_struck(qtbot, window):
     """A struck alternative with what can be done about it, then the branch that lets it in, with what it cost."""
     bar = window.evidence.branch_bar
-    with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+    with qtbot.waitSignal(window.runs.ended):
         window.runs.replay(bundled_run("search-mask.jsonl"), 0)
     token, row = next(
         (token.step.index, row)
@@ -143,7 +143,7 @@ def show_struck(qtbot, window):
     bar.open_field()
     qtbot.wait(1)
     yield "a struck alternative"
-    with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+    with qtbot.waitSignal(window.runs.ended):
         bar.box.relax_button.click()
     qtbot.waitUntil(window.evidence.branch_panel.cost.isVisible)
     yield "a branch"

@@ -78,14 +78,14 @@ def make(open_window):
 
 
 def finish(qtbot, window):
-    with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+    with qtbot.waitSignal(window.runs.ended):
         window.actions_.run.trigger()
     return window.runs.state
 
 
 def dialog_words(qtbot, window):
     """What the error dialog tells, which is closed then."""
-    qtbot.waitUntil(lambda: window.findChild(ErrorDialog) is not None, timeout=5000)
+    qtbot.waitUntil(lambda: window.findChild(ErrorDialog) is not None)
     dialog = window.findChild(ErrorDialog)
     words = " ".join(label.text() for label in dialog.findChildren(QLabel))
     dialog.close()

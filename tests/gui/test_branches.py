@@ -51,7 +51,7 @@ def open_record(open_window, qtbot):
 
 
 def ended(qtbot, window, begin):
-    with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+    with qtbot.waitSignal(window.runs.ended):
         begin()
     qtbot.waitUntil(lambda: not window.runs.is_busy)
     return window.runs.state
@@ -298,7 +298,7 @@ def test_a_run_that_begins_before_a_branch_is_ready_is_told_as_a_mistake_of_ours
     window.parts.project.set_options(constraint="off")
     window.runs.model = ModelStatus("ready", "m", info=gone)  # the one that wrote the record
     choose(window, 3)
-    with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+    with qtbot.waitSignal(window.runs.ended):
         window.evidence.branch_bar.actions_["keep"].trigger()
         window.actions_.run.trigger()
         qtbot.waitUntil(lambda: not window.branches.branches._background.is_busy)

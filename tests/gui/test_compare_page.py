@@ -79,10 +79,8 @@ def arrange(window, *variants):
     window.compare._preset = OWN
 
 
-def run_all(qtbot, window, timeout=10_000):
-    with qtbot.waitSignal(
-        window.compare.comparison.runningChanged, timeout=timeout, check_params_cb=lambda on: not on
-    ):
+def run_all(qtbot, window):
+    with qtbot.waitSignal(window.compare.comparison.runningChanged, check_params_cb=lambda on: not on):
         window.compare_page.run_button.click()
     return window.compare.comparison.columns
 

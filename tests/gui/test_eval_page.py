@@ -63,7 +63,7 @@ def opened(open_window, qtbot):
     def build(opener=lambda _name, **_options: ScriptedModel(GOOD), **options):
         window = open_window(opener, **options)
         window.pages.show(EVALUATE)
-        qtbot.waitUntil(lambda: not window.evaluate.is_busy, timeout=10_000)
+        qtbot.waitUntil(lambda: not window.evaluate.is_busy)
         return window
 
     return build
@@ -87,11 +87,11 @@ def set_up(qtbot, window, suite, models=("scripted",), **changes):
     paths = tuple(str(suite.parent / name) for name in models)
     page.setup.show_matrix({"suites": (str(suite),), "models": paths, **plain, **changes})
     page.setup.changed.emit()
-    qtbot.waitUntil(page.setup.go.isEnabled, timeout=10_000)
+    qtbot.waitUntil(page.setup.go.isEnabled)
 
 
 def ended(qtbot, window):
-    qtbot.waitUntil(lambda: not window.evaluate.is_busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not window.evaluate.is_busy)
 
 
 def open_it(qtbot, window, path):
@@ -117,7 +117,7 @@ def test_a_served_model_cannot_be_an_arm_beside_the_open_one(opened, qtbot, suit
     dialog.address_edit.setText("http://127.0.0.1:8080/v1#served")
     dialog.open_button.click()
     assert page.setup.matrix().models[-1] == "http://127.0.0.1:8080/v1#served"
-    qtbot.waitUntil(lambda: "2 arms" in page.setup.cost.text(), timeout=10_000)
+    qtbot.waitUntil(lambda: "2 arms" in page.setup.cost.text())
     page.setup.go.click()
     ended(qtbot, window)
     arms = {sample.arm for sample in ResultFolder.open(window.evaluate.shown.result.path).samples()}
@@ -399,7 +399,7 @@ def test_a_result_that_grows_is_torn_from_the_result_that_is_read(opened, qtbot,
 
 def open_it_while_busy(qtbot, window, path):
     window.evaluate.open_result(path)
-    qtbot.waitUntil(lambda: window.evaluate.shown.result.path == path, timeout=10_000)
+    qtbot.waitUntil(lambda: window.evaluate.shown.result.path == path)
     return window.eval_page.result
 
 

@@ -87,7 +87,7 @@ def test_cancel_waits_for_the_server_or_loses_what_was_loaded(hub, panel, qtbot,
     panel.load_button.click()
     qtbot.waitUntil(lambda: "of 0.1 MB" in panel.words.text() or panel.bar.value() > 0)
     panel.cancel_button.click()
-    qtbot.waitUntil(lambda: "are kept" in panel.words.text(), timeout=1000)
+    qtbot.waitUntil(lambda: "are kept" in panel.words.text())
     assert not (tmp_path / REPO / FILE).exists()
     hub.stall_after = -1
     panel.load_button.click()
@@ -102,7 +102,7 @@ def test_a_window_that_closes_waits_for_a_silent_server(hub, panel, qtbot, tmp_p
     qtbot.waitUntil(lambda: panel._getting.loading.progress.done == 1000)
     began = time.monotonic()
     panel._getting.close()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
     assert [path.stat().st_size for path in (tmp_path / REPO).iterdir()] == [1000]
 
 
@@ -127,13 +127,13 @@ def test_the_answer_to_an_older_question_takes_the_place_of_what_is_wrong_with_t
     class Slow(Lookup):
         def listing(self):
             asked.set()
-            answer.wait(5)
+            answer.wait(60)
             raise Stopped
 
     monkeypatch.setattr(model_getting, "Lookup", Slow)
     panel.name_edit.setText(REPO)
     panel.look_button.click()
-    assert asked.wait(5)
+    assert asked.wait(60)
     panel.name_edit.setText("nonsense")
     panel.look_button.click()
     assert "OWNER/NAME" in panel.words.text()

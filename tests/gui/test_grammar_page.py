@@ -204,7 +204,7 @@ def test_a_long_text_holds_up_the_window_or_loses_a_character(make_page, qtbot):
     page.edit.moveCursor(QTextCursor.MoveOperation.End)
     qtbot.keyClicks(page.edit, "x")
     assert page.edit.text() == text + "x"
-    qtbot.waitUntil(lambda: "rules" in page.summary.text(), timeout=30_000)
+    qtbot.waitUntil(lambda: "rules" in page.summary.text())
 
 
 @pytest.mark.slow

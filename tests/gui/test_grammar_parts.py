@@ -266,7 +266,7 @@ def test_an_older_texts_answer_is_told_or_jobs_pile_up(qapp, qtbot):
 
     def work(number):
         ran.append(number)
-        gate.wait(5)
+        gate.wait(60)
         return number
 
     for number in range(5):
@@ -337,7 +337,7 @@ def test_a_dropped_jobs_answer_is_told(qapp, qtbot):
     owner = QObject()
     jobs = LatestJobs(owner)
     gate, told = threading.Event(), []
-    jobs.start("check", lambda: gate.wait(5), told.append, told.append)
+    jobs.start("check", lambda: gate.wait(60), told.append, told.append)
     jobs.drop("check")
     gate.set()
     qtbot.waitUntil(lambda: not jobs.is_busy)

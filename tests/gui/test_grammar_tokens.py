@@ -276,7 +276,7 @@ def test_tokens_that_may_come_are_counted_wrongly_or_left_standing(make, qtbot):
     window.pages.show(PAGE)
     step = window.grammar_page.step
     step.set_text('{action="search" query="AI" max_results=1')
-    qtbot.waitUntil(lambda: not window.rules.is_busy and not window.grammar.bench.is_busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not window.rules.is_busy and not window.grammar.bench.is_busy)
     qtbot.waitUntil(lambda: not step.tokens.isHidden())
     assert "12 of 100" in step.tokens.text()
     step.set_text("nothing of the kind")
@@ -289,7 +289,7 @@ def test_a_model_without_a_vocabulary_is_said_to_have_one(make, qtbot):
     window.pages.show(PAGE)
     step = window.grammar_page.step
     step.set_text(CALL)
-    qtbot.waitUntil(lambda: not window.rules.is_busy and not window.grammar.bench.is_busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not window.rules.is_busy and not window.grammar.bench.is_busy)
     assert step.tokens.isHidden()
 
 

@@ -84,7 +84,7 @@ def test_a_new_example_that_was_thought_better_of_stays(make_page, qtbot):
 def test_the_last_run_cannot_become_an_example(make_page, qtbot):
     window = make_page()
     assert not window.grammar_page.add_run_link.isEnabled()
-    with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+    with qtbot.waitSignal(window.runs.ended):
         window.actions_.run.trigger()
     assert window.pages.current == "playground"
     window.pages.show(PAGE)
@@ -146,7 +146,7 @@ def test_the_enforcement_of_a_constraint_is_not_shown(make_page, qtbot):
     assert model.index(row, 1).data(Qt.ItemDataRole.AccessibleTextRole) == "enforced"
     assert window.tools_page.form._kinds["search", "/properties/max_results/maximum"] == "enforced"
     show(qtbot, window, GOOD)
-    qtbot.waitUntil(lambda: not window.grammar.bench.is_busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not window.grammar.bench.is_busy)
     assert table.isHidden()
     window.parts.project.set_options(constraint="off")
     assert window.tools_page.form._kinds["search", "/properties/max_results/maximum"] == "checked"
@@ -167,7 +167,7 @@ def test_what_an_edit_lets_through_is_not_told(make_page, qtbot):
         row = next((row for words, row in rows.items() if words.endswith("max_results · maximum 100")), None)
         return None if row is None else model.index(row, 1).data(Qt.ItemDataRole.AccessibleTextRole)
 
-    qtbot.waitUntil(lambda: told() == "leaks 101", timeout=20_000)
+    qtbot.waitUntil(lambda: told() == "leaks 101")
     assert model.columnCount() == 2
     qtbot.waitUntil(lambda: bool(page.differences.texts()))
     assert [text for _, text in page.differences._model.rows] == [

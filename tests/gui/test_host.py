@@ -126,12 +126,12 @@ def test_a_late_or_second_answer_is_taken():
 
     host = WindowHost(1, dict, post)
     thread = waiting(host, results)
-    assert there.wait(5)
+    assert there.wait(60)
     assert posted == [Asked(1, 1, NEEDED)]
     host.reply(7, Decision(action="deny"))
     host.reply(1, Decision(action="allow"))
     host.reply(1, Decision(action="deny"))
-    thread.join(5)
+    thread.join(60)
     assert results == [Decision(action="allow")]
 
 

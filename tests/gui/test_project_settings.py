@@ -175,9 +175,9 @@ def test_what_is_set_holds_at_the_next_start_only(open_window, qtbot, qapp):
     store.update(temperature=0.7)
     assert window.parts.project.options.sampling.temperature == 0.5, "edits of the user's were thrown away"
     store.update(history_limit=1, context=1024)
-    qtbot.waitUntil(lambda: opened[-1] == 1024, timeout=5000)
+    qtbot.waitUntil(lambda: opened[-1] == 1024)
     for _ in range(2):
-        with qtbot.waitSignal(window.recorder.kept, timeout=10_000):
+        with qtbot.waitSignal(window.recorder.kept):
             window.actions_.run.trigger()
     assert len(window.parts.history.rows()) == 1
     window.settings.show()
@@ -190,7 +190,7 @@ def test_what_is_set_holds_at_the_next_start_only(open_window, qtbot, qapp):
     box.reject()
     assert len(window.parts.history.rows()) == 2
     for keep, left in ((True, 1), (False, 0)):
-        with qtbot.waitSignal(dialog.historyCleared, timeout=5000):
+        with qtbot.waitSignal(dialog.historyCleared):
             dialog.clearer.clear(keep_pinned=keep)
         assert len(window.parts.history.rows()) == left
     qtbot.waitUntil(lambda: window.history_page.model.rowCount() == 0)

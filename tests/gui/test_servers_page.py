@@ -43,7 +43,7 @@ def connected(window, qtbot):
         name = window.parts.servers.add("mine", entry(*behaviour, **more), allowed=True)
         window.servers_page.list.choose(name)
         window.parts.servers.start(name)
-        qtbot.waitUntil(lambda: window.servers_page.tools.model.rowCount() > 0, timeout=20_000)
+        qtbot.waitUntil(lambda: window.servers_page.tools.model.rowCount() > 0)
         return window
 
     return build
@@ -56,7 +56,7 @@ def call_it(qtbot, window, tool, **fields):
         page.panel.form.field(name).setPlainText(text)
     qtbot.waitUntil(page.panel.call_button.isEnabled)
     page.panel.call_button.click()
-    qtbot.waitUntil(lambda: not window.servers.calls.is_busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not window.servers.calls.is_busy)
     return page.panel.result
 
 
@@ -76,7 +76,7 @@ def test_a_server_that_was_written_by_hand_does_not_start(window, qtbot):
     assert dialog.add_button.isEnabled()
     dialog.add_button.click()
     known = window.parts.servers.get("mine")
-    qtbot.waitUntil(lambda: known.source.phase == "ready", timeout=20_000)
+    qtbot.waitUntil(lambda: known.source.phase == "ready")
     qtbot.waitUntil(lambda: "ready" in page.card.pill.words)
     assert page.card.consent.isHidden()
     assert "TOKEN" in page.card.about.text()
@@ -105,7 +105,7 @@ def test_an_imported_command_runs_before_it_is_allowed(window, qtbot, tmp_path):
     qtbot.wait(50)
     assert not witness.exists()
     page.card.consent.button.click()
-    qtbot.waitUntil(lambda: window.parts.servers.get("odd").source.phase == "failed", timeout=20_000)
+    qtbot.waitUntil(lambda: window.parts.servers.get("odd").source.phase == "failed")
     assert witness.exists()
     assert page.card.consent.isHidden()
 
@@ -148,21 +148,21 @@ def test_a_removed_server_stays_or_stays_running(connected, qtbot):
     next(button for button in box.buttons() if button.text() == "Remove").click()
     assert window.parts.servers.get("mine") is None
     assert window.servers.current == "demo"
-    qtbot.waitUntil(lambda: source.phase == "stopped", timeout=10_000)
+    qtbot.waitUntil(lambda: source.phase == "stopped")
 
 
 def test_a_server_that_is_switched_off_goes_on(connected, qtbot):
     window = connected()
     known, card = window.parts.servers.get("mine"), window.servers_page.card
     card.enabled_box.click()
-    qtbot.waitUntil(lambda: known.source.phase == "stopped", timeout=10_000)
+    qtbot.waitUntil(lambda: known.source.phase == "stopped")
     qtbot.waitUntil(lambda: card.pill.words.endswith("switched off"))
     assert known.entry["disabled"] is True
     assert not card.start_button.isEnabled()
     card.enabled_box.click()
     assert "disabled" not in known.entry
     card.start_button.click()
-    qtbot.waitUntil(lambda: known.source.phase == "ready", timeout=20_000)
+    qtbot.waitUntil(lambda: known.source.phase == "ready")
 
 
 def test_an_error_hides_what_the_process_printed(window, qtbot):
@@ -170,7 +170,7 @@ def test_an_error_hides_what_the_process_printed(window, qtbot):
     window.parts.servers.add("broken", entry("exit=3"), allowed=True)
     page.list.choose("broken")
     page.card.start_button.click()
-    qtbot.waitUntil(page.card.problem.isVisible, timeout=20_000)
+    qtbot.waitUntil(page.card.problem.isVisible)
     assert "exit code 3" in page.card.problem.text()
     assert page.card.printed.text() == "cannot find my configuration"
     row = page.list.model().index(1, 0)
@@ -222,7 +222,7 @@ def test_a_list_that_changes_is_not_shown(connected, qtbot):
     before = model.rowCount()
     model.setData(model.index(0, 0), 2, 10)
     call_it(qtbot, window, "change")
-    qtbot.waitUntil(lambda: model.rowCount() == before + 1, timeout=10_000)
+    qtbot.waitUntil(lambda: model.rowCount() == before + 1)
     assert len(model.ticked) == 1
     assert page.tools.current.name == "change"
     assert page.panel.result.view is not None, "the result went with the list"
@@ -259,7 +259,7 @@ def test_what_is_kept_of_a_tool_is_never_known(connected, qtbot):
     window = connected("tools=1")
     page = window.servers_page
     tool = page.tools.current.tool
-    qtbot.waitUntil(lambda: window.servers.proofs.whole_rows(tool) is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: window.servers.proofs.whole_rows(tool) is not None)
     page.panel.show_view("checks")
     words = [row.words for row in window.servers.proofs.whole_rows(tool)]
     assert "text · maxLength 20" in words
@@ -322,7 +322,7 @@ def test_a_call_that_is_never_answered_cannot_be_cancelled(connected, qtbot):
     assert not panel.call_button.isVisible()
     qtbot.waitUntil(lambda: panel.bar.maximum() == 0)
     panel.cancel_button.click()
-    qtbot.waitUntil(lambda: not window.servers.calls.is_busy, timeout=5000)
+    qtbot.waitUntil(lambda: not window.servers.calls.is_busy)
     assert panel.result.pill.words == "cancelled"
     assert panel.call_button.isVisible()
 
@@ -340,7 +340,7 @@ def test_an_answer_is_shown_under_another_tool(connected, qtbot):
     qtbot.waitUntil(lambda: "calling silent" in panel.progress.text())
     assert panel.cancel_button.isVisible()
     panel.cancel_button.click()
-    qtbot.waitUntil(lambda: not window.servers.calls.is_busy, timeout=5000)
+    qtbot.waitUntil(lambda: not window.servers.calls.is_busy)
     assert "kept" in panel.result.text
     page.tools.choose("silent")
     assert panel.result.pill.words == "cancelled"
@@ -354,7 +354,7 @@ def test_a_server_that_dies_in_a_call_takes_the_page_along(connected, qtbot):
     assert "ended" in page.card.pill.words
     assert "I am dying" in page.card.printed.text()
     page.card.start_button.click()
-    qtbot.waitUntil(lambda: window.parts.servers.get("mine").source.phase == "ready", timeout=20_000)
+    qtbot.waitUntil(lambda: window.parts.servers.get("mine").source.phase == "ready")
     qtbot.waitUntil(page.card.problem.isHidden)
 
 
@@ -374,7 +374,7 @@ def test_closing_the_window_leaves_a_server_that_ignores_it(window, qtbot):
     names = [servers.add(f"s{n}", entry("child", "ignore-signals"), allowed=True) for n in range(3)]
     for name in names:
         servers.start(name)
-    qtbot.waitUntil(lambda: all(servers.get(n).source.phase == "ready" for n in names), timeout=30_000)
+    qtbot.waitUntil(lambda: all(servers.get(n).source.phase == "ready" for n in names))
     window.servers_page.list.choose("s0")
     window.servers_page.tools.choose("silent")
     window.servers_page.panel.call_button.click()
@@ -446,7 +446,7 @@ def test_a_run_does_not_reach_the_server_of_an_imported_tool(open_window, qtbot)
     ended = []
     window.runs.ended.connect(ended.append)
     window.wiring.run()
-    qtbot.waitUntil(lambda: bool(ended), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(ended))
     results = [event for event in window.runs.events if isinstance(event, ToolResult)]
     assert [(r.ok, r.source, r.content[0].text) for r in results] == [(True, "mine/echo", '{"text": "hi"}')]
     assert servers.get("mine").source.phase == "ready"

@@ -65,7 +65,7 @@ def make(open_window):
 
 
 def finish(qtbot, window, begin=None):
-    with qtbot.waitSignal(window.runs.ended, timeout=10_000):
+    with qtbot.waitSignal(window.runs.ended):
         (begin or window.actions_.run.trigger)()
     return window.runs.state
 
@@ -170,7 +170,7 @@ def test_the_keyboard_alone_cannot_run_stop_or_reach_the_tokens(qtbot, make):
 @pytest.mark.slow
 def test_without_a_model_there_is_nothing_to_see(qtbot, make):
     window = make(ModelError("llama.cpp is not installed.", hint="Install it."))
-    qtbot.waitUntil(lambda: window.runs.is_busy or bool(window.runs.events), timeout=3000)
+    qtbot.waitUntil(lambda: window.runs.is_busy or bool(window.runs.events))
     assert window.page.notice.isVisible()
     assert "llama.cpp is not installed" in window.page.notice.label.text()
     window.runs.stop()
@@ -268,7 +268,7 @@ def test_the_window_hangs_while_tokens_stream_in():
         [sys.executable, "-m", "glyphscope_gui.busy", "--tokens", "2000"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=True,
     )
     figures = json.loads(done.stdout)
