@@ -8,46 +8,61 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import typer.main
 from typer.core import TyperGroup
 
-from glyphscope.cli import (
-    ab,
-    bench,
-    branch,
-    bundle,
-    check,
-    doctor,
-    evaluate,
-    explain,
-    export,
-    grammar,
-    gui,
-    keys,
-    lab,
-    lesson,
-    mcp,
-    models,
-    prompt,
-    replay,
-    run,
-    sizes,
-    suite,
-)
 from glyphscope.cli.ending import INTERRUPTED
+from glyphscope.cli.gui import gui
 from glyphscope.cli.output import print_error
 from glyphscope.errors import GlyphscopeError
-from glyphscope.sessions.files import storage_error
 
 BAD_INPUT = 2
+
+_COMMANDS = {
+    "check": "check.check",
+    "sizes": "sizes.sizes",
+    "run": "run.run",
+    "replay": "replay.replay",
+    "branch": "branch.branch",
+    "explain": "explain.explain",
+    "prompt": "prompt.prompt",
+    "ab": "ab.ab",
+    "bundle": "bundle.bundle",
+    "export": "export.export",
+    "doctor": "doctor.doctor",
+    "bench": "bench.bench",
+    "gui": "gui.gui",
+    "grammar": "grammar.grammar",
+    "models": "models.app",
+    "mcp": "mcp.app",
+    "keys": "keys.app",
+    "lab": "lab.app",
+    "suite": "suite.app",
+    "eval": "evaluate.app",
+    "lesson": "lesson.app",
+}
+"""Where each command is, in this package. It is imported when it is asked for: to import all takes longer than many of
+them take to answer."""
 
 
 class _Commands(TyperGroup):
     """Errors that the user can mend end a command with their message, and Ctrl-C with nothing."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in _COMMANDS and cmd_name not in self.commands:
+            module, _, member = _COMMANDS[cmd_name].rpartition(".")
+            found = getattr(import_module(f"glyphscope.cli.{module}"), member)
+            self.commands[cmd_name] = _as_command(found, cmd_name)
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -62,6 +77,8 @@ class _Commands(TyperGroup):
         try:
             return super().main(*args, **more)
         except OSError as error:  # a full disk behind stdout, for example; typer has dealt with a closed pipe
+            from glyphscope.sessions.files import storage_error  # brings the registry and more: see _COMMANDS
+
             _discard_output()
             print_error(storage_error(error, Path(error.filename or "the output"), "written"))
             sys.exit(BAD_INPUT)
@@ -92,33 +109,18 @@ def root(
 ) -> None:
     """See a tool call being born, token by token. Without a command, the window opens."""
     if context.invoked_subcommand is None:
-        gui.gui()
+        gui()
 
 
-for command in (
-    check.check,
-    sizes.sizes,
-    run.run,
-    replay.replay,
-    branch.branch,
-    explain.explain,
-    prompt.prompt,
-    ab.ab,
-    bundle.bundle,
-    export.export,
-    doctor.doctor,
-    bench.bench,
-    gui.gui,
-):
-    app.command()(command)
-app.add_typer(grammar.grammar, name="grammar")
-app.add_typer(models.app, name="models")
-app.add_typer(mcp.app, name="mcp")
-app.add_typer(keys.app, name="keys")
-app.add_typer(lab.app, name="lab")
-app.add_typer(suite.app, name="suite")
-app.add_typer(evaluate.app, name="eval")
-app.add_typer(lesson.app, name="lesson")
+def _as_command(found: Any, name: str) -> Any:
+    """What click runs, of a group of commands or of the function that is one."""
+    if not isinstance(found, typer.Typer):
+        single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+        single.command(name)(found)
+        found = single
+    command = typer.main.get_command(found)
+    command.name = name
+    return command
 
 
 def main() -> None:
