@@ -42,7 +42,7 @@ for name, examples in (("quick", 25), ("full", 2000), ("deep", 50_000)):
 settings.load_profile(os.environ.get("GLYPHSCOPE_EXAMPLES", "quick"))
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
-GRACE = 20.0
+GRACE = float(os.environ.get("GLYPHSCOPE_GRACE", "20"))
 """Seconds that a thread or a process may take to end after its test."""
 PATIENCE = 60_000
 """Milliseconds that a test waits at least for what has to come: only a failure takes them, and a busy machine may."""

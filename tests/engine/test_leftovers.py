@@ -32,7 +32,7 @@ def process():
     child.wait()
 
 def test_leaves_a_daemon_thread():
-    threading.Thread(target=time.sleep, args=(4,), daemon=True, name="lazy").start()
+    threading.Thread(target=time.sleep, args=(30,), daemon=True, name="lazy").start()
 
 def test_leaves_a_process():
     kept.append(sleeper(5))
@@ -89,7 +89,7 @@ def test_a_test_fails_for_what_it_leaves_behind_and_for_nothing_else(tmp_path: P
         tmp_path,
         tmp_path,
     ]
-    wide = {**os.environ, "COLUMNS": "300"}  # or pytest shortens the reasons
+    wide = {**os.environ, "COLUMNS": "300", "GLYPHSCOPE_GRACE": "1"}  # or pytest shortens the reasons
     done = subprocess.run(command, env=wide, capture_output=True, text=True, check=False, timeout=240)
     for test, reason in LEFT.items():
         assert re.search(rf"ERROR .*test_{test} - Failed: {reason}", done.stdout), done.stdout
