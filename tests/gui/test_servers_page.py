@@ -374,7 +374,14 @@ def test_closing_the_window_leaves_a_server_that_ignores_it(window, qtbot):
     names = [servers.add(f"s{n}", entry("child", "ignore-signals"), allowed=True) for n in range(3)]
     for name in names:
         servers.start(name)
-    qtbot.waitUntil(lambda: all(servers.get(n).source.phase == "ready" for n in names))
+
+    def all_ready():
+        sources = [servers.get(name).source for name in names]
+        assert [source.phase for source in sources] == ["ready"] * 3, [
+            source.server.problem for source in sources
+        ]
+
+    qtbot.waitUntil(all_ready)
     window.servers_page.list.choose("s0")
     window.servers_page.tools.choose("silent")
     window.servers_page.panel.call_button.click()

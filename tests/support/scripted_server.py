@@ -234,9 +234,10 @@ def main() -> None:
             signal.signal(number, signal.SIG_IGN)
     if "child" in WORDS:  # which holds the pipes too, and ignores what would end it
         loop = (
-            "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up'); time.sleep(600)"
+            "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+            "os.write(1, b'up\\n'); time.sleep(600)"  # at once, or its line end came within a line of ours
         )
-        child = subprocess.Popen([sys.executable, "-uc", loop], stderr=subprocess.DEVNULL)
+        child = subprocess.Popen([sys.executable, "-c", loop], stderr=subprocess.DEVNULL)
         say(f"child {child.pid}")
     if "rambling" in WORDS:
         print("Server version 1 is starting up …", flush=True)
