@@ -8,7 +8,7 @@ PYTEST := QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -q
 # Bytecode is kept whatever the shell says: reading the tests anew each time takes a fifth of `make check`.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check lint bench screenshots records lessons package setup
+.PHONY: run test check lint bench screenshots records lessons translation package setup
 
 setup:
 	@$(PYTHON) packaging/setup_env.py
@@ -54,6 +54,14 @@ records: setup
 LESSONS ?= assets/glyphscope_assets/lessons/*.md
 lessons: setup
 	@for lesson in $(LESSONS); do echo "$$lesson"; $(BIN)/glyphscope lesson record "$$lesson" || exit 1; done
+
+# The window's texts for a language, and what was translated of them as the window reads it: docs/translations.md.
+LANGUAGE ?= de
+TRANSLATION := assets/glyphscope_assets/translations/glyphscope_$(LANGUAGE)
+translation: setup
+	@mkdir -p $(dir $(TRANSLATION))
+	$(BIN)/pyside6-lupdate $$(find gui -name '*.py' | sort) -ts $(TRANSLATION).ts
+	$(BIN)/pyside6-lrelease $(TRANSLATION).ts -qm $(TRANSLATION).qm
 
 # The frozen program and the .deb of it, in dist/, both used before they are called done (docs/packaging.md); it has an
 # environment of its own. STEPS="freeze deb" does only those.

@@ -17,6 +17,7 @@ from glyphscope_gui.controllers.ab_runs import AbRuns
 from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.controllers.run_controller import Phase
 from glyphscope_gui.grammar_wiring import PLAYGROUND
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.ab_prompts import NAMES, Source, differ_words, expected_text, plan
 from glyphscope_gui.widgets.ab_page import AbPage
 
@@ -70,8 +71,11 @@ class AbWiring(QObject):
             return
         first, second = (self._request(place) for place in (0, 1))
         if first is None or second is None:
-            words = self.tr("There is no prompt for {0} yet: choose another one, or run the playground.")
-            self._page.turn.setText(words.format(NAMES[0 if first is None else 1]))
+            name = NAMES[0 if first is None else 1]
+            words = tr(
+                "There is no prompt for {name} yet: choose another one, or run the playground.", name=name
+            )
+            self._page.turn.setText(words)
             return
         page = self._page
         settings = (page.seeds.text(), page.temperature.value(), page.expect.text())
@@ -102,7 +106,9 @@ class AbWiring(QObject):
             self._window.pages.show(PLAYGROUND)
 
     def _ask_for_project(self, place: int) -> None:
-        dialog = QFileDialog(self._window, self.tr("A project’s prompt"), "", f"Projects (*{SUFFIX})")
+        dialog = QFileDialog(
+            self._window, tr("A project’s prompt"), "", tr("Projects (*{suffix})", suffix=SUFFIX)
+        )
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(lambda path: self._read(place, Path(path)))
         dialog.finished.connect(dialog.deleteLater)
@@ -142,24 +148,24 @@ class AbWiring(QObject):
 
     def _show_sources(self) -> None:
         for place in (0, 1):
-            sources = [("last", self.tr("That of the run shown")), ("now", self.tr("As it is now"))]
+            sources = [("last", tr("That of the run shown")), ("now", tr("As it is now"))]
             if self._kept is not None:
-                sources.append(("kept", self.tr("The kept one")))
+                sources.append(("kept", tr("The kept one")))
             opened = self._opened[place]
-            words = self.tr("A project…") if opened is None else self.tr("Project {0}").format(opened[0])
+            words = tr("A project…") if opened is None else tr("Project {name}", name=opened[0])
             sources.append(("project", words))
             self._page.show_sources(place, sources, self._chosen[place], self._about(place))
 
     def _about(self, place: int) -> str:
         """Template, tools and text, so that one sees which prompt it is."""
         if self._chosen[place] == "now":
-            return self.tr("What the playground would send when you press Run A and B")
+            return tr("What the playground would send when you press Run A and B")
         request = self._request(place)
         if request is None:
-            return self.tr("There is none yet")
-        template = self.tr("template of one’s own") if request.system is not None else request.preset
+            return tr("There is none yet")
+        template = tr("template of one’s own") if request.system is not None else request.preset
         tools = sum(bool(tool.get("enabled", True)) for tool in request.registry.get("tools", ()))
-        return self.tr("{0}, {1} tools, “{2}”").format(template, tools, request.prompt)
+        return tr("{template}, %n tool(s), “{prompt}”", "", tools, template=template, prompt=request.prompt)
 
     def _show(self) -> None:
         self._page.model.show_rows(self.ab.rows())
@@ -167,11 +173,11 @@ class AbWiring(QObject):
         report, made = self.ab.report, self.ab.plan
         lines: list[str] = []
         if made is not None:
-            lines.append(self.tr("They differ in: {0}.").format(differ_words(made.differ)))
+            lines.append(tr("They differ in: {fields}.", fields=differ_words(made.differ)))
         if report is not None:
             if None not in report.prompt_tokens:
-                tokens = ", ".join(f"{name} {count:,}" for name, count in zip(NAMES, report.prompt_tokens))
-                lines[0] += self.tr(" Tokens of the prompt: {0}.").format(tokens)
+                counts = ", ".join(f"{name} {count:,}" for name, count in zip(NAMES, report.prompt_tokens))
+                lines[0] += tr(" Tokens of the prompt: {counts}.", counts=counts)
             lines += report.words
         if self.ab.why:
             lines.append(self.ab.why)
@@ -183,17 +189,21 @@ class AbWiring(QObject):
         self._page.show_running(running=self.ab.is_running, free=free)
         at, made = self.ab.at, self.ab.plan
         if at is not None and made is not None:
-            words = self.tr("{0}, seed {1}: run {2} of {3}").format(
-                NAMES[at[0]], made.seeds[at[1]], len(self.ab.states) + 1, 2 * len(made.seeds)
+            words = tr(
+                "{name}, seed {seed}: run {run} of {runs}",
+                name=NAMES[at[0]],
+                seed=made.seeds[at[1]],
+                run=len(self.ab.states) + 1,
+                runs=2 * len(made.seeds),
             )
         elif self.ab.is_running or free:
             words = self._last_words()
         else:
-            words = self.tr("The model is at work for somebody else.")
+            words = tr("The model is at work for somebody else.")
         self._page.turn.setText(words)
 
     def _last_words(self) -> str:
         made = self.ab.plan
         if made is not None and len(made.seeds) == 1 and made.requests[0].sampling.temperature == 0:
-            return self.tr("At temperature 0 every seed draws the same: one run each.")
-        return self.tr("All seeds of A come first, then those of B: each prompt is read once.")
+            return tr("At temperature 0 every seed draws the same: one run each.")
+        return tr("All seeds of A come first, then those of B: each prompt is read once.")

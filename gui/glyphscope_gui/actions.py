@@ -7,6 +7,8 @@ from typing import NamedTuple
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
+from glyphscope_gui.language import tr
+
 
 class _Spec(NamedTuple):
     words: str
@@ -15,36 +17,44 @@ class _Spec(NamedTuple):
 
 
 _SPECS = {
-    "run": _Spec("&Run", ("Ctrl+Return", "Ctrl+Enter"), "Run the prompt"),
-    "stop": _Spec("S&top", ("Esc",), "Stop the run"),
+    "run": _Spec(tr("&Run"), ("Ctrl+Return", "Ctrl+Enter"), tr("Run the prompt")),
+    "stop": _Spec(tr("S&top"), ("Esc",), tr("Stop the run")),
     "step": _Spec(
-        "&Step",
+        tr("&Step"),
         ("Ctrl+Shift+Return", "Ctrl+Shift+Enter"),
-        "One decoding step; the first press begins the run",
+        tr("One decoding step; the first press begins the run"),
     ),
     "continue_aborted": _Spec(
-        "&What would it have said?", ("Ctrl+Shift+W",), "Let an aborted run go on aside"
+        tr("&What would it have said?"), ("Ctrl+Shift+W",), tr("Let an aborted run go on aside")
     ),
-    "replay": _Spec("Re&play this run", ("Ctrl+Shift+R",), "The same events again, at the speed they had"),
-    "new": _Spec("&New project", ("Ctrl+N",)),
-    "open": _Spec("&Open project…", ("Ctrl+O",)),
-    "save": _Spec("&Save project", ("Ctrl+S",)),
-    "save_as": _Spec("Save project &as…", ("Ctrl+Shift+S",)),
-    "open_model": _Spec("Open &model…", ("Ctrl+M",), "Open a GGUF file"),
+    "replay": _Spec(
+        tr("Re&play this run"), ("Ctrl+Shift+R",), tr("The same events again, at the speed they had")
+    ),
+    "new": _Spec(tr("&New project"), ("Ctrl+N",)),
+    "open": _Spec(tr("&Open project…"), ("Ctrl+O",)),
+    "save": _Spec(tr("&Save project"), ("Ctrl+S",)),
+    "save_as": _Spec(tr("Save project &as…"), ("Ctrl+Shift+S",)),
+    "open_model": _Spec(tr("Open &model…"), ("Ctrl+M",), tr("Open a GGUF file")),
     "get_model": _Spec(
-        "&Get a model…", ("Ctrl+Shift+M",), "Where models come from: found here, by name, or elsewhere"
+        tr("&Get a model…"),
+        ("Ctrl+Shift+M",),
+        tr("Where models come from: found here, by name, or elsewhere"),
     ),
-    "open_record": _Spec("Open &run…", ("Ctrl+Shift+O",), "A bundle (.glyphrun) or a record (.jsonl)"),
+    "open_record": _Spec(
+        tr("Open &run…"), ("Ctrl+Shift+O",), tr("A bundle (.glyphrun) or a record (.jsonl)")
+    ),
     "save_record": _Spec(
-        "Save r&un…", ("Ctrl+E",), "In one file for others, or as a record: to replay, verify and branch"
+        tr("Save r&un…"),
+        ("Ctrl+E",),
+        tr("In one file for others, or as a record: to replay, verify and branch"),
     ),
-    "settings": _Spec("Se&ttings…", ("Ctrl+,",)),
-    "quit": _Spec("&Quit", ("Ctrl+Q",)),
-    "about": _Spec("&About Glyphscope"),
-    "focus_prompt": _Spec("Go to the &prompt", ("Ctrl+L",)),
-    "focus_stream": _Spec("Go to the s&tream", ("Ctrl+T",)),
-    "focus_timeline": _Spec("Go to the t&imeline", ("Ctrl+I",)),
-    "focus_tokens": _Spec("Go to the to&kens", ("Ctrl+K",)),
+    "settings": _Spec(tr("Se&ttings…"), ("Ctrl+,",)),
+    "quit": _Spec(tr("&Quit"), ("Ctrl+Q",)),
+    "about": _Spec(tr("&About Glyphscope")),
+    "focus_prompt": _Spec(tr("Go to the &prompt"), ("Ctrl+L",)),
+    "focus_stream": _Spec(tr("Go to the s&tream"), ("Ctrl+T",)),
+    "focus_timeline": _Spec(tr("Go to the t&imeline"), ("Ctrl+I",)),
+    "focus_tokens": _Spec(tr("Go to the to&kens"), ("Ctrl+K",)),
 }
 
 

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication
 from glyphscope.sessions import places
 from glyphscope_gui.collector import Collector
 from glyphscope_gui.errors import CrashLog, ErrorReporter, install_excepthooks, offer_crash_report
+from glyphscope_gui.language import translate_qt
 from glyphscope_gui.main_window import MainWindow
 from glyphscope_gui.parts import make_parts
 from glyphscope_gui.theme import ThemeManager
@@ -30,6 +31,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     assert isinstance(app, QApplication)
     app.setApplicationName("Glyphscope")
     app.setDesktopFileName("glyphscope")
+    translate_qt(app)
     home = places()
     log = CrashLog(home.logs / "crash.log")
     earlier = log.take()

@@ -18,6 +18,7 @@ from glyphscope.models.remote import is_address
 from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.controllers.branches import Branches, Events, Wish
 from glyphscope_gui.controllers.run_controller import Applied, Phase
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.alternatives_model import REASON_ROLE
 from glyphscope_gui.models.branch_words import (
     NOTHING,
@@ -40,8 +41,7 @@ from glyphscope_gui.workers.piecing import Typed
 if TYPE_CHECKING:
     from glyphscope_gui.main_window import MainWindow
 
-_OTHER_TEXT = "One branches off a run’s first text; this one answers what was wrong with it."
-_RUN_MENU = "&Run"
+_OTHER_TEXT = tr("One branches off a run’s first text; this one answers what was wrong with it.")
 
 
 class BranchWiring(QObject):
@@ -133,10 +133,10 @@ class BranchWiring(QObject):
         window, actions = self._window, (self._card.back_action, self._card.forward_action)
         window.addActions(list(actions))
         bar = window.menuWidget().findChild(QMenuBar)
-        for menu in bar.findChildren(QMenu) if bar is not None else ():
-            if menu.title() == _RUN_MENU:
-                menu.addSeparator()
-                menu.addActions([*self._bar.actions_.values(), *actions])
+        menu = bar.findChild(QMenu, "runMenu") if bar is not None else None
+        if menu is not None:
+            menu.addSeparator()
+            menu.addActions([*self._bar.actions_.values(), *actions])
 
     # -- what the user wants -----------------------------------------------------------------------------------
 
@@ -184,8 +184,11 @@ class BranchWiring(QObject):
         if name and Path(name).expanduser().is_file():
             return name
         raise ModelError(
-            f"A branch goes on with the model of its run, {started.model.name}, which is not here.",
-            hint="Open that model (Ctrl+M), and try again.",
+            tr(
+                "A branch goes on with the model of its run, {model}, which is not here.",
+                model=started.model.name,
+            ),
+            hint=tr("Open that model (Ctrl+M), and try again."),
         )
 
     # -- going through the tree --------------------------------------------------------------------------------
@@ -230,9 +233,9 @@ class BranchWiring(QObject):
         put = put_words(request, self._special) or NOTHING
         is_branch = request.branch_of is not None
         gone = is_branch and not branches.parent_run
-        where = f"Leaves its run {place_words(request)}: {put}." if is_branch else ""
-        where += " That run is not in the history." if gone else ""
-        self._window.evidence.branch_heading.set_title("This branch" if is_branch else "This run")
+        where = tr("Leaves its run {place}: {put}.", place=place_words(request), put=put) if is_branch else ""
+        where += tr(" That run is not in the history.") if gone else ""
+        self._window.evidence.branch_heading.set_title(tr("This branch") if is_branch else tr("This run"))
         self._find_cost(request)
         self._panel.show_run(branches.shown, where, kin.row.name, kin.row.note)
 
@@ -300,7 +303,7 @@ class BranchWiring(QObject):
         if applied.kind == "continuation":
             return
         started = self._runs.state.started
-        self._why_not = "" if started is not None else "The run has no tokens to go on from."
+        self._why_not = "" if started is not None else tr("The run has no tokens to go on from.")
         self._forget()
         self._show_special()
         if started is not None:
@@ -344,7 +347,7 @@ class BranchWiring(QObject):
         def failed(error: BaseException) -> None:
             if not isinstance(error, GlyphscopeError):
                 raise error  # a mistake of ours is reported as any
-            self._panel.show_cost((CostLine(f"What it cost cannot be told: {error}"),))
+            self._panel.show_cost((CostLine(tr("What it cost cannot be told: {error}", error=error)),))
 
         self._background.start("cost", lambda: relaxation_cost(before, events), told, failed)
 
@@ -355,7 +358,7 @@ class BranchWiring(QObject):
         parent = branches.request_of(branches.parent_run)
         given_up = freed_words(request, parent) if request is not None else ""
         broken = {violation.message for violation in cost.violations}
-        lines = [f"From there on {given_up}.", *cost_words(cost)[1:]]
+        lines = [tr("From there on {given_up}.", given_up=given_up), *cost_words(cost)[1:]]
         return [CostLine(words, any(words.endswith(each) for each in broken)) for words in lines]
 
     def _model_told(self, status: ModelStatus) -> None:

@@ -11,6 +11,7 @@ from glyphscope.evals.align_words import difference_words
 from glyphscope_gui.controllers.comparison import Comparison, Grown
 from glyphscope_gui.controllers.run_controller import Phase
 from glyphscope_gui.grammar_wiring import PLAYGROUND
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.compare_column import ColumnPhase, has_turn
 from glyphscope_gui.models.compare_variants import FEWEST, MOST, OWN, PRESETS, Variant, variant_of
 from glyphscope_gui.models.model_names import model_name
@@ -25,8 +26,8 @@ COMPARE = "compare"
 """The page's name."""
 LOOK_MS = 250
 """Four times a second: figures and fields that change faster cannot be read."""
-_TURNS = "Columns take turns on the one model, and share its prompt cache."
-_WAIT = "The playground’s run goes on: the model writes one text at a time."
+_TURNS = tr("Columns take turns on the one model, and share its prompt cache.")
+_WAIT = tr("The playground’s run goes on: the model writes one text at a time.")
 _ENDED = (ColumnPhase.DONE, ColumnPhase.STOPPED)
 
 
@@ -63,7 +64,9 @@ class CompareWiring(QObject):
         self._page.notice.hide()
         if self._parts.project.grammar.work.use:
             self._page.notice.tell(
-                "The columns are held to the grammar of the tools: a grammar text of one’s own is for one notation."
+                tr(
+                    "The columns are held to the grammar of the tools: a grammar text of one’s own is for one notation."
+                )
             )
         self.comparison.begin(request)
 
@@ -220,11 +223,21 @@ class CompareWiring(QObject):
         if place is not None:
             count, name = len(comparison.columns), comparison.columns[place].name
             words = (
-                "Stopping…" if stopping else f"Column {place + 1} of {count} runs: {name}. The others wait."
+                tr("Stopping…")
+                if stopping
+                else tr(
+                    "Column {number} of {count} runs: {name}. The others wait.",
+                    number=place + 1,
+                    count=count,
+                    name=name,
+                )
             )
             page.show_turn(words)
             self._window.status.set_state(
-                "busy", "Stopping…" if stopping else f"Comparing {place + 1} of {count}"
+                "busy",
+                tr("Stopping…")
+                if stopping
+                else tr("Comparing {number} of {count}", number=place + 1, count=count),
             )
         else:
             page.show_turn(_WAIT if self._runs.is_busy else _TURNS)
@@ -238,14 +251,12 @@ class CompareWiring(QObject):
             name = model_name(status.info.path).name if status.info.path else status.info.name
         tools = len(self._parts.document.registry.allowed)
         words = [
-            f"The same in every column: {name}",
-            f"{tools} tool{'s' if tools != 1 else ''} allowed",
-            f"seed {options.sampling.seed}",
-            f"temperature {options.sampling.temperature:g}",
-            f"at most {options.max_tokens:,} tokens",
+            tr("The same in every column: {model}", model=name),
+            tr("%n tool(s) allowed", "", tools),
+            tr("seed {seed}", seed=options.sampling.seed),
+            tr("temperature {temperature:g}", temperature=options.sampling.temperature),
+            tr("at most %n token(s)", "", options.max_tokens),
         ]
         if options.repair.attempts:
-            words.append(
-                f"{options.repair.attempts} repair{'s' if options.repair.attempts > 1 else ''} allowed"
-            )
+            words.append(tr("%n repair(s) allowed", "", options.repair.attempts))
         self._page.facts.setText(" · ".join(words))

@@ -22,6 +22,7 @@ from PySide6.QtCore import QObject, QtMsgType, Signal, qInstallMessageHandler, q
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.errors import GlyphscopeError, ModelDied, RegistryError
+from glyphscope_gui.language import tr
 from glyphscope_gui.widgets.error_dialog import ErrorDialog
 
 MAX_LOG = 256 * 1024
@@ -43,15 +44,16 @@ def explain(error: BaseException) -> Explanation:
     if isinstance(error, GlyphscopeError):
         details = ""
         if isinstance(error, RegistryError):
-            details = "\n".join(f"{p.pointer or '(whole document)'}: {p.message}" for p in error.problems)
+            whole = tr("(whole document)")
+            details = "\n".join(f"{p.pointer or whole}: {p.message}" for p in error.problems)
         elif isinstance(error, ModelDied):
             details = "\n".join(part for part in (error.signal, error.stderr) if part)
-        return Explanation("That did not work", error.message, error.where, error.hint, details)
+        return Explanation(tr("That did not work"), error.message, error.where, error.hint, details)
     return Explanation(
-        "A mistake of Glyphscope's",
-        "Something went wrong that should not. Your work is still here; save it before you go on.",
+        tr("A mistake of Glyphscope's"),
+        tr("Something went wrong that should not. Your work is still here; save it before you go on."),
         "",
-        "Copy the details and send them to us, with what you did before.",
+        tr("Copy the details and send them to us, with what you did before."),
         report_of(error),
     )
 
@@ -72,10 +74,10 @@ def show_error(parent: QWidget | None, error: BaseException) -> ErrorDialog:
 def offer_crash_report(parent: QWidget | None, reports: str) -> ErrorDialog:
     """Show what an earlier run left in the log (`CrashLog.take`)."""
     dialog = ErrorDialog(
-        "Glyphscope ended badly last time",
-        "What happened is kept here. What you had not saved is offered again by itself.",
+        tr("Glyphscope ended badly last time"),
+        tr("What happened is kept here. What you had not saved is offered again by itself."),
         "",
-        "Copy the report and send it to us, with what you did before.",
+        tr("Copy the report and send it to us, with what you did before."),
         reports,
         parent=parent,
     )

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.evals.align import Alignment
 from glyphscope.evals.results.sample import Sample
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.eval_pairs_model import Pair, pairs_that_differ
 from glyphscope_gui.models.eval_result import EvalResult, Row
 from glyphscope_gui.models.eval_words import pair_labels, provenance, summary_words
@@ -130,7 +131,7 @@ class EvalResultWiring(QObject):
         label = view.model.label
         if self.result is None or not first or first == second:
             view.pairs_model.show((), label(first), label(second))
-            view.pair.show_counted("Choose two different arms." if first else "")
+            view.pair.show_counted(tr("Choose two different arms.") if first else "")
             return
         pairs, count = pairs_that_differ(self.result, first, second)
         parted = sum(pair.parted for pair in pairs)
@@ -140,8 +141,14 @@ class EvalResultWiring(QObject):
             names = pair_labels(arms[first], arms[second])
         view.pairs_model.show(pairs, *names)
         view.pair.show_counted(
-            f"{count:,} pair{'' if count == 1 else 's'} of the same scenario, trial and seed. In {parted:,} only one "
-            f"is right, in {len(pairs) - parted:,} more the calls differ.",
+            tr(
+                "%n pair(s) of the same scenario, trial and seed. In {parted:,} only one "
+                "is right, in {differing:,} more the calls differ.",
+                "",
+                count,
+                parted=parted,
+                differing=len(pairs) - parted,
+            ),
             names,
         )
 
@@ -151,8 +158,10 @@ class EvalResultWiring(QObject):
             return
         without = next((sample for sample in pair if not sample.runs), None)
         if without is not None:
-            why = without.failures[0].detail if without.failures else "no run was recorded"
-            self._view.pair.tell(f"Nothing to align: {self._view.model.label(without.arm)}: {why}")
+            why = without.failures[0].detail if without.failures else tr("no run was recorded")
+            self._view.pair.tell(
+                tr("Nothing to align: {arm}: {why}", arm=self._view.model.label(without.arm), why=why)
+            )
         else:
             self._reading.align(self.result, pair)
 
@@ -167,7 +176,7 @@ class EvalResultWiring(QObject):
         if self._cell is not None:
             self._show_cell()
         else:
-            self._show_runs("all samples, the newest first", self.result.samples[::-1])
+            self._show_runs(tr("all samples, the newest first"), self.result.samples[::-1])
 
     def _show_failures(self) -> None:
         if self.result is not None:

@@ -16,6 +16,7 @@ from glyphscope_gui.controllers.evaluations import EvalPhase, EvalProgress, Eval
 from glyphscope_gui.controllers.run_controller import Applied
 from glyphscope_gui.eval_result_wiring import EvalResultWiring
 from glyphscope_gui.grammar_wiring import PLAYGROUND
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.eval_results_model import EvalResultsModel
 from glyphscope_gui.models.eval_setup import (
     PRESETS,
@@ -155,7 +156,7 @@ class EvalWiring(QObject):
         was_ticked = not self._model or self._model in rows.ticked
         rows.take(self._model)
         self._model = model
-        rows.put(_model_row(model, "the open model"), ticked=was_ticked, first=True)
+        rows.put(_model_row(model, tr("the open model")), ticked=was_ticked, first=True)
         self._setup_changed()
 
     def _suites_found(self, choices: list[SuiteChoice]) -> None:
@@ -168,14 +169,16 @@ class EvalWiring(QObject):
         self._page.suites_model.put(_suite_row(choice), ticked=True)
         if choice.problem:
             lines = choice.problem.split("\n")
-            more = (f"  … and {len(lines) - MOST_LINES} more: the hint on the suite tells them",)
+            more = (
+                tr("  … and {count} more: the hint on the suite tells them", count=len(lines) - MOST_LINES),
+            )
             self._page.notice.tell(
                 "\n".join([*lines[:MOST_LINES], *(more if len(lines) > MOST_LINES else ())])
             )
         self._setup_changed()
 
     def _ask_for_suites(self) -> None:
-        dialog = QFileDialog(self._window, "Add suites", "", "Suites (*.json);;All files (*)")
+        dialog = QFileDialog(self._window, tr("Add suites"), "", tr("Suites (*.json);;All files (*)"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.filesSelected.connect(lambda paths: self._add_suites([Path(path) for path in paths]))
         dialog.finished.connect(dialog.deleteLater)
@@ -186,7 +189,7 @@ class EvalWiring(QObject):
             self.reading.read_suite(str(path))
 
     def _ask_for_models(self) -> None:
-        dialog = QFileDialog(self._window, "Add models", "", "Models (*.gguf);;All files (*)")
+        dialog = QFileDialog(self._window, tr("Add models"), "", tr("Models (*.gguf);;All files (*)"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.filesSelected.connect(lambda paths: self._add_models([Path(path) for path in paths]))
         dialog.finished.connect(dialog.deleteLater)
@@ -199,7 +202,7 @@ class EvalWiring(QObject):
         dialog.open()
 
     def _add_endpoint(self, address: str) -> None:
-        self._page.models_model.put(_model_row(address, "an endpoint"), ticked=True)
+        self._page.models_model.put(_model_row(address, tr("an endpoint")), ticked=True)
         self._setup_changed()
 
     def _add_models(self, paths: list[Path]) -> None:
@@ -277,7 +280,8 @@ class EvalWiring(QObject):
         self._page.progress.show_progress(progress)
         if progress.missing:
             told = " ".join(
-                f"{model_name(name).name} is left out: {why}" for name, why in progress.missing.items()
+                tr("{name} is left out: {why}", name=model_name(name).name, why=why)
+                for name, why in progress.missing.items()
             )
             if told != self._page.notice.label.text():
                 self._page.notice.tell(told)
@@ -286,7 +290,7 @@ class EvalWiring(QObject):
         """Its figures are read from the folder: what is shown is what is kept."""
         if self._window.pages.current != EVALUATE:
             self._window.status.set_note(
-                "The evaluation has ended: its result is on the page Evaluate (Ctrl+4)"
+                tr("The evaluation has ended: its result is on the page Evaluate (Ctrl+4)")
             )
         self.reading.list(self._parts.results)
         if folder is not None and (self.shown.result is None or self.shown.result.path == folder):
@@ -297,7 +301,7 @@ class EvalWiring(QObject):
 
     def open_result(self, path: Path) -> None:
         self._page.notice.hide()
-        self._page.title.setText(f"Reading {path.name}…")
+        self._page.title.setText(tr("Reading {name}…", name=path.name))
         self.reading.open(path)
 
     def _opened(self, opened: Opened) -> None:
@@ -330,7 +334,7 @@ class EvalWiring(QObject):
         self.open_result(self._results.rows[place].path)
 
     def _ask_for_result(self) -> None:
-        dialog = QFileDialog(self._window, "Open a result", str(self._parts.results))
+        dialog = QFileDialog(self._window, tr("Open a result"), str(self._parts.results))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         dialog.fileSelected.connect(lambda path: self.open_result(Path(path)))
@@ -343,7 +347,7 @@ class EvalWiring(QObject):
 
     def _show_report(self, path: Path) -> None:
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))):
-            self._page.notice.tell(f"No program opens it here: the report is {path}")
+            self._page.notice.tell(tr("No program opens it here: the report is {path}", path=path))
 
     def _aligned(self, pair: object, made: Alignment) -> None:
         self.shown.show_alignment(pair, made)
@@ -380,18 +384,23 @@ def _model_row(model: str, note: str) -> Tickable:
 
 
 def _suite_row(choice: SuiteChoice) -> Tickable:
-    note = f"{choice.scenarios:,} scenario{'' if choice.scenarios == 1 else 's'}"
+    note = tr("%n scenario(s)", "", choice.scenarios)
     return Tickable(choice.source, choice.title, note, choice.about, choice.problem)
 
 
 def _nothing_ticked(matrix: Matrix) -> str:
     """What is missing for there to be an arm."""
     for values, words in (
-        (matrix.suites, "suite"), (matrix.models, "model"), (matrix.notations, "notation"),
-        (matrix.constraints, "constraint"), (matrix.strategies, "strategy"), (matrix.shapes, "shape"),
-        (matrix.repairs, "kind of repair"), (matrix.profiles, "way of sampling"),
-        (matrix.workarounds, "choice of workarounds"),
-    ):  # fmt: skip
+        (matrix.suites, tr("Tick at least one suite.")),
+        (matrix.models, tr("Tick at least one model.")),
+        (matrix.notations, tr("Tick at least one notation.")),
+        (matrix.constraints, tr("Tick at least one constraint.")),
+        (matrix.strategies, tr("Tick at least one strategy.")),
+        (matrix.shapes, tr("Tick at least one shape.")),
+        (matrix.repairs, tr("Tick at least one kind of repair.")),
+        (matrix.profiles, tr("Tick at least one way of sampling.")),
+        (matrix.workarounds, tr("Tick at least one choice of workarounds.")),
+    ):
         if not values:
-            return f"Tick at least one {words}."
+            return words
     return ""

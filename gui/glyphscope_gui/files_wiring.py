@@ -17,16 +17,17 @@ from glyphscope.events import AnyEvent
 from glyphscope.sessions.bundle import SUFFIX as BUNDLE
 from glyphscope.sessions.exports import ExportForm
 from glyphscope_gui.grammar_wiring import PAGE, PLAYGROUND
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.run_forms import RECORD_SUFFIX, Exported, file_name
 from glyphscope_gui.widgets.export_dialog import ExportDialog, ExportMenu
 
 if TYPE_CHECKING:
     from glyphscope_gui.main_window import MainWindow
 
-_OPEN = f"Runs (*{BUNDLE} *{RECORD_SUFFIX});;All files (*)"
+_OPEN = tr("Runs (*{bundle} *{record});;All files (*)", bundle=BUNDLE, record=RECORD_SUFFIX)
 _SAVE = (
-    f"Bundle: the run in one file for others (*{BUNDLE})",
-    f"Record: the events alone (*{RECORD_SUFFIX})",
+    tr("Bundle: the run in one file for others (*{bundle})", bundle=BUNDLE),
+    tr("Record: the events alone (*{record})", record=RECORD_SUFFIX),
 )
 KINDS = {
     ".glyphscope": "project",
@@ -112,7 +113,7 @@ class FilesWiring(QObject):
         self._recorder.read(path, self._show)
 
     def ask_for_run(self) -> None:
-        dialog = QFileDialog(self._window, self.tr("Open a run"), "", _OPEN)
+        dialog = QFileDialog(self._window, tr("Open a run"), "", _OPEN)
         dialog.setObjectName("openRunDialog")
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(lambda path: self.open_run(Path(path)))
@@ -133,7 +134,7 @@ class FilesWiring(QObject):
         self._recorder.open(run, self._ask_where)
 
     def _ask_where(self, events: tuple[AnyEvent, ...]) -> None:
-        dialog = QFileDialog(self._window, self.tr("Save the run"), file_name(events))
+        dialog = QFileDialog(self._window, tr("Save the run"), file_name(events))
         dialog.setObjectName("saveRunDialog")
         dialog.setNameFilters(_SAVE)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
@@ -146,12 +147,10 @@ class FilesWiring(QObject):
 
     def _told_of_file(self, path: str, words: str) -> None:
         folder = QUrl.fromLocalFile(str(Path(path).parent))
-        self._window.page.notice.tell(
-            words, self.tr("Open folder"), partial(QDesktopServices.openUrl, folder)
-        )
+        self._window.page.notice.tell(words, tr("Open folder"), partial(QDesktopServices.openUrl, folder))
         if self._window.pages.current != PLAYGROUND:
-            told = self.tr("{name} was saved; the playground tells what is in it")
-            self._window.status.set_note(told.format(name=Path(path).name))
+            told = tr("{name} was saved; the playground tells what is in it", name=Path(path).name)
+            self._window.status.set_note(told)
 
     # -- exports -----------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from glyphscope.sessions import GrammarExample, GrammarWork
 from glyphscope_gui.controllers.grammar_bench import GrammarBench
 from glyphscope_gui.controllers.grammar_files import GrammarFiles
 from glyphscope_gui.controllers.grammar_work import Checked, Comparison, Judged, StepView
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.enforcement_model import ENGINES, OWN_ENGINE, EnforcementRow
 from glyphscope_gui.models.enforcement_rows import badges, enforcement_rows
 from glyphscope_gui.models.grammar_examples_model import GrammarExamplesModel
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from glyphscope_gui.main_window import MainWindow
 
 PAGE, PLAYGROUND = "grammar", "playground"
-NO_DIFFERENCES = "After an edit: texts that are accepted now, and texts that are not any more."
+NO_DIFFERENCES = tr("After an edit: texts that are accepted now, and texts that are not any more.")
 _NOTATIONS = {"glyph": "GLYPH", "json": "JSON"}
 
 
@@ -155,15 +156,19 @@ class GrammarWiring(QObject):
         page.tools_link.setVisible(not generated)
         page.use_link.setVisible(not generated)
         page.use_link.setChecked(work.use)
-        page.use_link.setText("✓ Used for runs" if work.use else "Use for runs")
-        tip = "Runs are held to this text, not to the tools’ grammar. A click ends that."
+        page.use_link.setText(tr("✓ Used for runs") if work.use else tr("Use for runs"))
+        tip = tr("Runs are held to this text, not to the tools’ grammar. A click ends that.")
         page.use_link.setToolTip(
-            tip if work.use else "Hold the runs to this text instead of the tools’ grammar"
+            tip if work.use else tr("Hold the runs to this text instead of the tools’ grammar")
         )
         page.add_run_link.setEnabled(bool(self._window.runs.state.text))
         options = self._parts.project.options
-        source = f"Tools · {_NOTATIONS[options.notation]} · {options.shape}"
-        page.edit_card.heading.hint.setText(source if generated else Path(work.path).name or "your own text")
+        source = tr(
+            "Tools · {notation} · {shape}", notation=_NOTATIONS[options.notation], shape=options.shape
+        )
+        page.edit_card.heading.hint.setText(
+            source if generated else Path(work.path).name or tr("your own text")
+        )
 
     def _edit_as_text(self) -> None:
         self._replacing(self._document.edit_as_text)
@@ -184,7 +189,7 @@ class GrammarWiring(QObject):
         do()  # type: ignore[operator]
         if before.text and before.text != self._document.work.text:
             self._page.notice.tell(
-                "Your own text was replaced.", "Take it back", lambda: self._take_back(before)
+                tr("Your own text was replaced."), tr("Take it back"), lambda: self._take_back(before)
             )
 
     def _take_back(self, before: GrammarWork) -> None:
@@ -194,8 +199,8 @@ class GrammarWiring(QObject):
         """Of the text as it was checked only: an older fix would hit the wrong place."""
         if self._document.is_generated:
             self._page.notice.tell(
-                "This grammar follows the tools. To correct it by hand, edit a copy.",
-                "Edit as text",
+                tr("This grammar follows the tools. To correct it by hand, edit a copy."),
+                tr("Edit as text"),
                 self._edit_as_text,
             )
             return
@@ -216,7 +221,7 @@ class GrammarWiring(QObject):
     # -- answers -----------------------------------------------------------------------------------------------
 
     def _show_checking(self) -> None:
-        self._page.summary.setText(self._summary or "Checking…")
+        self._page.summary.setText(self._summary or tr("Checking…"))
 
     def _told_trouble(self, words: str) -> None:
         self._trouble = words
@@ -238,7 +243,9 @@ class GrammarWiring(QObject):
     def _show_drawing(self, drawing: RailroadDrawing | None) -> None:
         page = self._page
         page.railroad.show_drawing(drawing)
-        page.rule_card.heading.set_title(f"Rule {drawing.rule}" if drawing else "Rule", upper=4)
+        page.rule_card.heading.set_title(
+            tr("Rule {rule}", rule=drawing.rule) if drawing else tr("Rule"), upper=4
+        )
         origin = self._origin_of(drawing.rule) if drawing else None
         tool = origin.tool if origin else ""
         if tool != self._tool:
@@ -249,8 +256,10 @@ class GrammarWiring(QObject):
         page.origin.setVisible(origin is not None)
         if origin is not None:
             page.origin.set_words(f"← {origin.words}")
-            page.origin.setToolTip(f"This rule comes from {origin.words}. A click goes to it in the tools.")
-        hint = f"{drawing.left_out:,} pieces left out" if drawing and drawing.left_out else ""
+            page.origin.setToolTip(
+                tr("This rule comes from {origin}. A click goes to it in the tools.", origin=origin.words)
+            )
+        hint = tr("%n piece(s) left out", "", drawing.left_out) if drawing and drawing.left_out else ""
         page.rule_card.heading.hint.setText(hint)
 
     def _show_judged(self, judged: Judged | None) -> None:
@@ -259,9 +268,11 @@ class GrammarWiring(QObject):
         if not count:
             words = ""
         elif judged is None:
-            words = "correct the mistakes first"
+            words = tr("correct the mistakes first")
         else:
-            words = judged.trouble or f"{self._examples.right()} of {count} as they should be"
+            words = judged.trouble or tr(
+                "{right} of {count} as they should be", right=self._examples.right(), count=count
+            )
         page.example_card.heading.hint.setText(words)
 
     def _show_step(self, view: StepView | None, why: str) -> None:
@@ -276,10 +287,12 @@ class GrammarWiring(QObject):
     def _show_comparison(self, found: Comparison | None, why: str) -> None:
         if found is None:
             self._page.differences.show_rows(
-                [], why or "Edit the text: what it accepts now, and what it does not any more, is shown here."
+                [],
+                why
+                or tr("Edit the text: what it accepts now, and what it does not any more, is shown here."),
             )
             return
-        both = (("now accepted", found.now), ("no longer", found.no_longer))
+        both = ((tr("now accepted"), found.now), (tr("no longer"), found.no_longer))
         rows = [(words, text) for words, text in both if text is not None]
         self._page.differences.show_rows(rows, found.told)
 
@@ -320,7 +333,7 @@ class GrammarWiring(QObject):
 
     def _rule_tip(self, rule: str) -> str:
         origin = self._origin_of(rule)
-        return f"{rule}: from {origin.words}" if origin else ""
+        return tr("{rule}: from {origin}", rule=rule, origin=origin.words) if origin else ""
 
     def _go_to_argument(self) -> None:
         drawing = self._page.railroad.drawing
@@ -383,14 +396,16 @@ class GrammarWiring(QObject):
 
 def summary_words(found: Checked) -> str:
     """`8 rules, 2 mistakes, checked in 4 ms`."""
-    names = (("error", "mistake"), ("warning", "warning"), ("hint", "hint"))
-    words = [_count(len(found.rules), "rule")]
-    words += [_count(found.counts[key], name) for key, name in names if found.counts.get(key)]
-    if not found.counts.get("error"):
-        words.insert(1, "no mistakes")
-    took = f"{found.seconds * 1000:.0f} ms" if found.seconds < 1 else f"{found.seconds:.1f} s"
-    return f"{', '.join(words)}, checked in {took}"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+    errors, warnings, hints = (found.counts.get(kind, 0) for kind in ("error", "warning", "hint"))
+    words = [
+        tr("%n rule(s)", "", len(found.rules)),
+        tr("%n mistake(s)", "", errors) if errors else tr("no mistakes"),
+        tr("%n warning(s)", "", warnings) if warnings else "",
+        tr("%n hint(s)", "", hints) if hints else "",
+    ]
+    took = (
+        tr("{milliseconds:.0f} ms", milliseconds=found.seconds * 1000)
+        if found.seconds < 1
+        else tr("{seconds:.1f} s", seconds=found.seconds)
+    )
+    return tr("{counts}, checked in {time}", counts=", ".join(filter(None, words)), time=took)

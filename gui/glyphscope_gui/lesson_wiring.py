@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QFileDialog, QMenuBar, QWidget
+from PySide6.QtWidgets import QFileDialog, QMenu, QMenuBar, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunRequest
@@ -28,6 +28,7 @@ from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.controllers.lecture import Lecture
 from glyphscope_gui.controllers.lesson_player import first_of_stage
 from glyphscope_gui.controllers.run_controller import Aside
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.lesson_list_model import LessonRow
 from glyphscope_gui.models.lesson_opened import Opened, open_lesson
 from glyphscope_gui.models.lesson_slides import Slide, lecture_slides, reading_slides
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 LESSONS = "lessons"
 """The page's name."""
-_FILES = "Lessons (*.md);;All files (*)"
+_FILES = tr("Lessons (*.md);;All files (*)")
 
 
 class LessonWiring(QObject):
@@ -65,9 +66,9 @@ class LessonWiring(QObject):
         self._job = 0
         self._live: LessonExperiment | None = None
         self.lecture = Lecture(window, self.turn, self._advance, self._press)
-        self.open_action = QAction(self.tr("Open &lesson…"), window)
+        self.open_action = QAction(tr("Open &lesson…"), window)
         self.open_action.setObjectName("openLessonAction")
-        self.lecture_action = QAction(self.tr("Le&cture mode"), window)
+        self.lecture_action = QAction(tr("Le&cture mode"), window)
         self.lecture_action.setObjectName("lectureAction")
         self.lecture_action.setShortcut(QKeySequence("F11"))
         self.lecture_action.setEnabled(False)
@@ -120,9 +121,9 @@ class LessonWiring(QObject):
         step = lesson.steps[slide.step]
         steps = len(lesson.steps)
         over = (
-            self.tr("{}  ·  {} of {}").format(lesson.title, slide.step + 1, steps)
+            tr("{title}  ·  {step} of {steps}", title=lesson.title, step=slide.step + 1, steps=steps)
             if self.lecture.is_on
-            else self.tr("Step {} of {}").format(slide.step + 1, steps)
+            else tr("Step {step} of {steps}", step=slide.step + 1, steps=steps)
         )
         self._page.reader.show_parts(over, step.title, slide.parts, self._make)
         self._page.show_place(slide.step + 1, steps)
@@ -132,7 +133,7 @@ class LessonWiring(QObject):
         following = self.slides[at + 1].step if at + 1 < len(self.slides) else -1
         coming = lesson.steps[following].title if following >= 0 else ""
         if following == slide.step:
-            coming = self.tr("this step goes on")
+            coming = tr("this step goes on")
         self.lecture.notes.show_step(over, step.title, step.notes, self._answers(slide), coming)
         self._show_model()
 
@@ -144,7 +145,7 @@ class LessonWiring(QObject):
         asked = [part for part in slide.parts if isinstance(part, Question)]
         sheets = [opened.sheets[opened.number_of(part)] for part in asked]
         told = [right_words(sheet) for sheet in sheets if isinstance(sheet, Sheet)]
-        return self.tr("Right: {}").format("; ".join(told)) if told else ""
+        return tr("Right: {answers}", answers="; ".join(told)) if told else ""
 
     # -- connections -------------------------------------------------------------------------------------------
 
@@ -167,10 +168,10 @@ class LessonWiring(QObject):
     def _fill_menus(self) -> None:
         """After those of the window: the lesson beside the other files, the lecture at the end of the views."""
         bar = self._window.menuWidget().findChild(QMenuBar)
-        menus = {action.text(): action.menu() for action in bar.actions()} if bar is not None else {}
-        menus["&File"].insertAction(self._window.actions_.open_record, self.open_action)
-        menus["&View"].addSeparator()
-        menus["&View"].addAction(self.lecture_action)
+        files, views = bar.findChild(QMenu, "fileMenu"), bar.findChild(QMenu, "viewMenu")
+        files.insertAction(self._window.actions_.open_record, self.open_action)
+        views.addSeparator()
+        views.addAction(self.lecture_action)
 
     def _page_shown(self, name: str) -> None:
         if name == LESSONS:
@@ -203,9 +204,7 @@ class LessonWiring(QObject):
             self.open(place)
 
     def _ask_for_file(self) -> None:
-        dialog = QFileDialog(
-            self._window, self.tr("Open a lesson"), str(self._places.lessons), self.tr(_FILES)
-        )
+        dialog = QFileDialog(self._window, tr("Open a lesson"), str(self._places.lessons), _FILES)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(lambda path: self.open_file(Path(path)))
         dialog.finished.connect(dialog.deleteLater)
@@ -217,9 +216,10 @@ class LessonWiring(QObject):
         missing = [name for name, found in opened.events.items() if isinstance(found, GlyphscopeError)]
         if missing:
             self._page.notice.tell(
-                self.tr(
-                    "No recording that fits: {}. glyphscope lesson record FILE makes the recordings."
-                ).format(", ".join(missing))
+                tr(
+                    "No recording that fits: {names}. glyphscope lesson record FILE makes the recordings.",
+                    names=", ".join(missing),
+                )
             )
         self._arrange(min(self._progress.of(opened.place.key).step, len(opened.lesson.steps) - 1))
         if self._page.model.row_of(opened.place.key) < 0 and self._listed:
@@ -374,11 +374,11 @@ class LessonWiring(QObject):
     def _show_model(self) -> None:
         phase, words = self._runs.model.phase, ""  # one that is not open yet is opened by the run
         if phase == "opening":
-            words = self.tr("The model is being opened.")
+            words = tr("The model is being opened.")
         elif phase == "failed":
-            words = self.tr("There is no model here to run it live.")
+            words = tr("There is no model here to run it live.")
         elif self._runs.is_busy and self._live is None:
-            words = self.tr("The model is at work for another page.")
+            words = tr("The model is at work for another page.")
         for part in self._page.reader.active:
             if isinstance(part, LessonExperiment):
                 part.set_model(words)

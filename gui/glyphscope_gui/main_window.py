@@ -25,6 +25,7 @@ from glyphscope_gui.eval_wiring import EVALUATE, EvalWiring
 from glyphscope_gui.explain_wiring import ExplainWiring
 from glyphscope_gui.files_wiring import FilesWiring, dropped_file
 from glyphscope_gui.grammar_wiring import PAGE, PLAYGROUND, GrammarWiring
+from glyphscope_gui.language import tr
 from glyphscope_gui.lesson_wiring import LESSONS, LessonWiring
 from glyphscope_gui.menus import fill_menus
 from glyphscope_gui.models.grammar_examples_model import GrammarExamplesModel
@@ -60,16 +61,24 @@ FIRST_SIZE = QSize(1440, 900)
 NARROW = 1200
 """Below this width of the window the sides begin smaller."""
 PAGES = (
-    PageSpec(PLAYGROUND, "Playground", "Run a prompt, and see the call being written"),
-    PageSpec(PAGE, "Grammar", "See, write, test and trust a grammar"),
+    PageSpec(PLAYGROUND, tr("Playground"), tr("Run a prompt, and see the call being written")),
+    PageSpec(PAGE, tr("Grammar"), tr("See, write, test and trust a grammar")),
     PageSpec(
-        SERVERS, "Servers", "Connect MCP servers, call their tools by hand, and see what the demo tools did"
+        SERVERS,
+        tr("Servers"),
+        tr("Connect MCP servers, call their tools by hand, and see what the demo tools did"),
     ),
     PageSpec(
-        EVALUATE, "Evaluate", "Ask suites of prompts in several ways, and count how often each is right"
+        EVALUATE,
+        tr("Evaluate"),
+        tr("Ask suites of prompts in several ways, and count how often each is right"),
     ),
-    PageSpec(COMPARE, "Compare", "Ask the same in several ways, and see where the answers part", key=5),
-    PageSpec(LESSONS, "Lessons", "Learn and teach constrained decoding, from recordings or live", key=6),
+    PageSpec(
+        COMPARE, tr("Compare"), tr("Ask the same in several ways, and see where the answers part"), key=5
+    ),
+    PageSpec(
+        LESSONS, tr("Lessons"), tr("Learn and teach constrained decoding, from recordings or live"), key=6
+    ),
 )
 
 
@@ -200,7 +209,7 @@ class MainWindow(QMainWindow):
         """Qt makes them when docks share a place; they have no name by themselves."""
         bars = self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
         for bar in bars:
-            bar.setAccessibleName("Panels at the side")
+            bar.setAccessibleName(tr("Panels at the side"))
         return [bar for bar in bars if bar.isVisible() and bar.count()]
 
     def _leave(self) -> None:
@@ -233,11 +242,11 @@ class MainWindow(QMainWindow):
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.setDocumentMode(True)
         self.left = [
-            DockFrame("toolsDock", "Tools", self.tools_page, self),
-            DockFrame("promptDock", "Prompt", self.prompt_page, self),
-            DockFrame("historyDock", "History", self.history_page, self),
+            DockFrame("toolsDock", tr("Tools"), self.tools_page, self),
+            DockFrame("promptDock", tr("Prompt"), self.prompt_page, self),
+            DockFrame("historyDock", tr("History"), self.history_page, self),
         ]
-        self.right = DockFrame("evidenceDock", "Evidence", self.evidence, self, titled=False)
+        self.right = DockFrame("evidenceDock", tr("Evidence"), self.evidence, self, titled=False)
         for dock in self.left:
             self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
         for dock in self.left[1:]:
@@ -269,7 +278,7 @@ class MainWindow(QMainWindow):
         panels = [dock.toggleViewAction() for dock in (*self.left, self.right)]
         undo = self.parts.document.undo_stack
         pages = list(self.rail.actions_.values())
-        self.exports = ExportMenu("E&xport run", bar)
+        self.exports = ExportMenu(tr("E&xport run"), bar)
         open_project = self.dialogs.open_path
         fill_menus(bar, self.actions_, undo, pages, panels, self.parts.settings, open_project, self.exports)
         column.addWidget(bar)

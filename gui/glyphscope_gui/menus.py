@@ -9,6 +9,7 @@ from PySide6.QtGui import QAction, QActionGroup, QUndoStack
 from PySide6.QtWidgets import QMenu, QMenuBar
 
 from glyphscope_gui.actions import Actions
+from glyphscope_gui.language import tr
 from glyphscope_gui.settings.sections import THEMES
 from glyphscope_gui.settings.settings_store import SettingsStore
 
@@ -24,7 +25,8 @@ def fill_menus(
     exports: QMenu,
 ) -> None:
     """Put everything in its menu."""
-    file = bar.addMenu("&File")
+    file = bar.addMenu(tr("&File"))
+    file.setObjectName("fileMenu")
     file.addActions([actions.new, actions.open])
     file.addMenu(_recent_menu(file, settings, open_project))
     file.addActions([actions.save, actions.save_as])
@@ -33,13 +35,17 @@ def fill_menus(
     file.addMenu(exports)
     file.addSeparator()
     file.addActions([actions.settings, actions.quit])
-    edit = bar.addMenu("&Edit")
-    edit.addActions([undo_stack.createUndoAction(edit, "&Undo"), undo_stack.createRedoAction(edit, "&Redo")])
-    run = bar.addMenu("&Run")
+    edit = bar.addMenu(tr("&Edit"))
+    edit.addActions(
+        [undo_stack.createUndoAction(edit, tr("&Undo")), undo_stack.createRedoAction(edit, tr("&Redo"))]
+    )
+    run = bar.addMenu(tr("&Run"))
+    run.setObjectName("runMenu")
     run.addActions([actions.run, actions.step, actions.stop])
     run.addSeparator()
     run.addActions([actions.continue_aborted, actions.replay])
-    view = bar.addMenu("&View")
+    view = bar.addMenu(tr("&View"))
+    view.setObjectName("viewMenu")
     view.addActions(list(pages))
     view.addSeparator()
     view.addActions(
@@ -49,11 +55,11 @@ def fill_menus(
     view.addActions(list(panels))
     view.addSeparator()
     _add_themes(view, settings)
-    bar.addMenu("&Help").addAction(actions.about)
+    bar.addMenu(tr("&Help")).addAction(actions.about)
 
 
 def _recent_menu(parent: QMenu, settings: SettingsStore, open_project: Callable[[Path], None]) -> QMenu:
-    menu = QMenu("Open re&cent", parent)
+    menu = QMenu(tr("Open re&cent"), parent)
 
     def fill() -> None:
         menu.clear()
@@ -61,7 +67,7 @@ def _recent_menu(parent: QMenu, settings: SettingsStore, open_project: Callable[
             action = menu.addAction(path.replace("&", "&&"))
             action.triggered.connect(lambda _checked=False, chosen=path: open_project(Path(chosen)))
         if menu.isEmpty():
-            menu.addAction("No projects yet").setEnabled(False)
+            menu.addAction(tr("No projects yet")).setEnabled(False)
 
     menu.aboutToShow.connect(fill)
     return menu
@@ -69,8 +75,9 @@ def _recent_menu(parent: QMenu, settings: SettingsStore, open_project: Callable[
 
 def _add_themes(menu: QMenu, settings: SettingsStore) -> None:
     group = QActionGroup(menu)
+    colours = {"light": tr("Light colours"), "dark": tr("Dark colours")}
     for value, words in THEMES:
-        action = menu.addAction(words if value == "system" else f"{words} colours")
+        action = menu.addAction(colours.get(value, words))
         action.setCheckable(True)
         action.setData(value)
         action.setChecked(settings.value.theme == value)

@@ -13,6 +13,7 @@ from glyphscope.models.hub import Unfinished, find_unfinished
 from glyphscope.models.hub.download import Got
 from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.controllers.model_getting import Loaded, ModelGetting, Phase
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.model_names import model_name
 from glyphscope_gui.models.model_words import progress_words
 from glyphscope_gui.widgets.model_dialog import ModelDialog
@@ -127,8 +128,8 @@ class ModelsWiring(QObject):
             path = str(got.path)
             self._window.status.set_note("")
             self._window.page.notice.tell(
-                self.tr("{0} is here.").format(name),
-                self.tr("Use it"),
+                tr("{name} is here.", name=name),
+                tr("Use it"),
                 lambda: self._window.wiring.choose_model(path),
             )
 

@@ -11,6 +11,7 @@ from glyphscope_gui.controllers.grammar_tokens import GrammarTokens
 from glyphscope_gui.controllers.grammar_work import Checked
 from glyphscope_gui.controllers.run_rules import RunRules
 from glyphscope_gui.grammar_wiring import PAGE
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.token_rules import TokenRule
 from glyphscope_gui.workers.jobs import ModelStatus
 
@@ -96,11 +97,20 @@ class RulesWiring(QObject):
         name, self._wanted = self._wanted, ""
         document, own = self._window.parts.project.grammar, self.rules.grammar
         if not self._page.edit.go_to_rule(name):
-            held = "a text of your own" if own is not None else "the tools’ grammar"
-            self._page.notice.tell(f"The run was held to {held}, whose rule {name} is not in this text.")
+            self._page.notice.tell(
+                tr(
+                    "The run was held to the tools’ grammar, whose rule {name} is not in this text.",
+                    name=name,
+                )
+                if own is None
+                else tr(
+                    "The run was held to a text of your own, whose rule {name} is not in this text.",
+                    name=name,
+                )
+            )
         elif (own is not None and own != found.text) or (own is None and not document.is_generated):
             self._page.notice.tell(
-                "The run was held to another text than this one, with a rule of that name."
+                tr("The run was held to another text than this one, with a rule of that name.")
             )
 
     # -- the model's vocabulary ----------------------------------------------------------------------------------

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from glyphscope.calling import RunState
 from glyphscope.events import LimitReached
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.token_words import milliseconds
 from glyphscope_gui.workers.jobs import ModelStatus
 
 _ENDS = {
-    "answered": "Answered",
-    "no-tool": "No tool was called: the router chose none",
-    "unanswered": "Ended with a question that nobody answered",
-    "limit": "Ended by a limit",
-    "refused": "Ended without what it was held to",
+    "answered": tr("Answered"),
+    "no-tool": tr("No tool was called: the router chose none"),
+    "unanswered": tr("Ended with a question that nobody answered"),
+    "limit": tr("Ended by a limit"),
+    "refused": tr("Ended without what it was held to"),
 }
 
 
@@ -29,18 +30,22 @@ def figures(state: RunState) -> list[str]:
         begin = state.evaluated.t
     seconds = tokens[-1].t - begin
     if len(tokens) > 1 and seconds > 0:
-        words.append(f"{len(tokens) / seconds:.0f} tokens/s")
+        words.append(tr("{rate:.0f} tokens/s", rate=len(tokens) / seconds))
     first = next(stage.tokens[0].t for stage in state.stages if stage.tokens)
-    words.append(f"first token {first * 1000:.0f} ms" if first < 1 else f"first token {first:.1f} s")
+    words.append(
+        tr("first token {milliseconds:.0f} ms", milliseconds=first * 1000)
+        if first < 1
+        else tr("first token {seconds:.1f} s", seconds=first)
+    )
     masked = [token.step.mask_ms for token in tokens if not token.step.forced]
     if masked and state.started is not None and state.started.request.constraint != "off":
-        words.append(f"mask {milliseconds(sum(masked) / len(masked))} ms")
+        words.append(tr("mask {milliseconds} ms", milliseconds=milliseconds(sum(masked) / len(masked))))
     if state.forced:
-        words.append(f"{state.forced} of {len(tokens)} tokens forced")
+        words.append(tr("{forced} of {tokens} tokens forced", forced=state.forced, tokens=len(tokens)))
     texts = [stage for stage in state.stages if stage.tokens]
     if len(texts) > 1:
         total = sum(len(stage.tokens) for stage in texts)
-        words.append(f"{total:,} tokens in {len(texts)} stages")
+        words.append(tr("{tokens:,} tokens in {stages} stages", tokens=total, stages=len(texts)))
     return words
 
 
@@ -53,21 +58,23 @@ def outcome_words(state: RunState) -> str:
     match state.outcome:
         case "valid":
             relaxed = state.started is not None and bool(state.started.request.relaxed)
-            words = f"A valid call of {state.call.tool}" if state.call else "A valid call"
-            return f"{words}, with the schema relaxed" if relaxed else words
+            words = tr("A valid call of {tool}", tool=state.call.tool) if state.call else tr("A valid call")
+            return tr("{outcome}, with the schema relaxed", outcome=words) if relaxed else words
         case "invalid":
             reason = state.finished.reason if state.finished else ""
             codes = ", ".join(dict.fromkeys(v.code for v in state.violations))
-            ended = {"length": "Ended at the token limit", "end-of-text": "The model ended"}.get(
-                reason, "Ended"
+            ended = {"length": tr("Ended at the token limit"), "end-of-text": tr("The model ended")}.get(
+                reason, tr("Ended")
             )
-            return f"{ended}: no valid call" + (f" ({codes})" if codes else "")
+            return tr("{ended}: no valid call", ended=ended) + (f" ({codes})" if codes else "")
         case "aborted":
-            return f"Stopped early: {state.aborted.code}" if state.aborted else "Stopped early"
+            return (
+                tr("Stopped early: {code}", code=state.aborted.code) if state.aborted else tr("Stopped early")
+            )
         case "failed":
-            return "The run failed"
+            return tr("The run failed")
         case _:
-            return "Stopped"
+            return tr("Stopped")
 
 
 def _limit(state: RunState) -> str:
@@ -83,10 +90,12 @@ def model_words(status: ModelStatus) -> str:
     """The model's process, in the words of the status line."""
     match status.phase:
         case "opening":
-            return "Opening the model" + (f": {status.progress:.0%}" if status.progress is not None else "…")
+            if status.progress is None:
+                return tr("Opening the model…")
+            return tr("Opening the model: {progress:.0%}", progress=status.progress)
         case "ready":
-            return "Model process ready"
+            return tr("Model process ready")
         case "failed":
-            return "No model"
+            return tr("No model")
         case _:
-            return "No model is open"
+            return tr("No model is open")

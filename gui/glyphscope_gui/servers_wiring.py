@@ -12,6 +12,7 @@ from glyphscope_gui.calls_wiring import CallsWiring
 from glyphscope_gui.controllers.servers import DEMO
 from glyphscope_gui.controllers.tool_import import clashes, here_words, plan_import
 from glyphscope_gui.controllers.tool_proofs import ToolProofs
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.servers_import import FoundServer
 from glyphscope_gui.models.servers_kept import kept_words
 from glyphscope_gui.models.servers_known import Known
@@ -150,13 +151,15 @@ class ServersWiring(QObject):
     def _ask_to_remove(self, name: str) -> None:
         box = QMessageBox(self._window)
         box.setObjectName("removeServerQuestion")
-        box.setWindowTitle("Remove the server")
+        box.setWindowTitle(tr("Remove the server"))
         box.setTextFormat(Qt.TextFormat.PlainText)
-        box.setText(f"Remove {name}?")
+        box.setText(tr("Remove {name}?", name=name))
         box.setInformativeText(
-            "It is ended and forgotten, with its variables. Tools that were imported from it stay in the registry."
+            tr(
+                "It is ended and forgotten, with its variables. Tools that were imported from it stay in the registry."
+            )
         )
-        remove = box.addButton("Remove", QMessageBox.ButtonRole.DestructiveRole)
+        remove = box.addButton(tr("Remove"), QMessageBox.ButtonRole.DestructiveRole)
         box.addButton(QMessageBox.StandardButton.Cancel)
         remove.clicked.connect(lambda: self._servers.remove(name))
         box.finished.connect(box.deleteLater)
@@ -219,16 +222,17 @@ class ServersWiring(QObject):
 
     def _empty_words(self, known: Known | None) -> str:
         if known is None or known.source is None:
-            return "No tools."
+            return tr("No tools.")
         words = {
-            "ready": "It lists no tools.",
-            "starting": "It is starting…\nA launcher may have to fetch it first.",
-            "stopping": "It is stopping…",
+            "ready": tr("It lists no tools."),
+            "starting": tr("It is starting…\nA launcher may have to fetch it first."),
+            "stopping": tr("It is stopping…"),
         }
         if known.question is not None and known.enabled:
-            return "It must be allowed before it can be started."
-        again = "again " if known.source.phase in ("failed", "ended") else ""
-        return words.get(known.source.phase, f"Start it {again}to see its tools.")
+            return tr("It must be allowed before it can be started.")
+        again = tr("Start it again to see its tools.")
+        words |= {"failed": again, "ended": again}
+        return words.get(known.source.phase, tr("Start it to see its tools."))
 
     @property
     def _known(self) -> Known | None:
@@ -314,13 +318,17 @@ class ServersWiring(QObject):
             return
         box = QMessageBox(self._window)
         box.setObjectName("importClashQuestion")
-        box.setWindowTitle("Import tools")
-        some = ", ".join(taken[:5]) + (f" and {len(taken) - 5} more" if len(taken) > 5 else "")
+        box.setWindowTitle(tr("Import tools"))
+        some = ", ".join(taken[:5]) + (
+            tr(" and {count} more", count=len(taken) - 5) if len(taken) > 5 else ""
+        )
         box.setTextFormat(Qt.TextFormat.PlainText)
-        box.setText(f"The registry has other tools of the same name: {some}.")
-        box.setInformativeText("Give the imported ones other names, or replace yours? Either can be undone.")
-        rename = box.addButton("Rename", QMessageBox.ButtonRole.AcceptRole)
-        replace = box.addButton("Replace", QMessageBox.ButtonRole.DestructiveRole)
+        box.setText(tr("The registry has other tools of the same name: {names}.", names=some))
+        box.setInformativeText(
+            tr("Give the imported ones other names, or replace yours? Either can be undone.")
+        )
+        rename = box.addButton(tr("Rename"), QMessageBox.ButtonRole.AcceptRole)
+        replace = box.addButton(tr("Replace"), QMessageBox.ButtonRole.DestructiveRole)
         box.addButton(QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(rename)
         rename.clicked.connect(lambda: self._do_import(tools, server, rename=True))
@@ -332,14 +340,19 @@ class ServersWiring(QObject):
         document = self._parts.document
         plan = plan_import(tools, server, document.registry, self._sources, rename=rename)
         self._parts.project.set_options(sources=plan.sources)
-        document.add_all(ToolRegistry(plan.tools), f"import tools of {server}")
+        document.add_all(ToolRegistry(plan.tools), tr("import tools of {server}", server=server))
         self._page.tools.model.tick_all(False)
-        count = len(plan.tools)
-        words = f"{count:,} tools" if count != 1 else plan.tools[0].name
+        one = plan.tools[0].name if len(plan.tools) == 1 else ""
         self._page.notice.tell(
-            f"{words} of {server} {'are' if count != 1 else 'is'} in the registry now; runs call "
-            f"{'them' if count != 1 else 'it'} there.",
-            "Show the tools",
+            tr("{tool} of {server} is in the registry now; runs call it there.", tool=one, server=server)
+            if one
+            else tr(
+                "%n tools of {server} are in the registry now; runs call them there.",
+                "",
+                len(plan.tools),
+                server=server,
+            ),
+            tr("Show the tools"),
             lambda: self._window.pages.show("playground"),
         )
 

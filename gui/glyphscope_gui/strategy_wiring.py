@@ -11,6 +11,7 @@ from glyphscope.calling.fold import StageState
 from glyphscope_gui.controllers.run_controller import Applied, Phase
 from glyphscope_gui.controllers.stage_choice import StageChoice
 from glyphscope_gui.grammar_wiring import PLAYGROUND
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.run_registry import registry_of
 from glyphscope_gui.models.timeline_rows import TimelineRow
 from glyphscope_gui.workers.jobs import Asked
@@ -81,7 +82,7 @@ class StrategyWiring(QObject):
             page.show_asking(False)
             self._window.status.set_note("")
             if self._window.runs.phase is Phase.RUNNING:
-                self._window.status.set_state("busy", "Running")
+                self._window.status.set_state("busy", tr("Running"))
             return
         if isinstance(asked.about, str):
             page.question.ask(asked.about)
@@ -94,9 +95,9 @@ class StrategyWiring(QObject):
             page.approval.ask(asked.about, tool, closed=closed)
             first = page.approval
         page.show_asking(True)
-        self._window.status.set_state("busy", "Waits for you")
+        self._window.status.set_state("busy", tr("Waits for you"))
         if self._window.pages.current != PLAYGROUND:  # nobody is torn away from what they do
-            self._window.status.set_note("The run waits for you on the playground (Ctrl+1)")
+            self._window.status.set_note(tr("The run waits for you on the playground (Ctrl+1)"))
         if not isinstance(QApplication.focusWidget(), QLineEdit | QPlainTextEdit):
             first.setFocus()  # who types goes on typing
         QApplication.alert(self._window)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from glyphscope.models.written import CONTEXT
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.branch_words import half_words, pieces_words
 from glyphscope_gui.models.run_registry import registry_of
 from glyphscope_gui.models.struck import struck
@@ -47,14 +48,21 @@ class TypedWiring(QObject):
         lines = []
         if pieces.spelled:
             names = ", ".join(pieces.spelled)
-            lines.append(f"{names}: as typed text it is no special token. An alternative can be one.")
+            lines.append(
+                tr("{names}: as typed text it is no special token. An alternative can be one.", names=names)
+            )
         elif pieces.count is None:
-            lines.append("The model cuts it into tokens when it runs.")
+            lines.append(tr("The model cuts it into tokens when it runs."))
         else:
             lines.append(pieces_words(pieces.pieces, pieces.count))
         half = half_words(pieces.typed.before)
         if half:
-            lines.append(f"What is kept ends within a character, {half}: a typed text leaves that broken.")
+            lines.append(
+                tr(
+                    "What is kept ends within a character, {bytes}: a typed text leaves that broken.",
+                    bytes=half,
+                )
+            )
         self._bar.field.show_pieces(pieces.typed.text, "\n".join(lines))
 
     def _judged(self, text: str, refusal: Refusal) -> None:

@@ -16,6 +16,7 @@ from glyphscope.sessions import Settings
 from glyphscope_gui.compare_wiring import COMPARE
 from glyphscope_gui.controllers.recorder import FIRST_RUN, bundled_run, bundled_runs
 from glyphscope_gui.controllers.run_controller import Applied, Phase, Saving
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.model_names import model_name
 from glyphscope_gui.models.run_registry import remember
 from glyphscope_gui.parts import first_project
@@ -172,7 +173,9 @@ class Wiring(QObject):
     def _applied(self, applied: Applied) -> None:
         for event in applied.events:
             if isinstance(event, PromptEvaluated) and event.done < event.total:
-                words = f"Reading the prompt: {event.done:,} of {event.total:,} tokens"
+                words = tr(
+                    "Reading the prompt: {done:,} of {total:,} tokens", done=event.done, total=event.total
+                )
                 self._status.set_state("busy", words)
 
     def _ended(self, applied: Applied) -> None:
@@ -193,7 +196,7 @@ class Wiring(QObject):
     def _model_told(self, status: ModelStatus) -> None:
         picker = self._window.picker
         if status.phase == "opening":
-            picker.set_loading(status.progress, "Opening…" if status.progress is None else "")
+            picker.set_loading(status.progress, tr("Opening…") if status.progress is None else "")
         else:
             picker.set_loading(None)
         if status.phase == "ready" and status.info is not None:
@@ -210,14 +213,17 @@ class Wiring(QObject):
         if self._runs.is_busy:
             return
         recordings = FIRST_RUN in bundled_runs()
-        get = (self.tr("Get a model…"), self._window.models.show)
+        get = (tr("Get a model…"), self._window.models.show)
         if self._first_model and recordings and not self._runs.events:
             self.play_bundled()
             self._page.notice.tell(
-                f"{status.message} A recorded run is shown instead.", "Play it again", self.play_bundled, get
+                tr("{message} A recorded run is shown instead.", message=status.message),
+                tr("Play it again"),
+                self.play_bundled,
+                get,
             )
         else:
-            again = "Play a recorded run" if recordings else ""
+            again = tr("Play a recorded run") if recordings else ""
             self._page.notice.tell(status.message, again, self.play_bundled, get)
 
     def _show_phase(self, phase: Phase) -> None:
@@ -233,7 +239,11 @@ class Wiring(QObject):
             self._figures.start()
         else:
             self._figures.stop()
-        words = {Phase.RUNNING: "Running", Phase.STEPPING: "Step by step", Phase.STOPPING: "Stopping…"}
+        words = {
+            Phase.RUNNING: tr("Running"),
+            Phase.STEPPING: tr("Step by step"),
+            Phase.STOPPING: tr("Stopping…"),
+        }
         if busy:
             self._status.set_state("busy", words[phase])
             self._status.set_note("")
@@ -245,7 +255,7 @@ class Wiring(QObject):
             return
         state: RunState = self._runs.state
         if state.tokens and self._runs.phase is Phase.RUNNING and not self._runs.is_asking:
-            self._status.set_state("busy", "Running")
+            self._status.set_state("busy", tr("Running"))
         self._status.set_figures(figures(state))
 
     # -- what the project and the settings tell ------------------------------------------------------------------
@@ -266,8 +276,11 @@ class Wiring(QObject):
         self._window.header.show_options(options)
 
     def _tell_permissions(self, count: int) -> None:
-        rules = "A rule" if count == 1 else f"{count} rules"
-        self._status.set_note(f"{rules} of this file that let calls run unasked: left out")
+        self._status.set_note(
+            tr("A rule of this file that let calls run unasked: left out")
+            if count == 1
+            else tr("%n rules of this file that let calls run unasked: left out", "", count)
+        )
 
     def _show_title(self) -> None:
         project = self._parts.project
@@ -289,11 +302,13 @@ class Wiring(QObject):
 
     def _show_about(self) -> None:
         box = QMessageBox(self._window)
-        box.setWindowTitle("About Glyphscope")
+        box.setWindowTitle(tr("About Glyphscope"))
         box.setText("Glyphscope")
         box.setInformativeText(
-            "See a tool call being born, token by token: what the model wanted, what the grammar allowed, "
-            "and the character at which an argument broke its constraint.\n\nApache License 2.0"
+            tr(
+                "See a tool call being born, token by token: what the model wanted, what the grammar allowed, "
+                "and the character at which an argument broke its constraint.\n\nApache License 2.0"
+            )
         )
         box.finished.connect(box.deleteLater)
         box.open()

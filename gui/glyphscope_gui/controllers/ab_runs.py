@@ -8,6 +8,7 @@ from glyphscope.calling import RunState, fold
 from glyphscope.evals.ab import AbReport, Pair, ab_report, pair_of, seeded, trial_of
 from glyphscope.events import AnyEvent
 from glyphscope_gui.controllers.run_controller import Aside, RunController
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.ab_prompts import NAMES, AbPlan
 from glyphscope_gui.models.ab_table_model import AbRow
 
@@ -108,7 +109,7 @@ class AbRuns(QObject):
             self.ended.emit(self.events[at])
         failed = self._now.failed
         if stopped:
-            self.why = self.tr("Stopped: the figures are those of the pairs that ended.")
+            self.why = tr("Stopped: the figures are those of the pairs that ended.")
         elif failed is not None and (self._now.started is None or failed.code in _HOPELESS):
             self.why = f"{failed.message} {failed.hint}".strip()
         elif self._queue:

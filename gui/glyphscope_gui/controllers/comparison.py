@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, Signal
 from glyphscope.calling import fold
 from glyphscope.events import RunRequest
 from glyphscope_gui.controllers.run_controller import Applied, Aside, RunController
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.compare_column import Column, ColumnPhase
 from glyphscope_gui.models.compare_variants import FEWEST, MOST, Variant, next_variant, variant_names
 
@@ -140,9 +141,9 @@ class Comparison(QObject):
             self.ended.emit(tuple(column.events))
         failed = column.state.failed
         if stopped:
-            self._give_up("Stopped before its turn.")
+            self._give_up(tr("Stopped before its turn."))
         elif column.state.started is None and failed is not None:
-            self._give_up(f"There is no model to run it: {failed.message}")
+            self._give_up(tr("There is no model to run it: {message}", message=failed.message))
         elif place + 1 < len(self.columns):
             self._start(place + 1)
         else:

@@ -21,6 +21,7 @@ from glyphscope.evals.running.kept import kept_plan
 from glyphscope.events import AnyEvent
 from glyphscope.sessions import read_record
 from glyphscope_gui.controllers.background import Background
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.eval_bad_token import BadToken, bad_token, bad_turn
 from glyphscope_gui.models.eval_pairs_model import Pair
 from glyphscope_gui.models.eval_result import EvalResult
@@ -151,16 +152,22 @@ def _note(path: Path, result: EvalResult) -> str:
     """What is missing, who is at it, what was torn."""
     manifest, words = result.manifest, []
     if is_being_written(path):
-        words.append("Another evaluation is writing to this result: open it again to see more of it.")
+        words.append(tr("Another evaluation is writing to this result: open it again to see more of it."))
     elif not manifest.finished:
         words.append(
-            f"{len(result.samples):,} of {manifest.planned:,} samples are there: it was stopped before its end."
+            tr(
+                "{samples:,} of {planned:,} samples are there: it was stopped before its end.",
+                samples=len(result.samples),
+                planned=manifest.planned,
+            )
         )
     if _is_torn(path / SAMPLES) and not words:
         words.append(
-            "The last line of samples.jsonl is torn: its sample is left out, and made again with “Go on”."
+            tr("The last line of samples.jsonl is torn: its sample is left out, and made again with “Go on”.")
         )
-    words.extend(f"{name} is left out: {why}" for name, why in manifest.missing.items())
+    words.extend(
+        tr("{name} is left out: {why}", name=name, why=why) for name, why in manifest.missing.items()
+    )
     return " ".join(words)
 
 
@@ -208,7 +215,9 @@ def _priced(matrix: Matrix) -> Priced:
 
 def _events(folder: ResultFolder, sample: Sample, turn: int) -> tuple[AnyEvent, ...]:
     if not sample.runs:
-        raise RecordError("No run was recorded for this sample.", where=sample.id, hint=_why_no_run(sample))
+        raise RecordError(
+            tr("No run was recorded for this sample."), where=sample.id, hint=_why_no_run(sample)
+        )
     return read_record(folder.record_path(sample, turn)).events
 
 

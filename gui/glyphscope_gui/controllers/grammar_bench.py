@@ -18,6 +18,7 @@ from glyphscope_gui.controllers import grammar_work as work
 from glyphscope_gui.controllers.grammar_jobs import Lane, LatestJobs
 from glyphscope_gui.controllers.grammar_own import own_rows
 from glyphscope_gui.controllers.grammar_work import Checked, Generated
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.grammar_document import GrammarDocument
 from glyphscope_gui.models.grammar_examples_model import ExampleVerdict
 from glyphscope_gui.models.railroad_drawing import draw_rule
@@ -30,8 +31,8 @@ DEBOUNCE_MS = 120
 SAMPLES = 8
 MOST_CHARACTERS = 300_000
 """Of a grammar that is compared, sampled and tried on the tools' constraints after each edit."""
-_TOO_LARGE = "Not worked out for a grammar as large as this one."
-_MISTAKES = "Shown once the mistakes are corrected."
+_TOO_LARGE = tr("Not worked out for a grammar as large as this one.")
+_MISTAKES = tr("Shown once the mistakes are corrected.")
 PROOF_DELAY_MS = 600
 """After the last edit of the tools: proofs start processes, and nobody waits for them."""
 PROOF_SHOWN_MS = 150
@@ -303,7 +304,7 @@ class GrammarBench(QObject):
         found, base = self._last, self._document.base
         if found is None or base is None or base == found.text:
             self._jobs.drop("compare")
-            self.compared.emit(None, "" if base is None or found is None else "No change yet.")
+            self.compared.emit(None, "" if base is None or found is None else tr("No change yet."))
             return
         if found.grammar is None:
             self._jobs.drop("compare")

@@ -10,12 +10,13 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from glyphscope.errors import StorageError
 from glyphscope.sessions import atomic_write
 from glyphscope_gui.controllers.background import Background
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.grammar_document import GrammarDocument
 from glyphscope_gui.models.grammar_words import break_long_lines
 
 MOST_BYTES = 20_000_000
 """Of a file that is opened: larger ones are no grammars."""
-_FILTER = "Grammars (*.gbnf);;All files (*)"
+_FILTER = tr("Grammars (*.gbnf);;All files (*)")
 
 
 class GrammarFiles(QObject):
@@ -31,7 +32,7 @@ class GrammarFiles(QObject):
         self._background = Background(self)
 
     def ask_to_open(self) -> None:
-        dialog = QFileDialog(self._window, "Open a grammar", self._document.work.path, _FILTER)
+        dialog = QFileDialog(self._window, tr("Open a grammar"), self._document.work.path, _FILTER)
         dialog.setObjectName("openGrammarDialog")
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(self.open)
@@ -40,7 +41,7 @@ class GrammarFiles(QObject):
 
     def ask_where_to_save(self) -> None:
         path = self._document.work.path or "grammar.gbnf"
-        dialog = QFileDialog(self._window, "Save the grammar", path, _FILTER)
+        dialog = QFileDialog(self._window, tr("Save the grammar"), path, _FILTER)
         dialog.setObjectName("saveGrammarDialog")
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setDefaultSuffix("gbnf")
@@ -79,19 +80,23 @@ def read_grammar(path: Path) -> tuple[str, str]:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise StorageError(
-            f"The grammar cannot be read: {error.strerror or error}.", where=str(path)
+            tr("The grammar cannot be read: {why}.", why=error.strerror or error), where=str(path)
         ) from error
     if len(data) > MOST_BYTES:
         raise StorageError(
-            f"The file is larger than {MOST_BYTES // 1_000_000} MB.", where=str(path), hint="Open a grammar."
+            tr("The file is larger than {megabytes} MB.", megabytes=MOST_BYTES // 1_000_000),
+            where=str(path),
+            hint=tr("Open a grammar."),
         )
     try:
         text, trouble = data.decode("utf-8-sig"), ""
     except UnicodeDecodeError as error:
         text = data.decode("utf-8", "replace")
-        trouble = f"The file is not UTF-8: from byte {error.start:,} on, such bytes are shown as \ufffd."
+        trouble = tr(
+            "The file is not UTF-8: from byte {place:,} on, such bytes are shown as �.", place=error.start
+        )
     read = text.replace("\r\n", "\n").replace("\r", "\n")
     shown = break_long_lines(read)
     if shown != read:
-        trouble += " Very long lines were broken after their |, which means the same."
+        trouble += tr(" Very long lines were broken after their |, which means the same.")
     return shown, trouble.strip()

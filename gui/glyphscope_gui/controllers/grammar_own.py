@@ -14,6 +14,7 @@ from glyphscope.grammar.match import Limits, compile_grammar
 from glyphscope.proof import boundary_examples
 from glyphscope.proof.spelling import as_written, texts
 from glyphscope.registry import Tool, ToolRegistry
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.enforcement_model import OWN, Cell, EnforcementRow
 from glyphscope_gui.models.enforcement_rows import constraint_row_words, leaking_value
 
@@ -69,13 +70,19 @@ def _tool_rows(
             continue  # the first example is the nearest one
         if leak is not None:
             value = leaking_value(leak, example.pointer, notation)
-            cells[key] = Cell("leaks", value, f"Accepted: {leak}\n{example.what}")
+            cells[key] = Cell(
+                "leaks", value, tr("Accepted: {call}\n{mistake}", call=leak, mistake=example.what)
+            )
         elif right and (before is None or before.state == "unknown"):
             cells[key] = Cell(
-                "enforced", "", "Refused every text that breaks it, and accepted one that does not."
+                "enforced", "", tr("Refused every text that breaks it, and accepted one that does not.")
             )
         elif before is None:
-            cells[key] = Cell("unknown", "", f"The text refuses the valid call beside it as well: {valid[0]}")
+            cells[key] = Cell(
+                "unknown",
+                "",
+                tr("The text refuses the valid call beside it as well: {call}", call=valid[0]),
+            )
     if not callable_at_all:
         return []
     return [

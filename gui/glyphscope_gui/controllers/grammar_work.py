@@ -19,6 +19,7 @@ from glyphscope.grammar.sample import sample_texts
 from glyphscope.models import Vocabulary
 from glyphscope.proof import EngineName, Proof, iterate_proofs
 from glyphscope.registry import ToolRegistry
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.grammar_examples_model import ExampleVerdict
 from glyphscope_gui.models.grammar_problems import GrammarProblem, to_problems
 from glyphscope_gui.models.token_words import token_text
@@ -195,11 +196,11 @@ def compare(before: str, grammar: Grammar, cancel: Callable[[], bool]) -> Compar
     """What an edit changed. Raises GrammarError where the version before has mistakes itself."""
     base = check_gbnf(before, cancel=cancel).grammar
     if base is None:
-        raise GrammarError("The version before has mistakes, so there is nothing to compare with.")
+        raise GrammarError(tr("The version before has mistakes, so there is nothing to compare with."))
     found = shortest_differences(base, grammar, bound=COMPARE_BOUND, cancelled=cancel)
     bound = f"{found.bound[:1].upper()}{found.bound[1:]}."
     if found.same and found.exhausted:
-        told = "Both accept exactly the same texts."
+        told = tr("Both accept exactly the same texts.")
     else:
         told = "" if found.exhausted else bound
     return Comparison(found.only_second, found.only_first, told)

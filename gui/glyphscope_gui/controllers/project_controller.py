@@ -19,6 +19,7 @@ from glyphscope.sessions import ChangedOnDisk, Journal, Project, StoredProject, 
 from glyphscope.sessions.journal import Leftover
 from glyphscope.tools.approval import without_permissions
 from glyphscope_gui.controllers.background import Background
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.grammar_document import GrammarDocument
 from glyphscope_gui.models.prompt_document import PromptContext, PromptDocument, PromptState
 from glyphscope_gui.models.registry_document import RegistryDocument
@@ -111,7 +112,7 @@ class ProjectController(QObject):
 
     @property
     def name(self) -> str:
-        return self.path.stem if self.path else "Untitled"
+        return self.path.stem if self.path else tr("Untitled")
 
     def project(self) -> Project:
         """Everything as it is now."""

@@ -15,9 +15,10 @@ from glyphscope.errors import StorageError
 from glyphscope.sessions.journal import Leftover
 from glyphscope_gui.controllers.project_controller import ProjectController
 from glyphscope_gui.errors import show_error
+from glyphscope_gui.language import tr
 
 SUFFIX = "glyphscope"
-_FILTER = "Glyphscope projects (*.glyphscope);;All files (*)"
+_FILTER = tr("Glyphscope projects (*.glyphscope);;All files (*)")
 _Role = QMessageBox.ButtonRole
 
 
@@ -49,7 +50,7 @@ class ProjectDialogs(QObject):
     def save_as(self, then: Callable[[], None] | None = None) -> None:
         """Ask for a file and save there; `then` follows when that worked."""
         dialog = QFileDialog(
-            self._window, "Save the project", str(self._controller.path or "Untitled"), _FILTER
+            self._window, tr("Save the project"), str(self._controller.path or tr("Untitled")), _FILTER
         )
         dialog.setObjectName("saveProjectDialog")
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
@@ -69,10 +70,12 @@ class ProjectDialogs(QObject):
             then()
             return
         box = self._box(
-            "unsavedQuestion", f"Save the changes to {self._controller.name}?", "Without, they are lost."
+            "unsavedQuestion",
+            tr("Save the changes to {name}?", name=self._controller.name),
+            tr("Without, they are lost."),
         )
-        save = box.addButton("Save", _Role.AcceptRole)
-        drop = box.addButton("Don’t save", _Role.DestructiveRole)
+        save = box.addButton(tr("Save"), _Role.AcceptRole)
+        drop = box.addButton(tr("Don’t save"), _Role.DestructiveRole)
         box.addButton(QMessageBox.StandardButton.Cancel)
 
         def save_then_go() -> None:
@@ -91,14 +94,24 @@ class ProjectDialogs(QObject):
 
     def _offer(self, leftover: Leftover) -> None:
         unsaved = leftover.unsaved
-        name = Path(unsaved.path).stem if unsaved.path else "an untitled project"
-        text = f"Glyphscope ended before your edits of {name} were saved ({unsaved.time[:16].replace('T', ' ')})."
+        time = unsaved.time[:16].replace("T", " ")
+        text = (
+            tr(
+                "Glyphscope ended before your edits of {name} were saved ({time}).",
+                name=Path(unsaved.path).stem,
+                time=time,
+            )
+            if unsaved.path
+            else tr(
+                "Glyphscope ended before your edits of an untitled project were saved ({time}).", time=time
+            )
+        )
         if unsaved.changed_since:
-            text += " The project’s file has changed since; saving will ask before it writes over it."
-        box = self._box("leftoverQuestion", "Take up your unsaved edits?", text)
-        take = box.addButton("Take them up", _Role.AcceptRole)
-        drop = box.addButton("Throw them away", _Role.DestructiveRole)
-        box.addButton("Ask again later", _Role.RejectRole)
+            text += tr(" The project’s file has changed since; saving will ask before it writes over it.")
+        box = self._box("leftoverQuestion", tr("Take up your unsaved edits?"), text)
+        take = box.addButton(tr("Take them up"), _Role.AcceptRole)
+        drop = box.addButton(tr("Throw them away"), _Role.DestructiveRole)
+        box.addButton(tr("Ask again later"), _Role.RejectRole)
         self._open(
             box,
             {
@@ -110,11 +123,13 @@ class ProjectDialogs(QObject):
 
     def _ask_conflict(self, error: StorageError) -> None:
         box = self._box(
-            "conflictQuestion", error.message, f"{error.where}\nNothing was written. What shall stand?"
+            "conflictQuestion",
+            error.message,
+            tr("{file}\nNothing was written. What shall stand?", file=error.where),
         )
-        save_as = box.addButton("Save as…", _Role.AcceptRole)
-        reload_ = box.addButton("Reload theirs", _Role.DestructiveRole)
-        overwrite = box.addButton("Overwrite with mine", _Role.DestructiveRole)
+        save_as = box.addButton(tr("Save as…"), _Role.AcceptRole)
+        reload_ = box.addButton(tr("Reload theirs"), _Role.DestructiveRole)
+        overwrite = box.addButton(tr("Overwrite with mine"), _Role.DestructiveRole)
         box.addButton(QMessageBox.StandardButton.Cancel)
         self._open(
             box,
@@ -130,7 +145,7 @@ class ProjectDialogs(QObject):
         show_error(self._window, error)
 
     def _choose_file(self) -> None:
-        dialog = QFileDialog(self._window, "Open a project", "", _FILTER)
+        dialog = QFileDialog(self._window, tr("Open a project"), "", _FILTER)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(lambda path: self._controller.open(Path(path)))
         dialog.finished.connect(dialog.deleteLater)

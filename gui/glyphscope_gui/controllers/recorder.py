@@ -16,6 +16,7 @@ from glyphscope.sessions.exports import ExportForm, RecordedRun, export
 from glyphscope.sessions.handing_on import handed_on
 from glyphscope.sessions.records import encode_record, header_of, parse_record
 from glyphscope_gui.controllers.background import Background
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.run_forms import Exported, exported, told_of_bundle, told_of_record
 
 FOLDER = "runs"
@@ -66,7 +67,7 @@ class Recorder(QObject):
 
         def read(record: Record) -> None:
             if record.torn:
-                self.told.emit(f"The last line of {path.name} was cut off, and is left out")
+                self.told.emit(tr("The last line of {name} was cut off, and is left out", name=path.name))
             then(record.events)
 
         self._background.start("open", lambda: read_run(path), read, self._fail)
@@ -100,7 +101,7 @@ class Recorder(QObject):
         self._background.start(
             f"write {path}",
             lambda: atomic_write(path, data),
-            lambda _: self.told.emit(f"{path.name} was saved"),
+            lambda _: self.told.emit(tr("{name} was saved", name=path.name)),
             self._fail,
         )
 
@@ -135,4 +136,4 @@ def bundled_run(name: str) -> tuple[AnyEvent, ...]:
     try:
         return parse_record(read_bytes(f"{FOLDER}/{name}"), name).events
     except OSError as error:
-        raise GlyphscopeError(f"The recording is missing: {error}.", where=name) from error
+        raise GlyphscopeError(tr("The recording is missing: {error}.", error=error), where=name) from error

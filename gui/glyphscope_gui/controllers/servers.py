@@ -22,6 +22,7 @@ from glyphscope.tools.approval import consent_question
 from glyphscope.tools.demo import DemoTools
 from glyphscope.tools.mcp.config import ServerConfig, read_servers
 from glyphscope_gui.controllers.background import Background
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.argument_schema import free_name
 from glyphscope_gui.models.servers_known import Known
 from glyphscope_gui.workers.server_source import RunSources, ServerSource
@@ -245,7 +246,7 @@ def configured(name: str, entry: dict[str, Any]) -> ServerConfig:
     found = read_servers(json.dumps({"mcpServers": {name: entry}}))
     if found.problems or not found.servers:
         raise ServerError(
-            problem_words(f"{p.pointer}: {p.message}" for p in found.problems) or "It is empty."
+            problem_words(f"{p.pointer}: {p.message}" for p in found.problems) or tr("It is empty.")
         )
     return found.servers[0]
 

@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from glyphscope.registry import Tool
 from glyphscope.tools import ToolSource
 from glyphscope_gui.controllers.background import Background
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.argument_check import check_arguments
 from glyphscope_gui.models.call_view import CallView, call_view
 
@@ -116,7 +117,7 @@ class ToolCalls(QObject):
 
     def _failed(self, error: BaseException) -> None:
         self._over()
-        self.ended.emit(CallView("a mistake of ours", "impossible", str(error), "", ()))
+        self.ended.emit(CallView(tr("a mistake of ours"), "impossible", str(error), "", ()))
         self.crashed.emit(error)
 
     def _over(self) -> None:

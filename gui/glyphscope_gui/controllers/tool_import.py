@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.controllers.servers import DEMO
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.argument_schema import free_name
 from glyphscope_gui.workers.server_source import source_words
 
@@ -64,10 +65,11 @@ def here_words(tool: Tool, server: str, registry: ToolRegistry, sources: Mapping
     """Whether the registry has it, in a word or two."""
     name = imported_name(tool.name, server, registry, sources)
     if not name:
-        return "name taken" if registry.get(tool.name) is not None else ""
+        return tr("name taken") if registry.get(tool.name) is not None else ""
     mine = registry.get(name)
     if mine is None:
         return ""
     changed = mine.parameters != tool.parameters or mine.description != tool.description
-    words = "yes" if name == tool.name else f"as {name}"
-    return f"{words}, changed" if changed else words
+    if name == tool.name:
+        return tr("yes, changed") if changed else tr("yes")
+    return tr("as {name}, changed", name=name) if changed else tr("as {name}", name=name)

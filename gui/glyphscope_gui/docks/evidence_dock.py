@@ -22,10 +22,11 @@ from glyphscope.calling.fold import StageState
 from glyphscope.events import AnyEvent, RunStarted, Token
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.controllers.run_controller import Applied, Saving
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.alternatives_model import AlternativesModel, reasons
 from glyphscope_gui.models.run_registry import registry_of
 from glyphscope_gui.models.token_rules import Refusal, TokenRule
-from glyphscope_gui.models.token_words import NOT_ASKED, count, percent, step_text
+from glyphscope_gui.models.token_words import count, percent, step_text
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 from glyphscope_gui.widgets.alternatives_table import AlternativesTable
@@ -44,15 +45,19 @@ from glyphscope_gui.widgets.words import words_label
 from glyphscope_gui.workers.jobs import Measured
 
 _MEASURES = (
-    ("allowed", "Allowed", "How many tokens the constraint left at each step, on a logarithmic scale"),
-    ("feasible", "Mass", "The share of the model's own probability that the constraint left"),
-    ("ms", "Time", "Milliseconds of each step: mask, sampling and decoding"),
+    (
+        "allowed",
+        tr("Allowed"),
+        tr("How many tokens the constraint left at each step, on a logarithmic scale"),
+    ),
+    ("feasible", tr("Mass"), tr("The share of the model's own probability that the constraint left")),
+    ("ms", tr("Time"), tr("Milliseconds of each step: mask, sampling and decoding")),
 )
 _WHOLE_CALLS = ("call", "turn")
 """The kinds of stages whose text is judged as a call of the whole registry."""
 FEW = 6
 """Alternatives that are shown at first: the rest are seldom likely enough to matter."""
-_NO_TOKEN = "Choose a token in the stream or the table to see what else could have come."
+_NO_TOKEN = tr("Choose a token in the stream or the table to see what else could have come.")
 
 
 class EvidenceDock(QScrollArea):
@@ -93,7 +98,7 @@ class EvidenceDock(QScrollArea):
         self.size_note = words_label("")
         self.step_chart = StepChart(self)
         self.measure = Segmented(_MEASURES, small=True, parent=self)
-        self.measure.setAccessibleName("What the step chart shows")
+        self.measure.setAccessibleName(tr("What the step chart shows"))
         self.savings_chart = SavingsChart(self)
         self.measure.chosen.connect(self.step_chart.set_measure)
         self.step_chart.tokenChosen.connect(self.tokenChosen)
@@ -143,7 +148,7 @@ class EvidenceDock(QScrollArea):
             self.alternatives_model.show((), (), -1)
             self.alternatives.hide()
             self.all_button.hide()
-            self.alternatives_heading.set_title("Alternatives")
+            self.alternatives_heading.set_title(tr("Alternatives"))
             self.alternatives_note.setText(_NO_TOKEN)
             return
         token = state.tokens[index]
@@ -158,8 +163,10 @@ class EvidenceDock(QScrollArea):
         self.alternatives_model.show(rows, why, token.step.id if token.step.id >= 0 else token.step.data)
         self.alternatives.setVisible(bool(rows))
         self.all_button.setVisible(len(all_rows) > FEW)
-        self.all_button.setText("Show fewer" if self._all else f"Show all {len(all_rows)}")
-        self.alternatives_heading.set_title(f"Alternatives of token {index}")
+        self.all_button.setText(
+            tr("Show fewer") if self._all else tr("Show all {count}", count=len(all_rows))
+        )
+        self.alternatives_heading.set_title(tr("Alternatives of token {index}", index=index))
         self.alternatives_note.setText(_words(token, started, masked=_is_masked(state, started)))
 
     def show_rule(self, rule: TokenRule | None) -> None:
@@ -206,10 +213,10 @@ class EvidenceDock(QScrollArea):
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        self.alternatives_heading = Heading("Alternatives", parent=self)
+        self.alternatives_heading = Heading(tr("Alternatives"), parent=self)
         self.alternatives.hide()
         self.all_button.hide()
-        self.branch_heading = Heading("This branch")
+        self.branch_heading = Heading(tr("This branch"))
         self.branch_section = _section(self.branch_heading, self.branch_panel)
         self.branch_section.hide()
         column.addWidget(self.branch_section)
@@ -223,20 +230,23 @@ class EvidenceDock(QScrollArea):
                 self.alternatives_note,
                 self.branch_bar,
             ),
-            _section(Heading("Size of this call"), _legend(LEGEND), self.size_chart, self.size_note),
+            _section(Heading(tr("Size of this call")), _legend(LEGEND), self.size_chart, self.size_note),
             _section(
-                Heading("Steps", actions=(self.measure,)),
+                Heading(tr("Steps"), actions=(self.measure,)),
                 self.step_chart,
                 _legend(
-                    (("sampled", "chart-main"), ("forced by grammar", "chart-forced")), slim="chart-forced"
+                    ((tr("sampled"), "chart-main"), (tr("forced by grammar"), "chart-forced")),
+                    slim="chart-forced",
                 ),
             ),
-            _section(Heading("Wanted and got"), self.wanted),
+            _section(Heading(tr("Wanted and got")), self.wanted),
             _section(
-                Heading("Saved by stopping early"),
-                _legend((("not stopped", "chart-other"), ("stopped early", "chart-main"))),
+                Heading(tr("Saved by stopping early")),
+                _legend(((tr("not stopped"), "chart-other"), (tr("stopped early"), "chart-main"))),
                 self.savings_chart,
-                words_label("Tokens decoded without and with stopping, measured by letting each run go on."),
+                words_label(
+                    tr("Tokens decoded without and with stopping, measured by letting each run go on.")
+                ),
             ),
         )
         for section in sections:
@@ -262,29 +272,34 @@ def _words(token: Token, started: RunStarted, *, masked: bool) -> str:
         wanted = (
             _untold(started)
             if step.logprob is None
-            else f"The model itself gave it {percent(math.exp(step.logprob))}."
+            else tr("The model itself gave it {share}.", share=percent(math.exp(step.logprob)))
         )
-        return f"Forced: the grammar allowed only this token. {wanted}"
+        return tr("Forced: the grammar allowed only this token. {wanted}", wanted=wanted)
     if not step.alternatives:
         return _untold(started)
     if started.request.constraint == "endpoint":
-        return "The endpoint held the constraint; it does not tell what that left."
+        return tr("The endpoint held the constraint; it does not tell what that left.")
     if not masked:
         return (
-            f"No constraint was on: any of {count(step.allowed)} tokens could come."
+            tr("No constraint was on: any of {allowed} tokens could come.", allowed=count(step.allowed))
             if step.allowed
-            else ("No constraint was on.")
+            else tr("No constraint was on.")
         )
-    return (
-        f"The mask left {percent(step.feasible)} of what the model wanted: "
-        f"{count(step.allowed)} tokens allowed, {step_text(step)} was taken."
+    return tr(
+        "The mask left {share} of what the model wanted: {allowed} tokens allowed, {token} was taken.",
+        share=percent(step.feasible),
+        allowed=count(step.allowed),
+        token=step_text(step),
     )
 
 
 def _untold(started: RunStarted) -> str:
     if started.request.evidence == "all":
-        return "This model tells no probabilities."
-    return f"{NOT_ASKED[0].upper()}{NOT_ASKED[1:]} (evidence: {started.request.evidence})."
+        return tr("This model tells no probabilities.")
+    return tr(
+        "The model's own figures were not asked for (evidence: {evidence}).",
+        evidence=started.request.evidence,
+    )
 
 
 def _section(heading: Heading, *widgets: QWidget) -> QFrame:

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 from glyphscope.sessions import History, HistoryRow
 from glyphscope.sessions.exports import ExportForm
 from glyphscope_gui.controllers.background import Background
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.history_model import ROW_ROLE, HistoryModel
 from glyphscope_gui.widgets.export_dialog import ExportMenu
 from glyphscope_gui.widgets.history_delegate import HistoryDelegate
@@ -26,7 +27,7 @@ SEARCH_DELAY_MS = 150
 UNDO_MS = 8000
 """How long a deleted run can be taken back; it is deleted for good only then."""
 
-_EMPTY = "No runs yet.\n\nPress Run: each run is kept here and opens again with a click."
+_EMPTY = tr("No runs yet.\n\nPress Run: each run is kept here and opens again with a click.")
 
 
 class HistoryDock(QWidget):
@@ -54,8 +55,8 @@ class HistoryDock(QWidget):
         self.model = HistoryModel(self)
         self.search_edit = QLineEdit(self)
         self.search_edit.setObjectName("historySearch")
-        self.search_edit.setAccessibleName("Find runs")
-        self.search_edit.setPlaceholderText("Find runs: prompt, tool, model, outcome")
+        self.search_edit.setAccessibleName(tr("Find runs"))
+        self.search_edit.setPlaceholderText(tr("Find runs: prompt, tool, model, outcome"))
         self.search_edit.setClearButtonEnabled(True)
         self.list = self._make_list()
         self.empty = QLabel(_EMPTY, self, wordWrap=True, alignment=Qt.AlignmentFlag.AlignHCenter)
@@ -64,7 +65,7 @@ class HistoryDock(QWidget):
         self.empty.setContentsMargins(12, 40, 12, 12)
         self._undo_bar = QWidget(self)
         self._undo_words = QLabel(self._undo_bar)
-        self.undo_button = QPushButton("Undo", self._undo_bar)
+        self.undo_button = QPushButton(tr("Undo"), self._undo_bar)
         self._undo_bar.hide()
         self._lay_out()
         self.search_edit.textChanged.connect(self._search)
@@ -101,9 +102,7 @@ class HistoryDock(QWidget):
         if row is None:
             return
         self._doomed.append(row.id)
-        self._undo_words.setText(
-            "1 run deleted." if len(self._doomed) == 1 else f"{len(self._doomed)} runs deleted."
-        )
+        self._undo_words.setText(tr("%n run(s) deleted.", "", len(self._doomed)))
         self._undo_bar.show()
         self._undo_timer.start()
         place = self.list.currentIndex().row()
@@ -138,9 +137,9 @@ class HistoryDock(QWidget):
     def _make_list(self) -> QListView:
         view = QListView(self)
         view.setObjectName("historyList")
-        view.setAccessibleName("Runs, newest first")
+        view.setAccessibleName(tr("Runs, newest first"))
         view.setAccessibleDescription(
-            "Enter opens a run. Delete takes it out. P pins it to the top. S saves it."
+            tr("Enter opens a run. Delete takes it out. P pins it to the top. S saves it.")
         )
         view.setModel(self.model)
         view.setItemDelegate(HistoryDelegate(view))
@@ -154,10 +153,10 @@ class HistoryDock(QWidget):
         view.clicked.connect(self.open_current)
         self._actions = []
         for text, keys, slot in (
-            ("Open", ("Return", "Enter"), self.open_current),
-            ("Pin or unpin", ("P",), self.pin_current),
-            ("Save run…", ("S",), self.save_current),
-            ("Delete", ("Del",), self.delete_current),
+            (tr("Open"), ("Return", "Enter"), self.open_current),
+            (tr("Pin or unpin"), ("P",), self.pin_current),
+            (tr("Save run…"), ("S",), self.save_current),
+            (tr("Delete"), ("Del",), self.delete_current),
         ):
             action = QAction(text, view)
             action.setShortcuts(list(keys))
@@ -201,7 +200,7 @@ class HistoryDock(QWidget):
     def _show_empty(self) -> None:
         none = self.model.rowCount() == 0
         words = self.search_edit.text()
-        self.empty.setText(f"No run with “{words}”." if words else _EMPTY)
+        self.empty.setText(tr("No run with “{words}”.", words=words) if words else _EMPTY)
         self.empty.setVisible(none)
         self.list.setVisible(not none)
 
@@ -231,7 +230,7 @@ class HistoryDock(QWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addActions(self._actions)
-        exports = ExportMenu("Export run", menu)
+        exports = ExportMenu(tr("Export run"), menu)
         exports.formChosen.connect(self.export_current)
         menu.insertMenu(self._actions[-1], exports)
         menu.popup(self.list.viewport().mapToGlobal(place))

@@ -18,6 +18,7 @@ from glyphscope.events import PromptRendered
 from glyphscope.prompting import RenderedMessages
 from glyphscope.prompting.costs import Cost, prompt_costs
 from glyphscope_gui.controllers.prompt_watch import ShownPrompt
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.prompt_costs_model import CostRows, PromptCostsModel, spans_of
 from glyphscope_gui.models.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.models.prompt_places import PartPlace
@@ -54,12 +55,12 @@ class PromptDock(QWidget):
         self.expects_price = False
         """Whether the prompt as it is now is being counted: until then the one in sight stays."""
         self.preset_combo = self._make_combo()
-        self.reset_button = QPushButton(self.tr("Reset"), self)
-        self.reset_button.setToolTip(self.tr("Back to the preset's own template"))
-        self.reset_button.setAccessibleName(self.tr("Reset the template to the preset"))
+        self.reset_button = QPushButton(tr("Reset"), self)
+        self.reset_button.setToolTip(tr("Back to the preset's own template"))
+        self.reset_button.setAccessibleName(tr("Reset the template to the preset"))
         self.system_edit = CodeEdit(self)
         self.system_edit.setObjectName("systemPromptEdit")
-        self.system_edit.setAccessibleName(self.tr("System prompt template"))
+        self.system_edit.setAccessibleName(tr("System prompt template"))
         self.system_edit.setAccessibleDescription(TAB_WORDS)
         self.system_edit.setLineWrapMode(CodeEdit.LineWrapMode.WidgetWidth)
         self.problem = words_label(role="problem", parent=self, name="promptProblem")
@@ -68,9 +69,9 @@ class PromptDock(QWidget):
         self.costs_model = PromptCostsModel(self)
         self.costs = PromptCosts(self.costs_model, self)
         self.part = PartEditor(self)
-        self.run_button = QPushButton(self.tr("Run again"), self)
+        self.run_button = QPushButton(tr("Run again"), self)
         self.run_button.setObjectName("promptRunButton")
-        self.run_button.setToolTip(self.tr("Run the prompt as it is now (Ctrl+Return)"))
+        self.run_button.setToolTip(tr("Run the prompt as it is now (Ctrl+Return)"))
         self.changes = PromptChanges(self)
         self.tabs = QTabWidget(self)
         self._lay_out()
@@ -145,8 +146,8 @@ class PromptDock(QWidget):
     def _make_combo(self) -> QComboBox:
         combo = QComboBox(self)
         combo.setObjectName("presetPicker")
-        combo.setAccessibleName(self.tr("Prompt preset"))
-        combo.setToolTip(self.tr("Where the system prompt starts from"))
+        combo.setAccessibleName(tr("Prompt preset"))
+        combo.setToolTip(tr("Where the system prompt starts from"))
         combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         combo.setMinimumContentsLength(8)
         for preset in self._document.presets:
@@ -185,10 +186,10 @@ class PromptDock(QWidget):
         column.addWidget(splitter, 1)
         self.tabs.setObjectName("promptTabs")
         self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setAccessibleName(self.tr("The prompt: template, rendered, or what changed"))
-        self.tabs.addTab(template, self.tr("Template"))
-        self.tabs.addTab(_scrolled(rendered), self.tr("Rendered"))
-        self.tabs.addTab(_scrolled(self.changes), self.tr("Changes"))
+        self.tabs.tabBar().setAccessibleName(tr("The prompt: template, rendered, or what changed"))
+        self.tabs.addTab(template, tr("Template"))
+        self.tabs.addTab(_scrolled(rendered), tr("Rendered"))
+        self.tabs.addTab(_scrolled(self.changes), tr("Changes"))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.tabs)
@@ -210,25 +211,25 @@ class PromptDock(QWidget):
 
     def _show_uncounted(self, text: str) -> None:
         self.rendered_view.show_prompt(text)
-        self.caption.setText(self.tr("Before the model’s chat template. The tokens are not counted yet."))
+        self.caption.setText(tr("Before the model’s chat template. The tokens are not counted yet."))
         self.costs_model.show_rows(CostRows())
         self.costs.setVisible(False)
         self.part.show_place(None)
 
     def _show_problem(self, problem: str) -> None:
-        words = self.tr("{0}\nThe last good prompt is the rendered one.").format(problem) if problem else ""
+        words = tr("{problem}\nThe last good prompt is the rendered one.", problem=problem) if problem else ""
         self.problem.setText(words)
         self.problem.setVisible(bool(problem))
 
     def _caption(self, told: ShownPrompt) -> str:
         prompt = told.prompt
         if not prompt.tokens:
-            words = self.tr("An endpoint counts the tokens only when it answers.")
+            words = tr("An endpoint counts the tokens only when it answers.")
         elif told.origin == "now":
-            words = self.tr("As the model will get it: {0:,} tokens.").format(prompt.tokens)
+            words = tr("As the model will get it: %n token(s).", "", prompt.tokens)
         else:
-            cached = self.tr(", {0:,} from the cache").format(prompt.cached) if prompt.cached else ""
-            words = self.tr("As the model got it: {0:,} tokens{1}.").format(prompt.tokens, cached)
+            cached = tr(", {cached:,} from the cache", cached=prompt.cached) if prompt.cached else ""
+            words = tr("As the model got it: %n token(s){cached}.", "", prompt.tokens, cached=cached)
         return f"{words} {prompt.note}".rstrip()
 
     # -- rows and text, each marked by the other ---------------------------------------------------------------

@@ -15,11 +15,12 @@ from glyphscope.registry import Tool, ToolRegistry, load_registry, to_json, to_o
 from glyphscope.sessions import atomic_write
 from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.errors import show_error
+from glyphscope_gui.language import tr
 from glyphscope_gui.models import argument_schema as schema
 from glyphscope_gui.models.registry_document import RegistryDocument
 from glyphscope_gui.models.registry_tree_model import Item
 
-_FILTER = "Tools: registry, OpenAI, MCP (*.json);;All files (*)"
+_FILTER = tr("Tools: registry, OpenAI, MCP (*.json);;All files (*)")
 
 
 class ToolActions(QObject):
@@ -33,21 +34,23 @@ class ToolActions(QObject):
         self._owner = owner
         self._item: Item | None = None
         self.background = Background(self)
-        self.add_tool = self._action("Add a tool", self._add_tool, "Ctrl+Shift+A")
-        self.add_argument = self._action("Add an argument", self._add_argument, "Ctrl+Shift+G")
-        self.duplicate = self._action("Duplicate", self._duplicate, "Ctrl+D")
-        self.remove = self._action("Remove", self._remove)
-        self.move_up = self._action("Move up", lambda: self._move(-1), "Alt+Up")
-        self.move_down = self._action("Move down", lambda: self._move(1), "Alt+Down")
-        self.allow_all = self._action("Allow all tools", lambda: document.set_all_enabled(True))
-        self.forbid_all = self._action("Forbid all tools", lambda: document.set_all_enabled(False))
-        self.import_file = self._action("Import tools…", self._ask_for_file)
-        self.paste = self._action("Paste tools", self._paste, "Ctrl+Shift+V")
-        self.export_file = self._action("Export the registry…", lambda: self._ask_where_to(to_json))
-        self.export_openai = self._action("Export as OpenAI tools…", lambda: self._ask_where_to(_openai_text))
-        self.undo = document.undo_stack.createUndoAction(self, "Undo")
+        self.add_tool = self._action(tr("Add a tool"), self._add_tool, "Ctrl+Shift+A")
+        self.add_argument = self._action(tr("Add an argument"), self._add_argument, "Ctrl+Shift+G")
+        self.duplicate = self._action(tr("Duplicate"), self._duplicate, "Ctrl+D")
+        self.remove = self._action(tr("Remove"), self._remove)
+        self.move_up = self._action(tr("Move up"), lambda: self._move(-1), "Alt+Up")
+        self.move_down = self._action(tr("Move down"), lambda: self._move(1), "Alt+Down")
+        self.allow_all = self._action(tr("Allow all tools"), lambda: document.set_all_enabled(True))
+        self.forbid_all = self._action(tr("Forbid all tools"), lambda: document.set_all_enabled(False))
+        self.import_file = self._action(tr("Import tools…"), self._ask_for_file)
+        self.paste = self._action(tr("Paste tools"), self._paste, "Ctrl+Shift+V")
+        self.export_file = self._action(tr("Export the registry…"), lambda: self._ask_where_to(to_json))
+        self.export_openai = self._action(
+            tr("Export as OpenAI tools…"), lambda: self._ask_where_to(_openai_text)
+        )
+        self.undo = document.undo_stack.createUndoAction(self, tr("Undo"))
         self.undo.setShortcuts(QKeySequence.StandardKey.Undo)
-        self.redo = document.undo_stack.createRedoAction(self, "Redo")
+        self.redo = document.undo_stack.createRedoAction(self, tr("Redo"))
         self.redo.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
         self.set_item(None)
 
@@ -132,7 +135,7 @@ class ToolActions(QObject):
         )
 
     def _ask_for_file(self) -> None:
-        dialog = QFileDialog(self._owner, "Import tools", "", _FILTER)
+        dialog = QFileDialog(self._owner, tr("Import tools"), "", _FILTER)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(lambda path: self.read_file(Path(path)))
         dialog.finished.connect(dialog.deleteLater)
@@ -143,32 +146,37 @@ class ToolActions(QObject):
         self.background.start(
             "import",
             lambda: load_registry(text),
-            lambda found: self._take(found, "the clipboard"),
+            lambda found: self._take(found, tr("the clipboard")),
             self._show_error,
         )
 
     def _take(self, registry: ToolRegistry, source: str) -> None:
         """Into an empty registry at once; otherwise the user says whether to add or to replace."""
         if not len(self._document.registry):
-            self._document.replace_registry(registry, f"import {source}")
+            self._document.replace_registry(registry, tr("import {source}", source=source))
             return
-        count = f"{len(registry)} tools" if len(registry) != 1 else "One tool"
         box = QMessageBox(self._owner)
         box.setObjectName("importQuestion")
-        box.setWindowTitle("Import tools")
-        box.setText(f"{count} from {source}")
-        box.setInformativeText("Add them to your tools, or replace all of yours? Either can be undone.")
-        add = box.addButton("Add", QMessageBox.ButtonRole.AcceptRole)
-        replace_all = box.addButton("Replace", QMessageBox.ButtonRole.DestructiveRole)
+        box.setWindowTitle(tr("Import tools"))
+        box.setText(
+            tr("One tool from {source}", source=source)
+            if len(registry) == 1
+            else tr("%n tools from {source}", "", len(registry), source=source)
+        )
+        box.setInformativeText(tr("Add them to your tools, or replace all of yours? Either can be undone."))
+        add = box.addButton(tr("Add"), QMessageBox.ButtonRole.AcceptRole)
+        replace_all = box.addButton(tr("Replace"), QMessageBox.ButtonRole.DestructiveRole)
         box.addButton(QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(add)
-        add.clicked.connect(lambda: self._document.add_all(registry, f"import {source}"))
-        replace_all.clicked.connect(lambda: self._document.replace_registry(registry, f"import {source}"))
+        add.clicked.connect(lambda: self._document.add_all(registry, tr("import {source}", source=source)))
+        replace_all.clicked.connect(
+            lambda: self._document.replace_registry(registry, tr("import {source}", source=source))
+        )
         box.finished.connect(box.deleteLater)
         box.open()
 
     def _ask_where_to(self, text_of: Callable[[ToolRegistry], str]) -> None:
-        dialog = QFileDialog(self._owner, "Export tools", "tools.json", "JSON (*.json)")
+        dialog = QFileDialog(self._owner, tr("Export tools"), "tools.json", "JSON (*.json)")
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setDefaultSuffix("json")
         text = text_of(self._document.registry)

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope_gui.docks.tool_actions import ToolActions
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.registry_document import RegistryDocument
 from glyphscope_gui.models.registry_tree_model import Item, RegistryTreeModel
 from glyphscope_gui.widgets.icon_button import IconButton
@@ -47,9 +48,9 @@ class ToolsDock(QWidget):
         self.filter_edit = self._make_filter()
         self.tabs = QTabWidget(self)
         self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setAccessibleName("Edit by form or as raw schema")
-        self.tabs.addTab(self.form, "Form")
-        self.tabs.addTab(self.schema, "Schema")
+        self.tabs.tabBar().setAccessibleName(tr("Edit by form or as raw schema"))
+        self.tabs.addTab(self.form, tr("Form"))
+        self.tabs.addTab(self.schema, tr("Schema"))
         self._lay_out()
         self.setAcceptDrops(True)
         self.tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -100,8 +101,8 @@ class ToolsDock(QWidget):
     def _make_filter(self) -> QLineEdit:
         edit = QLineEdit(self)
         edit.setObjectName("toolFilter")
-        edit.setAccessibleName("Find tools")
-        edit.setPlaceholderText("Find tools")
+        edit.setAccessibleName(tr("Find tools"))
+        edit.setPlaceholderText(tr("Find tools"))
         edit.setClearButtonEnabled(True)
         edit.textChanged.connect(self.tree.filter)
         return edit
@@ -139,8 +140,8 @@ class ToolsDock(QWidget):
             row.addWidget(IconButton(icon, action, self))
         row.addStretch(1)
         more = IconButton("more", None, self)
-        more.setAccessibleName("More about tools: import, export, allow all")
-        more.setToolTip("Import, export, allow all")
+        more.setAccessibleName(tr("More about tools: import, export, allow all"))
+        more.setToolTip(tr("Import, export, allow all"))
         menu = QMenu(more)
         for group in self._groups()[1:]:
             menu.addActions(group)
@@ -190,7 +191,7 @@ class ToolsDock(QWidget):
         if self.filter_edit.text():
             self.tree.filter(self.filter_edit.text())
         found = self._document.problems
-        self.tabs.setTabText(1, f"Schema ({len(found)})" if found else "Schema")
+        self.tabs.setTabText(1, tr("Schema ({count})", count=len(found)) if found else tr("Schema"))
 
 
 def _dropped_file(event: QDropEvent) -> Path | None:

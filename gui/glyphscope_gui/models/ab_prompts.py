@@ -11,6 +11,7 @@ import msgspec
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.ab import Judge, expecting, is_valid, seeds_of, what_differs, worth
 from glyphscope.events import RunRequest
+from glyphscope_gui.language import tr
 
 Source: TypeAlias = Literal["now", "last", "kept", "project"]
 NAMES = ("A", "B")
@@ -19,12 +20,12 @@ MOST_SEEDS = 100
 WARM = 0.7
 """The temperature that is offered: at 0 all seeds draw the same."""
 _FIELDS = {
-    "prompt": "your text",
-    "system": "system template",
-    "preset": "preset",
-    "registry": "tools",
-    "history": "what was said before",
-    "sampling": "sampling",
+    "prompt": tr("your text"),
+    "system": tr("system template"),
+    "preset": tr("preset"),
+    "registry": tr("tools"),
+    "history": tr("what was said before"),
+    "sampling": tr("sampling"),
 }
 
 
@@ -48,11 +49,14 @@ def plan(
     judge, measure = (is_valid, "valid") if not expected.strip() else (_expected(expected), "as expected")
     numbers = seeds_of(seeds)
     if len(numbers) > MOST_SEEDS:
-        raise GlyphscopeError(f"At most {MOST_SEEDS} seeds are run here.", hint="`glyphscope ab` takes more.")
+        raise GlyphscopeError(
+            tr("At most %n seed(s) are run here.", "", MOST_SEEDS),
+            hint=tr("`glyphscope ab` takes more."),
+        )
     differ = what_differs(*asked)
     if not differ:
         raise GlyphscopeError(
-            "A and B are the same prompt.", hint="Edit the prompt, or choose another one for A."
+            tr("A and B are the same prompt."), hint=tr("Edit the prompt, or choose another one for A.")
         )
     return AbPlan((asked[0], asked[1]), worth(numbers, *asked), judge, measure, differ)
 
@@ -84,13 +88,13 @@ def _plain(request: RunRequest, base: RunRequest, sampling: msgspec.Struct) -> R
 
 
 def _expected(text: str) -> Judge:
-    hint = 'Write {"tool": "…", "arguments": {…}}.'
+    hint = tr('Write {"tool": "…", "arguments": {…}}.')
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        raise GlyphscopeError("The expected call is not JSON.", hint=hint) from None
+        raise GlyphscopeError(tr("The expected call is not JSON."), hint=hint) from None
     tool = document.get("tool") if isinstance(document, dict) else None
     arguments = document.get("arguments", {}) if isinstance(document, dict) else None
     if not isinstance(tool, str) or not isinstance(arguments, dict):
-        raise GlyphscopeError("The expected call names no tool with arguments.", hint=hint)
+        raise GlyphscopeError(tr("The expected call names no tool with arguments."), hint=hint)
     return expecting(tool, arguments)

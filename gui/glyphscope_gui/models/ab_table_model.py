@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import Qt
 
 from glyphscope.evals.ab import Trial
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.table_model import TableModel
 
@@ -25,7 +26,7 @@ class AbRow(NamedTuple):
 
 
 class AbTableModel(TableModel):
-    titles = ("Seed", "A", "B", "Part first in")
+    titles = (tr("Seed"), "A", "B", tr("Part first in"))
     figures = frozenset({SEED})
 
     def show_rows(self, rows: Sequence[AbRow]) -> None:
@@ -63,7 +64,7 @@ class AbTableModel(TableModel):
             case 2:
                 return trial_words(row.second)
             case _:
-                return row.difference or (self.tr("the same call") if _same(row) else "")
+                return row.difference or (tr("the same call") if _same(row) else "")
 
 
 def trial_words(trial: Trial | None) -> str:

@@ -11,16 +11,17 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunRequest, Violation
 from glyphscope.registry import ToolRegistry
 from glyphscope.validation import validator_of
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.table_model import Index, TableModel
 from glyphscope_gui.models.token_words import UNKNOWN, is_masked, numbered, percent, token_text
 from glyphscope_gui.theme import theme
 
 ALTERNATIVE_ROLE, REASON_ROLE, CHOSEN_ROLE, REFUSED_ROLE = (Qt.ItemDataRole.UserRole + n for n in range(4))
 COLUMNS = (
-    ("token", "The token; struck out where the constraint did not allow it"),
-    ("", "The model's own probability, as a bar"),
-    ("raw", "The model's own probability, before mask and sampler"),
-    ("final", "The probability after both; – where it could not be drawn"),
+    (tr("token"), tr("The token; struck out where the constraint did not allow it")),
+    ("", tr("The model's own probability, as a bar")),
+    (tr("raw"), tr("The model's own probability, before mask and sampler")),
+    (tr("final"), tr("The probability after both; – where it could not be drawn")),
 )
 TEXT, BAR, RAW, FINAL = range(4)
 LONGEST_TEXT = 4000
@@ -113,12 +114,15 @@ class AlternativesModel(TableModel):
         if role == Qt.ItemDataRole.ForegroundRole:
             return theme().color("text-faint" if is_masked(row) else "text")
         if role == Qt.ItemDataRole.ToolTipRole:
-            masked = "\nMasked: the grammar does not allow it here" if is_masked(row) else ""
-            told = "".join(f"\n{words}" for words in (why, refused) if words)
-            kind = " (special)" if row.id in self._special else ""
-            return f"{numbered(row.id)}{kind}, bytes {row.data.hex(' ').upper()}{masked}{told}"
+            masked = tr("Masked: the grammar does not allow it here") if is_masked(row) else ""
+            token = numbered(row.id)
+            if row.id in self._special:
+                token = tr("{token} (special)", token=token)
+            first = tr("{token}, bytes {bytes}", token=token, bytes=row.data.hex(" ").upper())
+            return "\n".join((first, *(words for words in (masked, why, refused) if words)))
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{self._text(row, column)}{', masked' if is_masked(row) else ''}"
+            words = self._text(row, column)
+            return tr("{token}, masked", token=words) if is_masked(row) else words
         return None
 
     def _text(self, row: Alternative, column: int) -> str:

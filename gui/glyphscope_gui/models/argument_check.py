@@ -10,6 +10,7 @@ from typing import Any
 from glyphscope.registry import Tool
 from glyphscope.registry.pointer import steps_of
 from glyphscope.validation import ValueValidator
+from glyphscope_gui.language import tr
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def check_arguments(tool: Tool, arguments: dict[str, Any], *, closed: bool = Tru
         validator.feed(text)
         validator.finish()
     except (RecursionError, ValueError) as error:
-        return ArgumentCheck(whole=f"They cannot be checked: {error}")
+        return ArgumentCheck(whole=tr("They cannot be checked: {error}", error=error))
     by_name: dict[str, str] = {}
     whole: list[str] = []
     for violation in validator.violations:
@@ -44,5 +45,5 @@ def check_arguments(tool: Tool, arguments: dict[str, Any], *, closed: bool = Tru
         else:
             whole.append(violation.message.replace("the value lacks", "It lacks"))
     if not by_name and not whole and not validator.valid:
-        whole.append("They are not valid.")
+        whole.append(tr("They are not valid."))
     return ArgumentCheck(by_name, " ".join(whole))

@@ -5,7 +5,10 @@ Every edit returns a new schema and leaves the one it was given as it was.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+from glyphscope_gui.language import tr
 
 Schema = dict[str, Any]
 
@@ -13,6 +16,11 @@ TYPES = ("string", "integer", "number", "boolean", "array", "object")
 FORMATS = ("date", "date-time", "time", "email", "hostname", "ipv4", "ipv6", "uri", "uuid")
 
 _SHORT = {"integer": "int", "boolean": "bool"}
+_CHOICES: dict[str, Callable[[object], str]] = {
+    "anyOf": lambda count: tr("any of {count}", count=count),
+    "oneOf": lambda count: tr("one of {count}", count=count),
+    "allOf": lambda count: tr("all of {count}", count=count),
+}
 _BOUNDS = {
     "string": ("minLength", "maxLength"),
     "integer": ("minimum", "maximum"),
@@ -50,28 +58,26 @@ def type_of(schema: Any) -> str:
 def summary(schema: Any) -> str:
     """Type and bounds in a few characters: `int 1–100`, `string 1–`, `array of string`, `one of 3`."""
     if not isinstance(schema, dict):
-        return "any" if schema is not False else "nothing"
+        return tr("any") if schema is not False else tr("nothing")
     if "const" in schema:
-        return "constant"
+        return tr("constant")
     if isinstance(schema.get("enum"), list):
-        return f"one of {len(schema['enum'])}"
+        return tr("one of {count}", count=len(schema["enum"]))
     kind = schema.get("type")
     if isinstance(kind, list):
-        return " or ".join(_SHORT.get(str(k), str(k)) for k in kind)
+        return tr(" or ").join(_SHORT.get(str(k), str(k)) for k in kind)
     if not isinstance(kind, str):
-        for keyword, words in (
-            ("$ref", "reference"),
-            ("anyOf", "any of"),
-            ("oneOf", "one of"),
-            ("allOf", "all of"),
-        ):
+        if "$ref" in schema:
+            return tr("reference")
+        for keyword, words in _CHOICES.items():
             if keyword in schema:
                 choices = schema[keyword]
-                return f"{words} {len(choices)}" if isinstance(choices, list) else words
-        return "any"
+                return words(len(choices) if isinstance(choices, list) else "").rstrip()
+        return tr("any")
     text = _SHORT.get(kind, kind)
     if kind == "array" and type_of(schema.get("items")):
-        text += f" of {_SHORT.get(schema['items']['type'], schema['items']['type'])}"
+        items = schema["items"]["type"]
+        text = tr("{array} of {type}", array=text, type=_SHORT.get(items, items))
     bounds = bounds_text(schema)
     return f"{text} {bounds}" if bounds else text
 

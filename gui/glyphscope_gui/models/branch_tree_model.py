@@ -10,6 +10,7 @@ from PySide6.QtGui import QFont
 
 from glyphscope.calling.branch import Branch
 from glyphscope.sessions import Kin
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.branch_words import came_words, outcome_line, row_words, tip_words
 from glyphscope_gui.models.history_model import outcome_status
 from glyphscope_gui.models.plain_words import plain_tip
@@ -22,11 +23,11 @@ LONGEST_NAME = 120
 """Characters."""
 SIGNS = {"holds": "✓", "open": "◌", "impossible": "✕"}
 """Those of the verdicts: an outcome is not told by its colour alone."""
-TITLES = ("branch", "what came from there", "outcome")
+TITLES = (tr("branch"), tr("what came from there"), tr("outcome"))
 _TIPS = (
-    "Where it leaves the run above it, by the number of the token, and what was put there",
-    "The text from there on; of a run that leaves none, all of it",
-    "How it ended",
+    tr("Where it leaves the run above it, by the number of the token, and what was put there"),
+    tr("The text from there on; of a run that leaves none, all of it"),
+    tr("How it ended"),
 )
 
 
@@ -140,7 +141,7 @@ class BranchTreeModel(QAbstractItemModel):
             case Qt.ItemDataRole.ForegroundRole if column == CAME:
                 return theme().color("text-muted")
             case Qt.ItemDataRole.AccessibleTextRole:
-                shown = ", shown now" if column == RUN and kin.started.run == self._shown else ""
+                shown = tr(", shown now") if column == RUN and kin.started.run == self._shown else ""
                 return f"{TITLES[column]}: {self._words(kin, column)}{shown}"
         return None
 

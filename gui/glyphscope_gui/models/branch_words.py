@@ -8,11 +8,12 @@ from glyphscope.calling import RunState
 from glyphscope.calling.relaxing import parts_of
 from glyphscope.events import Alternative, Relaxed, RunRequest, Written
 from glyphscope.sessions import Kin
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.history_model import outcome_words
 from glyphscope_gui.models.token_words import token_text
 from glyphscope_gui.models.visible import visible
 
-NOTHING = "nothing: the model goes on"
+NOTHING = tr("nothing: the model goes on")
 _BEFORE = 14
 """Characters of what is kept that tell where a branch leaves."""
 _LONGEST = 60
@@ -63,7 +64,9 @@ def place_words(request: RunRequest) -> str:
     if point is None:
         return ""
     before = before_words(request)
-    return f"at token {point.token}" + (f", after “{before}”" if before else "")
+    if before:
+        return tr("at token {token}, after “{before}”", token=point.token, before=before)
+    return tr("at token {token}", token=point.token)
 
 
 def came_words(kin: Kin) -> str:
@@ -89,18 +92,18 @@ def is_freed(request: RunRequest, parent: RunRequest | None) -> bool:
 def freed_words(request: RunRequest, parent: RunRequest | None) -> str:
     """`without a constraint`, `without minimum of max_results`; empty where all holds that held."""
     if parent is not None and request.constraint == "off" != parent.constraint:
-        return "without a constraint"
-    named = [constraint_words(one.pointer) for one in freed(request, parent)]
-    return f"without {', '.join(named)}" if named else ""
+        return tr("without a constraint")
+    constraints = [constraint_words(one.pointer) for one in freed(request, parent)]
+    return tr("without {constraints}", constraints=", ".join(constraints)) if constraints else ""
 
 
 def constraint_words(pointer: str, tool: str = "") -> str:
     """`minimum of max_results`, for `/properties/max_results/minimum`; `required q` for a name that is required."""
     steps, keyword, name = parts_of(pointer)
-    words = f"required {name}" if name else keyword or "constraint"
+    words = tr("required {name}", name=name) if name else keyword or tr("constraint")
     names = [steps[n + 1] for n, step in enumerate(steps[:-1]) if step == "properties"]
     place = ".".join(names) or tool
-    return f"{words} of {place}" if place else words
+    return tr("{constraint} of {place}", constraint=words, place=place) if place else words
 
 
 def row_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ()) -> str:
@@ -108,7 +111,7 @@ def row_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ())
     request = kin.started.request
     point = request.branch_of
     if point is None:
-        return kin.row.name or "The run itself"
+        return kin.row.name or tr("The run itself")
     put = f"{point.token}  {put_words(request, special) or NOTHING}"
     return "  ·  ".join(part for part in (kin.row.name, put, freed_words(request, parent)) if part)
 
@@ -118,9 +121,16 @@ def tip_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ())
     request = kin.started.request
     lines = [kin.row.name, kin.row.title]
     if request.branch_of is not None:
-        lines.append(f"Leaves {place_words(request)}: {put_words(request, special) or NOTHING}")
-        lines.append(freed_words(request, parent).capitalize())
-    lines += [kin.row.note, outcome_words(kin.row.outcome), f"{kin.row.tokens} tokens"]
+        lines.append(
+            tr(
+                "Leaves {place}: {put}",
+                place=place_words(request),
+                put=put_words(request, special) or NOTHING,
+            )
+        )
+        freed = freed_words(request, parent)
+        lines.append(freed[:1].upper() + freed[1:])
+    lines += [kin.row.note, outcome_words(kin.row.outcome), tr("%n token(s)", "", kin.row.tokens)]
     return "\n".join(line for line in lines if line)
 
 
@@ -129,10 +139,16 @@ def paid_words(state: RunState) -> str:
     stage = state.stages[0]
     words = []
     if stage.prompt is not None and stage.prompt.tokens:
-        words.append(f"{stage.prompt.cached:,} of {stage.prompt.tokens:,} prompt tokens from the cache")
+        words.append(
+            tr(
+                "{cached:,} of {tokens:,} prompt tokens from the cache",
+                cached=stage.prompt.cached,
+                tokens=stage.prompt.tokens,
+            )
+        )
     origins = [token.step.origin for token in stage.tokens]
     kept, written, own = (origins.count(origin) for origin in ("kept", "written", "model"))
-    words.append(f"{kept} kept, {written} written, {own} decoded")
+    words.append(tr("{kept} kept, {written} written, {own} decoded", kept=kept, written=written, own=own))
     return ". ".join(words) + "."
 
 
@@ -150,7 +166,7 @@ def half_words(data: bytes) -> str:
 
 def pieces_words(pieces: Sequence[bytes], count: int) -> str:
     """`3 tokens: ·AI | ·news | "`; without pieces, their number."""
-    number = "1 token" if count == 1 else f"{count} tokens"
+    number = tr("%n token(s)", "", count)
     shown = "  ".join(f"[{seen(piece)}]" for piece in pieces[:24])
     return f"{number}: {shown}" + (" …" if len(pieces) > 24 else "") if shown else number
 
@@ -158,6 +174,7 @@ def pieces_words(pieces: Sequence[bytes], count: int) -> str:
 def outcome_line(kin: Kin) -> str:
     """How the run ended; a valid call of one that was relaxed is not called valid without a word."""
     if kin.row.outcome == "unfinished":
-        return "running"
+        return tr("running")
     words = outcome_words(kin.row.outcome)
-    return f"{words}, relaxed" if kin.row.outcome == "valid" and kin.started.request.relaxed else words
+    relaxed = kin.row.outcome == "valid" and kin.started.request.relaxed
+    return tr("{outcome}, relaxed", outcome=words) if relaxed else words

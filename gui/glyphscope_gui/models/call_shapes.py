@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from glyphscope_gui.language import tr
+
 SHAPES = (
-    ("flat", "flat", '{"action": name, …arguments}'),
+    ("flat", tr("flat"), '{"action": name, …arguments}'),
     ("tool-args", "tool/args", '{"tool": name, "args": {…}}'),
     ("name-arguments", "name/args", '{"name": name, "arguments": {…}}'),
 )

@@ -11,6 +11,7 @@ from PySide6.QtGui import QImage, QImageReader
 
 from glyphscope.events import ToolContent
 from glyphscope.tools import Outcome
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.servers_words import size_words, time_words
 
 MOST_TEXT = 60_000
@@ -26,20 +27,22 @@ PieceKind = Literal["text", "json", "image", "link", "note", "problem"]
 
 _FORMATS = (b"png", b"jpeg", b"gif", b"webp", b"bmp")
 _FAULTS = {
-    "": ("answered", "holds"),
-    "tool": ("the tool's own error", "mark"),
-    "protocol": ("error of the protocol", "impossible"),
-    "timeout": ("no answer in time", "impossible"),
-    "cancelled": ("cancelled", "text-muted"),
-    "unknown": ("no such tool", "impossible"),
+    "": (tr("answered"), "holds"),
+    "tool": (tr("the tool's own error"), "mark"),
+    "protocol": (tr("error of the protocol"), "impossible"),
+    "timeout": (tr("no answer in time"), "impossible"),
+    "cancelled": (tr("cancelled"), "text-muted"),
+    "unknown": (tr("no such tool"), "impossible"),
 }
 _FAULT_TIPS = {
-    "": "The server answered, and did not mark the answer as an error.",
-    "tool": "The answer has isError: the tool ran and failed. A model is told, and may do better.",
-    "protocol": "The server refused the request, broke the protocol, or is gone. The tool's own word is not there.",
-    "timeout": "The call was given up; the server was told.",
-    "cancelled": "You ended the call; the server was told.",
-    "unknown": "The server does not list this tool now.",
+    "": tr("The server answered, and did not mark the answer as an error."),
+    "tool": tr("The answer has isError: the tool ran and failed. A model is told, and may do better."),
+    "protocol": tr(
+        "The server refused the request, broke the protocol, or is gone. The tool's own word is not there."
+    ),
+    "timeout": tr("The call was given up; the server was told."),
+    "cancelled": tr("You ended the call; the server was told."),
+    "unknown": tr("The server does not list this tool now."),
 }
 
 
@@ -68,19 +71,19 @@ def call_view(outcome: Outcome, seconds: float) -> CallView:
     pieces: list[Piece] = []
     repeated = {content.text.strip() for content in outcome.content}
     if outcome.message and outcome.message.strip() not in repeated:
-        pieces.append(Piece("problem", "Error", outcome.message))
+        pieces.append(Piece("problem", tr("Error"), outcome.message))
     if outcome.schema_problems:
         told = "\n".join(outcome.schema_problems)
-        pieces.append(Piece("problem", "Breaks its own output schema", told))
+        pieces.append(Piece("problem", tr("Breaks its own output schema"), told))
         if not outcome.fault:
-            words, role = "answered, and breaks its output schema", "mark"
+            words, role = tr("answered, and breaks its output schema"), "mark"
     pieces += [_piece(content) for content in outcome.content[:MOST_PIECES]]
     if (more := len(outcome.content) - MOST_PIECES) > 0:
-        pieces.append(Piece("note", "More", f"{more:,} more pieces are not shown."))
+        pieces.append(Piece("note", tr("More"), tr("%n more pieces are not shown.", "", more)))
     if outcome.structured is not None:
-        pieces.append(Piece("json", "Structured content", shown_json(outcome.structured)))
+        pieces.append(Piece("json", tr("Structured content"), shown_json(outcome.structured)))
     if not pieces and not outcome.fault:
-        pieces.append(Piece("note", "Answer", "The answer is empty."))
+        pieces.append(Piece("note", tr("Answer"), tr("The answer is empty.")))
     size = sum(_bytes(content) for content in outcome.content)
     figures = f"{time_words(seconds)} · {size_words(size)}" if size else time_words(seconds)
     return CallView(words, role, _FAULT_TIPS[outcome.fault], figures, tuple(pieces))
@@ -90,7 +93,7 @@ def shown_json(value: Any) -> str:
     try:
         return shown_text(json.dumps(value, indent=2, ensure_ascii=False, default=str))
     except (RecursionError, ValueError):
-        return "(nested too deep to be shown)"
+        return tr("(nested too deep to be shown)")
 
 
 def shown_text(text: str) -> str:
@@ -103,7 +106,7 @@ def shown_text(text: str) -> str:
         for start in range(0, max(len(line), 1), LONGEST_LINE)
     ]
     shown = "\n".join(broken)
-    return f"{shown}\n… {left:,} more characters" if left > 0 else shown
+    return f"{shown}\n… " + tr("%n more character(s)", "", left) if left > 0 else shown
 
 
 def _piece(content: ToolContent) -> Piece:
@@ -113,19 +116,26 @@ def _piece(content: ToolContent) -> Piece:
     )
     if content.kind == "image":
         image, why = _image(content.data)
-        return Piece("image" if image else "note", f"Image · {about}" if about else "Image", why, image)
+        return Piece(
+            "image" if image else "note",
+            tr("Image · {about}", about=about) if about else tr("Image"),
+            why,
+            image,
+        )
     if content.kind == "audio":
-        return Piece("note", f"Sound · {about}", "It is not played here.")
+        return Piece("note", tr("Sound · {about}", about=about), tr("It is not played here."))
     if content.kind == "link":
         told = f"{content.uri}\n{content.text}".strip()
         return Piece(
-            "link", f"Link to a resource · {about}" if about else "Link to a resource", shown_text(told)
+            "link",
+            tr("Link to a resource · {about}", about=about) if about else tr("Link to a resource"),
+            shown_text(told),
         )
     if content.kind == "resource":
-        told = content.text or f"{len(content.data):,} bytes that are no text"
-        title = " · ".join(part for part in ("Resource", content.uri, about) if part)
+        told = content.text or tr("%n byte(s) that are no text", "", len(content.data))
+        title = " · ".join(part for part in (tr("Resource"), content.uri, about) if part)
         return Piece("text", title, shown_text(told))
-    return Piece(_text_kind(content.text), "Text", _text(content.text))
+    return Piece(_text_kind(content.text), tr("Text"), _text(content.text))
 
 
 def _text_kind(text: str) -> PieceKind:
@@ -153,15 +163,19 @@ def _image(data: bytes) -> tuple[QImage | None, str]:
     buffer.open(QBuffer.OpenModeFlag.ReadOnly)
     reader = QImageReader(buffer)
     if bytes(reader.format().data()) not in _FORMATS:  # an SVG could name files of this machine
-        return None, "The data is no picture of a kind that is shown here: PNG, JPEG, GIF, WebP, BMP."
+        return None, tr("The data is no picture of a kind that is shown here: PNG, JPEG, GIF, WebP, BMP.")
     size = reader.size()
     if not size.isValid():
-        return None, "The picture is damaged."
+        return None, tr("The picture is damaged.")
     if size.width() * size.height() > MOST_PIXELS:
-        return None, f"The picture has {size.width():,} × {size.height():,} points, and is not shown."
+        return None, tr(
+            "The picture has {width:,} × {height:,} points, and is not shown.",
+            width=size.width(),
+            height=size.height(),
+        )
     if max(size.width(), size.height()) > IMAGE_SIDE:
         reader.setScaledSize(size.scaled(QSize(IMAGE_SIDE, IMAGE_SIDE), Qt.AspectRatioMode.KeepAspectRatio))
     image = reader.read()
     if image.isNull():
-        return None, f"The picture cannot be read: {reader.errorString()}."
-    return image, f"{size.width():,} × {size.height():,} points"
+        return None, tr("The picture cannot be read: {reason}.", reason=reader.errorString())
+    return image, tr("{width:,} × {height:,} points", width=size.width(), height=size.height())

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from glyphscope.grammar.chars import ALL, Ranges, subtract
+from glyphscope_gui.language import tr
 
 _NAMES = {
     0x00: "NUL",
-    0x09: "tab",
-    0x0A: "line end",
-    0x0D: "return",
-    0x20: "space",
+    0x09: tr("tab", "a character"),
+    0x0A: tr("line end"),
+    0x0D: tr("return", "a character"),
+    0x20: tr("space", "a character"),
     0x22: '"',
     0x7F: "DEL",
-    0xA0: "no-break space",
+    0xA0: tr("no-break space"),
     0xFEFF: "BOM",
 }
 _LAST = 0x10FFFF
@@ -33,11 +34,11 @@ def class_words(ranges: Ranges, negated: bool = False, most: int = MOST_RANGES) 
     chosen = subtract(ALL, ranges) if negated else ranges
     others = subtract(ALL, chosen)
     if not chosen:
-        return "no character"
+        return tr("no character")
     if not others:
-        return "any character"
+        return tr("any character")
     if len(others) < len(chosen) or chosen[-1][1] >= _LAST:
-        return f"any but {_list(others, most)}"
+        return tr("any but {characters}", characters=_list(others, most))
     return _list(chosen, most)
 
 
@@ -56,7 +57,7 @@ def _visible(char: str) -> str:
 def _list(ranges: Ranges, most: int) -> str:
     words = [_range(low, high) for low, high in ranges[:most]]
     if len(ranges) > most:
-        words.append(f"and {len(ranges) - most:,} more")
+        words.append(tr("and %n more", "", len(ranges) - most))
     return "  ".join(words)
 
 
@@ -64,9 +65,9 @@ def _range(low: int, high: int) -> str:
     if low == high:
         return char_words(low)
     if (low, high) == _CONTROLS:
-        return "controls"
+        return tr("controls", "characters")
     if high >= _LAST:
-        return f"{char_words(low)} and on"
+        return tr("{character} and on", character=char_words(low))
     if high == low + 1:
         return f"{char_words(low)}  {char_words(high)}"
     return f"{char_words(low)}–{char_words(high)}"

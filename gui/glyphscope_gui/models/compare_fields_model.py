@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Qt
 
 from glyphscope.evals.align import TOOL, Alignment, Cell, Row
 from glyphscope.evals.align_words import field_words
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.plain_words import plain_tip, shown_exactly
 from glyphscope_gui.models.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.theme import mono_font, theme
@@ -20,19 +21,19 @@ PARTING_ROLE = Qt.ItemDataRole.UserRole + 1
 """Of a string that differs: the character of the shown text from which on it does; None elsewhere."""
 MOST_ROWS = 200
 """Of a call with more arguments these are shown; the words below the heading count all of them."""
-MARKS = {"first": "≠ first", "differs": "≠", "same": "=", "open": "…"}
+MARKS = {"first": tr("≠ first"), "differs": "≠", "same": "=", "open": "…"}
 _TIPS = {
-    "first": "The first field in which the columns differ.",
-    "differs": "The columns differ in this field.",
-    "same": "All columns have the same value.",
-    "open": "Not decided yet: a column that runs may still write it.",
+    "first": tr("The first field in which the columns differ."),
+    "differs": tr("The columns differ in this field."),
+    "same": tr("All columns have the same value."),
+    "open": tr("Not decided yet: a column that runs may still write it."),
 }
 
 
 class CompareFieldsModel(TableModel):
     """`show` puts another alignment in the table, under the names of its runs."""
 
-    titles = ("", "Field")
+    titles = ("", tr("Field"))
     figures = frozenset()
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -107,8 +108,8 @@ class CompareFieldsModel(TableModel):
         assert alignment is not None, "a row comes from one"
         if cell is None:
             if not alignment.compared[run]:
-                return "not compared"
-            return "not given" if alignment.ended[run] else ""
+                return tr("not compared")
+            return tr("not given") if alignment.ended[run] else ""
         if cell.closed:
             return shown_exactly(cell.text)
         return shown_exactly(cell.text) + ("  ✕" if alignment.ended[run] else " …")

@@ -10,14 +10,15 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from glyphscope.events import ConstraintKind, RunRequest, Shape, Strategy
+from glyphscope_gui.language import tr
 
 Notation: TypeAlias = Literal["glyph", "json", "native"]
 FEWEST, MOST = 2, 4
 """Columns of a comparison: four are as many as a person can keep apart."""
 WORDS = {
-    "glyph": "GLYPH", "json": "JSON", "native": "native",
-    "off": "unconstrained", "mask": "mask", "gbnf": "GBNF",
-    "direct": "direct", "two-stage": "two-stage", "route-execute": "routed",
+    "glyph": "GLYPH", "json": "JSON", "native": tr("native"), "flat": tr("flat"),
+    "off": tr("unconstrained"), "mask": tr("mask"), "gbnf": "GBNF",
+    "direct": tr("direct"), "two-stage": tr("two-stage"), "route-execute": tr("routed"),
 }  # fmt: skip
 OWN = "own"
 """The key of what is none of the presets."""
@@ -55,25 +56,27 @@ class Preset(NamedTuple):
 
 
 PRESETS: tuple[Preset, ...] = (
-    Preset("mask", "Does the mask help?", lambda v: tuple(replace(v, constraint=c) for c in ("off", "mask"))),
+    Preset(
+        "mask", tr("Does the mask help?"), lambda v: tuple(replace(v, constraint=c) for c in ("off", "mask"))
+    ),
     Preset(
         "notation",
-        "GLYPH or JSON?",
+        tr("GLYPH or JSON?"),
         lambda v: tuple(replace(v, notation=n, constraint="mask") for n in ("glyph", "json")),
     ),
     Preset(
         "stages",
-        "One pass or two?",
+        tr("One pass or two?"),
         lambda v: tuple(replace(v, strategy=s, constraint="mask") for s in ("direct", "two-stage")),
     ),
     Preset(
         "alone",
-        "What does the model write by itself?",
+        tr("What does the model write by itself?"),
         lambda v: tuple(replace(v, notation=n, constraint="off") for n in ("glyph", "json", "native")),
     ),
     Preset(
         "engine",
-        "Mask or llama.cpp’s own sampler?",
+        tr("Mask or llama.cpp’s own sampler?"),
         lambda v: tuple(replace(v, constraint=c) for c in ("mask", "gbnf")),
     ),
 )

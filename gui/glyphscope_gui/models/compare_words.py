@@ -8,12 +8,13 @@ from typing import NamedTuple
 from glyphscope.calling import RunState
 from glyphscope.evals.run_figures import RunFigures
 from glyphscope.events import Aborted, Violation
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.compare_column import Column, ColumnPhase
 from glyphscope_gui.models.token_words import UNKNOWN, count
 from glyphscope_gui.run_words import outcome_words
 
-FIRST_WORDS = "Run all writes the call here, token by token."
-WAITS_WORDS = "Waits for its turn: the model writes one text at a time."
+FIRST_WORDS = tr("Run all writes the call here, token by token.")
+WAITS_WORDS = tr("Waits for its turn: the model writes one text at a time.")
 
 
 class Told(NamedTuple):
@@ -41,13 +42,13 @@ def verdict(column: Column) -> Told:
         case ColumnPhase.NEW:
             return Told("", "open", FIRST_WORDS)
         case ColumnPhase.WAITING:
-            return Told("waits", "open", WAITS_WORDS)
+            return Told(tr("waits"), "open", WAITS_WORDS)
         case ColumnPhase.RUNNING:
-            return Told("◌ running", "open")
+            return Told(tr("◌ running"), "open")
         case ColumnPhase.NOT_RUN:
-            return Told("not run", "open", column.why)
+            return Told(tr("not run"), "open", column.why)
         case ColumnPhase.STOPPED:
-            return Told("stopped", "open", "Stopped before its end: what there is, is kept.")
+            return Told(tr("stopped"), "open", tr("Stopped before its end: what there is, is kept."))
         case ColumnPhase.DONE:
             return _ended(column.state)
 
@@ -55,22 +56,24 @@ def verdict(column: Column) -> Told:
 def _ended(state: RunState) -> Told:
     if state.failed is not None:
         parts = (state.failed.message, state.failed.hint)
-        return Told("✕ failed", "impossible", " ".join(part for part in parts if part))
+        return Told(tr("✕ failed"), "impossible", " ".join(part for part in parts if part))
     match state.outcome:
         case "valid":
-            return Told("✓ valid", "holds", outcome_words(state) + ".")
+            return Told(tr("✓ valid"), "holds", outcome_words(state) + ".")
         case "aborted" if state.aborted is not None:
-            return _broken("✕ aborted", state.aborted)
+            return _broken(tr("✕ aborted"), state.aborted)
         case "invalid":
             if state.violations:
-                return _broken("✕ invalid", state.violations[0])
-            return Told("✕ invalid", "impossible", f"{outcome_words(state)}.")
+                return _broken(tr("✕ invalid"), state.violations[0])
+            return Told(tr("✕ invalid"), "impossible", f"{outcome_words(state)}.")
         case _:
-            return Told("✕ failed", "impossible", "A mistake of this program ended it; the others go on.")
+            return Told(
+                tr("✕ failed"), "impossible", tr("A mistake of this program ended it; the others go on.")
+            )
 
 
 def _broken(words: str, fault: Aborted | Violation) -> Told:
-    place = f"At character {fault.char}: {fault.code}"
+    place = tr("At character {char}: {code}", char=fault.char, code=fault.code)
     return Told(words, "impossible", f"{place}. {fault.message}", place)
 
 
@@ -87,51 +90,71 @@ def figures_of(figures: RunFigures) -> list[Figure]:
     wrote = figures.tokens > 0
     return [
         Figure(
-            "Tokens",
+            tr("Tokens"),
             _tokens(figures),
-            "Tokens that were decoded in all stages; forced are those where the grammar allowed one alone.",
+            tr(
+                "Tokens that were decoded in all stages; forced are those where the grammar allowed one alone."
+            ),
         ),
         Figure(
-            "Text",
-            f"{count(figures.characters)} characters, {count(figures.bytes)} bytes" if wrote else UNKNOWN,
-            "The length of what was written in all stages; bytes of UTF-8.",
+            tr("Text"),
+            tr(
+                "{characters} characters, {bytes} bytes",
+                characters=count(figures.characters),
+                bytes=count(figures.bytes),
+            )
+            if wrote
+            else UNKNOWN,
+            tr("The length of what was written in all stages; bytes of UTF-8."),
         ),
         Figure(
-            "Prompt",
+            tr("Prompt"),
             _prompt(figures),
-            "Tokens of the prompts of all stages. The cached ones were read for an earlier column or stage "
-            "already, and cost no time here.",
+            tr(
+                "Tokens of the prompts of all stages. The cached ones were read for an earlier column or stage "
+                "already, and cost no time here."
+            ),
         ),
         Figure(
-            "First token",
+            tr("First token"),
             _ms(figures.first_token_ms),
-            "From the start of the run to its first token. A column whose prompt is in the cache has it sooner: "
-            "no sign of a faster notation.",
+            tr(
+                "From the start of the run to its first token. A column whose prompt is in the cache has it sooner: "
+                "no sign of a faster notation."
+            ),
         ),
-        Figure("Total", _ms(figures.total_ms), "From the start of the run to its end, all stages."),
+        Figure(tr("Total"), _ms(figures.total_ms), tr("From the start of the run to its end, all stages.")),
         Figure(
-            "Speed",
-            UNKNOWN if figures.tokens_per_second is None else f"{count(round(figures.tokens_per_second))} tokens/s",
-            "All written tokens, forced ones too, over the time from the end of the prompt to the last token.",
+            tr("Speed"),
+            UNKNOWN
+            if figures.tokens_per_second is None
+            else tr("{tokens} tokens/s", tokens=count(round(figures.tokens_per_second))),
+            tr(
+                "All written tokens, forced ones too, over the time from the end of the prompt to the last token."
+            ),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _tokens(figures: RunFigures) -> str:
     if not figures.tokens:
         return UNKNOWN
-    forced = f", {count(figures.forced)} of them forced" if figures.forced else ""
-    return f"{count(figures.tokens)} decoded{forced}"
+    tokens = count(figures.tokens)
+    if figures.forced:
+        return tr("{tokens} decoded, {forced} of them forced", tokens=tokens, forced=count(figures.forced))
+    return tr("{tokens} decoded", tokens=tokens)
 
 
 def _prompt(figures: RunFigures) -> str:
     if figures.prompt_tokens is None:
         return UNKNOWN
-    cached = f", {count(figures.cached)} cached" if figures.cached else ""
-    return f"{count(figures.prompt_tokens)} tokens{cached}"
+    tokens = count(figures.prompt_tokens)
+    if figures.cached:
+        return tr("{tokens} tokens, {cached} cached", tokens=tokens, cached=count(figures.cached))
+    return tr("{tokens} tokens", tokens=tokens)
 
 
 def _ms(value: float | None) -> str:
     if value is None:
         return UNKNOWN
-    return f"{value:.0f} ms" if value < 10_000 else f"{value / 1000:.1f} s"
+    return tr("{ms:.0f} ms", ms=value) if value < 10_000 else tr("{seconds:.1f} s", seconds=value / 1000)

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models.remote import is_address, read_address
 from glyphscope.tools.mcp.config import ServerConfig
+from glyphscope_gui.language import tr
 
-NOTHING = (
+NOTHING = tr(
     "Nothing leaves this computer with a run or a call: no endpoint and no MCP server over HTTP is set up."
 )
 
@@ -32,12 +33,15 @@ def contacts(models: Iterable[str], servers: Iterable[ServerConfig]) -> list[Con
             address = read_address(model)
         except GlyphscopeError:
             continue  # nothing can be sent to it
-        where = "on this computer" if address.loopback else "away from this computer"
+        where = tr("on this computer") if address.loopback else tr("away from this computer")
         found.setdefault(
             address.base,
             Contact(
-                f"The endpoint {address.base}, {where}",
-                "Where it is the model of a run: prompt, tools and how to draw tokens, and its key where one is kept.",
+                tr("The endpoint {address}, {where}", address=address.base, where=where),
+                tr(
+                    "Where it is the model of a run: prompt, tools and how to draw tokens, "
+                    "and its key where one is kept."
+                ),
                 not address.loopback,
             ),
         )
@@ -51,8 +55,10 @@ def contacts(models: Iterable[str], servers: Iterable[ServerConfig]) -> list[Con
         found.setdefault(
             server.url,
             Contact(
-                f"The MCP server {server.name}, {_place_of(server.url)}",
-                "Once it is started: the arguments of each call of its tools, and the headers that are set for it.",
+                tr("The MCP server {name}, {address}", name=server.name, address=_place_of(server.url)),
+                tr(
+                    "Once it is started: the arguments of each call of its tools, and the headers that are set for it."
+                ),
                 True,
             ),
         )
@@ -60,8 +66,10 @@ def contacts(models: Iterable[str], servers: Iterable[ServerConfig]) -> list[Con
     if programs:
         listed.append(
             Contact(
-                f"Programs on this computer that are MCP servers: {', '.join(programs)}",
-                "The arguments of each call of their tools; what they do with them is theirs to say.",
+                tr(
+                    "Programs on this computer that are MCP servers: {programs}", programs=", ".join(programs)
+                ),
+                tr("The arguments of each call of their tools; what they do with them is theirs to say."),
                 False,
             )
         )
@@ -78,6 +86,8 @@ def summary(listed: Iterable[Contact]) -> str:
     away = sum(contact.away for contact in listed)
     if not away:
         return NOTHING
-    places = "One place that you set up is" if away == 1 else f"{away} places that you set up are"
-    told = "sent something, and only when a run or a call asks there"
-    return f"{places} {told}."
+    if away == 1:
+        return tr("One place that you set up is sent something, and only when a run or a call asks there.")
+    return tr(
+        "%n places that you set up are sent something, and only when a run or a call asks there.", "", away
+    )

@@ -8,22 +8,30 @@ from typing import Any, TypeAlias
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.grammar_roles import PILL_ROLE
 
 _Index = QModelIndex | QPersistentModelIndex
 _NONE = QModelIndex()
 ENGINES = (
-    ("mask", "Mask", "Our grammar in llguidance, as the constraint “Mask” runs it"),
-    ("gbnf", "llama.cpp, ours", "Our grammar in llama.cpp’s own sampler, as the constraint “GBNF” runs it"),
+    ("mask", tr("Mask"), tr("Our grammar in llguidance, as the constraint “Mask” runs it")),
+    (
+        "gbnf",
+        tr("llama.cpp, ours"),
+        tr("Our grammar in llama.cpp’s own sampler, as the constraint “GBNF” runs it"),
+    ),
     (
         "converter",
-        "llama.cpp’s converter",
-        "What llama.cpp’s own converter makes of the tool’s JSON Schema. It knows JSON only, so it is tried on JSON.",
+        tr("llama.cpp’s converter"),
+        tr(
+            "What llama.cpp’s own converter makes of the tool’s JSON Schema. "
+            "It knows JSON only, so it is tried on JSON."
+        ),
     ),
 )
 """Key, heading and a sentence for each engine that is tried."""
 OWN = "own"
-OWN_ENGINE = ((OWN, "This text", "The text in the editor by itself, read by Glyphscope’s matcher"),)
+OWN_ENGINE = ((OWN, tr("This text"), tr("The text in the editor by itself, read by Glyphscope’s matcher")),)
 CONSTRAINT = 0
 
 
@@ -48,16 +56,16 @@ class EnforcementRow:
 
 
 _LOOKS = {
-    "enforced": ("enforced", "holds", "No text that breaks it can be written."),
+    "enforced": (tr("enforced"), "holds", tr("No text that breaks it can be written.")),
     "checked": (
-        "checked after",
+        tr("checked after"),
         "open",
-        "The grammar cannot hold it; the validator decides it as the text grows.",
+        tr("The grammar cannot hold it; the validator decides it as the text grows."),
     ),
-    "leaks": ("leaks", "impossible", "A text that breaks it gets through."),
-    "unsupported": ("not checked", "impossible", "Neither the grammar nor the validator keeps it."),
-    "unknown": ("not shown", "open", "There is no text that would show it."),
-    "error": ("no grammar", "impossible", "The engine could not make a grammar of it."),
+    "leaks": (tr("leaks"), "impossible", tr("A text that breaks it gets through.")),
+    "unsupported": (tr("not checked"), "impossible", tr("Neither the grammar nor the validator keeps it.")),
+    "unknown": (tr("not shown"), "open", tr("There is no text that would show it.")),
+    "error": (tr("no grammar"), "impossible", tr("The engine could not make a grammar of it.")),
 }
 
 
@@ -104,7 +112,7 @@ class EnforcementModel(QAbstractTableModel):
         if orientation != Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            return "Constraint" if section == 0 else self.engines[section - 1][1]
+            return tr("Constraint") if section == 0 else self.engines[section - 1][1]
         if role == Qt.ItemDataRole.ToolTipRole and section:
             return self.engines[section - 1][2]
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -121,9 +129,9 @@ class EnforcementModel(QAbstractTableModel):
         if role == PILL_ROLE:
             return None if cell is None else (_cell_words(cell), _LOOKS.get(cell.state, _LOOKS["error"])[1])
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return "not known yet" if cell is None else _cell_words(cell)
+            return tr("not known yet") if cell is None else _cell_words(cell)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return "Being tried…" if cell is None else _cell_tip(cell)
+            return tr("Being tried…") if cell is None else _cell_tip(cell)
         return None
 
 

@@ -12,6 +12,7 @@ from glyphscope.notation.read import parse_value
 from glyphscope.proof import Proof
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, steps_of
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.enforcement_model import Cell, EnforcementRow
 from glyphscope_gui.widgets.enforcement_badge import Enforcement
 
@@ -57,15 +58,17 @@ def _cell(proof: Proof) -> Cell:
     if proof.why:
         why = f"{why}\n{proof.why}" if why else proof.why
     if proof.engine == "converter" and proof.what:
-        return Cell("leaks", _leaking(proof), f"Accepted: {proof.witness}\n{why}")
-    state = proof.status if proof.what else "unknown"
-    return Cell(
-        state, "", f"Accepted: {proof.witness}\n{why}" if proof.what else f"Refused: {proof.witness}\n{why}"
-    )
+        return Cell("leaks", _leaking(proof), tr("Accepted: {text}", text=proof.witness) + f"\n{why}")
+    if proof.what:
+        return Cell(proof.status, "", tr("Accepted: {text}", text=proof.witness) + f"\n{why}")
+    return Cell("unknown", "", tr("Refused: {text}", text=proof.witness) + f"\n{why}")
 
 
 def _count(proof: Proof) -> str:
-    return f"Refused all of {proof.examples:,} texts that break it, and accepted one that does not."
+    return tr(
+        "Refused all of {count:,} texts that break it, and accepted one that does not.",
+        count=proof.examples,
+    )
 
 
 def _leaking(proof: Proof) -> str:

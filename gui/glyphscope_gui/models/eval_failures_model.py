@@ -10,6 +10,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, Qt
 
 from glyphscope.evals.results.sample import Failure, Reason, Sample
 from glyphscope.evals.results.words import REASON_WORDS
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.table_model import NO_INDEX, Index
 
@@ -91,7 +92,7 @@ class EvalFailuresModel(QAbstractItemModel):
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return ("Reason", "Samples")[section]
+            return (tr("Reason"), tr("Samples"))[section]
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -103,7 +104,12 @@ class EvalFailuresModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return plain_tip(node.tip[:800]) or None
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{node.words}: {len(node.samples):,} of {self._all:,} samples"
+            return tr(
+                "{reason}: {count:,} of {all:,} samples",
+                reason=node.words,
+                count=len(node.samples),
+                all=self._all,
+            )
         return None
 
     def _node(self, index: Index) -> _Node:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QObject, Qt
 
 from glyphscope.evals.results.sample import Sample
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.eval_result import EvalResult
 from glyphscope_gui.models.eval_words import why_words
 from glyphscope_gui.models.plain_words import plain_tip
@@ -53,13 +54,13 @@ def pairs_that_differ(result: EvalResult, first: str, second: str) -> tuple[list
 class EvalPairsModel(TableModel):
     """A row a pair."""
 
-    titles = ("Scenario", "Trial", "First", "Second")
+    titles = (tr("Scenario"), tr("Trial"), tr("First"), tr("Second"))
     figures = frozenset({TRIAL})
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: Sequence[Pair] = ()
-        self._heads = ("First", "Second")
+        self._heads = (tr("First"), tr("Second"))
 
     def show(self, pairs: Sequence[Pair], first: str, second: str) -> None:
         self.beginResetModel()
@@ -104,6 +105,6 @@ class EvalPairsModel(TableModel):
 def _words(sample: Sample) -> str:
     """As short as can be: there is little room for two."""
     if sample.ok:
-        return "✓ right"
+        return tr("✓ right")
     reason = sample.failures[0].reason if sample.failures else "WRONG"
     return f"✕ {reason.removeprefix('WRONG_').replace('_', ' ').lower()}"

@@ -17,6 +17,7 @@ from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.notes import is_greedy
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.statistics import share_of_counts
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.eval_words import BY_NAME, MeasureName
 
 RowKind = Literal["all", "suite", "group", "scenario"]
@@ -135,7 +136,7 @@ class EvalResult:
         return known[measure]
 
     def _make_rows(self) -> Iterator[Row]:
-        yield Row("all", "All scenarios")
+        yield Row("all", tr("All scenarios"))
         for suite, groups in self._order.items():
             if not groups:
                 continue
@@ -143,7 +144,7 @@ class EvalResult:
             several = len(groups) > 1
             for group, members in groups.items():
                 if several:
-                    yield Row("group", group or "other", suite, group, 1)
+                    yield Row("group", group or tr("other"), suite, group, 1)
                 for scenario, control in members.items():
                     yield Row("scenario", scenario, suite, group, 1 + several, control)
 

@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractListModel, QObject, Qt
 
 from glyphscope.evals.results.folder import ResultRow
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.history_model import when
 from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.table_model import NO_INDEX, Index
@@ -46,6 +47,13 @@ def result_words(row: ResultRow) -> str:
     if manifest is None:
         return f"{row.path.name}: {row.problem}"
     suites = ", ".join(suite.name for suite in manifest.suites)
-    state = "" if manifest.finished else ", not finished"
-    arms = f"{len(manifest.arms)} arm{'' if len(manifest.arms) == 1 else 's'}"
-    return f"{when(manifest.started)}  {suites}  ·  {arms}, {manifest.planned:,} samples{state}"
+    state = "" if manifest.finished else tr(", not finished")
+    arms = tr("%n arm(s)", "", len(manifest.arms))
+    return tr(
+        "{started}  {suites}  ·  {arms}, {samples}{state}",
+        started=when(manifest.started),
+        suites=suites,
+        arms=arms,
+        samples=tr("%n sample(s)", "", manifest.planned),
+        state=state,
+    )

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Qt
 
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import REASON_WORDS
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.eval_words import verdict_words, why_words
 from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.table_model import NO_INDEX, Index, TableModel
@@ -24,7 +25,7 @@ TIP = 1200
 class EvalRunsModel(TableModel):
     """Reads the samples; keeps no copy of what they say. Views ask for the next portion when they need it."""
 
-    titles = ("Scenario", "Arm", "Trial", "Verdict", "Reason", "Tokens", "Text")
+    titles = (tr("Scenario"), tr("Arm"), tr("Trial"), tr("Verdict"), tr("Reason"), tr("Tokens"), tr("Text"))
     figures = frozenset({TRIAL, TOKENS})
 
     def __init__(self, parent: QObject | None = None) -> None:

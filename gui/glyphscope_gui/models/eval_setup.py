@@ -13,10 +13,10 @@ from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.matrix.profiles import profiles
 from glyphscope.evals.results.folder import ResultRow
-from glyphscope.evals.results.notes import counted
 from glyphscope.evals.suites.reading import bundled_suites, load_suite
 from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope.events import LoopSettings, RunRequest
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.eval_words import duration
 
 
@@ -40,33 +40,72 @@ class Axis(NamedTuple):
 def axes() -> tuple[Axis, ...]:
     """All axes but suites and models, in the order in which they are offered."""
     return (
-        Axis("notations", "Notation", (
-            Choice("glyph", "GLYPH"), Choice("json", "JSON"),
-            Choice("native", "Native", "The form that the model was trained on, where it has one"),
-        )),
-        Axis("constraints", "Constraint", (
-            Choice("off", "Off", "The model writes what it wants"),
-            Choice("mask", "Mask", "Tokens that no valid call can go on with are masked"),
-            Choice("gbnf", "GBNF", "llama.cpp's own grammars"),
-        )),
-        Axis("strategies", "Strategy", (
-            Choice(None, "Suite's own", "What each suite is made for"), Choice("direct", "Direct"),
-            Choice("two-stage", "Two-stage", "First the tool's name, then its arguments"),
-            Choice("route-execute", "Route", "A router chooses, an executor calls"),
-            Choice("loop", "Loop", "The tool loop, with its limits"),
-        )),
-        Axis("shapes", "Shape", (
-            Choice("flat", "Flat"), Choice("tool-args", "Tool + args"), Choice("name-arguments", "Name + arguments"),
-        ), "Where name and arguments stand in the call; the native form has its own"),
-        Axis("repairs", "Repair", (
-            Choice(0, "None"), Choice(1, "Once", "A text that is no valid call is sent back once"), Choice(2, "Twice"),
-        )),
-        Axis("profiles", "Sampling", tuple(Choice(p.name, p.name.replace("_", " "), p.about) for p in profiles())),
-        Axis("workarounds", "Workarounds", (
-            Choice("production", "With", "What is recommended for a model by its name is applied"),
-            Choice("baseline", "Without"),
-        )),
-    )  # fmt: skip
+        Axis(
+            "notations",
+            tr("Notation"),
+            (
+                Choice("glyph", "GLYPH"),
+                Choice("json", "JSON"),
+                Choice(
+                    "native", tr("Native"), tr("The form that the model was trained on, where it has one")
+                ),
+            ),
+        ),
+        Axis(
+            "constraints",
+            tr("Constraint"),
+            (
+                Choice("off", tr("Off"), tr("The model writes what it wants")),
+                Choice("mask", tr("Mask"), tr("Tokens that no valid call can go on with are masked")),
+                Choice("gbnf", "GBNF", tr("llama.cpp's own grammars")),
+            ),
+        ),
+        Axis(
+            "strategies",
+            tr("Strategy"),
+            (
+                Choice(None, tr("Suite's own"), tr("What each suite is made for")),
+                Choice("direct", tr("Direct")),
+                Choice("two-stage", tr("Two-stage"), tr("First the tool's name, then its arguments")),
+                Choice("route-execute", tr("Route"), tr("A router chooses, an executor calls")),
+                Choice("loop", tr("Loop"), tr("The tool loop, with its limits")),
+            ),
+        ),
+        Axis(
+            "shapes",
+            tr("Shape"),
+            (
+                Choice("flat", tr("Flat")),
+                Choice("tool-args", tr("Tool + args")),
+                Choice("name-arguments", tr("Name + arguments")),
+            ),
+            tr("Where name and arguments stand in the call; the native form has its own"),
+        ),
+        Axis(
+            "repairs",
+            tr("Repair"),
+            (
+                Choice(0, tr("None")),
+                Choice(1, tr("Once"), tr("A text that is no valid call is sent back once")),
+                Choice(2, tr("Twice")),
+            ),
+        ),
+        Axis(
+            "profiles",
+            tr("Sampling"),
+            tuple(Choice(p.name, p.name.replace("_", " "), p.about) for p in profiles()),
+        ),
+        Axis(
+            "workarounds",
+            tr("Workarounds"),
+            (
+                Choice(
+                    "production", tr("With"), tr("What is recommended for a model by its name is applied")
+                ),
+                Choice("baseline", tr("Without")),
+            ),
+        ),
+    )
 
 
 class Preset(NamedTuple):
@@ -83,18 +122,20 @@ _PLAIN: dict[str, Any] = {
 }  # fmt: skip
 PRESETS = (
     Preset(
-        "GLYPH against JSON",
-        "Both notations, without a constraint and under the mask: does GLYPH cost accuracy, does it save tokens?",
+        tr("GLYPH against JSON"),
+        tr(
+            "Both notations, without a constraint and under the mask: does GLYPH cost accuracy, does it save tokens?"
+        ),
         {**_PLAIN, "notations": ("glyph", "json"), "constraints": ("off", "mask")},
     ),
     Preset(
-        "Does the mask help?",
-        "The same calls without a constraint, under the mask and under llama.cpp's grammar",
+        tr("Does the mask help?"),
+        tr("The same calls without a constraint, under the mask and under llama.cpp's grammar"),
         {**_PLAIN, "constraints": ("off", "mask", "gbnf")},
     ),
     Preset(
-        "Does two-stage pay?",
-        "The whole call at once against first the tool, then its arguments",
+        tr("Does two-stage pay?"),
+        tr("The whole call at once against first the tool, then its arguments"),
         {**_PLAIN, "strategies": ("direct", "two-stage")},
     ),
 )
@@ -188,12 +229,15 @@ def seconds_a_sample(rows: Sequence[ResultRow], models: Iterable[str]) -> float 
 
 def price_words(made: Price, seconds: float | None, jobs: int) -> str:
     """The price in sentences."""
-    product = (
-        f"{counted(made.arms, 'arm')} × {counted(made.scenarios, 'scenario')} × {counted(made.trials, 'trial')} = "
-        f"{counted(made.samples, 'sample')}"
+    factors = (
+        tr("%n arm(s)", "", made.arms),
+        tr("%n scenario(s)", "", made.scenarios),
+        tr("%n trial(s)", "", made.trials),
     )
+    product = " × ".join(factors) + " = " + tr("%n sample(s)", "", made.samples)
     if seconds is None:
-        time = "How long is unknown until the first ones are done."
+        time = tr("How long is unknown until the first ones are done.")
     else:
-        time = f"{duration(seconds * made.samples / jobs).capitalize()}, at the speed of the last result."
-    return f"{product}\nAt most {made.tokens:,} tokens decoded. {time}"
+        length = duration(seconds * made.samples / jobs)
+        time = tr("{duration}, at the speed of the last result.", duration=length[:1].upper() + length[1:])
+    return f"{product}\n" + tr("At most {tokens:,} tokens decoded. {time}", tokens=made.tokens, time=time)

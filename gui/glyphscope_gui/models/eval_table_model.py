@@ -8,10 +8,12 @@ from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
 from glyphscope.evals.results.words import percent
 from glyphscope.evals.statistics import percentile
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.eval_result import CellFigure, EvalResult, Row
 from glyphscope_gui.models.eval_words import (
     BY_NAME,
     MEASURES,
+    PART_TITLES,
     MeasureName,
     MeasureSpec,
     arm_labels,
@@ -28,6 +30,18 @@ ROW_ROLE = Qt.ItemDataRole.UserRole + 2
 FOLDED_ROLE = Qt.ItemDataRole.UserRole + 3
 MANY = 60
 """With more scenarios, a result begins with its groups folded."""
+_MEASURED: dict[MeasureName, str] = {
+    "ok": tr("all right"),
+    "parsed": tr("parsed"),
+    "valid": tr("valid"),
+    "right_tool": tr("right tool"),
+    "right_arguments": tr("right arguments"),
+    "decoded": tr("tokens decoded"),
+    "first_token_ms": tr("first token"),
+    "total_ms": tr("total time"),
+    "saved": tr("saved"),
+}
+"""The titles of the measures, within a sentence."""
 
 
 class CellShown(NamedTuple):
@@ -211,7 +225,7 @@ class EvalTableModel(QAbstractTableModel):
         assert self.result is not None
         figure = self.result.figure(self._rows[place], self._arms[column], self.measure.name)
         if figure.value is None:
-            return CellShown("–", "not measured" if figure.n else "")
+            return CellShown("–", tr("not measured") if figure.n else "")
         note = f"n {figure.of:,}"
         if self.measure.is_share:
             return CellShown(percent(figure.value), note, figure.value, figure.low, figure.value, figure.high)
@@ -234,15 +248,29 @@ class EvalTableModel(QAbstractTableModel):
 def figure_words(figure: CellFigure, measure: MeasureSpec) -> str:
     """A cell's figure in a sentence."""
     if figure.value is None:
-        return "not measured" if figure.n else "no samples"
-    left_out = f"; {figure.n - figure.of:,} not measured" if figure.n != figure.of else ""
+        return tr("not measured") if figure.n else tr("no samples")
+    left_out = tr("; {count:,} not measured", count=figure.n - figure.of) if figure.n != figure.of else ""
     if measure.is_share:
-        interval = f"{percent(figure.low)} to {percent(figure.high)}"
-        words = f"{figure.correct:,} of {figure.of:,}, {percent(figure.value)}, 95 % interval {interval}"
-        return f"{measure.title.lower()} {words}{left_out}"
-    low, middle, high = (quantity(v, measure.unit) for v in (figure.low, figure.value, figure.high))
-    unit = " tokens" if measure.unit == "tokens" else ""
-    return f"{measure.title.lower()}: median {middle}{unit}, from {low} to {high}, n {figure.of:,}{left_out}"
+        return tr(
+            "{measure} {correct:,} of {all:,}, {share}, 95 % interval {low} to {high}{left_out}",
+            measure=_MEASURED[measure.name],
+            correct=figure.correct,
+            all=figure.of,
+            share=percent(figure.value),
+            low=percent(figure.low),
+            high=percent(figure.high),
+            left_out=left_out,
+        )
+    low, median, high = (quantity(v, measure.unit) for v in (figure.low, figure.value, figure.high))
+    return tr(
+        "{measure}: median {median}, from {low} to {high}, n {count:,}{left_out}",
+        measure=_MEASURED[measure.name],
+        median=tr("{tokens} tokens", tokens=median) if measure.unit == "tokens" else median,
+        low=low,
+        high=high,
+        count=figure.of,
+        left_out=left_out,
+    )
 
 
 def _key(row: Row) -> tuple[str, str, str]:
@@ -251,18 +279,18 @@ def _key(row: Row) -> tuple[str, str, str]:
 
 def _row_tip(row: Row) -> str:
     if row.kind == "all":
-        return "All scenarios of all suites, but those that measure the prompt's discipline (control)"
+        return tr("All scenarios of all suites, but those that measure the prompt's discipline (control)")
     control = (
-        "\nA control: it measures the prompt's discipline and is not among “All scenarios”."
+        "\n" + tr("A control: it measures the prompt's discipline and is not among “All scenarios”.")
         if row.control
         else ""
     )
     return (
-        f"{row.name}{control}\nSpace shows or hides what is below it."
+        f"{row.name}{control}\n" + tr("Space shows or hides what is below it.")
         if row.is_foldable
         else row.name + control
     )
 
 
 def _arm_tip(name: str, parts: dict[str, str]) -> str:
-    return "\n".join([name, "", *(f"{title.capitalize()}: {words}" for title, words in parts.items())])
+    return "\n".join([name, "", *(f"{PART_TITLES[part]}: {words}" for part, words in parts.items())])

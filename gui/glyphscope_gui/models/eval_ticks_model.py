@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QAbstractListModel, QObject, Qt, Signal
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.table_model import NO_INDEX, Index
 from glyphscope_gui.theme import theme
@@ -98,7 +99,7 @@ class TicksModel(QAbstractListModel):
         if role == Qt.ItemDataRole.CheckStateRole and not row.problem:
             return Qt.CheckState.Checked if row.value in self._ticked else Qt.CheckState.Unchecked
         if role == NOTE_ROLE:
-            return "cannot be used" if row.problem else row.note
+            return tr("cannot be used") if row.problem else row.note
         if role == Qt.ItemDataRole.ToolTipRole:
             return plain_tip(row.problem or row.tip) or None
         if role == Qt.ItemDataRole.ForegroundRole and row.problem:

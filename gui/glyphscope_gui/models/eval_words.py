@@ -10,6 +10,7 @@ from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import comparison_words, conclusion, sensitivity_words
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.model_names import model_name
 
 MeasureName: TypeAlias = Literal[
@@ -31,28 +32,62 @@ class MeasureSpec(NamedTuple):
 
 
 MEASURES = (
-    MeasureSpec("ok", "All right", "Everything the scenario asks for: tool, arguments, answer, effects"),
-    MeasureSpec("parsed", "Parsed", "The text could be read as a call of its notation"),
-    MeasureSpec("valid", "Valid", "The call satisfies the tool's schema, or none was wanted and none made"),
-    MeasureSpec("right_tool", "Right tool", "Of the samples that want a call: the tool is one of the right ones"),
-    MeasureSpec("right_arguments", "Right arguments", "Of the samples that want a call: tool and arguments are right"),
-    MeasureSpec("decoded", "Tokens decoded", "Generated tokens of a sample; fewer are better", "tokens"),
-    MeasureSpec("first_token_ms", "First token", "Milliseconds to the first token; fewer are better", "ms"),
-    MeasureSpec("total_ms", "Total time", "Milliseconds of a sample's runs; fewer are better", "ms"),
-    MeasureSpec("saved", "Saved", "Tokens that an early abort saved, where the run was continued to know it", "tokens"),
-)  # fmt: skip
+    MeasureSpec(
+        "ok", tr("All right"), tr("Everything the scenario asks for: tool, arguments, answer, effects")
+    ),
+    MeasureSpec("parsed", tr("Parsed"), tr("The text could be read as a call of its notation")),
+    MeasureSpec(
+        "valid", tr("Valid"), tr("The call satisfies the tool's schema, or none was wanted and none made")
+    ),
+    MeasureSpec(
+        "right_tool",
+        tr("Right tool"),
+        tr("Of the samples that want a call: the tool is one of the right ones"),
+    ),
+    MeasureSpec(
+        "right_arguments",
+        tr("Right arguments"),
+        tr("Of the samples that want a call: tool and arguments are right"),
+    ),
+    MeasureSpec(
+        "decoded", tr("Tokens decoded"), tr("Generated tokens of a sample; fewer are better"), "tokens"
+    ),
+    MeasureSpec(
+        "first_token_ms", tr("First token"), tr("Milliseconds to the first token; fewer are better"), "ms"
+    ),
+    MeasureSpec("total_ms", tr("Total time"), tr("Milliseconds of a sample's runs; fewer are better"), "ms"),
+    MeasureSpec(
+        "saved",
+        tr("Saved"),
+        tr("Tokens that an early abort saved, where the run was continued to know it"),
+        "tokens",
+    ),
+)
 BY_NAME = {measure.name: measure for measure in MEASURES}
 
-NOTATIONS = {"glyph": "GLYPH", "json": "JSON", "native": "Native"}
-CONSTRAINTS = {"off": "no constraint", "mask": "mask", "gbnf": "GBNF", "endpoint": "endpoint"}
-SHAPES = {"flat": "flat", "tool-args": "tool + args", "name-arguments": "name + arguments"}
+NOTATIONS = {"glyph": "GLYPH", "json": "JSON", "native": tr("Native")}
+CONSTRAINTS = {"off": tr("no constraint"), "mask": tr("mask"), "gbnf": "GBNF", "endpoint": tr("endpoint")}
+SHAPES = {"flat": tr("flat"), "tool-args": tr("tool + args"), "name-arguments": tr("name + arguments")}
 STRATEGIES = {
-    None: "suite's own",
-    "direct": "direct",
-    "two-stage": "two-stage",
-    "route-execute": "route, then execute",
-    "loop": "loop",
+    None: tr("suite's own"),
+    "direct": tr("direct"),
+    "two-stage": tr("two-stage"),
+    "route-execute": tr("route, then execute"),
+    "loop": tr("loop"),
 }
+WORKAROUNDS = {"production": tr("production"), "baseline": tr("baseline")}
+PART_TITLES = {
+    "model": tr("Model"),
+    "notation": tr("Notation"),
+    "shape": tr("Shape"),
+    "constraint": tr("Constraint"),
+    "strategy": tr("Strategy"),
+    "repair": tr("Repair"),
+    "profile": tr("Profile"),
+    "workarounds": tr("Workarounds"),
+    "preset": tr("Preset"),
+}
+"""Of what `arm_parts` tells."""
 
 
 def arm_parts(arm: Arm) -> dict[str, str]:
@@ -63,10 +98,10 @@ def arm_parts(arm: Arm) -> dict[str, str]:
         "shape": SHAPES.get(arm.shape, arm.shape),
         "constraint": CONSTRAINTS[arm.constraint],
         "strategy": STRATEGIES[arm.strategy],
-        "repair": f"{arm.repair} repair{'s' if arm.repair > 1 else ''}" if arm.repair else "no repair",
+        "repair": tr("%n repair(s)", "", arm.repair) if arm.repair else tr("no repair"),
         "profile": arm.profile,
-        "workarounds": arm.workarounds,
-        "preset": f"prompt {arm.preset}",
+        "workarounds": WORKAROUNDS.get(arm.workarounds, arm.workarounds),
+        "preset": tr("prompt {preset}", preset=arm.preset),
     }
 
 
@@ -107,20 +142,22 @@ def pair_labels(first: Arm, second: Arm) -> tuple[str, str]:
 def quantity(value: float, unit: str) -> str:
     """Such as `31` tokens, or `1.2 s` for milliseconds that are many."""
     if unit == "ms":
-        return f"{value / 1000:,.1f} s" if value >= 10_000 else f"{value:,.0f} ms"
+        if value >= 10_000:
+            return tr("{seconds:,.1f} s", seconds=value / 1000)
+        return tr("{ms:,.0f} ms", ms=value)
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 
 def duration(seconds: float) -> str:
     """A length of time as people say it."""
     if seconds < 1.5:
-        return "about a second"
+        return tr("about a second")
     if seconds < 90:
-        return f"about {seconds:.0f} s"
+        return tr("about {seconds:.0f} s", seconds=seconds)
     if seconds < 5400:
-        return f"about {seconds / 60:.0f} min"
+        return tr("about {minutes:.0f} min", minutes=seconds / 60)
     hours = seconds / 3600
-    return f"about {hours:.1f} h" if hours < 10 else f"about {hours:,.0f} h"
+    return tr("about {hours:.1f} h", hours=hours) if hours < 10 else tr("about {hours:,.0f} h", hours=hours)
 
 
 def provenance(manifest: Manifest, samples: int) -> str:
@@ -130,13 +167,17 @@ def provenance(manifest: Manifest, samples: int) -> str:
         digest = f" {info.sha256[:12]}" if info.sha256 else ""
         named = model_name(info.path or name).name if info.path else (info.name or name)
         models.append(" ".join(part for part in (named, info.quantisation) if part) + digest)
-    planned = f" of {manifest.planned:,}" if samples != manifest.planned else ""
+    size = (
+        f"n = {samples:,}"
+        if samples == manifest.planned
+        else tr("n = {samples:,} of {planned:,}", samples=samples, planned=manifest.planned)
+    )
     versions = ", ".join(f"{name} {version}" for name, version in list(manifest.versions.items())[:4])
     words = [
-        "; ".join(models) or "no model was opened",
-        f"seed {manifest.seed}",
-        f"n = {samples:,}{planned}",
-        f"{manifest.trials} trial{'s' if manifest.trials != 1 else ''}",
+        "; ".join(models) or tr("no model was opened"),
+        tr("seed {seed}", seed=manifest.seed),
+        size,
+        tr("%n trial(s)", "", manifest.trials),
         versions,
     ]
     return "  ·  ".join(word for word in words if word)
@@ -156,14 +197,18 @@ def summary_words(
         f"{comparison_words(each, arms, labels)} {conclusion(each, len(compared))}" for each in compared
     )
     format_alone = tuple(sensitivity_words(each, labels) for each in summary.sensitivity)
-    parts = (("Comparisons", told), ("What the format alone moves", format_alone), ("To know", summary.notes))
+    parts = (
+        (tr("Comparisons"), told),
+        (tr("What the format alone moves"), format_alone),
+        (tr("To know"), summary.notes),
+    )
     return [(title, sentences) for title, sentences in parts if sentences]
 
 
 def verdict_words(sample: Sample) -> str:
     if sample.ok:
-        return "✓ right"
-    return "✕ wrong" if sample.answered else "– no answer"
+        return tr("✓ right")
+    return tr("✕ wrong") if sample.answered else tr("– no answer")
 
 
 def why_words(sample: Sample) -> str:

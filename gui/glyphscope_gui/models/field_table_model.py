@@ -25,14 +25,20 @@ from glyphscope.notation import shape_keys
 from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import readable, to_pointer
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.theme import mono_font, theme
 
 STATUS_ROLE = Qt.ItemDataRole.UserRole
-COLUMNS = ("Field", "Value so far", "Verdict", "Constraint", "Decided at", "Tokens")
+COLUMNS = (tr("Field"), tr("Value so far"), tr("Verdict"), tr("Constraint"), tr("Decided at"), tr("Tokens"))
 FIELD, VALUE, VERDICT, CONSTRAINT, DECIDED, TOKENS = range(6)
 LONGEST_VALUE = 120
+_VERDICTS: dict[Status, str] = {
+    "holds": tr("holds", "a verdict"),
+    "open": tr("open", "a verdict"),
+    "impossible": tr("impossible", "a verdict"),
+}
 
 
 @dataclass
@@ -77,7 +83,7 @@ class FieldTableModel(TableModel):
         if registry is not None:
             count = len(registry.allowed)
             self._constraints[self._name_path] = (
-                f"allow list of {count}" if count != 1 else "one tool allowed"
+                tr("allow list of {count}", count=count) if count != 1 else tr("one tool allowed")
             )
         self._known = ""
         if tool:
@@ -107,7 +113,7 @@ class FieldTableModel(TableModel):
             if path.startswith(prefix) and path != self._name_path and path not in self._places
         ]
         if missing and self._known and (state.tool is None or state.tool.allowed):
-            self._append([Row(path, None, "not given", self._constraints[path]) for path in missing])
+            self._append([Row(path, None, tr("not given"), self._constraints[path]) for path in missing])
 
     def row(self, place: int) -> Row:
         return self._rows[place]
@@ -137,7 +143,7 @@ class FieldTableModel(TableModel):
             case 1:
                 return row.value
             case 2:
-                return row.status or ""
+                return _VERDICTS[row.status] if row.status else ""
             case 3:
                 return row.constraint
             case 4:
@@ -159,8 +165,8 @@ class FieldTableModel(TableModel):
         self._known = name
         required = tool.parameters.get("required", ())
         for name, words in argument_types(tool).items():
-            optional = "" if name in required else ", optional"
-            self._constraints[self._args_path + to_pointer((name,))] = words + optional
+            told = words if name in required else tr("{type}, optional", type=words)
+            self._constraints[self._args_path + to_pointer((name,))] = told
 
     def _update(self, state: StageState, paths: list[str]) -> None:
         new = [path for path in paths if path not in self._places]
@@ -197,10 +203,10 @@ class FieldTableModel(TableModel):
         row.tokens = str(max(last - first, 0))
         if field.status == "impossible":
             char = self._decided.get(row.path)
-            row.decided = f"character {char}" if char is not None else ""
+            row.decided = tr("character {char}", char=char) if char is not None else ""
         elif field.closed:
             # A quote or a bracket ends its value; a number or a bare word ends with what follows it.
             ends_itself = state.text[field.end - 1 : field.end] in tuple('"}]')
-            row.decided = f"character {field.end - ends_itself}"
+            row.decided = tr("character {char}", char=field.end - ends_itself)
         else:
-            row.decided = "still open"
+            row.decided = tr("still open")

@@ -7,6 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.grammar_problems import GrammarProblem
 from glyphscope_gui.models.grammar_roles import PILL_ROLE
 
@@ -14,11 +15,14 @@ _Index = QModelIndex | QPersistentModelIndex
 _NONE = QModelIndex()
 PLACE, MESSAGE, FIX = range(3)
 SEVERITIES = {
-    "error": ("✕", "impossible", "Mistake: llama.cpp refuses this grammar, or crashes on it."),
-    "warning": ("▲", "forced", "Warning: llama.cpp takes it, but it is hardly what is meant."),
-    "hint": ("●", "open", "Hint: it works, and works better otherwise."),
+    "error": ("✕", "impossible", tr("Mistake: llama.cpp refuses this grammar, or crashes on it.")),
+    "warning": ("▲", "forced", tr("Warning: llama.cpp takes it, but it is hardly what is meant.")),
+    "hint": ("●", "open", tr("Hint: it works, and works better otherwise.")),
 }
 """Sign, the theme's role, and a sentence for each."""
+
+
+_NAMES = {"error": tr("error"), "warning": tr("warning"), "hint": tr("hint")}
 
 
 class GrammarDiagnosticsModel(QAbstractTableModel):
@@ -47,7 +51,7 @@ class GrammarDiagnosticsModel(QAbstractTableModel):
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> Any:
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return ("Where", "What", "Correction")[section]
+            return (tr("Where"), tr("What"), tr("Correction"))[section]
         return None
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -56,14 +60,19 @@ class GrammarDiagnosticsModel(QAbstractTableModel):
         where = f"{problem.line}:{problem.column}"
         if role == Qt.ItemDataRole.AccessibleTextRole:
             words = (
-                f"{problem.severity} at line {problem.line}, column {problem.column}",
+                tr(
+                    "{severity} at line {line}, column {column}",
+                    severity=_NAMES.get(problem.severity, problem.severity),
+                    line=problem.line,
+                    column=problem.column,
+                ),
                 problem.message,
                 problem.fix,
             )
             return words[index.column()]
         if role == Qt.ItemDataRole.ToolTipRole:
             tips = (
-                f"{meaning}\nLine {problem.line}, column {problem.column}",
+                f"{meaning}\n" + tr("Line {line}, column {column}", line=problem.line, column=problem.column),
                 problem.message,
                 _tip(problem),
             )
@@ -76,4 +85,4 @@ class GrammarDiagnosticsModel(QAbstractTableModel):
 
 
 def _tip(problem: GrammarProblem) -> str:
-    return f"{problem.fix} (Ctrl+. with the cursor there)" if problem.fix else ""
+    return tr("{fix} (Ctrl+. with the cursor there)", fix=problem.fix) if problem.fix else ""

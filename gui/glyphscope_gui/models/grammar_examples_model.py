@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 
 from glyphscope.sessions import GrammarExample
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.grammar_document import GrammarDocument
 from glyphscope_gui.models.grammar_roles import MARK_ROLE, PILL_ROLE
 from glyphscope_gui.models.plain_words import plain_tip
@@ -16,7 +17,7 @@ from glyphscope_gui.theme import theme
 _Index = QModelIndex | QPersistentModelIndex
 _NONE = QModelIndex()
 SHOULD, TEXT, RESULT = range(3)
-MATCH, NO_MATCH = "match", "not match"
+MATCH, NO_MATCH = tr("match"), tr("not match")
 MOST_WORDS = 2
 """Expected things that are named in a result."""
 
@@ -82,7 +83,7 @@ class GrammarExamplesModel(QAbstractTableModel):
         if orientation != Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            return ("Should", "Text", "Result")[section]
+            return (tr("Should"), tr("Text"), tr("Result"))[section]
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         return None
@@ -98,7 +99,7 @@ class GrammarExamplesModel(QAbstractTableModel):
         example = self._shown[row]
         verdict = self._verdicts.get(example.text)
         if role == Qt.ItemDataRole.DisplayRole:
-            shown = example.text.replace("\n", "⏎").replace("\t", "→") or "(the empty text)"
+            shown = example.text.replace("\n", "⏎").replace("\t", "→") or tr("(the empty text)")
             return (MATCH if example.matches else NO_MATCH, shown, "")[column]
         if role == Qt.ItemDataRole.EditRole:
             return example.text if column == TEXT else None
@@ -110,7 +111,7 @@ class GrammarExamplesModel(QAbstractTableModel):
             return plain_tip(self._tip(example, verdict, column))
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return (
-                f"should {MATCH if example.matches else NO_MATCH}",
+                tr("should match") if example.matches else tr("should not match"),
                 example.text,
                 result_words(example, verdict),
             )[column]
@@ -131,18 +132,20 @@ class GrammarExamplesModel(QAbstractTableModel):
 
     def _new_row(self, column: int, role: int) -> Any:
         if role == Qt.ItemDataRole.DisplayRole and column == TEXT:
-            return "Add a text…"
+            return tr("Add a text…")
         if role == Qt.ItemDataRole.ForegroundRole:
             return theme().color("text-faint")
         if role == Qt.ItemDataRole.EditRole and column == TEXT:
             return ""
         if role == Qt.ItemDataRole.ToolTipRole:
-            return "A text that the grammar must accept; a click on “match” turns it into one it must refuse."
+            return tr(
+                "A text that the grammar must accept; a click on “match” turns it into one it must refuse."
+            )
         return None
 
     def _tip(self, example: GrammarExample, verdict: ExampleVerdict | None, column: int) -> str:
         if column == SHOULD:
-            return "A click, or Space, turns match into not match, and back"
+            return tr("A click, or Space, turns match into not match, and back")
         return example.text if column == TEXT else result_words(example, verdict)
 
     def _set(self, row: int, example: GrammarExample) -> None:
@@ -179,7 +182,7 @@ def result_pill(example: GrammarExample, verdict: ExampleVerdict | None) -> tupl
     if verdict.accepted == example.matches:
         return ("✓" if verdict.accepted else f"✓ {_where(verdict)}"), "holds"
     if verdict.accepted:
-        return "✕ is accepted", "impossible"
+        return tr("✕ is accepted"), "impossible"
     expected = _expected(verdict)
     return f"✕ {_where(verdict)}" + (f": {expected}" if expected else ""), "impossible"
 
@@ -187,25 +190,35 @@ def result_pill(example: GrammarExample, verdict: ExampleVerdict | None) -> tupl
 def result_words(example: GrammarExample, verdict: ExampleVerdict | None) -> str:
     """The result in a sentence."""
     if verdict is None:
-        return "Not judged: the grammar has mistakes"
-    right = "As it should be: " if verdict.accepted == example.matches else "Not as it should be: "
+        return tr("Not judged: the grammar has mistakes")
+    result = _said(verdict)
+    if verdict.accepted == example.matches:
+        return tr("As it should be: {result}", result=result)
+    return tr("Not as it should be: {result}", result=result)
+
+
+def _said(verdict: ExampleVerdict) -> str:
     if verdict.accepted:
-        return right + "the grammar accepts all of it."
+        return tr("the grammar accepts all of it.")
     expected = ", ".join(verdict.expected)
     if verdict.failed_at is None:
-        return f"{right}every character fits, but the text is not complete. What may come next: {expected}."
-    return (
-        f"{right}no text of the grammar goes on like this at character {verdict.failed_at}. "
-        f"What could come there: {expected or 'nothing'}."
+        return tr(
+            "every character fits, but the text is not complete. What may come next: {expected}.",
+            expected=expected,
+        )
+    return tr(
+        "no text of the grammar goes on like this at character {char}. What could come there: {expected}.",
+        char=verdict.failed_at,
+        expected=expected or tr("nothing"),
     )
 
 
 def _where(verdict: ExampleVerdict) -> str:
     if verdict.failed_at is None:
-        return "not complete"
-    return f"fails at {verdict.failed_at}"
+        return tr("not complete")
+    return tr("fails at {char}", char=verdict.failed_at)
 
 
 def _expected(verdict: ExampleVerdict) -> str:
-    shown = " or ".join(verdict.expected[:MOST_WORDS])
+    shown = tr(" or ").join(verdict.expected[:MOST_WORDS])
     return shown + (" …" if len(verdict.expected) > MOST_WORDS else "")

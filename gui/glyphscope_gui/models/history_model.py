@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from glyphscope.sessions import HistoryRow
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.plain_words import plain_tip
 
 ROW_ROLE = Qt.ItemDataRole.UserRole + 1
@@ -16,7 +17,12 @@ ROW_ROLE = Qt.ItemDataRole.UserRole + 1
 _Index = QModelIndex | QPersistentModelIndex
 
 _NOTATIONS = {"glyph": "GLYPH", "json": "JSON"}
-_CONSTRAINTS = {"off": "no constraint", "mask": "mask", "gbnf": "GBNF", "endpoint": "the endpoint’s"}
+_CONSTRAINTS = {
+    "off": tr("no constraint"),
+    "mask": tr("mask"),
+    "gbnf": "GBNF",
+    "endpoint": tr("the endpoint’s"),
+}
 
 
 class HistoryModel(QAbstractListModel):
@@ -44,14 +50,14 @@ class HistoryModel(QAbstractListModel):
         row = self._rows[index.row()]
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return row.name or row.title or "(no prompt)"
+                return row.name or row.title or tr("(no prompt)")
             case Qt.ItemDataRole.ToolTipRole:
                 return plain_tip(
                     f"{row.title}\n{outcome_words(row.outcome)}\n{facts(row)}\n{row.model}, {when(row.time)}"
                     + (f"\n{row.note}" if row.note else "")
                 )
             case Qt.ItemDataRole.AccessibleTextRole:
-                pinned = "pinned, " if row.pinned else ""
+                pinned = tr("pinned") + ", " if row.pinned else ""
                 return f"{pinned}{row.name or row.title}, {outcome_words(row.outcome)}, {facts(row)}, {when(row.time)}"
             case _ if role == ROW_ROLE:
                 return row
@@ -70,30 +76,30 @@ def outcome_words(outcome: str) -> str:
     """An outcome as a person says it."""
     kind, _, code = outcome.partition(" ")
     words = {
-        "valid": "valid call",
-        "invalid": "not a valid call",
-        "aborted": "stopped early",
-        "failed": "failed",
-        "cancelled": "stopped by you",
-        "length": "cut off at the length limit",
-        "end-of-text": "ended without a call",
-        "unfinished": "not finished",
-        "answered": "answered",
-        "no-tool": "no tool was called",
-        "unanswered": "ended with a question",
-        "limit": "ended by a limit",
-        "refused": "not what it was held to",
+        "valid": tr("valid call"),
+        "invalid": tr("not a valid call"),
+        "aborted": tr("stopped early"),
+        "failed": tr("failed"),
+        "cancelled": tr("stopped by you"),
+        "length": tr("cut off at the length limit"),
+        "end-of-text": tr("ended without a call"),
+        "unfinished": tr("not finished"),
+        "answered": tr("answered"),
+        "no-tool": tr("no tool was called"),
+        "unanswered": tr("ended with a question"),
+        "limit": tr("ended by a limit"),
+        "refused": tr("not what it was held to"),
     }
     return f"{words.get(kind, kind)}: {code}" if code else words.get(kind, kind)
 
 
 def facts(row: HistoryRow) -> str:
     """Tool, tokens and the way of writing in a line."""
-    tokens = "1 token" if row.tokens == 1 else f"{row.tokens:,} tokens"
+    tokens = tr("%n token(s)", "", row.tokens)
     notation = (
         f"{_NOTATIONS.get(row.notation, row.notation)}, {_CONSTRAINTS.get(row.constraint, row.constraint)}"
     )
-    branch = "branch" if row.parent else ""
+    branch = tr("branch") if row.parent else ""
     return " · ".join(part for part in (branch, row.tool, tokens, notation) if part)
 
 

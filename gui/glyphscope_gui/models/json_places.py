@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from glyphscope.registry.places import Place, line_and_column, scan
+from glyphscope_gui.language import tr
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,9 @@ def _repeated_name(text: str) -> TextProblem | None:
     for pointer, place, is_name in scan(text):
         if is_name and pointer in seen:
             line, column = line_and_column(text, place.start)
-            return TextProblem("This name is written twice.", pointer, line, column, place.start, place.end)
+            return TextProblem(
+                tr("This name is written twice."), pointer, line, column, place.start, place.end
+            )
         if is_name:
             seen.add(pointer)
     return None
@@ -75,28 +78,28 @@ def parse_object(text: str) -> dict[str, Any] | TextProblem:
             _plain(error.msg), "", error.lineno, error.colno, error.pos, min(error.pos + 1, max(len(text), 1))
         )
     except RecursionError:
-        return TextProblem("This is nested too deeply to be read.", "", 1, 1, 0, 1)
+        return TextProblem(tr("This is nested too deeply to be read."), "", 1, 1, 0, 1)
     except ValueError as error:  # NaN and its like, or an integer of more than 4,300 digits
-        return TextProblem(f"This is not JSON: {error}.", "", 1, 1, 0, 1)
+        return TextProblem(tr("This is not JSON: {error}.", error=error), "", 1, 1, 0, 1)
     if not isinstance(document, dict):
-        return TextProblem("A schema is a JSON object: it starts with “{”.", "", 1, 1, 0, 1)
+        return TextProblem(tr("A schema is a JSON object: it starts with “{”."), "", 1, 1, 0, 1)
     return (_repeated_name(text) if repeated else None) or document
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number of JSON")
+    raise ValueError(tr("{name} is not a number of JSON", name=name))
 
 
 def _plain(message: str) -> str:
     """The parser's message as a sentence."""
     words = {
-        "Expecting value": "A value is missing here.",
-        "Expecting property name enclosed in double quotes": "A name in double quotes is expected here.",
-        "Expecting ':' delimiter": "A colon is missing here.",
-        "Expecting ',' delimiter": "A comma is missing here.",
-        "Extra data": "The text goes on after the end of the object.",
-        "Unterminated string starting at": "This string has no closing quote.",
-        "Illegal trailing comma before end of object": "There is a comma too many here.",
-        "Illegal trailing comma before end of array": "There is a comma too many here.",
+        "Expecting value": tr("A value is missing here."),
+        "Expecting property name enclosed in double quotes": tr("A name in double quotes is expected here."),
+        "Expecting ':' delimiter": tr("A colon is missing here."),
+        "Expecting ',' delimiter": tr("A comma is missing here."),
+        "Extra data": tr("The text goes on after the end of the object."),
+        "Unterminated string starting at": tr("This string has no closing quote."),
+        "Illegal trailing comma before end of object": tr("There is a comma too many here."),
+        "Illegal trailing comma before end of array": tr("There is a comma too many here."),
     }
     return words.get(message, message + ".")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from glyphscope_gui.language import tr
+
 Kind = Literal["text", "number", "count", "values", "flag", "format", "items"]
 
 
@@ -21,22 +23,22 @@ class Keyword(NamedTuple):
 _NUMBERS = ("integer", "number")
 
 KEYWORDS = (
-    Keyword("minimum", "Minimum", "number", _NUMBERS, "The smallest number allowed."),
-    Keyword("maximum", "Maximum", "number", _NUMBERS, "The largest number allowed."),
-    Keyword("minLength", "Shortest", "count", ("string",), "The fewest characters (minLength)."),
-    Keyword("maxLength", "Longest", "count", ("string",), "The most characters (maxLength)."),
+    Keyword("minimum", tr("Minimum"), "number", _NUMBERS, tr("The smallest number allowed.")),
+    Keyword("maximum", tr("Maximum"), "number", _NUMBERS, tr("The largest number allowed.")),
+    Keyword("minLength", tr("Shortest"), "count", ("string",), tr("The fewest characters (minLength).")),
+    Keyword("maxLength", tr("Longest"), "count", ("string",), tr("The most characters (maxLength).")),
     Keyword(
-        "pattern", "Pattern", "text", ("string",),
-        "A regular expression that must be found in the text; anchor it with ^ and $.", "^https?://",
+        "pattern", tr("Pattern"), "text", ("string",),
+        tr("A regular expression that must be found in the text; anchor it with ^ and $."), "^https?://",
     ),
-    Keyword("format", "Format", "format", ("string",), "A kind of text with its own rules, such as a date."),
-    Keyword("items", "Items", "items", ("array",), "The type of every item."),
-    Keyword("minItems", "Fewest", "count", ("array",), "The fewest items (minItems)."),
-    Keyword("maxItems", "Most", "count", ("array",), "The most items (maxItems)."),
-    Keyword("uniqueItems", "Unique", "flag", ("array",), "No two items may be equal."),
+    Keyword("format", tr("Format"), "format", ("string",), tr("A kind of text with its own rules, such as a date.")),
+    Keyword("items", tr("Items"), "items", ("array",), tr("The type of every item.")),
+    Keyword("minItems", tr("Fewest"), "count", ("array",), tr("The fewest items (minItems).")),
+    Keyword("maxItems", tr("Most"), "count", ("array",), tr("The most items (maxItems).")),
+    Keyword("uniqueItems", tr("Unique"), "flag", ("array",), tr("No two items may be equal.")),
     Keyword(
-        "enum", "One of", "values", ("string", *_NUMBERS, ""),
-        "The only values allowed, with commas between them.", "low, high",
+        "enum", tr("One of"), "values", ("string", *_NUMBERS, ""),
+        tr("The only values allowed, with commas between them."), tr("low, high"),
     ),
 )  # fmt: skip
 

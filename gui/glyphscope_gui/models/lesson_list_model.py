@@ -8,6 +8,7 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.lessons import Lesson, LessonPlace, LessonProgress
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.lesson_words import lesson_facts
 from glyphscope_gui.models.plain_words import plain_tip, shown_exactly
 
@@ -54,7 +55,7 @@ class LessonListModel(QAbstractListModel):
         row = self.rows[index.row()]
         found = row.found
         title = shown_exactly(found.title if isinstance(found, Lesson) else row.place.name)
-        facts = lesson_facts(found, row.progress) if isinstance(found, Lesson) else "✕ cannot be read"
+        facts = lesson_facts(found, row.progress) if isinstance(found, Lesson) else tr("✕ cannot be read")
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return title

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from glyphscope.errors import GlyphscopeError, RecordError
 from glyphscope.events import AnyEvent
 from glyphscope.lessons import Lesson, LessonPlace, Question, Sheet, is_of, sheet
+from glyphscope_gui.language import tr
 
 
 class Opened(NamedTuple):
@@ -33,7 +34,7 @@ def open_lesson(place: LessonPlace) -> Opened:
             events[name] = error
 
     def recorded(name: str) -> tuple[AnyEvent, ...]:
-        found = events.get(name) or RecordError("There is no such run.", where=name)
+        found = events.get(name) or RecordError(tr("There is no such run."), where=name)
         if isinstance(found, GlyphscopeError):
             raise found
         return found
@@ -52,7 +53,7 @@ def _recorded(place: LessonPlace, lesson: Lesson, name: str) -> tuple[AnyEvent, 
     events = place.events(name)
     if not is_of(events, lesson.runs[name]):
         raise RecordError(
-            f'The recording of "{name}" is of another request.',
-            hint="Make it again: glyphscope lesson record FILE.",
+            tr('The recording of "{name}" is of another request.', name=name),
+            hint=tr("Make it again: glyphscope lesson record FILE."),
         )
     return events

@@ -7,6 +7,7 @@ import math
 from glyphscope.calling import RunState
 from glyphscope.events import ModelInfo, RunRequest, Token
 from glyphscope.lessons import Lesson, LessonProgress, Sheet
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.token_words import UNKNOWN, count, percent, step_text
 
 
@@ -15,27 +16,37 @@ def token_words(token: Token, request: RunRequest) -> str:
     step = token.step
     own = percent(None if step.logprob is None else math.exp(step.logprob))
     if step.origin != "model":
-        return f"Written before the model began; the model itself gave it {own} (raw)."
+        return tr("Written before the model began; the model itself gave it {own} (raw).", own=own)
     if step.forced:
-        return f"Forced: the only token that was left. The model itself gave it {own} (raw)."
+        return tr("Forced: the only token that was left. The model itself gave it {own} (raw).", own=own)
     if request.constraint == "off":
-        free = f"No constraint: any of {count(step.allowed)} tokens could come."
-        return f"{free} Drawn at {percent(step.probability)} (final)."
-    return (
-        f"The mask left {count(step.allowed)} tokens, {percent(step.feasible)} of what the model wanted. "
-        f"Drawn at {percent(step.probability)} (final)."
+        return tr(
+            "No constraint: any of {allowed} tokens could come. Drawn at {probability} (final).",
+            allowed=count(step.allowed),
+            probability=percent(step.probability),
+        )
+    return tr(
+        "The mask left {allowed} tokens, {feasible} of what the model wanted. "
+        "Drawn at {probability} (final).",
+        allowed=count(step.allowed),
+        feasible=percent(step.feasible),
+        probability=percent(step.probability),
     )
 
 
 def token_title(token: Token) -> str:
-    return f"Token {token.step.index}  {step_text(token.step)}"
+    return tr("Token {index}  {token}", index=token.step.index, token=step_text(token.step))
 
 
 def place_words(place: int, first: int, last: int) -> str:
     """How far a run is shown; `first` tokens were there before."""
     if last <= first:
-        return "no tokens"
-    return f"{place} of {last} tokens" if not first else f"{place} of {last} tokens, from {first} on"
+        return tr("no tokens")
+    return (
+        tr("{place} of {all} tokens", place=place, all=last)
+        if not first
+        else tr("{place} of {all} tokens, from {first} on", place=place, all=last, first=first)
+    )
 
 
 def source_words(request: RunRequest, info: ModelInfo | None, *, live: bool) -> str:
@@ -44,11 +55,16 @@ def source_words(request: RunRequest, info: ModelInfo | None, *, live: bool) -> 
     size = f", {info.quantisation}" if info is not None and info.quantisation else ""
     sampling = request.sampling
     drawn = (
-        "temperature 0"
+        tr("temperature 0")
         if sampling.temperature == 0
-        else f"temperature {sampling.temperature:g}, seed {sampling.seed}"
+        else tr(
+            "temperature {temperature:g}, seed {seed}", temperature=sampling.temperature, seed=sampling.seed
+        )
     )
-    return f"{'Live' if live else 'Recorded'}: {name}{size}, {drawn}"
+    model = f"{name}{size}"
+    if live:
+        return tr("Live: {model}, {sampling}", model=model, sampling=drawn)
+    return tr("Recorded: {model}, {sampling}", model=model, sampling=drawn)
 
 
 def info_of(state: RunState) -> ModelInfo | None:
@@ -58,7 +74,7 @@ def info_of(state: RunState) -> ModelInfo | None:
 def right_words(sheet: Sheet) -> str:
     """The right answers of a question in a line."""
     if sheet.kind == "character":
-        return f"character {sheet.at}, {sheet.text[sheet.at]!r}"
+        return tr("character {place}, {char!r}", place=sheet.at, char=sheet.text[sheet.at])
     return ", ".join(f"{number + 1} {sheet.choices[number].text}" for number in sorted(sheet.right))
 
 
@@ -66,14 +82,16 @@ def lesson_facts(lesson: Lesson, progress: LessonProgress) -> str:
     """The second line of a lesson in the list."""
     steps = len(lesson.steps)
     seen = len([number for number in progress.seen if number < steps])
-    words = [f"{lesson.minutes} min"]
+    words = [tr("{minutes} min", minutes=lesson.minutes)]
     if seen >= steps:
-        words.append("✓ all steps seen")
+        words.append(tr("✓ all steps seen"))
     elif seen:
-        words.append(f"{seen} of {steps} steps seen")
+        words.append(tr("{seen} of {steps} steps seen", seen=seen, steps=steps))
     else:
-        words.append(f"{steps} steps")
+        words.append(tr("%n step(s)", "", steps))
     right = sum(progress.answers.values())
     if progress.answers:
-        words.append(f"{right} of {len(progress.answers)} answers right at first")
+        words.append(
+            tr("{right} of {answers} answers right at first", right=right, answers=len(progress.answers))
+        )
     return " · ".join(words)

@@ -7,11 +7,13 @@ from pathlib import PurePath
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from glyphscope_gui.language import tr
+
 _QUANTISATION = re.compile(r"[-._]((?:UD-)?I?Q\d(?:_[A-Z0-9]+)*|MXFP4|BF16|F16|F32)$", re.IGNORECASE)
 _PART = re.compile(r"-\d{5}-of-\d{5}$")
 """The first of several files of one model ends in this."""
 
-_WORDS = {"embedded": "Embedded model", "scripted": "Scripted", "recorded": "Recorded"}
+_WORDS = {"embedded": tr("Embedded model"), "scripted": tr("Scripted"), "recorded": tr("Recorded")}
 
 
 class ModelName(NamedTuple):

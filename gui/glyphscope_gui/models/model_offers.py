@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Qt
 from glyphscope.models import FoundModel
 from glyphscope.models.hub import Choice
 from glyphscope.models.hub.choosing import gigabytes
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.model_words import name_words, source_words
 from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.table_model import Index, TableModel
@@ -21,8 +22,13 @@ NAME, QUANTISATION, SIZE, SOURCE = range(4)
 class FoundModelsModel(TableModel):
     """Those that can be opened first; the others say why not."""
 
-    titles = ("Model", "Quantisation", "Size", "From")
-    tips = ("", "How its weights are stored: fewer bits are smaller and less exact", "On the disk", "")
+    titles = (tr("Model"), tr("Quantisation"), tr("Size"), tr("From"))
+    tips = (
+        "",
+        tr("How its weights are stored: fewer bits are smaller and less exact"),
+        tr("On the disk"),
+        "",
+    )
     figures = frozenset({SIZE})
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -61,7 +67,7 @@ class FoundModelsModel(TableModel):
 class ChoicesModel(TableModel):
     """The models of one repository, small ones first."""
 
-    titles = ("File", "Quantisation", "Size")
+    titles = (tr("File"), tr("Quantisation"), tr("Size"))
     tips = FoundModelsModel.tips[:3]
     figures = frozenset({SIZE})
 
@@ -85,10 +91,18 @@ class ChoicesModel(TableModel):
         choice, column = self._rows[index.row()], index.column()
         name = choice.name
         if len(choice.files) > 1 or choice.missing:
-            name += (
-                f" ({len(choice.files)} parts{f', {choice.missing} are missing' if choice.missing else ''})"
+            parts = len(choice.files)
+            name = (
+                tr(
+                    "{name} ({parts} parts, {missing} are missing)",
+                    name=name,
+                    parts=parts,
+                    missing=choice.missing,
+                )
+                if choice.missing
+                else tr("{name} ({parts} parts)", name=name, parts=parts)
             )
-        words = (name, choice.quantisation, gigabytes(choice.bytes) if choice.bytes else "unknown")
+        words = (name, choice.quantisation, gigabytes(choice.bytes) if choice.bytes else tr("unknown"))
         if role == Qt.ItemDataRole.DisplayRole:
             return words[column]
         if role == Qt.ItemDataRole.TextAlignmentRole:

@@ -8,6 +8,7 @@ from glyphscope.models import FoundModel
 from glyphscope.models.finding import EMBEDDED_SOURCE, FOLDER
 from glyphscope.models.hub.choosing import gigabytes
 from glyphscope_gui.controllers.model_getting import Loaded
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.model_names import model_name
 
 MEND_HUB = "pip install 'glyphscope[hub]'"
@@ -25,8 +26,8 @@ def name_words(model: FoundModel) -> str:
 
 def source_words(model: FoundModel) -> str:
     if model.source == EMBEDDED_SOURCE:
-        return "comes with Glyphscope"
-    return "a folder of models" if model.source == FOLDER else model.source
+        return tr("comes with Glyphscope")
+    return tr("a folder of models") if model.source == FOLDER else model.source
 
 
 def progress_words(loaded: Loaded) -> str:
@@ -35,25 +36,29 @@ def progress_words(loaded: Loaded) -> str:
     if progress.phase == "waiting":
         return progress.words
     of = (
-        f"{gigabytes(progress.done)} of {gigabytes(progress.total)}"
+        tr("{done} of {total}", done=gigabytes(progress.done), total=gigabytes(progress.total))
         if progress.total
         else gigabytes(progress.done)
     )
     if progress.phase == "checking":
-        return f"Reading what is here already: {of}"
+        return tr("Reading what is here already: {progress}", progress=of)
     if progress.phase == "naming":
-        return f"Whole, and its hash is right: {gigabytes(progress.done)}"
+        return tr("Whole, and its hash is right: {done}", done=gigabytes(progress.done))
     words = of
     if loaded.speed > 0:
-        words += f", {gigabytes(round(loaded.speed))} a second"
+        words = tr("{progress}, {speed} a second", progress=of, speed=gigabytes(round(loaded.speed)))
         if left := max(progress.total - progress.done, 0):
-            words += f", {_duration(left / loaded.speed)} left"
+            words = tr("{progress}, {duration} left", progress=words, duration=_duration(left / loaded.speed))
     return words
 
 
 def _duration(seconds: float) -> str:
     """Rounded up, as nobody is sorry to wait less."""
     if seconds < 90:
-        return f"{max(round(seconds), 1)} s"
+        return tr("{seconds} s", seconds=max(round(seconds), 1))
     minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+    return (
+        tr("{minutes} min", minutes=minutes)
+        if minutes < 90
+        else tr("{hours} h {minutes} min", hours=minutes // 60, minutes=minutes % 60)
+    )

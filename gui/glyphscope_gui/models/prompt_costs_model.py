@@ -9,6 +9,7 @@ from typing import TypeAlias
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from glyphscope.prompting.costs import ITSELF, KINDS, Cost
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.plain_words import plain_tip
 
 SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
@@ -119,7 +120,7 @@ class PromptCostsModel(QAbstractItemModel):
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> object:
         if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
-            return (self.tr("Part"), self.tr("Tokens"))[section]
+            return (tr("Part"), tr("Tokens"))[section]
         return None
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
@@ -148,7 +149,8 @@ class PromptCostsModel(QAbstractItemModel):
 
     def _row_words(self, row: Cost) -> str:
         kind = "" if not row.of else f", {KINDS.get(row.kind, row.kind)}"
-        return f"{row.title}{kind}: {row.tokens:,} tokens" if self._counted else f"{row.title}{kind}"
+        tokens = ": " + tr("%n token(s)", "", row.tokens) if self._counted else ""
+        return f"{row.title}{kind}{tokens}"
 
 
 def _key(row: Cost) -> Key:

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 from glyphscope.events import BEGUN
 from glyphscope.prompting.costs import ITSELF, Cost, tool_place
 from glyphscope.prompting.template import LINE
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.prompt_document import PromptDocument
 from glyphscope_gui.models.registry_document import RegistryDocument
 
@@ -45,7 +46,7 @@ def place_of(cost: Cost, registry: RegistryDocument, prompt: PromptDocument, *, 
     if cost.kind == "system" and cost.of.startswith(LINE):
         return _of_line(cost, int(cost.of.removeprefix(LINE)), prompt, is_own=is_own)
     if cost.kind == "user":
-        return PartPlace("Your text", "The prompt of the playground.", "user", prompt.user)
+        return PartPlace(tr("Your text"), tr("The prompt of the playground."), "user", prompt.user)
     return PartPlace(cost.title, _WHY.get(cost.kind, _ABOVE if cost.below else ""))
 
 
@@ -57,7 +58,7 @@ def edit(place: PartPlace, text: str, registry: RegistryDocument, prompt: Prompt
         case "line":
             lines = prompt.system_template.split("\n")
             if not 0 < place.line <= len(lines):
-                return "The template has no such line any more."
+                return tr("The template has no such line any more.")
             lines[place.line - 1] = text.replace("\n", " ")
             prompt.set_system("\n".join(lines))
         case "description":
@@ -71,14 +72,14 @@ def edit(place: PartPlace, text: str, registry: RegistryDocument, prompt: Prompt
 
 # -- inside ----------------------------------------------------------------------------------------------------
 
-_ABOVE = "Choose a row below it to edit that."
+_ABOVE = tr("Choose a row below it to edit that.")
 _WHY = {
-    "template": "The model’s own chat template writes this.",
-    "history": "What was said before the prompt.",
-    "rules": "A rule of the router: it is in the strategy’s settings.",
-    BEGUN: "How the answer is begun for this notation.",
+    "template": tr("The model’s own chat template writes this."),
+    "history": tr("What was said before the prompt."),
+    "rules": tr("A rule of the router: it is in the strategy’s settings."),
+    BEGUN: tr("How the answer is begun for this notation."),
 }
-_GONE = "This tool is not in the project any more."
+_GONE = tr("This tool is not in the project any more.")
 
 
 def _of_tool(cost: Cost, place: tuple[str, str | None, bool], registry: RegistryDocument) -> PartPlace:
@@ -88,32 +89,47 @@ def _of_tool(cost: Cost, place: tuple[str, str | None, bool], registry: Registry
         return PartPlace(cost.title, _GONE)
     if cost.kind == "examples":
         example = next(iter(registry.shown_parameters(name).get("examples", ())), None)
-        title = f"Example of {name}"
+        title = tr("Example of {name}", name=name)
         if not isinstance(example, dict):
             return PartPlace(
-                title, "Made from the tool’s schema: give it “examples” to have another.", tool=name
+                title, tr("Made from the tool’s schema: give it “examples” to have another."), tool=name
             )
         text = json.dumps(example, ensure_ascii=False)
-        return PartPlace(title, "Its arguments, as JSON.", "example", text, name)
+        return PartPlace(title, tr("Its arguments, as JSON."), "example", text, name)
     if argument is None:
         if describes:
-            return PartPlace(f"Description of {name}", "", "description", tool.description, name)
-        return PartPlace(name, "Its name and brackets." if cost.title == ITSELF else _ABOVE, tool=name)
+            return PartPlace(
+                tr("Description of {name}", name=name), "", "description", tool.description, name
+            )
+        return PartPlace(name, tr("Its name and brackets.") if cost.title == ITSELF else _ABOVE, tool=name)
     schema = registry.shown_parameters(name).get("properties", {}).get(argument)
     if schema is None:
-        return PartPlace(f"{argument} of {name}", "This argument is not there any more.", tool=name)
+        return PartPlace(
+            tr("{argument} of {name}", argument=argument, name=name),
+            tr("This argument is not there any more."),
+            tool=name,
+        )
     if describes and isinstance(schema, dict):
         text = str(schema.get("description", ""))
-        return PartPlace(f"Description of {argument} of {name}", "", "argument", text, name, argument)
-    words = "Its name, type and limits come from the schema."
-    return PartPlace(f"{argument} of {name}", words, tool=name, argument=argument)
+        return PartPlace(
+            tr("Description of {argument} of {name}", argument=argument, name=name),
+            "",
+            "argument",
+            text,
+            name,
+            argument,
+        )
+    words = tr("Its name, type and limits come from the schema.")
+    return PartPlace(
+        tr("{argument} of {name}", argument=argument, name=name), words, tool=name, argument=argument
+    )
 
 
 def _of_line(cost: Cost, line: int, prompt: PromptDocument, *, is_own: bool) -> PartPlace:
-    title = f"Line {line} of the system template"
+    title = tr("Line {line} of the system template", line=line)
     lines = prompt.system_template.split("\n")
     if not is_own or line > len(lines):
-        return PartPlace(title, "Of a template that is not the project’s.")
+        return PartPlace(title, tr("Of a template that is not the project’s."))
     return PartPlace(title, "", "line", lines[line - 1], line=line)
 
 
@@ -121,7 +137,7 @@ def _describe(place: PartPlace, text: str, registry: RegistryDocument) -> str:
     parameters = copy.deepcopy(registry.shown_parameters(place.tool))
     schema = parameters.get("properties", {}).get(place.argument)
     if not isinstance(schema, dict):
-        return "This argument is not there any more."
+        return tr("This argument is not there any more.")
     schema["description"] = text
     registry.set_parameters(place.tool, parameters, f"description {place.argument}")
     return ""
@@ -131,9 +147,9 @@ def _exemplify(place: PartPlace, text: str, registry: RegistryDocument) -> str:
     try:
         example: Any = json.loads(text)
     except (ValueError, RecursionError):
-        return "Not JSON yet: the example stays as it was."
+        return tr("Not JSON yet: the example stays as it was.")
     if not isinstance(example, dict):
-        return "An example’s arguments are a JSON object: the example stays as it was."
+        return tr("An example’s arguments are a JSON object: the example stays as it was.")
     parameters = copy.deepcopy(registry.shown_parameters(place.tool))
     parameters["examples"] = [example, *parameters.get("examples", [None])[1:]]
     registry.set_parameters(place.tool, parameters, "example")

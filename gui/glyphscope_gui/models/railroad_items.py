@@ -21,6 +21,7 @@ from glyphscope.grammar.gbnf.syntax import (
     Syntax,
     Token,
 )
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.char_words import class_words, text_words
 
 MOST_ITEMS = 160
@@ -54,7 +55,7 @@ class Link(railroad.NonTerminal):  # type: ignore[misc]
     def __init__(self, rule: str) -> None:
         super().__init__(_short(rule))
         self.rule = rule
-        self.tip = f"Rule {rule}: a click goes there"
+        self.tip = tr("Rule {rule}: a click goes there", rule=rule)
         self.kind = "rule"
 
 
@@ -77,18 +78,24 @@ class RailroadItems:
             return self._sequence(node, depth)
         self._room -= 1
         if isinstance(node, Quoted):
-            return Piece(text_words(node.text), f"The text {node.text!r}") if node.text else railroad.Skip()
+            return (
+                Piece(text_words(node.text), tr("The text {text!r}", text=node.text))
+                if node.text
+                else railroad.Skip()
+            )
         if isinstance(node, Class):
             words = class_words(*_ranges(node))
-            return Piece(words, f"One character: {words}", "class")
+            return Piece(words, tr("One character: {characters}", characters=words), "class")
         if isinstance(node, AnyCharacter):
-            return Piece("any character", "One character, whichever", "class")
+            return Piece(tr("any character"), tr("One character, whichever"), "class")
         if isinstance(node, Reference):
             return Link(node.name)
         if isinstance(node, Token):
             shown = f"<{node.token}>" if isinstance(node.token, str) else f"<[{node.token}]>"
-            tip = "One token of the model's vocabulary" + (", any but this" if node.negated else "")
-            return Piece(("any token but " if node.negated else "token ") + shown, tip, "class")
+            if node.negated:
+                tip = tr("One token of the model's vocabulary, any but this")
+                return Piece(tr("any token but {token}", token=shown), tip, "class")
+            return Piece(tr("token {token}", token=shown), tr("One token of the model's vocabulary"), "class")
         return self._repeat(node, depth)
 
     def _sequence(self, node: Sequence, depth: int) -> railroad.DiagramItem:
@@ -135,17 +142,26 @@ class RailroadItems:
         count = _size(nodes)
         self.left_out += count
         return Piece(
-            "…", f"{count:,}{'+' if count >= ENOUGH else ''} more here; the text has them all", "more"
+            "…",
+            tr(
+                "{count} more here; the text has them all",
+                count=f"{count:,}{'+' if count >= ENOUGH else ''}",
+            ),
+            "more",
         )
 
 
 def repeat_words(least: int, most: int | None) -> str:
     """How often, where it is neither once or more nor any number of times."""
     if most is None:
-        return f"{least:,} or more" if least > 1 else ""
+        return tr("{least:,} or more", least=least) if least > 1 else ""
     if least == most:
-        return f"{most:,} times"
-    return f"up to {most:,} times" if least <= 1 else f"{least:,} to {most:,} times"
+        return tr("{count:,} times", count=most)
+    return (
+        tr("up to {count:,} times", count=most)
+        if least <= 1
+        else tr("{least:,} to {most:,} times", least=least, most=most)
+    )
 
 
 def _ranges(node: Class) -> tuple[Ranges, bool]:

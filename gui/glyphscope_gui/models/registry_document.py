@@ -16,6 +16,7 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from glyphscope.errors import RegistryError
 from glyphscope.registry import Tool, ToolRegistry, check_tool, make_tool, normalise
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.argument_schema import free_name
 from glyphscope_gui.models.json_places import TextProblem, located, parse_object, places
 
@@ -120,7 +121,7 @@ class RegistryDocument(QObject):
     def name_problem(self, old: str, new: str) -> str:
         """Why a tool cannot be called `new`; "" when it can."""
         if new != old and self.registry.get(new) is not None:
-            return "Another tool has this name."
+            return tr("Another tool has this name.")
         probe = Tool(new)
         return next((p.message for p in check_tool(probe) if p.pointer.startswith("/name")), "")
 
@@ -131,7 +132,13 @@ class RegistryDocument(QObject):
         tool = self.registry.get(name)
         if tool is None or text == self.schema_text(name):
             return
-        self._put_text(tool, text, f"edit the schema of {name}", f"text {name}", keep_text=True)
+        self._put_text(
+            tool,
+            text,
+            tr("edit the schema of {name}", name=name),
+            f"text {name}",
+            keep_text=True,
+        )
 
     def set_parameters(self, name: str, parameters: dict[str, Any], key: str = "") -> None:
         """The schema as a form made it; the same rule as for text. Edits with the same `key` merge while typing."""
@@ -139,20 +146,34 @@ class RegistryDocument(QObject):
         if tool is None or _same(parameters, self.shown_parameters(name)):
             return
         text = json.dumps(parameters, indent=2, ensure_ascii=False)
-        self._put_text(tool, text, f"edit {name}", f"form {name} {key}" if key else "", keep_text=False)
+        self._put_text(
+            tool,
+            text,
+            tr("edit {name}", name=name),
+            f"form {name} {key}" if key else "",
+            keep_text=False,
+        )
 
     def set_tool(self, tool: Tool, key: str = "") -> None:
         """Replace the tool of that name. Raises RegistryError when it is not valid; nothing changes then."""
         tool = make_tool(tool.name, tool.description, tool.parameters, enabled=tool.enabled)
         if tool != self.registry.get(tool.name):
             state = replace(self._without_text(tool.name), registry=self.registry.with_tool(tool))
-            self._push(f"edit {tool.name}", state, f"tool {tool.name} {key}" if key else "")
+            self._push(
+                tr("edit {name}", name=tool.name),
+                state,
+                f"tool {tool.name} {key}" if key else "",
+            )
 
     def set_description(self, name: str, description: str) -> None:
         tool = self.registry.get(name)
         if tool is not None and tool.description != description:
             registry = self.registry.with_tool(replace(tool, description=description))
-            self._push(f"describe {name}", replace(self.state, registry=registry), f"description {name}")
+            self._push(
+                tr("describe {name}", name=name),
+                replace(self.state, registry=registry),
+                f"description {name}",
+            )
 
     def rename(self, old: str, new: str) -> None:
         """Raises RegistryError when `new` is no name or is taken."""
@@ -168,20 +189,20 @@ class RegistryDocument(QObject):
             {new if name == old else name: found for name, found in self.state.problems.items()},
         )
         place = self.registry.tools.index(tool)
-        self._push(f"rename {old}", state, f"name {place}")
+        self._push(tr("rename {old}", old=old), state, f"name {place}")
 
     def add(self, tool: Tool, at: int | None = None) -> str:
         """Put a tool in at place `at` (the end); its name is made free. Returns the name."""
         tool = replace(tool, name=free_name(tool.name, {t.name for t in self.registry}))
         tools = list(self.registry.tools)
         tools.insert(len(tools) if at is None else at, tool)
-        self._set_tools(f"add {tool.name}", tools)
+        self._set_tools(tr("add {name}", name=tool.name), tools)
         return tool.name
 
     def remove(self, name: str) -> None:
         if self.registry.get(name) is not None:
             state = replace(self._without_text(name), registry=self.registry.without_tool(name))
-            self._push(f"remove {name}", state)
+            self._push(tr("remove {name}", name=name), state)
 
     def move(self, name: str, to: int) -> None:
         """The tool at place `to` of the others; out of range is the nearest end."""
@@ -191,25 +212,26 @@ class RegistryDocument(QObject):
         tools = [t for t in self.registry if t is not tool]
         tools.insert(max(0, min(to, len(tools))), tool)
         if tuple(tools) != self.registry.tools:
-            self._set_tools(f"move {name}", tools)
+            self._set_tools(tr("move {name}", name=name), tools)
 
     def set_enabled(self, name: str, enabled: bool) -> None:
         """Put the tool on the allow list, or take it off."""
         tool = self.registry.get(name)
         if tool is not None and tool.enabled != enabled:
             registry = self.registry.with_tool(replace(tool, enabled=enabled))
-            self._push(f"{'allow' if enabled else 'forbid'} {name}", replace(self.state, registry=registry))
+            label = tr("allow {name}", name=name) if enabled else tr("forbid {name}", name=name)
+            self._push(label, replace(self.state, registry=registry))
 
     def set_all_enabled(self, enabled: bool) -> None:
         tools = [replace(t, enabled=enabled) for t in self.registry]
         if tuple(tools) != self.registry.tools:
-            self._set_tools("allow all tools" if enabled else "forbid all tools", tools)
+            self._set_tools(tr("allow all tools") if enabled else tr("forbid all tools"), tools)
 
-    def replace_registry(self, registry: ToolRegistry, label: str = "replace the tools") -> None:
+    def replace_registry(self, registry: ToolRegistry, label: str = tr("replace the tools")) -> None:
         """Another registry, as one undoable step."""
         self._push(label, RegistryState(registry))
 
-    def add_all(self, registry: ToolRegistry, label: str = "add tools") -> None:
+    def add_all(self, registry: ToolRegistry, label: str = tr("add tools")) -> None:
         """Every tool of another registry; one of a name that is here takes its place."""
         state = self.state
         names = {tool.name for tool in registry}

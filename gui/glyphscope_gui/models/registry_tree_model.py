@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from glyphscope.registry import Tool
+from glyphscope_gui.language import tr
 from glyphscope_gui.models import argument_schema as schema
 from glyphscope_gui.models.registry_document import RegistryDocument
 
@@ -141,7 +142,6 @@ class RegistryTreeModel(QAbstractItemModel):
 
     def _tool_data(self, tool: Tool, role: int) -> object:
         count = len(schema.arguments(tool.parameters))
-        words = "1 arg" if count == 1 else f"{count} args"
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return tool.name
@@ -150,26 +150,28 @@ class RegistryTreeModel(QAbstractItemModel):
             case Qt.ItemDataRole.ToolTipRole:
                 return f"{tool.name}\n{tool.description}".strip()
             case Qt.ItemDataRole.AccessibleTextRole:
-                allowed = "allowed" if tool.enabled else "not allowed"
-                return f"{tool.name}, {allowed}, {words.replace('arg', 'argument')}"
+                arguments = tr("%n argument(s)", "", count)
+                allowed = tr("allowed") if tool.enabled else tr("not allowed")
+                return f"{tool.name}, {allowed}, {arguments}"
             case _ if role == PROBLEM_ROLE:
                 return tool.name in self._document.problems
             case _ if role == DETAIL_ROLE:
-                return words if tool.enabled else "not allowed"
+                return tr("%n arg(s)", "", count) if tool.enabled else tr("not allowed")
         return None
 
     def _argument_data(self, tool: Tool, name: str, role: int) -> object:
         argument = schema.arguments(tool.parameters)[name]
         needed = name in schema.required(tool.parameters)
+        need = tr("required") if needed else tr("optional")
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return f"{name} *" if needed else name
             case Qt.ItemDataRole.ToolTipRole:
                 description = argument.get("description", "") if isinstance(argument, dict) else ""
-                words = f"{name}: {schema.summary(argument)}, {'required' if needed else 'optional'}"
+                words = f"{name}: {schema.summary(argument)}, {need}"
                 return f"{words}\n{description}".strip()
             case Qt.ItemDataRole.AccessibleTextRole:
-                return f"{name}, {schema.summary(argument)}, {'required' if needed else 'optional'}"
+                return f"{name}, {schema.summary(argument)}, {need}"
             case _ if role == DETAIL_ROLE:
                 return schema.summary(argument)
         return None

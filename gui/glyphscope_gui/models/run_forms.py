@@ -15,6 +15,7 @@ from glyphscope.sessions.bundle import SUFFIX, Manifest
 from glyphscope.sessions.exports import ExportForm, RecordedRun
 from glyphscope.sessions.exports.grammars import constraint_note
 from glyphscope.sessions.handing_on import handed_on
+from glyphscope_gui.language import tr
 
 RECORD_SUFFIX = ".jsonl"
 
@@ -28,23 +29,25 @@ class FormWords(NamedTuple):
     holds: str
 
 
-_TOOLS = "It holds the tools’ names and schemas; no prompt, no answer, no key."
+_TOOLS = tr("It holds the tools’ names and schemas; no prompt, no answer, no key.")
 FORMS: dict[ExportForm, FormWords] = {
-    "gbnf": FormWords("&GBNF grammar…", ".gbnf", "GBNF grammars", _TOOLS),
-    "lark": FormWords("&Lark grammar…", ".lark", "Lark grammars", _TOOLS),
-    "json-schema": FormWords("&JSON Schema…", ".schema.json", "JSON Schemas", _TOOLS),
-    "openai-tools": FormWords("&OpenAI tools…", ".tools.json", "OpenAI tools", _TOOLS),
+    "gbnf": FormWords(tr("&GBNF grammar…"), ".gbnf", tr("GBNF grammars"), _TOOLS),
+    "lark": FormWords(tr("&Lark grammar…"), ".lark", tr("Lark grammars"), _TOOLS),
+    "json-schema": FormWords(tr("&JSON Schema…"), ".schema.json", tr("JSON Schemas"), _TOOLS),
+    "openai-tools": FormWords(tr("&OpenAI tools…"), ".tools.json", tr("OpenAI tools"), _TOOLS),
     "pytest": FormWords(
-        "&pytest file…",
+        tr("&pytest file…"),
         ".py",
-        "Python files",
-        "It holds the tools and each text that was judged; no prompt, no key. It needs glyphscope and pytest.",
+        tr("Python files"),
+        tr(
+            "It holds the tools and each text that was judged; no prompt, no key. It needs glyphscope and pytest."
+        ),
     ),
     "curl": FormWords(
-        "&curl line…",
+        tr("&curl line…"),
         ".sh",
-        "Shell scripts",
-        "It holds the prompt and the tools, and asks a llama-server on this computer; no key is in it.",
+        tr("Shell scripts"),
+        tr("It holds the prompt and the tools, and asks a llama-server on this computer; no key is in it."),
     ),
 }
 _GRAMMARS = ("gbnf", "lark")
@@ -76,21 +79,30 @@ def file_name(events: Sequence[AnyEvent]) -> str:
 
 def told_of_bundle(path: Path, manifest: Manifest, size: int) -> str:
     """What is in a bundle that was just written, and what is not. `size` is in bytes."""
-    words = (
-        f"{path.name}, {size / 1024:.0f} KiB. In it: the prompt, the answers and what tools answered. "
-        "Not in it: API keys, servers’ command lines and addresses, the path of your home folder."
+    words = tr(
+        "{name}, {size:.0f} KiB. In it: the prompt, the answers and what tools answered. "
+        "Not in it: API keys, servers’ command lines and addresses, the path of your home folder.",
+        name=path.name,
+        size=size / 1024,
     )
-    without = "".join(f" Without {name}: {reason}" for name, reason in manifest.missing.items())
+    without = "".join(
+        tr(" Without {name}: {reason}", name=name, reason=reason) for name, reason in manifest.missing.items()
+    )
     return words + without
 
 
 def told_of_record(path: Path, events: Sequence[AnyEvent]) -> str:
     """The same of a record, which is written as it is."""
     if tuple(handed_on(events)) == tuple(events):
-        return f"{path.name} was saved. No API keys are in it; the prompt, the answers and what tools answered are."
-    return (
-        f"{path.name} was saved. No API keys are in it, but paths or servers’ command lines and addresses of this "
-        f"computer are: to hand the run on, save it as {SUFFIX}."
+        return tr(
+            "{name} was saved. No API keys are in it; the prompt, the answers and what tools answered are.",
+            name=path.name,
+        )
+    return tr(
+        "{name} was saved. No API keys are in it, but paths or servers’ command lines and addresses of this "
+        "computer are: to hand the run on, save it as {suffix}.",
+        name=path.name,
+        suffix=SUFFIX,
     )
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.enforcement_model import EnforcementRow
 from glyphscope_gui.models.servers_tool_model import Kept
 
 _STATES = {
-    "enforced": "enforced, no call can break it",
-    "checked": "checked by the validator as the call is written",
-    "unsupported": "kept by nobody",
-    "leaks": "leaks",
-    "unknown": "not shown, there is no text that would show it",
-    "error": "no grammar could be made",
+    "enforced": tr("enforced, no call can break it"),
+    "checked": tr("checked by the validator as the call is written"),
+    "unsupported": tr("kept by nobody"),
+    "leaks": tr("leaks"),
+    "unknown": tr("not shown, there is no text that would show it"),
+    "error": tr("no grammar could be made"),
 }
 
 
@@ -21,10 +22,18 @@ def kept_words(rows: tuple[EnforcementRow, ...]) -> Kept:
     counts = {state: states.count(state) for state in dict.fromkeys(states)}
     total, enforced = len(states), counts.get("enforced", 0)
     if not total:
-        return Kept("no constraints", "open", "Its schema says nothing that could be broken.")
-    lines = [f"{counts[state]} of {total}: {words}" for state, words in _STATES.items() if state in counts]
+        return Kept(tr("no constraints"), "open", tr("Its schema says nothing that could be broken."))
+    lines = [
+        tr("{count} of {total}: {state}", count=counts[state], total=total, state=words)
+        for state, words in _STATES.items()
+        if state in counts
+    ]
     tip = "\n".join(lines)
     if enforced == total:
-        return Kept(f"{total} enforced", "holds", tip)
+        return Kept(tr("{total} enforced", total=total), "holds", tip)
     bad = counts.get("unsupported", 0) + counts.get("leaks", 0) + counts.get("error", 0)
-    return Kept(f"{enforced} of {total} enforced", "impossible" if bad else "open", tip)
+    return Kept(
+        tr("{enforced} of {total} enforced", enforced=enforced, total=total),
+        "impossible" if bad else "open",
+        tip,
+    )

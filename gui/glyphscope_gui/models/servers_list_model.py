@@ -7,13 +7,14 @@ from typing import Any
 from PySide6.QtCore import QAbstractListModel, QObject, Qt
 
 from glyphscope_gui.controllers.servers import DEMO, ServersController
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.plain_words import plain_tip, shown_exactly
 from glyphscope_gui.models.servers_words import StateWords, state_words
 from glyphscope_gui.models.table_model import NO_INDEX, Index
 
 STATE_ROLE = Qt.ItemDataRole.UserRole
 NAME_ROLE = Qt.ItemDataRole.UserRole + 1
-DEMO_TITLE = "Demo tools"
+DEMO_TITLE = tr("Demo tools")
 
 
 class ServersListModel(QAbstractListModel):
@@ -48,14 +49,14 @@ class ServersListModel(QAbstractListModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             known = self._servers.get(name)
             if known is None:
-                return "The tools that come with Glyphscope. Nothing they do leaves this machine."
+                return tr("The tools that come with Glyphscope. Nothing they do leaves this machine.")
             return plain_tip(shown_exactly(known.source.config.identity) if known.source else known.problem)
         return None
 
     def _state(self, name: str) -> StateWords:
         known = self._servers.get(name)
         if known is None:
-            return StateWords(f"built in · {len(self._servers.demo.tools())} tools", "holds", "●")
+            return StateWords(tr("built in · %n tool(s)", "", len(self._servers.demo.tools())), "holds", "●")
         return state_words(known)
 
     def _found(self) -> list[str]:

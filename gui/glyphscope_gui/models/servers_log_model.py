@@ -9,27 +9,28 @@ from typing import Any
 from PySide6.QtCore import QModelIndex, QObject, Qt
 
 from glyphscope.tools.mcp.log import Entry
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.servers_words import size_words
 from glyphscope_gui.models.table_model import Index, TableModel
 from glyphscope_gui.theme import theme
 
 TIME, WAY, METHOD, ID, SIZE, TEXT = range(6)
-WAYS = {"sent": "→ sent", "received": "← received", "dropped": "✕ left out"}
+WAYS = {"sent": tr("→ sent"), "received": tr("← received"), "dropped": tr("✕ left out")}
 _ROLES = {"sent": "accent", "received": "holds", "dropped": "impossible"}
 SHOWN = 300
 """Characters of a message in its row; the whole is beside."""
 
 
 class ServersLogModel(TableModel):
-    titles = ("Time", "Direction", "Method", "Id", "Size", "Message")
+    titles = (tr("Time"), tr("Direction"), tr("Method"), tr("Id"), tr("Size"), tr("Message"))
     tips = (
-        "When it was written or read, to the millisecond",
-        "Sent by Glyphscope, received from the server, or received and left out",
-        "What it asks or tells; empty for answers",
-        "The number that ties an answer to its request; empty for what is only told",
-        "Its bytes",
-        "Its JSON; secrets of the configuration are blotted out",
+        tr("When it was written or read, to the millisecond"),
+        tr("Sent by Glyphscope, received from the server, or received and left out"),
+        tr("What it asks or tells; empty for answers"),
+        tr("The number that ties an answer to its request; empty for what is only told"),
+        tr("Its bytes"),
+        tr("Its JSON; secrets of the configuration are blotted out"),
     )
     figures = frozenset({SIZE})
 

@@ -9,6 +9,7 @@ from typing import Any
 from PySide6.QtCore import Qt
 
 from glyphscope.tools.demo import Mail, ScratchFile
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.servers_words import size_words
 from glyphscope_gui.models.table_model import Index, TableModel
 
@@ -45,7 +46,7 @@ class _Listed(TableModel):
 
 
 class MailModel(_Listed):
-    titles = ("#", "To", "Subject", "Written")
+    titles = ("#", tr("To"), tr("Subject"), tr("Written"))
     figures = frozenset({0})
 
     def words(self, row: Mail, column: int) -> str:
@@ -54,7 +55,7 @@ class MailModel(_Listed):
 
 
 class ScratchModel(_Listed):
-    titles = ("File", "Size")
+    titles = (tr("File"), tr("Size"))
     figures = frozenset({1})
 
     def words(self, row: ScratchFile, column: int) -> str:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QObject, Qt, Signal
 
 from glyphscope.registry import Tool
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.grammar_roles import PILL_ROLE
 from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.servers_words import claim_words
@@ -36,12 +37,14 @@ class Kept(NamedTuple):
 class ServersToolModel(TableModel):
     """`tickedChanged` is told when other tools are ticked for the import."""
 
-    titles = ("Tool", "Mask", "Says of itself", "Registry")
+    titles = (tr("Tool"), tr("Mask"), tr("Says of itself"), tr("Registry"))
     tips = (
-        "Tick what is to be imported into the registry",
-        "How many of its constraints no call can break under the mask, shown by trying; Checks tells each",
-        "The server's own word about the tool. Nothing of it was checked",
-        "Whether the registry has it already",
+        tr("Tick what is to be imported into the registry"),
+        tr(
+            "How many of its constraints no call can break under the mask, shown by trying; Checks tells each"
+        ),
+        tr("The server's own word about the tool. Nothing of it was checked"),
+        tr("Whether the registry has it already"),
     )
     figures = frozenset()
     tickedChanged = Signal()
@@ -160,17 +163,17 @@ class ServersToolModel(TableModel):
 
     def _pill(self, row: ToolRow) -> tuple[str, str] | None:
         if row.tool is None:
-            return "cannot be used", "impossible"
+            return tr("cannot be used"), "impossible"
         kept = self._kept.get(row.name)
         return (kept.words, kept.role) if kept else None
 
     def _tip(self, row: ToolRow, column: int) -> str:
         if column == KEPT and row.tool is not None:
             kept = self._kept.get(row.name)
-            return kept.tip if kept else "Tried when the tool is chosen or ticked."
+            return kept.tip if kept else tr("Tried when the tool is chosen or ticked.")
         if column == SAYS:
             claims = "\n".join(f"{key}: {value}" for key, value in self._claims(row.name).items())
-            return f"{claims}\nThe server's own word; nothing of it was checked." if claims else ""
+            return f"{claims}\n" + tr("The server's own word; nothing of it was checked.") if claims else ""
         lines = [row.tool.description[:600] if row.tool else "", row.problem]
         return "\n".join(line for line in lines if line)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from glyphscope.tools.mcp.config import ServerConfig
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.plain_words import shown_exactly
 from glyphscope_gui.models.servers_known import Known
 
@@ -19,34 +20,34 @@ class StateWords(NamedTuple):
 
 
 _PHASES = {
-    "stopped": StateWords("stopped", "text-muted", "○"),
-    "starting": StateWords("starting…", "open", "◌"),
-    "ready": StateWords("ready", "holds", "●"),
-    "failed": StateWords("failed", "impossible", "✕"),
-    "ended": StateWords("ended by itself", "impossible", "✕"),
-    "stopping": StateWords("stopping…", "open", "◌"),
+    "stopped": StateWords(tr("stopped"), "text-muted", "○"),
+    "starting": StateWords(tr("starting…"), "open", "◌"),
+    "ready": StateWords(tr("ready"), "holds", "●"),
+    "failed": StateWords(tr("failed"), "impossible", "✕"),
+    "ended": StateWords(tr("ended by itself"), "impossible", "✕"),
+    "stopping": StateWords(tr("stopping…"), "open", "◌"),
 }
 _CLAIMS = {
-    "readOnlyHint": ("reads only", "may change things"),
-    "destructiveHint": ("may destroy", "destroys nothing"),
-    "idempotentHint": ("twice is once", ""),
-    "openWorldHint": ("reaches outside", "stays inside"),
+    "readOnlyHint": (tr("reads only"), tr("may change things")),
+    "destructiveHint": (tr("may destroy"), tr("destroys nothing")),
+    "idempotentHint": (tr("twice is once"), ""),
+    "openWorldHint": (tr("reaches outside"), tr("stays inside")),
 }
 
 
 def state_words(known: Known) -> StateWords:
     """What a server is doing, for the list and its own card."""
     if known.source is None:
-        return StateWords("cannot be used", "impossible", "✕")
+        return StateWords(tr("cannot be used"), "impossible", "✕")
     phase = known.source.phase
     if phase == "ready":
         count = len(known.source.tools())
-        return _PHASES["ready"]._replace(words=f"ready · {count:,} tool{'' if count == 1 else 's'}")
+        return _PHASES["ready"]._replace(words=tr("ready · %n tool(s)", "", count))
     if phase in ("stopped", "failed", "ended"):
         if not known.enabled:
-            return StateWords("switched off", "text-faint", "○")
+            return StateWords(tr("switched off"), "text-faint", "○")
         if not known.source.may_run:
-            return StateWords("not allowed yet", "open", "?")
+            return StateWords(tr("not allowed yet"), "open", "?")
     return _PHASES[phase]
 
 
@@ -65,25 +66,23 @@ def claim_words(claims: Mapping[str, Any]) -> str:
 def size_words(size: int) -> str:
     """`812 B`, `3.4 kB`, `12 MB`."""
     if size < 1000:
-        return f"{size} B"
-    for unit in ("kB", "MB"):
-        size_in = size / (1000 if unit == "kB" else 1_000_000)
-        if size_in < 1000 or unit == "MB":
-            return f"{size_in:.1f} {unit}" if size_in < 10 else f"{size_in:,.0f} {unit}"
-    return ""
+        return tr("{size} B", size=size)
+    many = size / 1000 if size < 1_000_000 else size / 1_000_000
+    shown = f"{many:.1f}" if many < 10 else f"{many:,.0f}"
+    return tr("{size} kB", size=shown) if size < 1_000_000 else tr("{size} MB", size=shown)
 
 
 def time_words(seconds: float) -> str:
-    return f"{seconds * 1000:,.0f} ms" if seconds < 10 else f"{seconds:,.1f} s"
+    return tr("{ms:,.0f} ms", ms=seconds * 1000) if seconds < 10 else tr("{seconds:,.1f} s", seconds=seconds)
 
 
 def secret_words(config: ServerConfig) -> str:
     """The names of what is set and not shown."""
     parts = []
     if config.env:
-        parts.append(f"Variables: {', '.join(config.env)}")
+        parts.append(tr("Variables: {names}", names=", ".join(config.env)))
     if config.headers:
-        parts.append(f"Headers: {', '.join(config.headers)}")
+        parts.append(tr("Headers: {names}", names=", ".join(config.headers)))
     if config.cwd:
-        parts.append(f"Folder: {config.cwd}")
+        parts.append(tr("Folder: {folder}", folder=config.cwd))
     return shown_exactly(" · ".join(parts))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from glyphscope.events import ApprovalRule
 from glyphscope.tools.approval import parse_approvals
+from glyphscope_gui.language import tr
 
 
 def lines_of(named: Mapping[str, Iterable[str]]) -> str:
@@ -21,7 +22,7 @@ def named_lists(text: str) -> dict[str, tuple[str, ...]]:
             continue
         name, colon, values = line.partition(":")
         if not colon or not name.strip():
-            raise ValueError(f"Line {number} has no name before a colon.")
+            raise ValueError(tr("Line {number} has no name before a colon.", number=number))
         parts = tuple(part.strip() for part in values.split(",") if part.strip())
         found[name.strip()] = (*found.get(name.strip(), ()), *parts)
     return found

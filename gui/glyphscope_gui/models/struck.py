@@ -9,15 +9,16 @@ from glyphscope.calling.refusing import Refused
 from glyphscope.events import Relaxed, RunRequest
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.branch_words import constraint_words
 
 _LONGEST_VALUE = 60
-LOOKING = "Looking for the constraint of the schema that refused it…"
-NO_CONSTRAINT = (
+LOOKING = tr("Looking for the constraint of the schema that refused it…")
+NO_CONSTRAINT = tr(
     "No single constraint of the schema was found that refused it: only all of them can be given up."
 )
-SPECIAL = "It is a special token of the model’s, and no text of a call."
-OWN_GRAMMAR = "A grammar of your own holds this run: only all of it can be given up."
+SPECIAL = tr("It is a special token of the model’s, and no text of a call.")
+OWN_GRAMMAR = tr("A grammar of your own holds this run: only all of it can be given up.")
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def struck(
     if refused is not None:
         words.append(_place(refused, registry))
     if said:
-        words.append(f"The grammar: {said}")
+        words.append(tr("The grammar: {reason}", reason=said))
     if request.grammar is not None:
         words.append(OWN_GRAMMAR)
     elif not known:
@@ -64,10 +65,20 @@ def struck(
 
 def _place(refused: Refused, registry: ToolRegistry | None) -> str:
     """`search, /properties/max_results/minimum: 1`."""
-    words = f"Refused by {refused.keyword}: {refused.tool}, {refused.pointer}"
     tool = registry.get(refused.tool) if registry is not None else None
     found = follow(tool.parameters, refused.pointer) if tool else None
     if found is None:
-        return words
+        return tr(
+            "Refused by {keyword}: {tool}, {pointer}",
+            keyword=refused.keyword,
+            tool=refused.tool,
+            pointer=refused.pointer,
+        )
     value = json.dumps(found[1], ensure_ascii=False)
-    return f"{words} is {value if len(value) <= _LONGEST_VALUE else f'{value[:_LONGEST_VALUE]}…'}"
+    return tr(
+        "Refused by {keyword}: {tool}, {pointer} is {value}",
+        keyword=refused.keyword,
+        tool=refused.tool,
+        pointer=refused.pointer,
+        value=value if len(value) <= _LONGEST_VALUE else f"{value[:_LONGEST_VALUE]}…",
+    )

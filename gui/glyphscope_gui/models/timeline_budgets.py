@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from glyphscope.calling import RunState
 from glyphscope.events import LimitReached, QuestionAsked, RepairTried
+from glyphscope_gui.language import tr
 
 _TITLES = {
-    "max_tool_args_bytes": "Arguments",
-    "max_tool_output_bytes": "Result",
-    "max_tool_calls_per_turn": "Calls in a turn",
-    "max_identical_calls": "The same call",
-    "max_invalid_turns": "Turns for nothing",
-    "fix_empty_final": "Empty answers",
+    "max_tool_args_bytes": tr("Arguments"),
+    "max_tool_output_bytes": tr("Result"),
+    "max_tool_calls_per_turn": tr("Calls in a turn"),
+    "max_identical_calls": tr("The same call"),
+    "max_invalid_turns": tr("Turns for nothing"),
+    "fix_empty_final": tr("Empty answers"),
 }
 """Of limits that are shown only when they fired."""
 
@@ -33,8 +34,8 @@ class Budget:
     def words(self) -> str:
         """`Turns 3 of 8`."""
         if self.name == "max_seconds":
-            return f"{self.title} {self.used:.0f} of {self.most:g} s"
-        return f"{self.title} {self.used:,.0f} of {self.most:,.0f}"
+            return tr("{title} {used:.0f} of {most:g} s", title=self.title, used=self.used, most=self.most)
+        return tr("{title} {used:,.0f} of {most:,.0f}", title=self.title, used=self.used, most=self.most)
 
 
 def budgets(
@@ -51,17 +52,17 @@ def budgets(
         turns = max((stage.turn for stage in state.stages), default=0)
         tokens = sum(len(stage.tokens) for stage in state.stages)
         for name, title, used, most in (
-            ("max_turns", "Turns", turns, limits.max_turns),
-            ("max_total_tokens", "Tokens", tokens, limits.max_total_tokens),
-            ("max_seconds", "Time", now, limits.max_seconds),
+            ("max_turns", tr("Turns"), turns, limits.max_turns),
+            ("max_total_tokens", tr("Tokens"), tokens, limits.max_total_tokens),
+            ("max_seconds", tr("Time"), now, limits.max_seconds),
         ):
             found.append(Budget(name, title, used, most, name in fired))
     if request.repair.attempts:
         tried = sum(_count(stage.outline, RepairTried) for stage in state.stages)
-        found.append(Budget("attempts", "Repairs", tried, request.repair.attempts))
+        found.append(Budget("attempts", tr("Repairs"), tried, request.repair.attempts))
     asked = sum(_count(stage.outline, QuestionAsked) for stage in state.stages)
     if asked and request.strategy == "route-execute":
-        found.append(Budget("max_questions", "Questions", asked, request.router.max_questions))
+        found.append(Budget("max_questions", tr("Questions"), asked, request.router.max_questions))
     known = {budget.name for budget in found}
     for name, event in fired.items():
         if name not in known:

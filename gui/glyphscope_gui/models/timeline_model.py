@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Qt
 
 from glyphscope.calling import RunState
 from glyphscope.events import LimitReached, RunRequest
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.models.timeline_rows import Spent, StageRows, TimelineRow
@@ -18,19 +19,19 @@ ROW_ROLE = Qt.ItemDataRole.UserRole
 SPENT_ROLE = Qt.ItemDataRole.UserRole + 1
 """The Spent of a cell with a figure."""
 COLUMNS = (
-    ("Stage", "Stages and turns in order; below each, what was decided or came back there"),
-    ("What it came to", "The result, or where it stands"),
-    ("Cached", "Tokens of the prompt that were in the model's cache already, of all"),
-    ("Tokens", "Tokens that were written; the line is their share of the most a stage may write"),
-    ("Bytes", "Bytes that were written or came back; the line is their share of the limit"),
-    ("Time", "How long it took; the line is its share of the time the run may take"),
+    (tr("Stage"), tr("Stages and turns in order; below each, what was decided or came back there")),
+    (tr("What it came to"), tr("The result, or where it stands")),
+    (tr("Cached"), tr("Tokens of the prompt that were in the model's cache already, of all")),
+    (tr("Tokens"), tr("Tokens that were written; the line is their share of the most a stage may write")),
+    (tr("Bytes"), tr("Bytes that were written or came back; the line is their share of the limit")),
+    (tr("Time"), tr("How long it took; the line is its share of the time the run may take")),
 )
 STAGE, WORDS, PROMPT, TOKENS, BYTES, TIME = range(6)
 _MARKS = {
-    "running": "goes on",
-    "holds": "well",
-    "impossible": "not well",
-    "waits": "waits for you",
+    "running": tr("goes on"),
+    "holds": tr("well"),
+    "impossible": tr("not well"),
+    "waits": tr("waits for you"),
     "told": "",
 }
 
@@ -118,8 +119,10 @@ class TimelineModel(TableModel):
         spent = _spent(row, column)
         if spent is None or spent.used is None:
             return ""
-        of = f" of {spent_words(spent.most, column)}" if spent.most else ""
-        return f"{spent_words(spent.used, column)}{of}{' bytes' if column == BYTES else ''}"
+        amount = spent_words(spent.used, column)
+        if spent.most:
+            amount = tr("{used} of {most}", used=amount, most=spent_words(spent.most, column))
+        return tr("{amount} bytes", amount=amount) if column == BYTES else amount
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -155,5 +158,5 @@ def spent_words(used: float | None, column: int) -> str:
     if used is None:
         return ""
     if column == TIME:
-        return f"{used:.0f} ms" if used < 1000 else f"{used / 1000:.1f} s"
+        return tr("{ms:.0f} ms", ms=used) if used < 1000 else tr("{seconds:.1f} s", seconds=used / 1000)
     return count(round(used))

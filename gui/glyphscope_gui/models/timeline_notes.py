@@ -29,7 +29,8 @@ from glyphscope.events import (
     ToolStarted,
     TransformActed,
 )
-from glyphscope_gui.models.timeline_words import approval_words, progress_words, repair_words
+from glyphscope_gui.language import tr
+from glyphscope_gui.models.timeline_words import CONTENT_WORDS, approval_words, progress_words, repair_words
 
 Kind: TypeAlias = Literal["heading", "words", "problem", "text", "difference", "image"]
 Piece: TypeAlias = tuple[Literal["same", "gone", "new"], str]
@@ -40,6 +41,13 @@ LONGEST_DIFFERENCE = 4_000
 """Characters a side that are compared character by character; the time grows with their product."""
 LARGEST_IMAGE = 8 * 1024 * 1024
 """Bytes of a picture that is decoded."""
+_SURFACES = {
+    "message": tr("message"),
+    "response": tr("response"),
+    "tool": tr("tool"),
+    "call": tr("call", "of a tool"),
+    "result": tr("result"),
+}
 
 
 @dataclass(frozen=True)
@@ -61,16 +69,21 @@ def _notes(event: AnyEvent) -> Iterator[Block]:
     match event:
         case ApprovalNeeded():
             where = f", {event.identity}" if event.identity != event.source else ""
-            yield Block("heading", f"{event.tool} of {event.source}{where}")
+            yield Block(
+                "heading", tr("{tool} of {source}{where}", tool=event.tool, source=event.source, where=where)
+            )
             yield from _claims(event.claims)
             yield Block("text", json_text(event.arguments))
         case ApprovalGiven():
-            yield Block("words", approval_words(event).capitalize() + ".")
+            words = approval_words(event)
+            yield Block("words", f"{words[:1].upper()}{words[1:]}.")
             if event.edited:
-                yield Block("heading", "Arguments that run")
+                yield Block("heading", tr("Arguments that run"))
                 yield Block("text", json_text(event.arguments))
         case ToolStarted():
-            yield Block("heading", f"{event.tool}, carried out by {event.source}")
+            yield Block(
+                "heading", tr("{tool}, carried out by {source}", tool=event.tool, source=event.source)
+            )
             yield Block("text", json_text(event.arguments))
         case ToolProgressed():
             yield Block("words", progress_words(event))
@@ -79,9 +92,11 @@ def _notes(event: AnyEvent) -> Iterator[Block]:
         case RepairTried():
             yield from _repair(event)
         case Extracted():
-            yield Block("heading", "What was changed to get at the call")
+            yield Block("heading", tr("What was changed to get at the call"))
             for change in event.changes:
-                yield Block("words", f"• at character {change.char}: {change.what}")
+                yield Block(
+                    "words", tr("• at character {char}: {change}", char=change.char, change=change.what)
+                )
             yield _difference(event.before, event.after)
         case _:
             yield from _told(event)
@@ -91,94 +106,121 @@ def _told(event: AnyEvent) -> Iterator[Block]:
     """What is said in a sentence or two."""
     match event:
         case LimitReached():
-            yield Block("problem", event.message or f"{event.limit} was reached.")
-            yield Block("words", f"{event.limit} allows {event.allowed:,g}; it came to {event.used:,g}.")
+            yield Block("problem", event.message or tr("{limit} was reached.", limit=event.limit))
+            yield Block(
+                "words",
+                tr(
+                    "{limit} allows {allowed:,g}; it came to {used:,g}.",
+                    limit=event.limit,
+                    allowed=event.allowed,
+                    used=event.used,
+                ),
+            )
         case TransformActed():
-            yield Block("heading", f"{event.name} ({event.surface})")
+            yield Block("heading", f"{event.name} ({_SURFACES.get(event.surface, event.surface)})")
             yield Block("words", event.what)
         case CandidatesFound():
-            yield Block("heading", "Known names that the prompt seems to mean")
+            yield Block("heading", tr("Known names that the prompt seems to mean"))
             if event.library:
-                yield Block("words", f"Compared by {event.library}; 100 is the same.")
+                yield Block("words", tr("Compared by {library}; 100 is the same.", library=event.library))
             for found in event.candidates:
-                words = f"“{found.text}” at {found.start}–{found.end}, {found.score:.0f}"
+                words = tr(
+                    "“{text}” at {start}–{end}, {score:.0f}",
+                    text=found.text,
+                    start=found.start,
+                    end=found.end,
+                    score=found.score,
+                )
                 yield Block("words", f"• {found.name} ({found.kind}): {words}")
             if not event.candidates:
-                yield Block("words", "None was found.")
+                yield Block("words", tr("None was found."))
         case Routed():
             choice = {
-                "call_tool": f"The tool {event.tool} is called.",
-                "none": "No tool fits: none is called.",
+                "call_tool": tr("The tool {tool} is called.", tool=event.tool),
+                "none": tr("No tool fits: none is called."),
             }
-            yield Block("words", choice.get(event.choice, "The user is asked."))
+            yield Block("words", choice.get(event.choice, tr("The user is asked.")))
             if event.question:
                 yield Block("text", event.question)
         case QuestionAsked():
-            yield Block("heading", "The model asks")
+            yield Block("heading", tr("The model asks"))
             yield Block("text", _cut(event.question))
         case QuestionAnswered():
-            yield Block("heading", "The answer")
-            yield Block("words", "Nobody answered.") if event.answer is None else Block("text", event.answer)
+            yield Block("heading", tr("The answer"))
+            yield (
+                Block("words", tr("Nobody answered."))
+                if event.answer is None
+                else Block("text", event.answer)
+            )
         case FinalAnswer():
             if event.recovered:
-                yield Block("words", "The first answer was empty: the model was asked once more.")
+                yield Block("words", tr("The first answer was empty: the model was asked once more."))
             yield Block("text", _cut(event.text))
 
 
 def claim_words(claims: dict[str, Any]) -> list[str]:
     """What a tool says of itself, as its words: nothing of it was checked."""
     known = {
-        ("readOnlyHint", True): "says it only reads",
-        ("readOnlyHint", False): "says it changes things",
-        ("destructiveHint", True): "says it may destroy",
-        ("destructiveHint", False): "says it destroys nothing",
-        ("idempotentHint", True): "says twice is as once",
-        ("openWorldHint", True): "says it reaches the outside world",
-        ("openWorldHint", False): "says it stays on this machine",
+        ("readOnlyHint", True): tr("says it only reads"),
+        ("readOnlyHint", False): tr("says it changes things"),
+        ("destructiveHint", True): tr("says it may destroy"),
+        ("destructiveHint", False): tr("says it destroys nothing"),
+        ("idempotentHint", True): tr("says twice is as once"),
+        ("openWorldHint", True): tr("says it reaches the outside world"),
+        ("openWorldHint", False): tr("says it stays on this machine"),
     }
     words = []
     for name, value in claims.items():
         if isinstance(value, bool) and (name, value) in known:
             words.append(known[name, value])
         elif name == "title" and isinstance(value, str):
-            words.append(f"calls itself “{value[:60]}”")
+            words.append(tr("calls itself “{title}”", title=value[:60]))
         elif not isinstance(value, bool):
-            words.append(f"says {name}: {json.dumps(value, ensure_ascii=False, default=str)[:60]}")
+            words.append(
+                tr(
+                    "says {name}: {value}",
+                    name=name,
+                    value=json.dumps(value, ensure_ascii=False, default=str)[:60],
+                )
+            )
     return words
 
 
 def _claims(claims: dict[str, Any]) -> Iterator[Block]:
     words = claim_words(claims)
     if words:
-        yield Block("words", f"The tool {', '.join(words)}. Its own words: nothing of it was checked.")
+        yield Block(
+            "words",
+            tr("The tool {claims}. Its own words: nothing of it was checked.", claims=", ".join(words)),
+        )
 
 
 def _result(event: ToolResult) -> Iterator[Block]:
     if not event.ok:
         kinds = {
-            "tool": "The tool's own error; the model is told, and may do better.",
-            "protocol": "The server's error, not the tool's.",
-            "timeout": "It took too long.",
-            "cancelled": "It was stopped.",
-            "denied": "It was not allowed to run.",
-            "guard": "A guardrail kept it from running, or from coming back.",
-            "unknown": "Nobody carries out this tool.",
+            "tool": tr("The tool's own error; the model is told, and may do better."),
+            "protocol": tr("The server's error, not the tool's."),
+            "timeout": tr("It took too long."),
+            "cancelled": tr("It was stopped."),
+            "denied": tr("It was not allowed to run."),
+            "guard": tr("A guardrail kept it from running, or from coming back."),
+            "unknown": tr("Nobody carries out this tool."),
         }
-        yield Block("heading", f"No result{f': {event.code}' if event.code else ''}")
-        yield Block("problem", event.message or kinds.get(event.fault, "It failed."))
+        yield Block("heading", tr("No result: {code}", code=event.code) if event.code else tr("No result"))
+        yield Block("problem", event.message or kinds.get(event.fault, tr("It failed.")))
         if event.fault in kinds and event.message:
             yield Block("words", kinds[event.fault])
     else:
-        yield Block("heading", f"Result: {event.bytes:,} bytes in {event.ms:,.0f} ms")
+        yield Block("heading", tr("Result: {bytes:,} bytes in {ms:,.0f} ms", bytes=event.bytes, ms=event.ms))
     for problem in event.schema_problems:
-        yield Block("problem", f"Breaks its own output schema: {problem}")
+        yield Block("problem", tr("Breaks its own output schema: {problem}", problem=problem))
     for piece in event.content:
         yield from _content(piece)
     if event.structured is not None:
-        yield Block("heading", "Structured")
+        yield Block("heading", tr("Structured"))
         yield Block("text", json_text(event.structured))
     if event.told and [piece.text for piece in event.content] != [event.told]:
-        yield Block("heading", "What the model is told")
+        yield Block("heading", tr("What the model is told"))
         yield Block("text", _cut(event.told))
 
 
@@ -186,8 +228,9 @@ def _content(piece: ToolContent) -> Iterator[Block]:
     if piece.kind == "text":
         yield Block("text", _cut(piece.text))
         return
-    name = piece.name or piece.uri or piece.mime or "without a name"
-    yield Block("words", f"{piece.kind}: {name}, {piece.size:,} bytes")
+    name = piece.name or piece.uri or piece.mime or tr("without a name")
+    kind = CONTENT_WORDS.get(piece.kind, piece.kind)
+    yield Block("words", tr("{kind}: {name}, {size:,} bytes", kind=kind, name=name, size=piece.size))
     if piece.kind == "image" and piece.data and len(piece.data) <= LARGEST_IMAGE:
         yield Block("image", name, data=piece.data)
     elif piece.text:
@@ -195,11 +238,19 @@ def _content(piece: ToolContent) -> Iterator[Block]:
 
 
 def _repair(event: RepairTried) -> Iterator[Block]:
-    yield Block("heading", f"Attempt {event.attempt} of {event.attempts}, {event.tokens:,} tokens")
+    yield Block(
+        "heading",
+        tr(
+            "Attempt {attempt} of {attempts}, {tokens:,} tokens",
+            attempt=event.attempt,
+            attempts=event.attempts,
+            tokens=event.tokens,
+        ),
+    )
     yield Block("problem" if event.now_code else "words", repair_words(event))
-    yield Block("heading", "What the model was told")
+    yield Block("heading", tr("What the model was told"))
     yield Block("text", _cut(event.message))
-    yield Block("heading", "What changed")
+    yield Block("heading", tr("What changed"))
     yield _difference(event.before, event.after)
 
 
@@ -226,10 +277,11 @@ def json_text(value: Any) -> str:
     try:
         return _cut(json.dumps(value, indent=2, ensure_ascii=False, default=str))
     except (RecursionError, ValueError):
-        return "Nested too deep to be shown."
+        return tr("Nested too deep to be shown.")
 
 
 def _cut(text: str) -> str:
     if len(text) <= LONGEST:
         return text
-    return f"{text[:LONGEST]}\n… {len(text) - LONGEST:,} more characters are in the record."
+    left = len(text) - LONGEST
+    return f"{text[:LONGEST]}\n… " + tr("%n more characters are in the record.", "", left)

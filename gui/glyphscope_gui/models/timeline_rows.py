@@ -27,6 +27,7 @@ from glyphscope.events import (
     ToolStarted,
     TransformActed,
 )
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.timeline_words import (
     allowed_words,
     answer_words,
@@ -140,7 +141,7 @@ class StageRows:
 
     def _fill_prompt(self, row: TimelineRow, stage: StageState) -> None:
         total, cached = prompt_tokens(stage)
-        row.prompt = f"{cached:,} of {total:,}" if total else ""
+        row.prompt = tr("{cached:,} of {total:,}", cached=cached, total=total) if total else ""
         row.aside = mask_words(stage)
 
     def _mark(self, stage: StageState, over: bool) -> Mark:
@@ -162,34 +163,34 @@ class StageRows:
     def _add(self, event: AnyEvent) -> None:
         match event:
             case ApprovalNeeded():
-                words = f"{event.tool} waits for a person"
-                self._calls[event.call] = self._new("Approval", words, "waits", event)
+                words = tr("{tool} waits for a person", tool=event.tool)
+                self._calls[event.call] = self._new(tr("Approval"), words, "waits", event)
             case ApprovalGiven():
                 self._approved(event)
             case ToolStarted() | ToolProgressed() | ToolResult():
                 self._tool(event)
             case QuestionAsked():
-                self._waiting = self._new("Question", f"“{event.question}”", "waits", event)
+                self._waiting = self._new(tr("Question"), f"“{event.question}”", "waits", event)
             case QuestionAnswered():
                 self._answered(event)
             case LimitReached():
-                self._new("Limit", limit_words(event), "impossible", event)
+                self._new(tr("Limit"), limit_words(event), "impossible", event)
             case RepairTried():
                 mark: Mark = "holds" if event.now_code is None else "impossible"
-                self._new("Difference", repair_words(event), mark, event)
+                self._new(tr("Difference"), repair_words(event), mark, event)
                 self.rows[-1].tokens = Spent(event.tokens)
             case Extracted():
                 self._new(
-                    "Extracted", extracted_words(event), "holds" if event.valid else "impossible", event
+                    tr("Extracted"), extracted_words(event), "holds" if event.valid else "impossible", event
                 )
             case CandidatesFound():
-                self._new("Names", candidate_words(event), "told", event)
+                self._new(tr("Names"), candidate_words(event), "told", event)
             case Routed():
-                self._new("Routed", routed_words(event), "told", event)
+                self._new(tr("Routed"), routed_words(event), "told", event)
             case TransformActed():
-                self._new("Transform", f"{event.name}: {event.what}", "told", event)
+                self._new(tr("Transform"), f"{event.name}: {event.what}", "told", event)
             case FinalAnswer():
-                self._new("Answer", answer_words(event), "holds", event)
+                self._new(tr("Answer"), answer_words(event), "holds", event)
 
     def _new(self, title: str, words: str, mark: Mark, event: AnyEvent) -> TimelineRow:
         self.rows.append(TimelineRow(self.place, title, words, mark=mark, events=(event,)))
@@ -199,7 +200,7 @@ class StageRows:
         mark: Mark = "holds" if event.action == "allow" else "impossible"
         row = self._calls.pop(event.call, None)
         if row is None:
-            self._new("Approval", approval_words(event), mark, event)
+            self._new(tr("Approval"), approval_words(event), mark, event)
         else:
             row.words, row.mark, row.events = approval_words(event), mark, (*row.events, event)
 
@@ -207,7 +208,7 @@ class StageRows:
         key = f"tool {event.call}"
         row = self._calls.get(key)
         if row is None:
-            row = self._calls[key] = self._new("Result", "", "running", event)
+            row = self._calls[key] = self._new(tr("Result"), "", "running", event)
             if isinstance(event, ToolStarted):
                 row.events, row.words = (event,), allowed_words(event)
         elif isinstance(event, ToolProgressed | ToolResult):  # of the progress only the newest counts
@@ -222,10 +223,11 @@ class StageRows:
             row.bytes, row.ms = Spent(event.bytes, most), Spent(event.ms)
 
     def _answered(self, event: QuestionAnswered) -> None:
-        row = self._waiting or self._new("Question", "", "waits", event)
+        row = self._waiting or self._new(tr("Question"), "", "waits", event)
         if row.events[-1] is not event:
             row.events = (*row.events, event)
         self._waiting = None
         asked = f"{row.words} " if row.words else ""
-        row.words = f"{asked}→ {'nobody answered' if event.answer is None else f'“{event.answer}”'}"
+        answer = tr("nobody answered") if event.answer is None else f"“{event.answer}”"
+        row.words = f"{asked}→ {answer}"
         row.mark = "impossible" if event.answer is None else "holds"

@@ -16,29 +16,57 @@ from glyphscope.events import (
     ToolResult,
     ToolStarted,
 )
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.visible import visible
 
 _TITLES: dict[StageKind, str] = {
-    "call": "Call",
-    "name": "Name",
-    "arguments": "Arguments",
-    "router": "Router",
-    "executor": "Executor",
-    "turn": "Turn",
-    "final": "Final answer",
-    "repair": "Repair",
-    "tool": "Tool",
-    "continuation": "Continuation",
+    "call": tr("Call"),
+    "name": tr("Name"),
+    "arguments": tr("Arguments"),
+    "router": tr("Router"),
+    "executor": tr("Executor"),
+    "turn": tr("Turn"),
+    "final": tr("Final answer"),
+    "repair": tr("Repair"),
+    "tool": tr("Tool"),
+    "continuation": tr("Continuation"),
 }
 _REASONS = {
-    "complete": "complete",
-    "length": "cut off at the token limit",
-    "end-of-text": "the model ended",
-    "cancelled": "stopped by you",
-    "answered": "answered",
-    "limit": "ended by a limit",
+    "complete": tr("complete"),
+    "length": tr("cut off at the token limit"),
+    "end-of-text": tr("the model ended"),
+    "cancelled": tr("stopped by you"),
+    "answered": tr("answered"),
+    "limit": tr("ended by a limit"),
 }
-_SCOPES = {"once": "", "run": " for this run", "tool": " for this tool", "source": " for this source"}
+_SCOPES = {
+    "once": "",
+    "run": tr(" for this run"),
+    "tool": tr(" for this tool"),
+    "source": tr(" for this source"),
+}
+_APPROVED = {
+    "person": (tr("allowed by you"), tr("denied by you")),
+    "rule": (tr("allowed by a rule"), tr("denied by a rule")),
+    "nobody": (tr("allowed as nobody answered"), tr("denied as nobody answered")),
+}
+_FAULTS = {
+    "tool": tr("tool"),
+    "protocol": tr("protocol"),
+    "timeout": tr("timeout"),
+    "cancelled": tr("cancelled"),
+    "denied": tr("denied"),
+    "guard": tr("guard"),
+    "unknown": tr("unknown"),
+}
+CONTENT_WORDS = {
+    "text": tr("text"),
+    "image": tr("image"),
+    "audio": tr("audio"),
+    "resource": tr("resource"),
+    "link": tr("link"),
+}
+"""The kinds of what a tool answers with."""
 LONGEST = 200
 """Characters of a model's or a tool's text in a row; all of it is in the notes."""
 
@@ -52,11 +80,11 @@ def stage_words(stage: StageState, over: bool) -> str:
     """What the stage came to, or is at."""
     extracted = stage.finished is not None and not stage.finished.valid
     if stage.call is not None and extracted:
-        words = f"a call of {stage.call.tool}, taken out of the text"
+        words = tr("a call of {tool}, taken out of the text", tool=stage.call.tool)
     elif stage.aborted is not None:
-        words = f"stopped at character {stage.aborted.char}: {stage.aborted.code}"
+        words = tr("stopped at character {char}: {code}", char=stage.aborted.char, code=stage.aborted.code)
     elif stage.call is not None:
-        words = f"a valid call of {stage.call.tool}"
+        words = tr("a valid call of {tool}", tool=stage.call.tool)
     elif stage.violations:
         words = ", ".join(dict.fromkeys(violation.code for violation in stage.violations))
     elif stage.kind == "tool":
@@ -64,11 +92,11 @@ def stage_words(stage: StageState, over: bool) -> str:
     elif stage.finished is not None:
         words = one_line(stage.text) or _REASONS.get(stage.finished.reason, stage.finished.reason)
     elif stage.tokens:
-        words = one_line(stage.text) if over else "is being written"
+        words = one_line(stage.text) if over else tr("is being written")
     elif over:
-        words = "not begun"
+        words = tr("not begun")
     else:
-        words = "reads the prompt" if stage.prompt is not None else ""
+        words = tr("reads the prompt") if stage.prompt is not None else ""
     return words
 
 
@@ -76,27 +104,30 @@ def _tool_words(stage: StageState) -> str:
     if stage.finished is None:
         return ""
     if stage.finished.valid:
-        return "carried out"
+        return tr("carried out")
     reasons = {
-        "denied": "not allowed",
-        "guard": "kept back by a limit",
-        "unknown": "nobody carries it out",
-        "cancelled": "stopped",
+        "denied": tr("not allowed"),
+        "guard": tr("kept back by a limit"),
+        "unknown": tr("nobody carries it out"),
+        "cancelled": tr("stopped"),
     }
-    return reasons.get(stage.finished.reason, f"failed: {stage.finished.reason}")
+    reason = stage.finished.reason
+    return reasons.get(reason) or tr("failed: {reason}", reason=_FAULTS.get(reason, reason))
 
 
 def count_words(stage: StageState, forced: int) -> str:
     """The prompt's and the mask's price, where they are known: `184 prompt tokens, 170 from the cache`."""
     parts = []
     total, cached = prompt_tokens(stage)
-    if total:
-        parts.append(f"{total:,} prompt tokens" + (f", {cached:,} from the cache" if cached else ""))
+    if total and cached:
+        parts.append(tr("{total:,} prompt tokens, {cached:,} from the cache", total=total, cached=cached))
+    elif total:
+        parts.append(tr("%n prompt token(s)", "", total))
     mask = mask_words(stage)
     if mask:
         parts.append(mask)
     if forced:
-        parts.append(f"{forced:,} tokens forced")
+        parts.append(tr("%n token(s) forced", "", forced))
     return " · ".join(parts)
 
 
@@ -113,75 +144,87 @@ def mask_words(stage: StageState) -> str:
     ready = stage.constraint
     if ready is None:
         return ""
-    return "mask from the cache" if ready.hit else f"mask built in {ready.build_ms + ready.compile_ms:.1f} ms"
+    return (
+        tr("mask from the cache")
+        if ready.hit
+        else tr("mask built in {ms:.1f} ms", ms=ready.build_ms + ready.compile_ms)
+    )
 
 
 def approval_words(event: ApprovalGiven) -> str:
     """`allowed by you for this run, with edited arguments`."""
-    who = {"person": "by you", "rule": "by a rule", "nobody": "as nobody answered"}[event.by]
-    done = "allowed" if event.action == "allow" else "denied"
-    edited = ", with edited arguments" if event.edited else ""
+    allowed, denied = _APPROVED[event.by]
+    done = allowed if event.action == "allow" else denied
+    edited = tr(", with edited arguments") if event.edited else ""
     reason = f": {one_line(event.reason)}" if event.reason and event.by != "nobody" else ""
-    return f"{done} {who}{_SCOPES[event.scope]}{edited}{reason}"
+    return f"{done}{_SCOPES[event.scope]}{edited}{reason}"
 
 
 def allowed_words(event: ToolStarted) -> str:
-    return f"{event.tool} is carried out by {event.source}"
+    return tr("{tool} is carried out by {source}", tool=event.tool, source=event.source)
 
 
 def progress_words(event: ToolProgressed) -> str:
-    of = f" of {event.total:g}" if event.total is not None else ""
-    return f"{event.done:g}{of}" + (f", {one_line(event.message)}" if event.message else "")
+    done = f"{event.done:g}"
+    if event.total is not None:
+        done = tr("{done:g} of {total:g}", done=event.done, total=event.total)
+    return done + (f", {one_line(event.message)}" if event.message else "")
 
 
 def result_words(event: ToolResult) -> str:
     """The answer's beginning, or what was wrong."""
     if not event.ok:
         code = f"{event.code}: " if event.code else ""
-        return f"{code}{one_line(event.message) or event.fault}"
-    text = " ".join(one_line(piece.text) or f"({piece.kind})" for piece in event.content[:4])
-    problems = " · breaks its own output schema" if event.schema_problems else ""
-    return (text or "an empty answer") + problems
+        return f"{code}{one_line(event.message) or _FAULTS.get(event.fault, event.fault)}"
+    text = " ".join(
+        one_line(piece.text) or f"({CONTENT_WORDS.get(piece.kind, piece.kind)})"
+        for piece in event.content[:4]
+    )
+    problems = tr(" · breaks its own output schema") if event.schema_problems else ""
+    return (text or tr("an empty answer")) + problems
 
 
 def limit_words(event: LimitReached) -> str:
-    return f"{event.limit}: {event.used:,g} of {event.allowed:,g}"
+    return tr("{limit}: {used:,g} of {allowed:,g}", limit=event.limit, used=event.used, allowed=event.allowed)
 
 
 def repair_words(event: RepairTried) -> str:
     """`CONSTRAINT_MAX at character 46: now it is right`, or where the error moved."""
-    was = f"{event.code} at character {event.char}"
+    was = tr("{code} at character {char}", code=event.code, char=event.char)
     if event.now_code is None:
-        return f"{was}: now it is right"
+        return tr("{was}: now it is right", was=was)
     if event.now is None or (event.now == event.char and event.now_code == event.code):
-        return f"{was}: not better"
-    moved = "later" if event.now > event.char else "earlier" if event.now < event.char else "there"
-    return f"{was}: now {event.now_code}, {moved} at {event.now}"
+        return tr("{was}: not better", was=was)
+    if event.now > event.char:
+        return tr("{was}: now {code}, later at {char}", was=was, code=event.now_code, char=event.now)
+    if event.now < event.char:
+        return tr("{was}: now {code}, earlier at {char}", was=was, code=event.now_code, char=event.now)
+    return tr("{was}: now {code}, there at {char}", was=was, code=event.now_code, char=event.now)
 
 
 def extracted_words(event: Extracted) -> str:
-    return "; ".join(one_line(change.what) for change in event.changes[:6]) or "nothing had to be changed"
+    return "; ".join(one_line(change.what) for change in event.changes[:6]) or tr("nothing had to be changed")
 
 
 def candidate_words(event: CandidatesFound) -> str:
     if not event.candidates:
-        return "none of the known names is in the prompt"
+        return tr("none of the known names is in the prompt")
     return ", ".join(f"{one_line(c.name)} ({c.kind}, {c.score:.0f})" for c in event.candidates[:6])
 
 
 def routed_words(event: Routed) -> str:
     match event.choice:
         case "call_tool":
-            return f"call {event.tool}"
+            return tr("call {tool}", tool=event.tool)
         case "clarify":
-            return f"ask: “{one_line(event.question)}”"
+            return tr("ask: “{question}”", question=one_line(event.question))
         case _:
-            return "no tool"
+            return tr("no tool")
 
 
 def answer_words(event: FinalAnswer) -> str:
-    asked = " (asked for once more)" if event.recovered else ""
-    return (one_line(event.text) or "empty") + asked
+    answer = one_line(event.text) or tr("empty")
+    return tr("{answer} (asked for once more)", answer=answer) if event.recovered else answer
 
 
 def one_line(text: str, most: int = LONGEST) -> str:

@@ -20,6 +20,7 @@ from glyphscope.grammar import Grammar, Origin, build_call_grammar
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.grammar.match import ActiveRule, Limits, MatchLimit, State, compile_grammar
 from glyphscope.registry import ToolRegistry
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.grammar_origins import RuleOrigin, rule_origin
 from glyphscope_gui.models.token_words import is_masked
 
@@ -29,9 +30,9 @@ FEW = 4
 """Expectations that are told of a place."""
 SECONDS = 6.0
 """For the reasons of all alternatives of a token: the likeliest come first, and the next wish waits for it."""
-END = "The end of the text: no rule reads it."
-LEFT = "The text is outside of the grammar from here on."
-NOT_READ = "Only the first 50,000 tokens of a run are read."
+END = tr("The end of the text: no rule reads it.")
+LEFT = tr("The text is outside of the grammar from here on.")
+NOT_READ = tr("Only the first 50,000 tokens of a run are read.")
 
 
 _Place: TypeAlias = tuple[str, Origin | None]
@@ -195,7 +196,11 @@ class RuleReader:
         words = self._expected(after)
         if not good:
             return place
-        return f"after {json.dumps(good, ensure_ascii=False)}, {words}" if words else ""
+        return (
+            tr("after {text}, {expected}", text=json.dumps(good, ensure_ascii=False), expected=words)
+            if words
+            else ""
+        )
 
     def _expected(self, state: State) -> str:
         """`max_results expects 0-9 or "}": maximum 100`."""
@@ -203,15 +208,17 @@ class RuleReader:
         if not wanted:
             return ""
         shown = list(dict.fromkeys(one.words for one in wanted))
-        shown = [*shown[:FEW], "more"] if len(shown) > FEW else shown
-        listed = " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+        shown = [*shown[:FEW], tr("more")] if len(shown) > FEW else shown
+        listed = tr(" or ").join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
         first = wanted[0]  # the innermost that goes on: one that is over expects nothing
         if first.origin is None and self._has_origins:
             told = self._told(_innermost(state.active_rules()))
         else:
             told = self._told((first.rule or self._grammar.root, first.origin))
         name = told.argument or told.rule
-        return f"{name} expects {listed}" + (f": {told.constraint}" if told.constraint else "")
+        return tr("{name} expects {expected}", name=name, expected=listed) + (
+            f": {told.constraint}" if told.constraint else ""
+        )
 
 
 def _goes_on_inside(one: Alternative) -> bool:

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Qt
 
 from glyphscope.calling.own_tokens import Boundaries, otherwise_words
 from glyphscope.events import Token, TokenStep
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.models.token_rules import TokenRule
@@ -28,7 +29,10 @@ CUT_ROLE = Qt.ItemDataRole.UserRole + 1
 
 
 class _Column(NamedTuple):
+    """`title` is the column's name in the code, `heading` what a person reads."""
+
     title: str
+    heading: str
     tip: str
     show: Callable[[TokenStep], str]
     widest: str
@@ -44,57 +48,80 @@ def _entropy(step: TokenStep) -> str:
 
 
 COLUMNS = (
-    _Column("#", "The token's number, from 0", lambda s: str(s.index), "00000"),
+    _Column("#", "#", tr("The token's number, from 0"), lambda s: str(s.index), "00000"),
     _Column(
-        "token", "What was written: · is a blank, ⏎ a line end, ⟨E2 80⟩ a part of a character", step_text, ""
+        "token",
+        tr("token"),
+        tr("What was written: · is a blank, ⏎ a line end, ⟨E2 80⟩ a part of a character"),
+        step_text,
+        "",
     ),
     _Column(
         "rule",
-        "The rule of the grammar that read it; – where none did. A double click shows it on the grammar page",
+        tr("rule"),
+        tr(
+            "The rule of the grammar that read it; – where none did. A double click shows it on the grammar page"
+        ),
         lambda _s: UNKNOWN,
         "search-args-max-results",
     ),
     _Column(
-        "raw p", "The model's own probability, before mask and sampler", lambda s: percent(raw(s)), "100.0 %"
+        "raw p",
+        tr("raw p"),
+        tr("The model's own probability, before mask and sampler"),
+        lambda s: percent(raw(s)),
+        "100.0 %",
     ),
     _Column(
         "final p",
-        "The probability it was drawn with, after both",
+        tr("final p"),
+        tr("The probability it was drawn with, after both"),
         lambda s: percent(s.probability),
         "100.0 %",
     ),
     _Column(
         "rank",
-        "Its place in the model's own order; 0 is the model's favourite",
+        tr("rank"),
+        tr("Its place in the model's own order; 0 is the model's favourite"),
         lambda s: count(s.rank),
         "00 000",
     ),
-    _Column("allowed", "How many tokens the constraint left", lambda s: count(s.allowed or None), "000 000"),
+    _Column(
+        "allowed",
+        tr("allowed"),
+        tr("How many tokens the constraint left"),
+        lambda s: count(s.allowed or None),
+        "000 000",
+    ),
     _Column(
         "feasible",
-        "The share of the model's own probability that the constraint left",
+        tr("feasible"),
+        tr("The share of the model's own probability that the constraint left"),
         lambda s: percent(s.feasible),
         "100.0 %",
     ),
-    _Column("entropy", "How undecided the model itself was, in bits", _entropy, "00.00"),
+    _Column("entropy", tr("entropy"), tr("How undecided the model itself was, in bits"), _entropy, "00.00"),
     _Column(
         "ms",
-        "Mask, sampling and decoding together",
+        tr("ms"),
+        tr("Mask, sampling and decoding together"),
         lambda s: milliseconds(s.mask_ms + s.sample_ms + s.decode_ms),
         "000.0",
     ),
 )
 TOKEN, RULE = 1, 2
 ORIGINS = {
-    "kept": "Kept from the run that this one branches off",
-    "written": "Put there by somebody: it was not drawn, and its figures are what the model gave it all the same",
+    "kept": tr("Kept from the run that this one branches off"),
+    "written": tr(
+        "Put there by somebody: it was not drawn, and its figures are what the model gave it all the same"
+    ),
 }
 
 
 class TokenTableModel(TableModel):
     """Reads the tokens; keeps no copy of what they say."""
 
-    titles = tuple(column.title for column in COLUMNS)
+    titles = tuple(column.heading for column in COLUMNS)
     tips = tuple(column.tip for column in COLUMNS)
     figures = frozenset(range(len(COLUMNS))) - {TOKEN, RULE}
 
@@ -102,12 +129,12 @@ class TokenTableModel(TableModel):
         super().__init__(parent)
         self._rows: list[Token] = []
         self._rules: list[TokenRule] = []
-        self._cut = Boundaries(unknown="not compared")
+        self._cut = Boundaries(unknown=tr("not compared"))
 
     def clear(self) -> None:
         self.beginResetModel()
         self._rows, self._rules = [], []
-        self._cut = Boundaries(unknown="not compared")
+        self._cut = Boundaries(unknown=tr("not compared"))
         self.endResetModel()
 
     def append(self, tokens: Sequence[Token]) -> None:
@@ -154,12 +181,13 @@ class TokenTableModel(TableModel):
         if role == Qt.ItemDataRole.ToolTipRole and index.column() == TOKEN:
             return _tip(step) + cut_words(self._cut, step)
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            words = f"{COLUMNS[index.column()].title}: {COLUMNS[index.column()].show(step)}"
+            words = f"{COLUMNS[index.column()].heading}: {COLUMNS[index.column()].show(step)}"
             if index.column() != TOKEN:
                 return words
-            whose = "" if step.origin == "model" else f", {step.origin}"
-            cut = ", not the model's own token" if self._cut.at(step.index) is not None else ""
-            return f"{words}{', forced' if step.forced else ''}{whose}{cut}"
+            forced = tr(", forced") if step.forced else ""
+            whose = {"kept": tr(", kept"), "written": tr(", written")}.get(step.origin, "")
+            cut = tr(", not the model's own token") if self._cut.at(step.index) is not None else ""
+            return f"{words}{forced}{whose}{cut}"
         return None
 
     def _of_rule(self, row: int, role: int) -> Any:
@@ -170,20 +198,28 @@ class TokenTableModel(TableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return plain_tip("\n".join(part for part in (name, rule.words) if part)) if rule else None
         shown = name or UNKNOWN
-        return f"rule: {shown}" if role == Qt.ItemDataRole.AccessibleTextRole else shown
+        return f"{COLUMNS[RULE].heading}: {shown}" if role == Qt.ItemDataRole.AccessibleTextRole else shown
 
 
 def cut_words(cut: Boundaries, step: TokenStep) -> str:
     """A further line of a hint on a token that is not the model's own; else empty."""
     other = cut.at(step.index)
-    return "" if other is None else f"\nNot the model's own tokens: {otherwise_words(other)}"
+    if other is None:
+        return ""
+    return "\n" + tr("Not the model's own tokens: {tokens}", tokens=otherwise_words(other))
 
 
 def _tip(step: TokenStep) -> str:
-    lines = [f"{numbered(step.id, piece=step.piece)}, bytes {step.data.hex(' ').upper() or 'none'}"]
-    lines.append(f"Rank {count(step.rank)}, entropy {_entropy(step)} bits")
+    lines = [
+        tr(
+            "{token}, bytes {bytes}",
+            token=numbered(step.id, piece=step.piece),
+            bytes=step.data.hex(" ").upper() or tr("none"),
+        )
+    ]
+    lines.append(tr("Rank {rank}, entropy {entropy} bits", rank=count(step.rank), entropy=_entropy(step)))
     if step.forced:
-        lines.append("Forced: the only token the grammar allowed")
+        lines.append(tr("Forced: the only token the grammar allowed"))
     if step.origin != "model":
         lines.append(ORIGINS[step.origin])
     return "\n".join(lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from glyphscope.events import Alternative, TokenStep
+from glyphscope_gui.language import tr
 
 _SEEN = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"})
 UNKNOWN = "–"
@@ -27,18 +28,18 @@ def token_text(data: bytes, text: str = "") -> str:
 
 
 def step_text(step: TokenStep) -> str:
-    return "⟨end⟩" if step.end and not step.text else token_text(step.data, step.text)
+    return tr("⟨end⟩") if step.end and not step.text else token_text(step.data, step.text)
 
 
-NOT_ASKED = "the model's own figures were not asked for"
+NOT_ASKED = tr("the model's own figures were not asked for")
 """Of a run whose request wanted no evidence of this token."""
 
 
 def numbered(id: int, *, piece: bool = False) -> str:
     """`Token id 12`; an endpoint may not tell the id, and what it sends at once may be several tokens."""
     if piece:
-        return "A piece of the stream, which may be several tokens"
-    return f"Token id {id}" if id >= 0 else "Token"
+        return tr("A piece of the stream, which may be several tokens")
+    return tr("Token id {id}", id=id) if id >= 0 else tr("Token")
 
 
 def is_masked(alternative: Alternative) -> bool:

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Qt
 
 from glyphscope.calling.wanted import AROUND, Want
 from glyphscope.calling.wanted_words import field_name, loss_words, tokens_taken
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.table_model import Index, TableModel
 from glyphscope_gui.models.token_words import UNKNOWN, token_text
@@ -15,15 +16,19 @@ from glyphscope_gui.theme import theme
 
 FIELD, TAKEN, STRUCK = range(3)
 _COLUMNS = (
-    ("field", "A field of the call; (around) is what is written around them"),
+    (tr("field"), tr("A field of the call; (around) is what is written around them")),
     (
-        "taken",
-        "How many of the field's tokens the constraint took from the model: its own (raw) probability of what was "
-        "struck, summed over them",
+        tr("taken"),
+        tr(
+            "How many of the field's tokens the constraint took from the model: its own (raw) probability of what was "
+            "struck, summed over them"
+        ),
     ),
     (
-        "want → got",
-        "The model's first choice where it was struck at the highest price, and what came; empty where it never was",
+        tr("want → got"),
+        tr(
+            "The model's first choice where it was struck at the highest price, and what came; empty where it never was"
+        ),
     ),
 )
 
@@ -63,14 +68,15 @@ class WantedModel(TableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return plain_tip(f"{field_name(want)}: {loss_words(want)}")
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{self.titles[index.column()]}: {self._text(want, index.column()) or 'nothing'}"
+            words = self._text(want, index.column()) or tr("nothing")
+            return f"{self.titles[index.column()]}: {words}"
         return None
 
     def _text(self, want: Want, column: int) -> str:
         struck = want.fight
         match column:
             case 0:
-                return "(around)" if want.path == AROUND else field_name(want)
+                return tr("(around)") if want.path == AROUND else field_name(want)
             case 1:
                 return tokens_taken(want.lost) if want.tokens > want.unknown else UNKNOWN
             case _:
@@ -78,4 +84,4 @@ class WantedModel(TableModel):
 
 
 def _token(text: str) -> str:
-    return token_text(text.encode("utf-8", "replace")) if text else "⟨end⟩"
+    return token_text(text.encode("utf-8", "replace")) if text else tr("⟨end⟩")

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QListWidget, QPushButton
 
 from glyphscope.sessions import Places
 from glyphscope.sessions.places import HOME_VARIABLE
+from glyphscope_gui.language import tr
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
 from glyphscope_gui.settings.settings_store import SettingsStore
 from glyphscope_gui.theme import mono_font
@@ -25,10 +26,10 @@ class ModelFolders(QWidget):
         self._store = store
         self.list = QListWidget(self)
         self.list.setObjectName("modelFolderList")
-        self.list.setAccessibleName(self.tr("Folders with models"))
+        self.list.setAccessibleName(tr("Folders with models"))
         self.list.setFont(mono_font(-0.5))
-        self.add_button = QPushButton(self.tr("&Add a folder…"), self)
-        self.remove_button = QPushButton(self.tr("&Remove"), self)
+        self.add_button = QPushButton(tr("&Add a folder…"), self)
+        self.remove_button = QPushButton(tr("&Remove"), self)
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addWidget(self.add_button)
@@ -63,7 +64,7 @@ class ModelFolders(QWidget):
         self.remove_button.setEnabled(bool(self.list.selectedItems()))
 
     def _ask(self) -> None:
-        dialog = QFileDialog(self, self.tr("A folder with models"))
+        dialog = QFileDialog(self, tr("A folder with models"))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.fileSelected.connect(self.add)
         dialog.finished.connect(dialog.deleteLater)
@@ -84,8 +85,8 @@ class FolderLine(QWidget):
         self.path = ElidedLabel(self)
         self.path.setText(str(path))
         self.path.setFont(mono_font(-0.5))
-        self.button = QPushButton(self.tr("Open folder"), self)
-        self.button.setAccessibleName(self.tr("Open the folder: {name}").format(name=name))
+        self.button = QPushButton(tr("Open folder"), self)
+        self.button.setAccessibleName(tr("Open the folder: {name}", name=name))
         self.problem = words_label(role="problem", parent=self)
         self.problem.hide()
         row = QHBoxLayout()
@@ -104,12 +105,12 @@ class FolderLine(QWidget):
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            self._tell(self.tr("The folder cannot be made: {why}.").format(why=error.strerror or error))
+            self._tell(tr("The folder cannot be made: {why}.", why=error.strerror or error))
             return
         if QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._folder))):
             self.problem.hide()
         else:
-            self._tell(self.tr("No program for folders was found."))
+            self._tell(tr("No program for folders was found."))
 
     def _tell(self, words: str) -> None:
         self.problem.setText(words)
@@ -118,21 +119,23 @@ class FolderLine(QWidget):
 
 def places_section(store: SettingsStore, home: Places) -> SettingSection:
     """`home` is where this window's files live."""
-    about = f"The variable {HOME_VARIABLE} moves all of them to one folder."
+    about = tr("The variable {variable} moves all of them to one folder.", variable=HOME_VARIABLE)
     return SettingSection(
-        "Places",
+        tr("Places"),
         (
             SettingRow(
-                "Folders with models",
+                tr("Folders with models"),
                 ModelFolders(store),
-                "Looked through beside Glyphscope’s own, the Hugging Face cache, LM Studio’s and Ollama’s.",
+                tr(
+                    "Looked through beside Glyphscope’s own, the Hugging Face cache, LM Studio’s and Ollama’s."
+                ),
                 wide=True,
             ),
             *(
                 SettingRow(name, FolderLine(name, path, folder), told, wide=True)
                 for name, path, folder, told in _lines(home)
             ),
-            SettingRow("Moving them", words_label(about), wide=True),
+            SettingRow(tr("Moving them"), words_label(about), wide=True),
         ),
     )
 
@@ -140,16 +143,16 @@ def places_section(store: SettingsStore, home: Places) -> SettingSection:
 def _lines(home: Places) -> list[tuple[str, Path, Path, str]]:
     """Name, what is shown, the folder that is opened, and what is in it."""
     return [
-        ("Models", home.models, home.models, "GGUF files that you put here are found."),
-        ("Results of evaluations", home.results, home.results, ""),
+        (tr("Models"), home.models, home.models, tr("GGUF files that you put here are found.")),
+        (tr("Results of evaluations"), home.results, home.results, ""),
         (
-            "Files of the demo tools",
+            tr("Files of the demo tools"),
             home.scratch,
             home.scratch,
-            "All that the demo tools can read and write.",
+            tr("All that the demo tools can read and write."),
         ),
-        ("History", home.history, home.history.parent, ""),
-        ("Settings", home.settings, home.settings.parent, ""),
-        ("Unsaved edits", home.journal, home.journal, ""),
-        ("Crash reports", home.logs, home.logs, ""),
+        (tr("History"), home.history, home.history.parent, ""),
+        (tr("Settings"), home.settings, home.settings.parent, ""),
+        (tr("Unsaved edits"), home.journal, home.journal, ""),
+        (tr("Crash reports"), home.logs, home.logs, ""),
     ]

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QPushButton, QVBoxLayout
 
 from glyphscope.sessions import History
 from glyphscope_gui.controllers.background import Background
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.contacts import Contact, summary
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
 from glyphscope_gui.widgets.words import words_label
@@ -42,7 +43,7 @@ class HistoryClearer(QWidget):
         super().__init__(parent)
         self._history = history
         self._background = Background(self)
-        self.button = QPushButton(self.tr("Clear history…"), self)
+        self.button = QPushButton(tr("Clear history…"), self)
         self.button.setObjectName("clearHistoryButton")
         self.note = words_label(parent=self)
         row = QHBoxLayout(self)
@@ -67,10 +68,10 @@ class HistoryClearer(QWidget):
         box = QMessageBox(self)
         box.setObjectName("clearHistoryQuestion")
         box.setWindowTitle("Glyphscope")
-        box.setText(self.tr("Delete the runs of the history?"))
-        box.setInformativeText(self.tr("They cannot be taken back. Runs that you saved as files stay."))
-        self._answer(box, self.tr("Keep pinned runs"), lambda: self.clear(keep_pinned=True))
-        self._answer(box, self.tr("Delete all"), lambda: self.clear(keep_pinned=False))
+        box.setText(tr("Delete the runs of the history?"))
+        box.setInformativeText(tr("They cannot be taken back. Runs that you saved as files stay."))
+        self._answer(box, tr("Keep pinned runs"), lambda: self.clear(keep_pinned=True))
+        self._answer(box, tr("Delete all"), lambda: self.clear(keep_pinned=False))
         cancel = box.addButton(QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(cancel)
         box.finished.connect(box.deleteLater)
@@ -81,11 +82,7 @@ class HistoryClearer(QWidget):
 
     def _cleared(self, count: int) -> None:
         self.button.setEnabled(True)
-        self.note.setText(
-            self.tr("1 run was deleted.")
-            if count == 1
-            else self.tr("{n:,} runs were deleted.").format(n=count)
-        )
+        self.note.setText(tr("1 run was deleted.") if count == 1 else tr("%n runs were deleted.", "", count))
         self.cleared.emit(count)
 
     def _failed(self, error: BaseException) -> None:
@@ -97,33 +94,41 @@ def privacy_section(contacts: Sequence[Contact], clearer: HistoryClearer, logs: 
     """`logs` is the folder of crash reports."""
     hub = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
     return SettingSection(
-        "Privacy",
+        tr("Privacy"),
         (
-            SettingRow("What leaves this computer", ContactList(contacts), wide=True),
+            SettingRow(tr("What leaves this computer"), ContactList(contacts), wide=True),
             SettingRow(
-                "Downloads",
+                tr("Downloads"),
                 words_label(
-                    f"Only when you ask for a model by its name: {hub} is told the repository, the file, and a "
-                    "token where one is set; nothing of this computer."
+                    tr(
+                        "Only when you ask for a model by its name: {address} is told the repository, the file, and a "
+                        "token where one is set; nothing of this computer.",
+                        address=hub,
+                    )
                 ),
                 wide=True,
             ),
             SettingRow(
-                "Keys",
+                tr("Keys"),
                 words_label(
-                    "They are kept in the system’s keyring, and are in no project, record or bundle."
+                    tr("They are kept in the system’s keyring, and are in no project, record or bundle.")
                 ),
                 wide=True,
             ),
             SettingRow(
-                "Crash reports",
-                words_label(f"They stay in {logs}. The next start shows one to you; nothing is sent."),
+                tr("Crash reports"),
+                words_label(
+                    tr(
+                        "They stay in {folder}. The next start shows one to you; nothing is sent.",
+                        folder=logs,
+                    )
+                ),
                 wide=True,
             ),
             SettingRow(
-                "History",
+                tr("History"),
                 clearer,
-                "Each run is kept on this computer with its prompt, its answer and what tools answered.",
+                tr("Each run is kept on this computer with its prompt, its answer and what tools answered."),
                 wide=True,
             ),
         ),

@@ -8,18 +8,19 @@ from PySide6.QtWidgets import QWidget
 
 from glyphscope.sessions import Settings
 from glyphscope.sessions.settings import bounds
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.call_shapes import SHAPES
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
 from glyphscope_gui.settings.settings_store import SettingsStore
 from glyphscope_gui.theme.fonts import MONO_FAMILIES, fixed_families
 from glyphscope_gui.widgets.settings_grid import ChoiceSetting, DecimalSetting, NumberSetting
 
-THEMES = (("system", "As the system"), ("light", "Light"), ("dark", "Dark"))
+THEMES = (("system", tr("As the system")), ("light", tr("Light")), ("dark", tr("Dark")))
 _NOTATIONS = (("glyph", "GLYPH", ""), ("json", "JSON", ""))
 _CONSTRAINTS = (
-    ("off", "Off", "The model writes what it wants; what is wrong is found"),
-    ("mask", "Mask", "Only tokens that a valid call can go on with may be drawn"),
-    ("gbnf", "GBNF", "The same by llama.cpp’s own sampler"),
+    ("off", tr("Off"), tr("The model writes what it wants; what is wrong is found")),
+    ("mask", tr("Mask"), tr("Only tokens that a valid call can go on with may be drawn")),
+    ("gbnf", "GBNF", tr("The same by llama.cpp’s own sampler")),
 )
 
 
@@ -27,54 +28,58 @@ def appearance(store: SettingsStore) -> SettingSection:
     """Colours and letters."""
     theme = ChoiceSetting([(value, words, "") for value, words in THEMES])
     size = _number("font_size")
-    size.setSpecialValueText("as the system")
-    size.setSuffix(" pt")
+    size.setSpecialValueText(tr("as the system"))
+    size.setSuffix(tr(" pt"))
     code = ChoiceSetting([("", _own_font(), ""), *((family, family, "") for family in fixed_families())])
     return SettingSection(
-        "Appearance",
+        tr("Appearance"),
         (
-            _row(store, "theme", "Colours", theme),
-            _row(store, "font_size", "Text size", size, "Of the whole window; 0 is the system’s."),
-            _row(store, "code_font", "Font of code", code, "For prompts, calls, tokens and grammars."),
+            _row(store, "theme", tr("Colours"), theme),
+            _row(store, "font_size", tr("Text size"), size, tr("Of the whole window; 0 is the system’s.")),
+            _row(
+                store, "code_font", tr("Font of code"), code, tr("For prompts, calls, tokens and grammars.")
+            ),
         ),
     )
 
 
 def new_projects(store: SettingsStore) -> SettingSection:
     """What File > New begins with; the header changes a project that is open."""
-    context = _number("context", " tokens", 512)
+    context = _number("context", tr(" tokens"), 512)
     return SettingSection(
-        "Models and new projects",
+        tr("Models and new projects"),
         (
             _row(
                 store,
                 "context",
-                "Context",
+                tr("Context"),
                 context,
-                "Tokens of prompt and answer that a model is opened for; more takes memory. A change opens it anew.",
+                tr(
+                    "Tokens of prompt and answer that a model is opened for; more takes memory. A change opens it anew."
+                ),
             ),
             _row(
                 store,
                 "notation",
-                "Notation",
+                tr("Notation"),
                 ChoiceSetting(_NOTATIONS),
-                "How a new project has calls written.",
+                tr("How a new project has calls written."),
             ),
-            _row(store, "shape", "Shape of a call", ChoiceSetting(SHAPES)),
+            _row(store, "shape", tr("Shape of a call"), ChoiceSetting(SHAPES)),
             _row(
                 store,
                 "constraint",
-                "Constraint",
+                tr("Constraint"),
                 ChoiceSetting(_CONSTRAINTS),
-                "What holds the model to valid calls.",
+                tr("What holds the model to valid calls."),
             ),
-            _row(store, "seed", "Seed", _number("seed"), "The same seed draws the same tokens."),
+            _row(store, "seed", tr("Seed"), _number("seed"), tr("The same seed draws the same tokens.")),
             _row(
                 store,
                 "temperature",
-                "Temperature",
+                tr("Temperature"),
                 DecimalSetting(*bounds("temperature")),
-                "0 takes the most probable token each time.",
+                tr("0 takes the most probable token each time."),
             ),
         ),
     )
@@ -83,42 +88,42 @@ def new_projects(store: SettingsStore) -> SettingSection:
 def limits(store: SettingsStore) -> SettingSection:
     """How much of something there may be."""
     return SettingSection(
-        "Limits",
+        tr("Limits"),
         (
             _row(
                 store,
                 "history_limit",
-                "Runs kept in the history",
-                _number("history_limit", " runs", 100),
-                "The oldest go when the next run is kept; those that are pinned stay.",
+                tr("Runs kept in the history"),
+                _number("history_limit", tr(" runs"), 100),
+                tr("The oldest go when the next run is kept; those that are pinned stay."),
             ),
             _row(
                 store,
                 "alternatives",
-                "Alternatives kept of a token",
+                tr("Alternatives kept of a token"),
                 _number("alternatives"),
-                "Of new projects; more make records larger.",
+                tr("Of new projects; more make records larger."),
             ),
             _row(
                 store,
                 "max_tokens",
-                "Longest answer",
-                _number("max_tokens", " tokens", 64),
-                "Of new projects; a run ends there.",
+                tr("Longest answer"),
+                _number("max_tokens", tr(" tokens"), 64),
+                tr("Of new projects; a run ends there."),
             ),
             _row(
                 store,
                 "call_bytes",
-                "Largest call",
-                _number("call_bytes", " bytes", 10_000),
-                "Of new projects; one with larger arguments is not carried out.",
+                tr("Largest call"),
+                _number("call_bytes", tr(" bytes"), 10_000),
+                tr("Of new projects; one with larger arguments is not carried out."),
             ),
             _row(
                 store,
                 "result_bytes",
-                "Largest result of a tool",
-                _number("result_bytes", " bytes", 10_000),
-                "Of new projects; a larger one is told to the model as an error.",
+                tr("Largest result of a tool"),
+                _number("result_bytes", tr(" bytes"), 10_000),
+                tr("Of new projects; a larger one is told to the model as an error."),
             ),
         ),
     )
@@ -126,7 +131,7 @@ def limits(store: SettingsStore) -> SettingSection:
 
 def _own_font() -> str:
     here = next((family for family in MONO_FAMILIES if family in fixed_families()), "")
-    return f"Automatic: {here}" if here else "Automatic"
+    return tr("Automatic: {font}", font=here) if here else tr("Automatic")
 
 
 def _number(name: str, suffix: str = "", step: int = 1) -> NumberSetting:

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.sessions import History, Places, Settings
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.contacts import Contact
 from glyphscope_gui.settings.places_section import places_section
 from glyphscope_gui.settings.privacy_section import HistoryClearer, privacy_section
@@ -48,7 +49,7 @@ class SettingsDialog(QDialog):
         super().__init__(parent)
         self._store = store
         self.setObjectName("settingsDialog")
-        self.setWindowTitle(self.tr("Settings"))
+        self.setWindowTitle(tr("Settings"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.clearer = HistoryClearer(history)
         self.sections = (
@@ -79,8 +80,8 @@ class SettingsDialog(QDialog):
     def _make_search(self) -> None:
         self.search_edit = QLineEdit(self)
         self.search_edit.setObjectName("settingsSearch")
-        self.search_edit.setAccessibleName(self.tr("Find a setting"))
-        self.search_edit.setPlaceholderText(self.tr("Find a setting (Ctrl+F)"))
+        self.search_edit.setAccessibleName(tr("Find a setting"))
+        self.search_edit.setPlaceholderText(tr("Find a setting (Ctrl+F)"))
         self.search_edit.setClearButtonEnabled(True)
         self.search_edit.textChanged.connect(self._find)
         QShortcut(QKeySequence.StandardKey.Find, self, self.search_edit.setFocus)
@@ -88,10 +89,10 @@ class SettingsDialog(QDialog):
     def _make_pages(self) -> None:
         self.list = QListWidget(self)
         self.list.setObjectName("settingsSections")
-        self.list.setAccessibleName(self.tr("Sections of the settings"))
+        self.list.setAccessibleName(tr("Sections of the settings"))
         self.list.addItems([section.title for section in self.sections])
         self.list.setCurrentRow(0)
-        self.none = QLabel(self.tr("No setting has this word."), self, alignment=Qt.AlignmentFlag.AlignCenter)
+        self.none = QLabel(tr("No setting has this word."), self, alignment=Qt.AlignmentFlag.AlignCenter)
         self.none.setProperty("role", "muted")
         self.none.hide()
         body = QWidget(self)

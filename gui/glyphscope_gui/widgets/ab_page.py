@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.ab_prompts import NAMES, WARM
 from glyphscope_gui.models.ab_table_model import FIRST, PARTING, SECOND, SEED, AbTableModel
 from glyphscope_gui.theme.sizes import GAP
@@ -25,7 +26,7 @@ from glyphscope_gui.widgets.elided_label import ElidedLabel
 from glyphscope_gui.widgets.plain_table import PlainTable
 from glyphscope_gui.widgets.wrapped_label import FittedLabel
 
-_FIRST_WORDS = (
+_FIRST_WORDS = tr(
     "Keep the prompt as it is as A, edit it, and run both on the same seeds. "
     "Each seed counts once for each prompt; nothing is carried out."
 )
@@ -46,19 +47,19 @@ class AbPage(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("abPage")
-        self.setAccessibleName(self.tr("Two prompts on the same seeds"))
+        self.setAccessibleName(tr("Two prompts on the same seeds"))
         self.sources = [self._make_source(place) for place in (0, 1)]
         self.about = [ElidedLabel(self, Qt.TextElideMode.ElideRight) for _ in (0, 1)]
         for label in self.about:
             label.setProperty("role", "muted")
-        self.keep_button = self._button("abKeepButton", self.tr("Keep as A"))
-        self.keep_button.setToolTip(self.tr("The prompt as it is now becomes A, whatever is edited after it"))
+        self.keep_button = self._button("abKeepButton", tr("Keep as A"))
+        self.keep_button.setToolTip(tr("The prompt as it is now becomes A, whatever is edited after it"))
         self._make_settings()
-        self.run_button = self._button("abRunButton", self.tr("Run A and B"))
+        self.run_button = self._button("abRunButton", tr("Run A and B"))
         self.run_button.setProperty("role", "primary")
-        self.run_button.setToolTip(self.tr("All seeds of A, then all of B (Ctrl+Return)"))
-        self.stop_button = self._button("abStopButton", self.tr("Stop"))
-        self.stop_button.setToolTip(self.tr("Stop; what there is, is kept (Esc)"))
+        self.run_button.setToolTip(tr("All seeds of A, then all of B (Ctrl+Return)"))
+        self.stop_button = self._button("abStopButton", tr("Stop"))
+        self.stop_button.setToolTip(tr("Stop; what there is, is kept (Esc)"))
         self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.turn.setProperty("role", "muted")
         self.words = FittedLabel(self)
@@ -68,9 +69,9 @@ class AbPage(QWidget):
         self.model = AbTableModel(self)
         self.table = PlainTable(self.model, PARTING, self)
         self.table.setObjectName("abTable")
-        self.table.setAccessibleName(self.tr("Seeds, and what each prompt came to"))
+        self.table.setAccessibleName(tr("Seeds, and what each prompt came to"))
         self.open_buttons = [
-            self._button(f"abOpen{name}Button", self.tr("Open {0}’s run").format(name)) for name in NAMES
+            self._button(f"abOpen{name}Button", tr("Open {name}’s run", name=name)) for name in NAMES
         ]
         self._lay_out()
         self._connect()
@@ -112,7 +113,7 @@ class AbPage(QWidget):
     def _make_source(self, place: int) -> QComboBox:
         box = QComboBox(self)
         box.setObjectName(f"abSource{NAMES[place]}")
-        box.setAccessibleName(self.tr("Where prompt {0} comes from").format(NAMES[place]))
+        box.setAccessibleName(tr("Where prompt {name} comes from", name=NAMES[place]))
         box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         box.setMinimumContentsLength(18)
         return box
@@ -125,29 +126,27 @@ class AbPage(QWidget):
     def _make_settings(self) -> None:
         self.seeds = QLineEdit("1-5", self)
         self.seeds.setObjectName("abSeeds")
-        self.seeds.setAccessibleName(self.tr("Seeds that both prompts draw with"))
-        self.seeds.setToolTip(
-            self.tr("1-10, or 1,3,7-9. Fewer than six cannot tell a difference from chance.")
-        )
+        self.seeds.setAccessibleName(tr("Seeds that both prompts draw with"))
+        self.seeds.setToolTip(tr("1-10, or 1,3,7-9. Fewer than six cannot tell a difference from chance."))
         self.seeds.setMaximumWidth(120)
         self.temperature = QDoubleSpinBox(self)
         self.temperature.setObjectName("abTemperature")
-        self.temperature.setAccessibleName(self.tr("Temperature of both"))
-        self.temperature.setToolTip(self.tr("At 0 every seed draws the same, so that one is run."))
+        self.temperature.setAccessibleName(tr("Temperature of both"))
+        self.temperature.setToolTip(tr("At 0 every seed draws the same, so that one is run."))
         self.temperature.setRange(0.0, 5.0)
         self.temperature.setSingleStep(0.1)
         self.temperature.setDecimals(1)
         self.temperature.setValue(WARM)
         self.expect = QLineEdit(self)
         self.expect.setObjectName("abExpect")
-        self.expect.setAccessibleName(self.tr("The call that is right"))
-        self.expect.setPlaceholderText(self.tr("any valid call"))
+        self.expect.setAccessibleName(tr("The call that is right"))
+        self.expect.setPlaceholderText(tr("any valid call"))
         self.expect.setToolTip(
-            self.tr(
+            tr(
                 'As JSON: {"tool": …, "arguments": {…}}. Under the mask every call is valid: say which is right.'
             )
         )
-        self.expect_button = self._button("abExpectButton", self.tr("That of the run shown"))
+        self.expect_button = self._button("abExpectButton", tr("That of the run shown"))
         self.expect_button.setProperty("role", "link")
 
     def _lay_out(self) -> None:
@@ -168,9 +167,9 @@ class AbPage(QWidget):
         line = QHBoxLayout()
         line.setSpacing(10)
         for words, field in (
-            (self.tr("Seeds"), self.seeds),
-            (self.tr("Temperature"), self.temperature),
-            (self.tr("Right is"), self.expect),
+            (tr("Seeds"), self.seeds),
+            (tr("Temperature"), self.temperature),
+            (tr("Right is"), self.expect),
         ):
             label = QLabel(words, top)
             label.setBuddy(field)
@@ -203,10 +202,8 @@ class AbPage(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(GAP + 4, GAP, GAP + 4, GAP)
         layout.setSpacing(GAP)
-        layout.addWidget(
-            Card(self.tr("Two prompts, the same seeds"), top, hint=self.tr("Ctrl + Enter runs both"))
-        )
-        layout.addWidget(Card(self.tr("Seed by seed"), below, padded=False), 1)
+        layout.addWidget(Card(tr("Two prompts, the same seeds"), top, hint=tr("Ctrl + Enter runs both")))
+        layout.addWidget(Card(tr("Seed by seed"), below, padded=False), 1)
 
     def _connect(self) -> None:
         for place, box in enumerate(self.sources):

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePol
 
 from glyphscope.events import Aborted
 from glyphscope_gui.controllers.run_controller import Saving
+from glyphscope_gui.language import tr
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import is_crowded
 
@@ -51,40 +52,50 @@ class AbortBanner(QFrame):
         self.saving.setProperty("role", "verdict-impossible")
         self.measured = QLabel(self)
         self.measured.setProperty("role", "hint")
-        self.button = QPushButton("What would it have said?", self)
+        self.button = QPushButton(tr("What would it have said?"), self)
         self.button.setObjectName("continueButton")
-        self.button.setToolTip("Let the model go on in the background, and count what the stop saved")
+        self.button.setToolTip(tr("Let the model go on in the background, and count what the stop saved"))
         self.button.clicked.connect(self.continueWanted)
         self._lay_out()
         self.hide()
 
     def show_abort(self, aborted: Aborted, *, may_continue: bool = True) -> None:
         """`may_continue`: whether what it would have said can be asked for, once the run has ended."""
-        self.title.setText(f"Stopped at character {aborted.char}, token {aborted.token}: {aborted.code}")
-        viable = f" Still possible: {aborted.viable}." if aborted.viable else ""
-        self.message.setText(f"{aborted.message.rstrip('.')}.{viable.replace('..', '.')}")
+        self.title.setText(
+            tr(
+                "Stopped at character {char}, token {token}: {code}",
+                char=aborted.char,
+                token=aborted.token,
+                code=aborted.code,
+            )
+        )
+        possible = (
+            tr("Still possible: {continuations}.", continuations=aborted.viable) if aborted.viable else ""
+        )
+        message = f"{aborted.message.rstrip('.')}. {possible.replace('..', '.')}"
+        self.message.setText(message.rstrip(" "))
         self.setAccessibleName(f"{self.title.text()}. {self.message.text()}")
         self.saving.hide()
         decoded = aborted.tokens_decoded
-        self.measured.setText(f"{decoded} token{'' if decoded == 1 else 's'} decoded")
+        self.measured.setText(tr("%n token(s) decoded", "", decoded))
         self.button.setVisible(may_continue)
         self.button.setEnabled(True)
         self.show()
 
     def show_continuing(self) -> None:
         self.button.setEnabled(False)
-        self.measured.setText("going on aside…")
+        self.measured.setText(tr("going on aside…"))
 
     def show_stopped(self) -> None:
         """The continuation came to no end: nothing was measured."""
         self.button.setEnabled(True)
-        self.measured.setText("not measured")
+        self.measured.setText(tr("not measured"))
 
     def show_saving(self, saving: Saving) -> None:
         saved = saving.whole - saving.decoded
-        self.saving.setText(f"{saved} of {saving.whole} tokens saved")
+        self.saving.setText(tr("{saved} of {whole} tokens saved", saved=saved, whole=saving.whole))
         self.saving.show()
-        self.measured.setText("measured: the run was continued aside")
+        self.measured.setText(tr("measured: the run was continued aside"))
         self.button.hide()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

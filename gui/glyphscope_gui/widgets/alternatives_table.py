@@ -6,6 +6,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRectF, Q
 from PySide6.QtGui import QBrush, QFontMetrics, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.alternatives_model import (
     ALTERNATIVE_ROLE,
     BAR,
@@ -118,7 +119,7 @@ class AlternativesTable(PlainTable):
     def __init__(self, model: AlternativesModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=BAR, parent=parent)
         self.setObjectName("alternativesTable")
-        self.setAccessibleName("Alternatives of the chosen token")
+        self.setAccessibleName(tr("Alternatives of the chosen token"))
         self.setItemDelegate(AlternativeDelegate(self))
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -126,7 +127,9 @@ class AlternativesTable(PlainTable):
         self.fit_again()
         model.modelReset.connect(self._fit)
         model.dataChanged.connect(lambda *_: self._fit())
-        self.setAccessibleDescription("Up and down choose an alternative; Enter lets the run go on with it.")
+        self.setAccessibleDescription(
+            tr("Up and down choose an alternative; Enter lets the run go on with it.")
+        )
         self.selectionModel().currentRowChanged.connect(self._current_changed)
         self.doubleClicked.connect(lambda index: self.rowTaken.emit(index.row()))
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)

@@ -30,6 +30,7 @@ from glyphscope.calling import Decision
 from glyphscope.events import ApprovalNeeded, Status
 from glyphscope.registry import Tool
 from glyphscope_gui.controllers.background import Background
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.argument_check import ArgumentCheck, check_arguments
 from glyphscope_gui.models.timeline_notes import claim_words, json_text
 from glyphscope_gui.models.visible import hidden_words, visible
@@ -44,11 +45,6 @@ LONGEST_IDENTITY = 600
 """Characters of a command line or an address; its hint has all."""
 MOST_HEIGHT = 210
 """Pixels of the arguments before they scroll."""
-_SCOPES = (
-    ("run", "Every call of this run"),
-    ("tool", "Every call of {tool} in this run"),
-    ("source", "Every call to {source} in this run"),
-)
 
 
 class VerdictPill(QWidget):
@@ -61,7 +57,7 @@ class VerdictPill(QWidget):
 
     def show_status(self, status: Status | None) -> None:
         self._status = status
-        words = VERDICTS[status].words if status else "not judged"
+        words = VERDICTS[status].words if status else tr("not judged")
         self.setAccessibleName(words)
         self.setToolTip(VERDICTS[status].tip if status else "")
         self.update()
@@ -72,7 +68,8 @@ class VerdictPill(QWidget):
 
     def sizeHint(self) -> QSize:
         metrics = QFontMetrics(pill_font(self.font()))
-        return QSize(metrics.horizontalAdvance("✕ impossible") + 18, metrics.height() + 6)
+        widest = max(metrics.horizontalAdvance(f"{each.sign} {each.words}") for each in VERDICTS.values())
+        return QSize(widest + 18, metrics.height() + 6)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._status is not None:
@@ -99,7 +96,7 @@ class ApprovalCard(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         body = QWidget()
-        super().__init__("May this call run?", body, padded=True, parent=parent)
+        super().__init__(tr("May this call run?"), body, padded=True, parent=parent)
         self.setProperty("asking", True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
@@ -130,7 +127,9 @@ class ApprovalCard(Card):
     def ask(self, needed: ApprovalNeeded, tool: Tool | None, *, closed: bool = True) -> None:
         """Show a call. `tool` is None where its schema is not known: it is then not judged, which is told."""
         self._needed, self._tool, self._closed = needed, tool, closed
-        self.title.setText(f"{visible(needed.tool)[:40]} of {visible(needed.source)[:24]}")
+        self.title.setText(
+            tr("{tool} of {source}", tool=visible(needed.tool)[:40], source=visible(needed.source)[:24])
+        )
         identity = needed.identity if needed.identity != needed.source else ""
         self.identity.setText(_breakable(visible(identity)[:LONGEST_IDENTITY]))
         self.identity.setAccessibleName(visible(identity))
@@ -138,13 +137,17 @@ class ApprovalCard(Card):
         self.identity.setVisible(bool(identity))
         words = [visible(claim) for claim in claim_words(needed.claims)]
         self.claims.setText(
-            f"The tool {', '.join(words)}. Its own words: nothing of it was checked." if words else ""
+            tr("The tool {claims}. Its own words: nothing of it was checked.", claims=", ".join(words))
+            if words
+            else ""
         )
         self.claims.setVisible(bool(words))
         self.reason.clear()
         self._make_rows(needed, tool)
         self._fill_menu(needed)
-        self.setAccessibleName(f"May this call run? {self.title.text()}. {self.claims.text()}")
+        self.setAccessibleName(
+            tr("May this call run? {call}. {claims}", call=self.title.text(), claims=self.claims.text())
+        )
         self._judge()
         self.show()
 
@@ -184,18 +187,18 @@ class ApprovalCard(Card):
 
     def _make_buttons(self, body: QWidget) -> None:
         self.reason = QLineEdit(body)
-        self.reason.setPlaceholderText("Why not? Told to the model")
-        self.reason.setAccessibleName("Why the call is denied: told to the model")
+        self.reason.setPlaceholderText(tr("Why not? Told to the model"))
+        self.reason.setAccessibleName(tr("Why the call is denied: told to the model"))
         self.reason.setMaxLength(2000)
-        self.deny_button = QPushButton("&Deny", body)
-        self.deny_button.setToolTip("The call does not run, and the model is told")
-        self.wider_button = QPushButton("Allow for…", body)
-        self.wider_button.setToolTip("Allow it, and further calls without asking again")
+        self.deny_button = QPushButton(tr("&Deny"), body)
+        self.deny_button.setToolTip(tr("The call does not run, and the model is told"))
+        self.wider_button = QPushButton(tr("Allow for…"), body)
+        self.wider_button.setToolTip(tr("Allow it, and further calls without asking again"))
         self.menu = QMenu(self.wider_button)
         self.wider_button.setMenu(self.menu)
-        self.allow_button = QPushButton("&Allow once", body)
+        self.allow_button = QPushButton(tr("&Allow once"), body)
         self.allow_button.setProperty("role", "primary")
-        self.allow_button.setToolTip("This call runs, with the arguments above")
+        self.allow_button.setToolTip(tr("This call runs, with the arguments above"))
         for button in (self.deny_button, self.wider_button, self.allow_button):
             button.setAutoDefault(False)
         self.deny_button.clicked.connect(self._deny)
@@ -241,11 +244,17 @@ class ApprovalCard(Card):
         for place, name in enumerate(names[:MOST_ARGUMENTS]):
             self._add_row(grid, place * 3, name, schemas.get(name), needed.arguments.get(name, MISSING))
         if self._unshown:
-            more = QLabel(f"{len(self._unshown)} more arguments run as they came.", box)
+            count = len(self._unshown)
+            words = (
+                tr("1 more argument runs as it came.")
+                if count == 1
+                else tr("%n more arguments run as they came.", "", count)
+            )
+            more = QLabel(words, box)
             more.setProperty("role", "hint")
             grid.addWidget(more, 3 * MOST_ARGUMENTS, 1)
         if not names:
-            grid.addWidget(QLabel("It has no arguments.", box), 0, 0, 1, 3)
+            grid.addWidget(QLabel(tr("It has no arguments."), box), 0, 0, 1, 3)
         old = self._scroll.takeWidget()
         if old is not None:
             old.removeEventFilter(self)
@@ -258,7 +267,7 @@ class ApprovalCard(Card):
         label = QLabel(visible(name)[:40])
         label.setTextFormat(Qt.TextFormat.PlainText)
         label.setToolTip(name if len(name) > 40 else "")
-        edited = QLabel("edited")
+        edited = QLabel(tr("edited"))
         edited.setProperty("role", "hint")
         field = make_field(schema, value)
         field.setAccessibleName(name)
@@ -272,7 +281,9 @@ class ApprovalCard(Card):
         grid.addWidget(problem, line + 1, 1, 1, 2)
         unseen = hidden_words(name + (value if isinstance(value, str) else json_text(value)))
         if unseen and value is not MISSING:
-            warning = words_label(f"It has characters that are not seen: {unseen}", "problem")
+            warning = words_label(
+                tr("It has characters that are not seen: {characters}", characters=unseen), "problem"
+            )
             grid.addWidget(warning, line + 2, 1, 1, 2)
         edited.hide()
         problem.hide()
@@ -282,8 +293,12 @@ class ApprovalCard(Card):
 
     def _fill_menu(self, needed: ApprovalNeeded) -> None:
         self.menu.clear()
-        for scope, words in _SCOPES:
-            action = self.menu.addAction(words.format(tool=needed.tool[:40], source=needed.source[:40]))
+        for scope, words in (
+            ("run", tr("Every call of this run")),
+            ("tool", tr("Every call of {tool} in this run", tool=needed.tool[:40])),
+            ("source", tr("Every call to {source} in this run", source=needed.source[:40])),
+        ):
+            action = self.menu.addAction(words)
             action.triggered.connect(lambda _on=False, scope=scope: self._allow(scope))
 
     def _fit(self) -> None:
@@ -334,14 +349,14 @@ class ApprovalCard(Card):
         words = (
             check.whole
             if check is not None
-            else "Nothing is known of this tool's arguments: they are not judged."
+            else tr("Nothing is known of this tool's arguments: they are not judged.")
         )
         self.problem.setText(words)
         self.problem.setVisible(bool(words))
         self._set_allowable(check is None or check.ok)
 
     def _not_checked(self, error: BaseException) -> None:
-        self.problem.setText(f"They could not be judged: {error}")
+        self.problem.setText(tr("They could not be judged: {error}", error=error))
         self.problem.show()
         raise error  # a mistake of ours is reported as any
 

@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QComboBox, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.widgets.growing_edit import GrowingEdit
 
@@ -17,7 +18,7 @@ MISSING = object()
 LONGEST = 20_000
 """Characters of a value that is edited here: a longer one runs as it is, and only its beginning is shown."""
 MAX_LINES = 5
-NOT_GIVEN = "not given"
+NOT_GIVEN = tr("not given")
 
 
 class ArgumentField(Protocol):
@@ -68,7 +69,9 @@ class TextArgument(GrowingEdit):
         text = "" if value is MISSING else value if as_text else json.dumps(value, ensure_ascii=False)
         if len(text) > LONGEST:
             self.setReadOnly(True)
-            self.setToolTip(f"{len(text):,} characters: too long to be edited here. It runs as it is.")
+            self.setToolTip(
+                tr("%n character(s): too long to be edited here. It runs as it is.", "", len(text))
+            )
         self.setPlainText(text[:LONGEST])
         self._shown = self.toPlainText()
         self.textChanged.connect(self.changed)
@@ -88,7 +91,7 @@ class TextArgument(GrowingEdit):
         try:
             return json.loads(text, parse_constant=_refuse)
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"This is no JSON: {error}") from None
+            raise ValueError(tr("This is no JSON: {error}", error=error)) from None
 
     def take_back(self) -> None:
         self.setPlainText(self._shown)
@@ -153,4 +156,4 @@ def _is_escape(event: QEvent) -> bool:
 
 
 def _refuse(word: str) -> Any:
-    raise ValueError(f"{word} is no value of JSON")
+    raise ValueError(tr("{word} is no value of JSON", word=word))

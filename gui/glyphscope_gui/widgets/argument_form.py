@@ -10,6 +10,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from glyphscope.registry.pointer import to_pointer
+from glyphscope_gui.language import tr
 from glyphscope_gui.models import argument_schema as schema
 from glyphscope_gui.models.keywords import KEYWORDS, Keyword, offered
 from glyphscope_gui.models.registry_document import RegistryDocument
@@ -36,9 +37,9 @@ def keyword_field(keyword: Keyword) -> QWidget:
         case "flag":
             field = FlagField()
         case "format":
-            field = ChoiceField(schema.FORMATS, none="any")
+            field = ChoiceField(schema.FORMATS, none=tr("any"))
         case "items":
-            field = ChoiceField(schema.TYPES, none="any")
+            field = ChoiceField(schema.TYPES, none=tr("any"))
         case _:
             field = LineField()
     if isinstance(field, LineField):
@@ -70,13 +71,19 @@ class ArgumentForm(QWidget):
         self.type_field = ChoiceField(schema.TYPES)
         self.required_field = FlagField()
         self.description_field = TextField()
-        grid.add_row("Name", self.name_field, "The argument's name, as the model writes it.", wide=True)
-        self._type_row = grid.add_row("Type", self.type_field, "The type of the value.")
+        grid.add_row(
+            tr("Name"), self.name_field, tr("The argument's name, as the model writes it."), wide=True
+        )
+        self._type_row = grid.add_row(tr("Type"), self.type_field, tr("The type of the value."))
         self.keyword_rows = {
             keyword: grid.add_row(keyword.label, keyword_field(keyword), keyword.hint) for keyword in KEYWORDS
         }
-        self._required_row = grid.add_row("Required", self.required_field, "A call without it is refused.")
-        grid.add_row("Description", self.description_field, "What the model is told about it.", wide=True)
+        self._required_row = grid.add_row(
+            tr("Required"), self.required_field, tr("A call without it is refused.")
+        )
+        grid.add_row(
+            tr("Description"), self.description_field, tr("What the model is told about it."), wide=True
+        )
         self.name_field.valueEdited.connect(self._rename)
         self.type_field.valueEdited.connect(self._set_type)
         self.required_field.valueEdited.connect(self._set_required)
@@ -134,7 +141,7 @@ class ArgumentForm(QWidget):
         if not name or name in schema.arguments(parameters):
             self.name_field.set_refused(True)
             self.refused.emit(
-                "Name: another argument has this name." if name else "Name: an argument needs one."
+                tr("Name: another argument has this name.") if name else tr("Name: an argument needs one.")
             )
             return
         old, self._item = self._item, Item(self._item.tool, name)
@@ -157,7 +164,9 @@ class ArgumentForm(QWidget):
         self._put(schema.with_keyword(self._parameters(), self._argument(), name, value), name)
 
     def _refuse(self, label: str, reason: str) -> None:
-        self.refused.emit(f"{label}: {reason} The last valid value stays in force.")
+        self.refused.emit(
+            tr("{label}: {reason} The last valid value stays in force.", label=label, reason=reason)
+        )
 
     def _argument(self) -> str:
         return (self._item.argument if self._item else None) or ""

@@ -10,6 +10,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QPushButton, QVBoxLayout, QWidget
 
 from glyphscope.events import Alternative, Token
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.branch_words import seen_alternative
 from glyphscope_gui.models.struck import Struck
 from glyphscope_gui.models.token_words import is_masked
@@ -18,10 +19,10 @@ from glyphscope_gui.widgets.flow import Flow
 from glyphscope_gui.widgets.struck_box import StruckBox
 from glyphscope_gui.widgets.words import words_label
 
-BUSY = "The run goes on: stop it, or wait for its end, to branch off."
+BUSY = tr("The run goes on: stop it, or wait for its end, to branch off.")
 _LONGEST = 16
 """Characters of a token on a button."""
-CHOOSE = "Choose an alternative to go on with it."
+CHOOSE = tr("Choose an alternative to go on with it.")
 
 
 class BranchBar(QWidget):
@@ -58,18 +59,18 @@ class BranchBar(QWidget):
         self.typed_box.freeWanted.connect(lambda: self.freeWanted.emit(self.field.edit.text()))
         self.actions_ = {
             "type": self._action(
-                "&Type instead…", "T", "Put a text of your own in this token’s place", self.open_field
+                tr("&Type instead…"), "T", tr("Put a text of your own in this token’s place"), self.open_field
             ),
             "delete": self._action(
-                "&Delete back to here and continue",
+                tr("&Delete back to here and continue"),
                 "Del",
-                "Drop this token and all after it, and let the model go on",
+                tr("Drop this token and all after it, and let the model go on"),
                 self.deleteWanted.emit,
             ),
             "keep": self._action(
-                "&Keep it and continue",
+                tr("&Keep it and continue"),
                 "",
-                "Keep this token, drop all after it, and let the model go on",
+                tr("Keep this token, drop all after it, and let the model go on"),
                 self.keepWanted.emit,
             ),
         }
@@ -117,7 +118,7 @@ class BranchBar(QWidget):
             return
         self._refused = (text, struck) if struck is not None else None
         if struck is not None:
-            self.typed_box.show_struck("What is typed", struck)
+            self.typed_box.show_struck(tr("What is typed"), struck)
             self.grown.emit()
         else:
             self.typed_box.hide()
@@ -185,8 +186,8 @@ class BranchBar(QWidget):
         if not able:
             self._shut_field()
         if chosen is not None:
-            self.take_button.setText(f"Continue with {self._name(chosen)}")
-            self.take_button.setToolTip("Put it in the token’s place, and let the model go on (Enter)")
+            self.take_button.setText(tr("Continue with {name}", name=self._name(chosen)))
+            self.take_button.setToolTip(tr("Put it in the token’s place, and let the model go on (Enter)"))
 
     def _name(self, one: Alternative) -> str:
         name = seen_alternative(one, self._special)

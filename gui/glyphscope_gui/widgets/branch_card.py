@@ -6,6 +6,7 @@ from PySide6.QtCore import QModelIndex, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QMenu, QTreeView, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.branch_tree_model import CAME, OUTCOME, RUN, BranchTreeModel
 from glyphscope_gui.theme.sizes import ROW, letters
 from glyphscope_gui.widgets.card import Card
@@ -30,8 +31,8 @@ class BranchTree(QTreeView):
         super().__init__(parent)
         self._tree = model
         self.setObjectName("branchTree")
-        self.setAccessibleName("Branches of this run")
-        self.setAccessibleDescription("Up and down choose a run, Enter shows it, F2 names it.")
+        self.setAccessibleName(tr("Branches of this run"))
+        self.setAccessibleDescription(tr("Up and down choose a run, Enter shows it, F2 names it."))
         self.setModel(model)
         self.setFrameShape(QTreeView.Shape.NoFrame)
         self.setUniformRowHeights(True)
@@ -49,7 +50,10 @@ class BranchTree(QTreeView):
         self.header().setSectionResizeMode(CAME, self.header().ResizeMode.Stretch)
         self.clicked.connect(self._tell)
         self.customContextMenuRequested.connect(self._show_menu)
-        self.actions_ = [self._action("&Show", self.show_current), self._action("&Name…", self.name_current)]
+        self.actions_ = [
+            self._action(tr("&Show"), self.show_current),
+            self._action(tr("&Name…"), self.name_current),
+        ]
 
     def choose(self, run: str) -> None:
         """Make a run's row the current one, without telling it."""
@@ -126,10 +130,10 @@ class BranchCard(Card):
     def __init__(self, parent: QWidget | None = None) -> None:
         self.model = BranchTreeModel()
         self.tree = BranchTree(self.model)
-        self.back_action = _action("&Back to the run it leaves", "Alt+Left")
-        self.forward_action = _action("&Forward to its branch", "Alt+Right")
+        self.back_action = _action(tr("&Back to the run it leaves"), "Alt+Left")
+        self.forward_action = _action(tr("&Forward to its branch"), "Alt+Right")
         buttons = (IconButton("back", self.back_action), IconButton("forward", self.forward_action))
-        super().__init__("Branches", self.tree, actions=buttons, padded=False, parent=parent)
+        super().__init__(tr("Branches"), self.tree, actions=buttons, padded=False, parent=parent)
         self.model.setParent(self)
         for action in (self.back_action, self.forward_action):
             action.setParent(self)
@@ -145,7 +149,7 @@ class BranchCard(Card):
         self.tree.expandAll()
         self.tree.setIndentation(max(1, min(INDENT, DEEPEST // max(self.model.depth, 1))))
         branches = count - self.model.rowCount()
-        self.heading.hint.setText("1 branch" if branches == 1 else f"{branches} branches")
+        self.heading.hint.setText(tr("1 branch") if branches == 1 else tr("%n branches", "", branches))
         size, self._size = self._size, self.tree.sizeHint()
         grown = self.isHidden() or size != self._size
         self.tree.updateGeometry()

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.visible import hidden_words
 from glyphscope_gui.widgets.words import words_label
@@ -40,14 +41,14 @@ class BranchField(QWidget):
         self.setObjectName("branchField")
         self.edit = _Edit(self)
         self.edit.setObjectName("branchTextEdit")
-        self.edit.setAccessibleName("Text in place of the token")
-        self.edit.setAccessibleDescription("Enter lets the model go on from it. Escape closes the field.")
-        self.edit.setPlaceholderText("What stands there instead")
+        self.edit.setAccessibleName(tr("Text in place of the token"))
+        self.edit.setAccessibleDescription(tr("Enter lets the model go on from it. Escape closes the field."))
+        self.edit.setPlaceholderText(tr("What stands there instead"))
         self.edit.setProperty("role", "mono")
         self.edit.setMaxLength(LONGEST)
-        self.go_button = QPushButton("Continue", self)
+        self.go_button = QPushButton(tr("Continue"), self)
         self.go_button.setObjectName("branchTypeButton")
-        self.go_button.setToolTip("Let the model go on from the typed text (Enter)")
+        self.go_button.setToolTip(tr("Let the model go on from the typed text (Enter)"))
         self.pieces = words_label(role="hint", parent=self, name="branchPieces")
         self._later = QTimer(self, singleShot=True, interval=ASK_MS)
         self._later.timeout.connect(lambda: self.piecesWanted.emit(self.edit.text()))
@@ -82,13 +83,13 @@ class BranchField(QWidget):
         """What the model makes of `text`, unless another one stands there by now."""
         if text == self.edit.text():
             hidden = hidden_words(text)
-            lines = [words, f"Not seen as itself: {hidden}" if hidden else ""]
+            lines = [words, tr("Not seen as itself: {characters}", characters=hidden) if hidden else ""]
             self.pieces.setText("\n".join(line for line in lines if line))
             self.pieces.setToolTip(plain_tip(self.pieces.text()))
 
     def _changed(self, text: str) -> None:
         self.go_button.setEnabled(bool(text))
-        self.pieces.setText("The model cuts it into tokens." if not text else "…")
+        self.pieces.setText(tr("The model cuts it into tokens.") if not text else "…")
         if text:
             self._later.start()
         else:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.branch_tree_model import LONGEST_NAME
 from glyphscope_gui.widgets.words import words_label
 
@@ -38,15 +39,15 @@ class BranchPanel(QWidget):
         self.cost_lines = QVBoxLayout(self.cost)
         self.cost_lines.setContentsMargins(0, 0, 0, 0)
         self.cost_lines.setSpacing(6)
-        self.name_edit = _edit("branchNameEdit", "Name of this run", "No name", LONGEST_NAME)
-        self.note_edit = _edit("branchNoteEdit", "Note on this run", "No note", LONGEST_NOTE)
+        self.name_edit = _edit("branchNameEdit", tr("Name of this run"), tr("No name"), LONGEST_NAME)
+        self.note_edit = _edit("branchNoteEdit", tr("Note on this run"), tr("No note"), LONGEST_NOTE)
         self._run = ""
         self.name_edit.editingFinished.connect(self._name)
         self.note_edit.editingFinished.connect(self._note)
         grid = QGridLayout()
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(6)
-        for row, (words, edit) in enumerate((("Name", self.name_edit), ("Note", self.note_edit))):
+        for row, (words, edit) in enumerate(((tr("Name"), self.name_edit), (tr("Note"), self.note_edit))):
             label = QLabel(words)
             label.setProperty("role", "muted")
             grid.addWidget(label, row, 0)

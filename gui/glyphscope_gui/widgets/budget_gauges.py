@@ -6,6 +6,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.timeline_budgets import Budget
 from glyphscope_gui.theme import theme, ui_font
 
@@ -27,7 +28,7 @@ class BudgetGauges(QWidget):
         if budgets == self._budgets:
             return
         self._budgets = budgets
-        words = "; ".join(b.words + (", reached" if b.fired else "") for b in budgets)
+        words = "; ".join(tr("{budget}, reached", budget=b.words) if b.fired else b.words for b in budgets)
         self.setAccessibleName(words)
         self.setToolTip(words)
         self.updateGeometry()

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QStacked
 
 from glyphscope.registry import Tool
 from glyphscope.registry.pointer import to_pointer
+from glyphscope_gui.language import tr
 from glyphscope_gui.models import argument_schema as schema
 from glyphscope_gui.models.argument_check import ArgumentCheck
 from glyphscope_gui.models.json_places import located, parse_object, places
@@ -28,6 +29,8 @@ MOST_FIELDS = 60
 """Arguments with a field of their own; a tool with more is called with JSON."""
 LONGEST_TEXT = 200_000
 """Characters of arguments that are judged as they are typed."""
+_NO_OBJECT = parse_object("[]")
+"""What is told of any JSON that is no object, in the words for a schema."""
 
 
 @dataclass
@@ -49,7 +52,7 @@ class CallForm(QStackedWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("callForm")
-        self.setAccessibleName("Arguments of the call")
+        self.setAccessibleName(tr("Arguments of the call"))
         self._tool: Tool | None = None
         self._rows: list[_Row] = []
         self._scroll = QScrollArea(self)
@@ -59,7 +62,7 @@ class CallForm(QStackedWidget):
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.editor = JsonEditor(self)
         self.editor.setObjectName("callJsonEdit")
-        self.editor.setAccessibleName("Arguments as JSON")
+        self.editor.setAccessibleName(tr("Arguments as JSON"))
         self.editor.setAccessibleDescription(TAB_WORDS)
         self.editor.textEdited.connect(lambda _text: self.changed.emit())
         self.addWidget(self._scroll)
@@ -85,7 +88,9 @@ class CallForm(QStackedWidget):
         names = list(schema.arguments(tool.parameters)) if tool is not None else []
         fields = bool(names) and len(names) <= MOST_FIELDS and not set(given) - set(names)
         plain = tool is None or (not names and not given)
-        self._make_rows(names if fields else [], given, "It takes no arguments." if plain and tool else "")
+        self._make_rows(
+            names if fields else [], given, tr("It takes no arguments.") if plain and tool else ""
+        )
         self.editor.show_text(json.dumps(given, indent=2, ensure_ascii=False))
         self.setCurrentWidget(self._scroll if fields or plain else self.editor)
 
@@ -114,9 +119,9 @@ class CallForm(QStackedWidget):
             foreign = [name for name in given if name not in names]
             if foreign or len(names) > MOST_FIELDS:
                 self.told.emit(
-                    f"There is no field for “{foreign[0][:60]}”."
+                    tr("There is no field for “{name}”.", name=foreign[0][:60])
                     if foreign
-                    else "There are too many arguments for fields."
+                    else tr("There are too many arguments for fields.")
                 )
                 return False
             self.show_tool(self._tool, given)
@@ -129,7 +134,9 @@ class CallForm(QStackedWidget):
             found = parse_object(self.editor.toPlainText())
             if isinstance(found, dict):
                 return found
-            raise ValueError(found.message.replace("A schema is", "Arguments are"))
+            if found == _NO_OBJECT:
+                raise ValueError(tr("Arguments are a JSON object: it starts with “{”."))
+            raise ValueError(found.message)
         given = {row.name: row.field.value() for row in self._rows}
         return {name: value for name, value in given.items() if value is not MISSING}
 
@@ -222,7 +229,7 @@ class CallForm(QStackedWidget):
         field.setAccessibleName(name)
         words = about.get("description") if isinstance(about, dict) else None
         words = f"{words[:600]}\n" if isinstance(words, str) else ""
-        words += "A call must have it." if needed else "A call may leave it out."
+        words += tr("A call must have it.") if needed else tr("A call may leave it out.")
         field.setToolTip(plain_tip(words))
         field.setAccessibleDescription(words)
         label.setBuddy(field)

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.call_view import CallView, Piece
 from glyphscope_gui.widgets.pill import Pill
 from glyphscope_gui.widgets.read_box import ReadBox
@@ -21,13 +22,13 @@ class CallResult(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("callResult")
-        self.setAccessibleName("Result of the call")
+        self.setAccessibleName(tr("Result of the call"))
         self.view: CallView | None = None
         self.pill = Pill(self)
         self.figures = QLabel(self)
         self.figures.setProperty("role", "hint")
         self._scroll = QScrollArea(self)
-        self._scroll.setAccessibleName("What came back")
+        self._scroll.setAccessibleName(tr("What came back"))
         self._scroll.setWidgetResizable(True)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.viewport().setAutoFillBackground(False)

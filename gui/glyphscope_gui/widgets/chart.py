@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QToolTip, QWidget
 from glyphscope.errors import GlyphscopeError
 from glyphscope.sessions import atomic_write
 from glyphscope_gui.errors import show_error
+from glyphscope_gui.language import tr
 from glyphscope_gui.theme import theme, ui_font
 
 
@@ -91,9 +92,9 @@ class Chart(pg.PlotWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for ending, words in (
-            ("csv", "Figures as CSV…"),
-            ("png", "Picture as PNG…"),
-            ("svg", "Drawing as SVG…"),
+            ("csv", tr("Figures as CSV…")),
+            ("png", tr("Picture as PNG…")),
+            ("svg", tr("Drawing as SVG…")),
         ):
             menu.addAction(words).triggered.connect(lambda _checked=False, kind=ending: self._ask(kind))
         menu.popup(event.globalPos())
@@ -140,7 +141,7 @@ class Chart(pg.PlotWidget):
 
     def _ask(self, ending: str) -> None:
         dialog = QFileDialog(
-            self.window(), "Export the chart", f"{self.objectName()}.{ending}", f"*.{ending}"
+            self.window(), tr("Export the chart"), f"{self.objectName()}.{ending}", f"*.{ending}"
         )
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setDefaultSuffix(ending)

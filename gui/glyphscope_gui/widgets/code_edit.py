@@ -19,6 +19,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QTextEdit, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.json_places import TextProblem
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.widgets.wrapping_edit import WrappingEdit, bear, ease
@@ -27,7 +28,7 @@ TAB = "  "
 _OPEN, _CLOSE = "{[(", "}])"
 MAX_BRACKET_SEARCH = 20_000
 """Characters looked through for the matching bracket, so that a key press in a long text stays quick."""
-TAB_WORDS = (
+TAB_WORDS = tr(
     "Tab goes on to the next field until you type here; then it indents, and goes on again after Escape."
 )
 _MODIFIERS = (Qt.Key.Key_Shift, Qt.Key.Key_Control, Qt.Key.Key_Alt, Qt.Key.Key_Meta)

@@ -26,6 +26,7 @@ from glyphscope.evals.run_figures import RunFigures, run_figures
 from glyphscope.events import AnyEvent
 from glyphscope_gui.controllers.run_controller import Applied
 from glyphscope_gui.controllers.stage_choice import StageChoice, events_of
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.compare_column import Column, ColumnPhase
 from glyphscope_gui.models.compare_words import Told, call_words, figures_of, verdict
 from glyphscope_gui.models.plain_words import plain_tip, shown_exactly
@@ -103,12 +104,12 @@ class CompareColumn(QFrame):
         self.title.setMinimumHeight(26)
         self.pill = Pill(self)
         self.picker = VariantPicker(self)
-        remove = QAction("Remove this column", self)
-        remove.setToolTip("Remove this column")
+        remove = QAction(tr("Remove this column"), self)
+        remove.setToolTip(tr("Remove this column"))
         remove.triggered.connect(self.removeWanted)
         self.remove_button = IconButton("remove", remove, self)
         self.tabs = QTabBar(self)
-        self.tabs.setAccessibleName("Stage that is shown")
+        self.tabs.setAccessibleName(tr("Stage that is shown"))
         self.tabs.setExpanding(False)
         self.tabs.setDrawBase(False)
         self._told = Told("", "open")
@@ -120,10 +121,10 @@ class CompareColumn(QFrame):
         self.detail.setTextFormat(Qt.TextFormat.PlainText)
         self.call = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.call.setProperty("role", "mono")
-        self.open_button = QPushButton("Open run", self)
+        self.open_button = QPushButton(tr("Open run"), self)
         self.open_button.setProperty("role", "link")
         self.open_button.setToolTip(
-            "All of this run in the playground: tokens, alternatives, fields, timeline"
+            tr("All of this run in the playground: tokens, alternatives, fields, timeline")
         )
         self._lay_out()
         self.choice = StageChoice(self)
@@ -152,14 +153,14 @@ class CompareColumn(QFrame):
         """That column, with the run it has by now. What is shown already is not laid out again."""
         other = column.state is not self._state
         self._column, self._state = column, column.state
-        name = f"column {self._number}, {column.name}"
+        name = tr("column {number}, {name}", number=self._number, name=column.name)
         self.setAccessibleName(name[0].upper() + name[1:])
         self.title.setText(f"{self._number}   {column.name[:1].upper()}{column.name[1:]}")
         self.picker.show_variant(column.variant)
         self.picker.name_for(name)
-        self.open_button.setAccessibleName(f"Open {name} in the playground")
-        self.remove_button.setAccessibleName(f"Remove {name}")
-        self.stream.setAccessibleName(f"The text of {name}")
+        self.open_button.setAccessibleName(tr("Open {column} in the playground", column=name))
+        self.remove_button.setAccessibleName(tr("Remove {column}", column=name))
+        self.stream.setAccessibleName(tr("The text of {column}", column=name))
         if other:
             self._begin(column.state)
         self.set_editable(editable, removable)
@@ -196,7 +197,7 @@ class CompareColumn(QFrame):
         self._told = told if has_text and not call else Told("", "open")
         self._show_detail()
         self.call.setText(call)
-        self.call.setAccessibleName(f"The call: {call}" if call else "No call yet")
+        self.call.setAccessibleName(tr("The call: {call}", call=call) if call else tr("No call yet"))
         self.call.setVisible(not self._told.detail)
         if column.phase in _ENDED:
             self.stream.finish()
@@ -322,7 +323,7 @@ class CompareColumn(QFrame):
             title.setToolTip(figure.tip)
             value = ElidedLabel(box, Qt.TextElideMode.ElideRight)
             value.setText(figure.value)
-            value.setAccessibleName(f"{figure.title}: not known yet")
+            value.setAccessibleName(tr("{figure}: not known yet", figure=figure.title))
             value.setAccessibleDescription(figure.tip)
             self._titles.append(title)
             self._values.append(value)

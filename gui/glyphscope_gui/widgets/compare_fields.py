@@ -6,6 +6,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QFont, QPainter, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.compare_fields_model import (
     FIELD,
     FIRST_RUN,
@@ -80,7 +81,7 @@ class CompareFields(PlainTable):
     def __init__(self, model: CompareFieldsModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=FIELD, parent=parent)
         self.setObjectName("compareFields")
-        self.setAccessibleName("Fields of all columns side by side")
+        self.setAccessibleName(tr("Fields of all columns side by side"))
         self.setItemDelegate(FieldsDelegate(self))
         self.fit_rows(9)
         model.modelReset.connect(self._fit_columns)

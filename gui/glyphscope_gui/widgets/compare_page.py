@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.models.compare_variants import OWN, PRESETS
 from glyphscope_gui.models.prompt_document import PromptDocument
@@ -29,8 +30,8 @@ from glyphscope_gui.widgets.user_prompt_edit import UserPromptEdit
 
 LOW = 640
 """Pixels of height below which every line counts."""
-_OWN_WORDS = "Columns of your own"
-_NO_WORDS = "The fields of all columns, by name; the first one in which they differ is marked."
+_OWN_WORDS = tr("Columns of your own")
+_NO_WORDS = tr("The fields of all columns, by name; the first one in which they differ is marked.")
 
 
 class ComparePage(QWidget):
@@ -47,13 +48,13 @@ class ComparePage(QWidget):
     def __init__(self, prompt: PromptDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("comparePage")
-        self.setAccessibleName("Compare")
+        self.setAccessibleName(tr("Compare"))
         self.notice = NoticeBanner(self)
         self.prompt_edit = UserPromptEdit(prompt, self)
         self.prompt_edit.setObjectName("comparePromptEdit")
-        self.prompt_edit.setAccessibleName("The prompt of all columns")
+        self.prompt_edit.setAccessibleName(tr("The prompt of all columns"))
         self.prompt_edit.setAccessibleDescription(
-            "The playground's prompt. Control and Enter runs all columns."
+            tr("The playground's prompt. Control and Enter runs all columns.")
         )
         self.facts = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.facts.setProperty("role", "muted")
@@ -93,7 +94,7 @@ class ComparePage(QWidget):
             self.words.setText(words)
             self.words.setProperty("role", role)
             self.words.style().polish(self.words)
-            self.words.setAccessibleName(f"What differs: {words}")
+            self.words.setAccessibleName(tr("What differs: {differences}", differences=words))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -107,25 +108,25 @@ class ComparePage(QWidget):
     def _make_controls(self) -> None:
         self.presets = QComboBox(self)
         self.presets.setObjectName("comparePresets")
-        self.presets.setAccessibleName("Question")
-        self.presets.setToolTip("A question, and the columns whose difference answers it")
+        self.presets.setAccessibleName(tr("Question"))
+        self.presets.setToolTip(tr("A question, and the columns whose difference answers it"))
         for preset in PRESETS:
             self.presets.addItem(preset.question, preset.key)
         self.presets.addItem(_OWN_WORDS, OWN)
         self.presets.activated.connect(lambda place: self.presetChosen.emit(self.presets.itemData(place)))
-        self.add_button = QPushButton("Add a column", self)
+        self.add_button = QPushButton(tr("Add a column"), self)
         self.add_button.setObjectName("compareAddButton")
         self.add_button.setProperty("role", "link")
         self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.turn.setProperty("role", "muted")
-        self.stop_button = QPushButton("Stop", self)
+        self.stop_button = QPushButton(tr("Stop"), self)
         self.stop_button.setObjectName("compareStopButton")
-        self.stop_button.setAccessibleName("Stop the comparison")
-        self.stop_button.setToolTip("Stop all columns; what there is, is kept (Esc)")
-        self.run_button = QPushButton("Run all", self)
+        self.stop_button.setAccessibleName(tr("Stop the comparison"))
+        self.stop_button.setToolTip(tr("Stop all columns; what there is, is kept (Esc)"))
+        self.run_button = QPushButton(tr("Run all"), self)
         self.run_button.setObjectName("compareRunButton")
-        self.run_button.setAccessibleName("Run all columns")
-        self.run_button.setToolTip("Run the columns one after the other on the one model (Ctrl+Return)")
+        self.run_button.setAccessibleName(tr("Run all columns"))
+        self.run_button.setToolTip(tr("Run the columns one after the other on the one model (Ctrl+Return)"))
         self.run_button.setProperty("role", "primary")
 
     def _lay_out(self) -> None:
@@ -143,7 +144,9 @@ class ComparePage(QWidget):
         line.addWidget(self.stop_button)
         line.addWidget(self.run_button)
         column.addLayout(line)
-        self.prompt_card = Card("One prompt, asked in several ways", top, hint="Ctrl + Enter runs all")
+        self.prompt_card = Card(
+            tr("One prompt, asked in several ways"), top, hint=tr("Ctrl + Enter runs all")
+        )
 
         inside = QWidget()
         self._row = QHBoxLayout(inside)
@@ -151,7 +154,7 @@ class ComparePage(QWidget):
         self._row.setSpacing(GAP)
         self.scroll = QScrollArea(self)
         self.scroll.setObjectName("compareColumns")
-        self.scroll.setAccessibleName("Columns of the comparison")
+        self.scroll.setAccessibleName(tr("Columns of the comparison"))
         self.scroll.setWidgetResizable(True)
         self.scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.scroll.setWidget(inside)
@@ -165,7 +168,7 @@ class ComparePage(QWidget):
         words.addWidget(self.words)
         column.addLayout(words)
         column.addWidget(self.fields, 1)
-        self.field_card = Card("Fields side by side", below, padded=False)
+        self.field_card = Card(tr("Fields side by side"), below, padded=False)
         self.splitter = QSplitter(Qt.Orientation.Vertical, self)
         self.splitter.setObjectName("centreSplitter")
         self.splitter.setChildrenCollapsible(False)

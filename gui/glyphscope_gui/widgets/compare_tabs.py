@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.widgets.ab_page import AbPage
 from glyphscope_gui.widgets.compare_page import ComparePage
 
@@ -19,9 +20,9 @@ class CompareTabs(QWidget):
         self.tabs = QTabWidget(self)
         self.tabs.setObjectName("compareTabs")
         self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setAccessibleName(self.tr("Compare ways of asking, or two prompts"))
-        self.tabs.addTab(ways, self.tr("Ways of asking"))
-        self.tabs.addTab(prompts, self.tr("Two prompts"))
+        self.tabs.tabBar().setAccessibleName(tr("Compare ways of asking, or two prompts"))
+        self.tabs.addTab(ways, tr("Ways of asking"))
+        self.tabs.addTab(prompts, tr("Two prompts"))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.tabs)

@@ -9,6 +9,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QGridLayout, QSizePolicy, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.call_shapes import SHAPES
 from glyphscope_gui.models.compare_variants import Variant
 
@@ -16,33 +17,44 @@ Choices = Sequence[tuple[str, str, str]]
 """Value, words and tip of each."""
 
 NOTATIONS: Choices = (
-    ("glyph", "GLYPH", "The call is written in GLYPH"),
-    ("json", "JSON", "The call is written in JSON"),
-    ("native", "Native", "As the model was trained to, by its own chat template, which also has the shape"),
+    ("glyph", "GLYPH", tr("The call is written in GLYPH")),
+    ("json", "JSON", tr("The call is written in JSON")),
+    (
+        "native",
+        tr("Native"),
+        tr("As the model was trained to, by its own chat template, which also has the shape"),
+    ),
 )
 CONSTRAINTS: Choices = (
     (
         "off",
-        "No constraint",
-        "The model writes what it wants; the run stops when no valid call can come any more",
+        tr("No constraint"),
+        tr("The model writes what it wants; the run stops when no valid call can come any more"),
     ),
-    ("mask", "Mask", "Only tokens that can still become a valid call are allowed"),
-    ("gbnf", "GBNF", "The same in llama.cpp’s own sampler, from the grammar’s GBNF text"),
+    ("mask", tr("Mask"), tr("Only tokens that can still become a valid call are allowed")),
+    ("gbnf", "GBNF", tr("The same in llama.cpp’s own sampler, from the grammar’s GBNF text")),
 )
 STRATEGIES: Choices = (
-    ("direct", "Direct", "One prompt, one text, one call"),
-    ("two-stage", "Two-stage", "First the tool’s name, then its arguments under that tool’s own grammar"),
+    ("direct", tr("Direct"), tr("One prompt, one text, one call")),
+    (
+        "two-stage",
+        tr("Two-stage"),
+        tr("First the tool’s name, then its arguments under that tool’s own grammar"),
+    ),
     (
         "route-execute",
-        "Route → execute",
-        "A router chooses a tool by name; an executor, who sees only it, calls it. Nobody answers its questions here",
+        tr("Route → execute"),
+        tr(
+            "A router chooses a tool by name; an executor, who sees only it, calls it. "
+            "Nobody answers its questions here"
+        ),
     ),
 )
 _FIELDS = (
-    ("notation", "Notation", NOTATIONS),
-    ("shape", "Shape of a call", SHAPES),
-    ("constraint", "Constraint", CONSTRAINTS),
-    ("strategy", "Strategy", STRATEGIES),
+    ("notation", tr("Notation"), NOTATIONS),
+    ("shape", tr("Shape of a call"), SHAPES),
+    ("constraint", tr("Constraint"), CONSTRAINTS),
+    ("strategy", tr("Strategy"), STRATEGIES),
 )
 
 
@@ -75,7 +87,7 @@ class VariantPicker(QWidget):
     def name_for(self, column: str) -> None:
         """The column's name goes into what a screen reader says."""
         for field, words, _ in _FIELDS:
-            self.boxes[field].setAccessibleName(f"{words} of {column}")
+            self.boxes[field].setAccessibleName(tr("{setting} of {column}", setting=words, column=column))
 
     def show_variant(self, variant: Variant) -> None:
         """Without telling it."""

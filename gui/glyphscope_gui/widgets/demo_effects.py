@@ -10,6 +10,7 @@ from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QPlainTextEdit, QSplitter, QStackedWidget, QWidget
 
 from glyphscope.tools.demo import Mail, ScratchFile
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.call_view import shown_text
 from glyphscope_gui.models.plain_words import plain_tip
 from glyphscope_gui.models.servers_mail_model import MailModel, ScratchModel
@@ -22,9 +23,9 @@ from glyphscope_gui.widgets.segmented import Segmented
 from glyphscope_gui.widgets.wrapping_edit import WrappingEdit
 
 VIEWS = (
-    ("outbox", "Outbox", "E-mails that send_email wrote. None of them was sent"),
-    ("scratch", "Scratch folder", "Files that write_file wrote, in a folder of their own"),
-    ("workspace", "Workspace", "The document of state_get and state_patch, in memory"),
+    ("outbox", tr("Outbox"), tr("E-mails that send_email wrote. None of them was sent")),
+    ("scratch", tr("Scratch folder"), tr("Files that write_file wrote, in a folder of their own")),
+    ("workspace", tr("Workspace"), tr("The document of state_get and state_patch, in memory")),
 )
 
 
@@ -36,21 +37,21 @@ class DemoEffects(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         self.views = Segmented(VIEWS, small=True)
-        self.views.setAccessibleName("Outbox, scratch folder or workspace")
+        self.views.setAccessibleName(tr("Outbox, scratch folder or workspace"))
         stack = QStackedWidget()
-        super().__init__("Effects", stack, actions=(self.views,), padded=False, parent=parent)
+        super().__init__(tr("Effects"), stack, actions=(self.views,), padded=False, parent=parent)
         self._stack = stack
         self._counts = {"outbox": "", "scratch": "", "workspace": ""}
         self._file = ""
         self.mails = MailModel(self)
         self.files = ScratchModel(self)
-        self.outbox_table = _table(self.mails, 2, "outboxTable", "E-mails in the outbox")
-        self.scratch_table = _table(self.files, 0, "scratchTable", "Files in the scratch folder")
-        self.mail_view = _text("outboxMail", "The chosen e-mail", "Nothing was written yet.")
-        self.file_view = _text("scratchText", "The chosen file", "Choose a file to read it.")
+        self.outbox_table = _table(self.mails, 2, "outboxTable", tr("E-mails in the outbox"))
+        self.scratch_table = _table(self.files, 0, "scratchTable", tr("Files in the scratch folder"))
+        self.mail_view = _text("outboxMail", tr("The chosen e-mail"), tr("Nothing was written yet."))
+        self.file_view = _text("scratchText", tr("The chosen file"), tr("Choose a file to read it."))
         self.workspace_view = JsonEditor()
         self.workspace_view.setObjectName("workspaceView")
-        self.workspace_view.setAccessibleName("The workspace")
+        self.workspace_view.setAccessibleName(tr("The workspace"))
         self.workspace_view.setReadOnly(True)
         self.workspace_view.setStyleSheet("#workspaceView { border: none; }")
         self.outbox_table.fit_column(0, "000")
@@ -78,12 +79,15 @@ class DemoEffects(Card):
         if newest_shown and mails:
             self.outbox_table.setCurrentIndex(self.mails.index(len(mails) - 1, 0))
         count = len(mails)
-        self._count("outbox", f"{count:,} written, none sent" if count else "")
+        self._count("outbox", tr("%n written, none sent", "", count) if count else "")
 
     def show_files(self, files: Sequence[ScratchFile], folder: str) -> None:
         self.files.show(files)
         total = sum(file.bytes for file in files)
-        self._count("scratch", f"{len(files):,} files, {size_words(total)}" if files else "")
+        self._count(
+            "scratch",
+            tr("%n file(s), {size}", "", len(files), size=size_words(total)) if files else "",
+        )
         self.scratch_table.setToolTip(plain_tip(folder))
         names = [file.path for file in files]
         if self._file in names:
@@ -102,7 +106,7 @@ class DemoEffects(Card):
     def show_workspace(self, document: dict[str, Any]) -> None:
         text = json.dumps(document, indent=2, ensure_ascii=False)
         self.workspace_view.show_text(text)
-        self._count("workspace", f"{size_words(len(text.encode('utf-8', 'replace')))} as text")
+        self._count("workspace", tr("{size} as text", size=size_words(len(text.encode("utf-8", "replace")))))
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -111,8 +115,13 @@ class DemoEffects(Card):
         if mail is None:
             self.mail_view.clear()
             return
-        cc = f"Cc: {', '.join(mail.cc)}\n" if mail.cc else ""
-        _put(self.mail_view, shown_text(f"To: {mail.to}\n{cc}Subject: {mail.subject}\n\n{mail.body}"))
+        lines = [
+            tr("To: {address}", address=mail.to),
+            tr("Cc: {addresses}", addresses=", ".join(mail.cc)) if mail.cc else "",
+            tr("Subject: {subject}", subject=mail.subject),
+        ]
+        head = "\n".join(line for line in lines if line)
+        _put(self.mail_view, shown_text(f"{head}\n\n{mail.body}"))
 
     def _file_chosen(self, current: QModelIndex, _before: QModelIndex) -> None:
         file = self.files.row(current.row()) if current.isValid() else None

@@ -16,10 +16,11 @@ from PySide6.QtWidgets import (
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models.remote import Address, read_address, set_key
 from glyphscope_gui.controllers.background import Background
+from glyphscope_gui.language import tr
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.widgets.words import words_label
 
-_NO_KEY = "only where it asks for one; kept in the system’s keyring"
+_NO_KEY = tr("only where it asks for one; kept in the system’s keyring")
 
 
 class EndpointDialog(QDialog):
@@ -30,20 +31,20 @@ class EndpointDialog(QDialog):
     def __init__(self, address: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("endpointDialog")
-        self.setWindowTitle("Open an endpoint")
+        self.setWindowTitle(tr("Open an endpoint"))
         self.setMinimumWidth(520)
         self._background = Background(self)
         self._left = False
         self.address_edit = QLineEdit(address, self)
         self.address_edit.setObjectName("endpointAddressEdit")
-        self.address_edit.setPlaceholderText("http://127.0.0.1:8080/v1   or   https://host/v1#model-name")
+        self.address_edit.setPlaceholderText(tr("http://127.0.0.1:8080/v1   or   https://host/v1#model-name"))
         self.address_edit.setFont(mono_font(-0.5))
         self.key_edit = QLineEdit(self)
         self.key_edit.setObjectName("endpointKeyEdit")
         self.key_edit.setEchoMode(QLineEdit.EchoMode.Password)
         self.key_edit.setPlaceholderText(_NO_KEY)
         self.problem = words_label(role="problem", parent=self)
-        self.open_button = QPushButton("Open", self)
+        self.open_button = QPushButton(tr("Open"), self)
         self.open_button.setProperty("role", "primary")
         self.open_button.setDefault(True)
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
@@ -51,8 +52,8 @@ class EndpointDialog(QDialog):
         form = QFormLayout()
         form.setHorizontalSpacing(14)
         form.setVerticalSpacing(9)
-        form.addRow("Address", self.address_edit)
-        form.addRow("Key", self.key_edit)
+        form.addRow(tr("Address"), self.address_edit)
+        form.addRow(tr("Key"), self.key_edit)
         column = QVBoxLayout(self)
         column.setContentsMargins(18, 16, 18, 14)
         column.setSpacing(12)

@@ -8,18 +8,19 @@ from PySide6.QtCore import QRectF, QSize
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.widgets.verdict import paint_pill, pill_font
 
 Enforcement = Literal["enforced", "checked", "unsupported"]
 
 _WORDS: dict[Enforcement, tuple[str, str, str]] = {
-    "enforced": ("enforced", "holds", "The grammar excludes every token that would break this."),
+    "enforced": (tr("enforced"), "holds", tr("The grammar excludes every token that would break this.")),
     "checked": (
-        "checked after",
+        tr("checked after"),
         "open",
-        "The grammar cannot hold this; the validator decides it as the text grows.",
+        tr("The grammar cannot hold this; the validator decides it as the text grows."),
     ),
-    "unsupported": ("not checked", "impossible", "Neither the grammar nor the validator keeps this."),
+    "unsupported": (tr("not checked"), "impossible", tr("Neither the grammar nor the validator keeps this.")),
 }
 
 

@@ -14,6 +14,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope_gui.language import tr
+
 
 class ErrorDialog(QDialog):
     """Opened with `open()`; deletes itself when it is closed."""
@@ -34,7 +36,7 @@ class ErrorDialog(QDialog):
             if text:
                 layout.addWidget(self._label(text, role))
         self.details = QPlainTextEdit(details, self, readOnly=True)
-        self.details.setAccessibleName("Details")
+        self.details.setAccessibleName(tr("Details"))
         self.details.setProperty("role", "mono")
         self.details.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.details.setMinimumHeight(160)
@@ -55,10 +57,10 @@ class ErrorDialog(QDialog):
         box.rejected.connect(self.reject)
         close = box.button(QDialogButtonBox.StandardButton.Close)
         close.setDefault(True)
-        copy = box.addButton("Copy", QDialogButtonBox.ButtonRole.ActionRole)
+        copy = box.addButton(tr("Copy"), QDialogButtonBox.ButtonRole.ActionRole)
         copy.clicked.connect(self._copy)
         if has_details:
-            self._details_button = QPushButton("Details", self, checkable=True)
+            self._details_button = QPushButton(tr("Details"), self, checkable=True)
             self._details_button.toggled.connect(self._show_details)
             box.addButton(self._details_button, QDialogButtonBox.ButtonRole.ActionRole)
             QWidget.setTabOrder(copy, self._details_button)

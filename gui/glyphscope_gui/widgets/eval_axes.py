@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.eval_setup import Axis
 from glyphscope_gui.widgets.flow import Flow
 
@@ -20,7 +21,7 @@ class EvalAxes(QWidget):
     def __init__(self, axes: Sequence[Axis], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("evalArms")
-        self.setAccessibleName("What is varied between arms")
+        self.setAccessibleName(tr("What is varied between arms"))
         self._boxes: dict[str, list[tuple[Any, QCheckBox]]] = {}
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)

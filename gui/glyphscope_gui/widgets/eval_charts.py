@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 from glyphscope.evals.results.figures import ArmFigures, Summary
 from glyphscope.evals.results.words import percent
 from glyphscope.evals.statistics import Share
+from glyphscope_gui.language import tr
 from glyphscope_gui.theme import theme, ui_font
 from glyphscope_gui.widgets.bars import BarChart, Series
 from glyphscope_gui.widgets.card import Heading
@@ -28,7 +29,7 @@ class ShareChart(Chart):
     """An arm a line: a dot at its share, its 95 % interval as a bar, the figure at the right."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("evalShareChart", "Success of each arm with its 95 % interval", 150, parent)
+        super().__init__("evalShareChart", tr("Success of each arm with its 95 % interval"), 150, parent)
         self._rows: list[tuple[str, Share]] = []
 
     def show_shares(self, rows: Sequence[tuple[str, Share]]) -> None:
@@ -120,19 +121,19 @@ class EvalCharts(QScrollArea):
 
     def _make(self) -> None:
         self.success = ShareChart(self)
-        self.sizes = BarChart("evalSizeChart", "Tokens of each arm", 165, self)
-        self.times = BarChart("evalTimeChart", "Time of each arm in milliseconds", 165, self)
-        self.savings = BarChart("evalSavingsChart", "Tokens that early aborts saved", 165, self)
+        self.sizes = BarChart("evalSizeChart", tr("Tokens of each arm"), 165, self)
+        self.times = BarChart("evalTimeChart", tr("Time of each arm in milliseconds"), 165, self)
+        self.savings = BarChart("evalSavingsChart", tr("Tokens that early aborts saved"), 165, self)
         inside = QWidget(self)
         inside.setObjectName("right")
         column = QVBoxLayout(inside)
         column.setContentsMargins(10, 10, 10, 10)
         column.setSpacing(6)
         for chart, title, hint in (
-            (self.success, "Success", "all right, 95 % interval"),
-            (self.sizes, "Size", "tokens: decoded (median), instructions"),
-            (self.times, "Time", "median ms: first token, total"),
-            (self.savings, "Saved by stopping early", "tokens of measured runs"),
+            (self.success, tr("Success"), tr("all right, 95 % interval")),
+            (self.sizes, tr("Size"), tr("tokens: decoded (median), instructions")),
+            (self.times, tr("Time"), tr("median ms: first token, total")),
+            (self.savings, tr("Saved by stopping early"), tr("tokens of measured runs")),
         ):
             heading = Heading(title, hint, parent=inside)
             self._headings[chart] = heading
@@ -160,12 +161,16 @@ class EvalCharts(QScrollArea):
         instructions = [round(arm.tools.instructions) for arm in arms]
         self.sizes.show_series(
             short,
-            [Series("decoded", "chart-main", decoded), Series("instructions", "chart-other", instructions)],
+            [
+                Series(tr("decoded"), "chart-main", decoded),
+                Series(tr("instructions"), "chart-other", instructions),
+            ],
         )
         first = [_median(arm.tools.first_token_ms) for arm in arms]
         total = [_median(arm.tools.total_ms) for arm in arms]
         self.times.show_series(
-            short, [Series("first token", "chart-other", first), Series("total", "chart-main", total)]
+            short,
+            [Series(tr("first token"), "chart-other", first), Series(tr("total"), "chart-main", total)],
         )
         self._show_savings(arms, short)
 
@@ -174,8 +179,8 @@ class EvalCharts(QScrollArea):
         self.savings.show_series(
             [name for name, _saving in known],
             [
-                Series("not stopped", "chart-other", [saving.would_have for _name, saving in known]),
-                Series("stopped early", "chart-main", [saving.decoded for _name, saving in known]),
+                Series(tr("not stopped"), "chart-other", [saving.would_have for _name, saving in known]),
+                Series(tr("stopped early"), "chart-main", [saving.decoded for _name, saving in known]),
             ],
         )
         for part in (self.savings, self._headings[self.savings]):
@@ -187,9 +192,13 @@ def _median(spread: Any) -> int | None:
 
 
 def _share_words(share: Share) -> str:
-    return (
-        f"{share.correct:,} of {share.n:,}, {percent(share.share)}, "
-        f"95 % interval {percent(share.low)} to {percent(share.high)}"
+    return tr(
+        "{correct:,} of {samples:,}, {share}, 95 % interval {low} to {high}",
+        correct=share.correct,
+        samples=share.n,
+        share=percent(share.share),
+        low=percent(share.low),
+        high=percent(share.high),
     )
 
 

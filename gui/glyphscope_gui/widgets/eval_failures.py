@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.eval_failures_model import COUNT, REASON, EvalFailuresModel
 
 FEW = 3
@@ -20,8 +21,10 @@ class EvalFailures(QTreeView):
         super().__init__(parent)
         self._failures = model
         self.setObjectName("evalFailures")
-        self.setAccessibleName("Failures by reason")
-        self.setAccessibleDescription("A chosen line shows its runs; right and left show and hide its parts.")
+        self.setAccessibleName(tr("Failures by reason"))
+        self.setAccessibleDescription(
+            tr("A chosen line shows its runs; right and left show and hide its parts.")
+        )
         self.setModel(model)
         self.setFrameShape(QTreeView.Shape.NoFrame)
         self.setUniformRowHeights(True)
@@ -35,7 +38,7 @@ class EvalFailures(QTreeView):
         head.setMinimumSectionSize(40)
         head.setSectionResizeMode(REASON, QHeaderView.ResizeMode.Stretch)
         head.setSectionResizeMode(COUNT, QHeaderView.ResizeMode.Fixed)
-        head.resizeSection(COUNT, self.fontMetrics().horizontalAdvance("Samples") + 26)
+        head.resizeSection(COUNT, self.fontMetrics().horizontalAdvance(tr("Samples")) + 26)
         self._open: set[str] = set()
         model.modelAboutToBeReset.connect(self._keep)
         model.modelReset.connect(self._reset)

@@ -8,6 +8,7 @@ from PySide6.QtCore import QAbstractListModel, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.eval_setup import Axis
 from glyphscope_gui.models.eval_ticks_model import TicksModel
 from glyphscope_gui.theme.sizes import GAP
@@ -34,7 +35,7 @@ class EvalPage(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("evalPage")
-        self.setAccessibleName("Evaluate")
+        self.setAccessibleName(tr("Evaluate"))
         self._made = False
 
     def make(self, axes: Sequence[Axis], results: QAbstractListModel) -> None:
@@ -45,29 +46,29 @@ class EvalPage(QWidget):
         self.progress = EvalProgressBar(self)
         self.views = Segmented(
             (
-                (SETUP, "Set up", "Choose suites and arms, and begin"),
-                (RESULT, "Result", "The result that is open, or grows"),
+                (SETUP, tr("Set up"), tr("Choose suites and arms, and begin")),
+                (RESULT, tr("Result"), tr("The result that is open, or grows")),
             ),
             parent=self,
         )
-        self.views.setAccessibleName("Set up or result")
+        self.views.setAccessibleName(tr("Set up or result"))
         self.title = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.title.setProperty("role", "muted")
-        self.go_on = QPushButton("Go on", self)
+        self.go_on = QPushButton(tr("Go on"), self)
         self.go_on.setObjectName("evalGoOnButton")
-        self.go_on.setToolTip("Make the samples that are missing")
+        self.go_on.setToolTip(tr("Make the samples that are missing"))
         self.go_on.hide()
-        self.open_button = QPushButton("Open result…", self)
+        self.open_button = QPushButton(tr("Open result…"), self)
         self.open_button.setObjectName("evalOpenButton")
-        self.open_button.setToolTip("Open the folder of a result")
-        self.report_button = QPushButton("Open report", self)
+        self.open_button.setToolTip(tr("Open the folder of a result"))
+        self.report_button = QPushButton(tr("Open report"), self)
         self.report_button.setObjectName("evalReportButton")
-        self.report_button.setToolTip("The result as a page for the browser, to keep or to pass on")
+        self.report_button.setToolTip(tr("The result as a page for the browser, to keep or to pass on"))
         self.report_button.setEnabled(False)
         self.setup = EvalSetupView(self.suites_model, self.models_model, axes, results, self)
         self.result = EvalResultView(self)
         self.nothing = QLabel(
-            "No result is open.\n\nSet one up and press Evaluate, or open one of before.", self
+            tr("No result is open.\n\nSet one up and press Evaluate, or open one of before."), self
         )
         self.nothing.setProperty("role", "muted")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)

@@ -9,12 +9,14 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QHeaderView, QLabel, QSpli
 
 from glyphscope.evals.align import Alignment
 from glyphscope.evals.align_words import difference_words
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.models.eval_pairs_model import FIRST, SCENARIO, SECOND, TRIAL, EvalPairsModel
 from glyphscope_gui.widgets.compare_fields import CompareFields
 from glyphscope_gui.widgets.plain_table import PlainTable
 
-NOTHING = "Choose a line to see both calls by field."
+NOTHING = tr("Choose a line to see both calls by field.")
+_NAMES = (tr("first"), tr("second"))
 
 
 class EvalPair(QWidget):
@@ -29,12 +31,12 @@ class EvalPair(QWidget):
     ) -> None:
         super().__init__(parent)
         self.setObjectName("evalCompare")
-        self.setAccessibleName("Two arms side by side")
+        self.setAccessibleName(tr("Two arms side by side"))
         self._pairs, self._fields = pairs, fields
-        self._names = ("first", "second")
+        self._names = _NAMES
         self._shared = False
         self.first, self.second = QComboBox(self), QComboBox(self)
-        for box, words in ((self.first, "First arm"), (self.second, "Second arm")):
+        for box, words in ((self.first, tr("First arm")), (self.second, tr("Second arm"))):
             box.setAccessibleName(words)
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             box.setMinimumContentsLength(8)
@@ -47,7 +49,7 @@ class EvalPair(QWidget):
         self.counted.setTextFormat(Qt.TextFormat.PlainText)
         self.table = PlainTable(pairs, stretch=SCENARIO, parent=self)
         self.table.setObjectName("evalPairs")
-        self.table.setAccessibleName("Where the two arms differ")
+        self.table.setAccessibleName(tr("Where the two arms differ"))
         self.table.fit_column(TRIAL, "10")
         self.table.selectionModel().currentRowChanged.connect(self._row_changed)
         self.table.doubleClicked.connect(self._double_clicked)
@@ -57,7 +59,7 @@ class EvalPair(QWidget):
         self.words.setTextFormat(Qt.TextFormat.PlainText)
         self.aligned = CompareFields(fields, self)
         self.aligned.setObjectName("evalAligned")
-        self.aligned.setAccessibleName("Both calls by field")
+        self.aligned.setAccessibleName(tr("Both calls by field"))
         self._lay_out()
 
     def show_arms(self, arms: Sequence[str], labels: dict[str, str]) -> None:
@@ -81,7 +83,7 @@ class EvalPair(QWidget):
     def arms(self) -> tuple[str, str]:
         return str(self.first.currentData() or ""), str(self.second.currentData() or "")
 
-    def show_counted(self, words: str, names: tuple[str, str] = ("first", "second")) -> None:
+    def show_counted(self, words: str, names: tuple[str, str] = _NAMES) -> None:
         """How many pairs there are; the table was filled. `names` are the arms', as short as can be."""
         self.counted.setText(words)
         self._names = names
@@ -129,7 +131,7 @@ class EvalPair(QWidget):
         arms.setContentsMargins(9, 10, 9, 0)
         arms.setSpacing(8)
         arms.addWidget(self.first, 1)
-        against = QLabel("against", self)
+        against = QLabel(tr("against"), self)
         against.setProperty("role", "muted")
         arms.addWidget(against)
         arms.addWidget(self.second, 1)

@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from glyphscope_gui.controllers.evaluations import EvalPhase, EvalProgress
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.eval_words import duration
 from glyphscope_gui.theme.sizes import PAD
 from glyphscope_gui.widgets.elided_label import ElidedLabel
@@ -23,17 +24,17 @@ class EvalProgressBar(QFrame):
         self._phase = EvalPhase.IDLE
         self.bar = QProgressBar(self)
         self.bar.setObjectName("evalProgress")
-        self.bar.setAccessibleName("Progress of the evaluation")
+        self.bar.setAccessibleName(tr("Progress of the evaluation"))
         self.bar.setTextVisible(False)
         self.words = ElidedLabel(self)
         self.now = ElidedLabel(self)
         self.now.setProperty("role", "muted")
-        self.pause_button = QPushButton("Pause", self)
+        self.pause_button = QPushButton(tr("Pause"), self)
         self.pause_button.setObjectName("evalPauseButton")
-        self.pause_button.setAccessibleDescription("Pause between two samples, or go on")
-        self.stop_button = QPushButton("Stop", self)
+        self.pause_button.setAccessibleDescription(tr("Pause between two samples, or go on"))
+        self.stop_button = QPushButton(tr("Stop"), self)
         self.stop_button.setObjectName("evalStopButton")
-        self.stop_button.setAccessibleDescription("Stop; what is there is kept and can be gone on with")
+        self.stop_button.setAccessibleDescription(tr("Stop; what is there is kept and can be gone on with"))
         self.pause_button.clicked.connect(lambda: self.pauseWanted.emit(self._phase is EvalPhase.RUNNING))
         self.stop_button.clicked.connect(self.stopWanted)
         texts = QVBoxLayout()
@@ -55,7 +56,7 @@ class EvalProgressBar(QFrame):
     def show_phase(self, phase: EvalPhase) -> None:
         self._phase = phase
         self.setVisible(phase is not EvalPhase.IDLE)
-        self.pause_button.setText("Resume" if phase is EvalPhase.PAUSED else "Pause")
+        self.pause_button.setText(tr("Resume") if phase is EvalPhase.PAUSED else tr("Pause"))
         self.pause_button.setEnabled(phase in (EvalPhase.RUNNING, EvalPhase.PAUSED))
         self.stop_button.setEnabled(phase is not EvalPhase.STOPPING)
 
@@ -70,22 +71,22 @@ class EvalProgressBar(QFrame):
 
 def progress_words(progress: EvalProgress, phase: EvalPhase) -> str:
     """Such as `120 of 400 samples, 78 % right, about 3 min left`."""
-    parts = [f"{progress.done:,} of {progress.planned:,} samples"]
+    parts = [tr("{done:,} of {planned:,} samples", done=progress.done, planned=progress.planned)]
     if progress.done:
-        parts.append(f"{progress.ok / progress.done * 100:.0f} % right")
+        parts.append(tr("{share:.0f} % right", share=progress.ok / progress.done * 100))
     if phase is EvalPhase.PAUSED:
-        parts.append("paused")
+        parts.append(tr("paused"))
     elif phase is EvalPhase.STOPPING:
-        parts.append("stopping…")
+        parts.append(tr("stopping…"))
     elif progress.left is not None and progress.done < progress.planned:
-        parts.append(f"{duration(progress.left)} left")
+        parts.append(tr("{time} left", time=duration(progress.left)))
     elif not progress.model:
-        parts.append("opening the model…")
+        parts.append(tr("opening the model…"))
     return ", ".join(parts)
 
 
 def _now(progress: EvalProgress, phase: EvalPhase) -> str:
     if not progress.now or phase is EvalPhase.STOPPING:
         return ""
-    more = f" and {len(progress.now) - 1} more" if len(progress.now) > 1 else ""
-    return f"{progress.now[0]}{more}"
+    sample, more = progress.now[0], len(progress.now) - 1
+    return tr("{sample} and %n more", "", more, sample=sample) if more else sample

@@ -8,6 +8,7 @@ from html import escape
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QFrame, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.models.eval_failures_model import EvalFailuresModel
 from glyphscope_gui.models.eval_pairs_model import EvalPairsModel
@@ -26,8 +27,9 @@ from glyphscope_gui.widgets.splitter import splitter
 
 WIDE = 1180
 """Pixels of width from which on the side has its full width."""
-HINT = "stronger is more, the bar is the 95 % interval"
-HINT_OF_QUANTITY = "median; stronger is more, the bar is from least to greatest"
+HINT = tr("stronger is more, the bar is the 95 % interval")
+HINT_OF_QUANTITY = tr("median; stronger is more, the bar is from least to greatest")
+_NO_FIGURES = tr("Figures are summed up when the evaluation has ended.")
 
 
 class EvalResultView(QWidget):
@@ -46,13 +48,13 @@ class EvalResultView(QWidget):
         self.charts = EvalCharts(self)
         self.words = QTextBrowser(self)
         self.words.setObjectName("evalWords")
-        self.words.setAccessibleName("The result in words")
+        self.words.setAccessibleName(tr("The result in words"))
         self.words.setOpenLinks(False)
         self.words.setFrameShape(QFrame.Shape.NoFrame)
         self.words.document().setDocumentMargin(PAD)
         self.measure = QComboBox(self)
         self.measure.setObjectName("evalMeasure")
-        self.measure.setAccessibleName("What the cells show")
+        self.measure.setAccessibleName(tr("What the cells show"))
         for place, spec in enumerate(MEASURES):
             self.measure.addItem(spec.title, spec.name)
             self.measure.setItemData(place, spec.tip, Qt.ItemDataRole.ToolTipRole)
@@ -72,7 +74,9 @@ class EvalResultView(QWidget):
 
     def show_runs_of(self, words: str, count: int) -> None:
         """Whose runs are below."""
-        self.runs_card.heading.hint.setText(f"{count:,} of {words}" if words else "")
+        self.runs_card.heading.hint.setText(
+            tr("{count:,} of {chosen}", count=count, chosen=words) if words else ""
+        )
 
     def show_words(self, parts: Sequence[tuple[str, Sequence[str]]]) -> None:
         """Headings with their paragraphs."""
@@ -80,7 +84,9 @@ class EvalResultView(QWidget):
         for title, sentences in parts:
             html.append(f"<h4>{escape(title)}</h4>")
             html.extend(f"<p>{escape(sentence)}</p>" for sentence in sentences)
-        self.words.setHtml("".join(html) or "<p>Figures are summed up when the evaluation has ended.</p>")
+        if not html:
+            html = [f"<p>{escape(_NO_FIGURES)}</p>"]
+        self.words.setHtml("".join(html))
 
     def arrange(self, width: int) -> None:
         """The widths that suit the window; what the user drags stays until it changes from wide to narrow."""
@@ -104,16 +110,19 @@ class EvalResultView(QWidget):
         column.setSpacing(0)
         column.addWidget(self.table, 1)
         column.addWidget(self.provenance)
-        self.table_card = Card("Result", upper, hint=HINT, actions=(self.measure,), padded=False)
-        self.runs_card = Card("Runs", self.runs, padded=False)
+        self.table_card = Card(tr("Result"), upper, hint=HINT, actions=(self.measure,), padded=False)
+        self.runs_card = Card(tr("Runs"), self.runs, padded=False)
         self.rows = splitter(Qt.Orientation.Vertical, (self.table_card, self.runs_card), (5, 3))
         self.tabs = QTabWidget(self)
         self.tabs.setObjectName("evalTabs")
         self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setAccessibleName("What is beside the result")
+        self.tabs.tabBar().setAccessibleName(tr("What is beside the result"))
         for part, title in (
-            (self.failures, "Failures"), (self.words, "In words"), (self.charts, "Charts"), (self.pair, "Two arms"),
-        ):  # fmt: skip
+            (self.failures, tr("Failures")),
+            (self.words, tr("In words")),
+            (self.charts, tr("Charts")),
+            (self.pair, tr("Two arms")),
+        ):
             self.tabs.addTab(part, title)
         side = QFrame(self)
         side.setObjectName("card")

@@ -6,6 +6,7 @@ from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.eval_runs_model import (
     ARM,
     REASON,
@@ -19,6 +20,7 @@ from glyphscope_gui.models.eval_runs_model import (
 from glyphscope_gui.widgets.plain_table import PlainTable
 
 LEAST_TEXT = 150
+_NO_CONSTRAINT = tr("no constraint")
 GIVES_WAY = ((), (TOKENS,), (TOKENS, ARM), (TOKENS, ARM, TRIAL))
 """What is left out where there is less and less room."""
 SAME = (SCENARIO, ARM)
@@ -34,14 +36,14 @@ class EvalRuns(PlainTable):
         super().__init__(model, stretch=TEXT, parent=parent)
         self._runs = model
         self.setObjectName("evalRuns")
-        self.setAccessibleName("Runs")
+        self.setAccessibleName(tr("Runs"))
         self.setAccessibleDescription(
-            "Enter opens a run in the playground, at the token where it went wrong."
+            tr("Enter opens a run in the playground, at the token where it went wrong.")
         )
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
         for column, widest in (
-            (SCENARIO, "missing_workspace_id"), (ARM, "GLYPH · no constraint"), (TRIAL, "10"),
-            (VERDICT, "– no answer"), (REASON, "WRONG_ARGUMENTS /max_results"), (TOKENS, "1,024"),
+            (SCENARIO, "missing_workspace_id"), (ARM, f"GLYPH · {_NO_CONSTRAINT}"), (TRIAL, "10"),
+            (VERDICT, tr("– no answer")), (REASON, "WRONG_ARGUMENTS /max_results"), (TOKENS, "1,024"),
         ):  # fmt: skip
             self.fit_column(column, widest)
         self._widths = {column: self.columnWidth(column) for column in range(TEXT)}

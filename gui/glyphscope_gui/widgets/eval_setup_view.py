@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.evals.matrix.plan import Matrix
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.eval_setup import PRESETS, Axis
 from glyphscope_gui.models.eval_ticks_model import TicksModel
 from glyphscope_gui.theme import theme
@@ -65,21 +66,23 @@ class EvalSetupView(QWidget):
         super().__init__(parent)
         self.setObjectName("evalSetup")
         self._suites, self._models = suites, models
-        self.suites = TickList(suites, "evalSuites", "Suites of scenarios", (".json",), self)
-        self.models = TickList(models, "evalModels", "Models", (".gguf",), self, fitted=True)
+        self.suites = TickList(suites, "evalSuites", tr("Suites of scenarios"), (".json",), self)
+        self.models = TickList(models, "evalModels", tr("Models"), (".gguf",), self, fitted=True)
         self.axes = EvalAxes(axes, self)
         self.results = _Results(self)
         self.results.setObjectName("evalResults")
-        self.results.setAccessibleName("Results of before")
-        self.results.setAccessibleDescription("Enter opens a result.")
+        self.results.setAccessibleName(tr("Results of before"))
+        self.results.setAccessibleDescription(tr("Enter opens a result."))
         self.results.setModel(results)
         self.results.setFrameShape(QListView.Shape.NoFrame)
         self.results.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.results.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.results.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self.add_suite = link("Add file…", "A suite of your own: a JSON file, which can also be dropped here")
-        self.add_model = link("Add file…", "A GGUF file, which can also be dropped here")
-        self.add_endpoint = link("Endpoint…", "A served model, by the address of its endpoint")
+        self.add_suite = link(
+            tr("Add file…"), tr("A suite of your own: a JSON file, which can also be dropped here")
+        )
+        self.add_model = link(tr("Add file…"), tr("A GGUF file, which can also be dropped here"))
+        self.add_endpoint = link(tr("Endpoint…"), tr("A served model, by the address of its endpoint"))
         self.trials = _spin(1, MOST_TRIALS, "evalTrials")
         self.seed = _spin(0, 2_147_483_647, "evalSeed")
         self.jobs = _spin(1, MOST_JOBS, "evalJobs")
@@ -101,10 +104,10 @@ class EvalSetupView(QWidget):
         self.arms_note.setTextFormat(Qt.TextFormat.PlainText)
         self.arms_note.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.arms_note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.go = QPushButton("Evaluate", self)
+        self.go = QPushButton(tr("Evaluate"), self)
         self.go.setObjectName("evalRunButton")
         self.go.setProperty("role", "primary")
-        self.go.setAccessibleDescription("Begin the evaluation")
+        self.go.setAccessibleDescription(tr("Begin the evaluation"))
         self._lay_out()
         self._connect()
         self.setFocusProxy(self.suites)
@@ -170,10 +173,10 @@ class EvalSetupView(QWidget):
 
     def _lay_out(self) -> None:
         left, right = QWidget(self), QWidget(self)
-        suites = Card("Suites", self.suites, actions=(self.add_suite,), padded=False)
-        results = Card("Results", self.results, padded=False)
-        questions = Card("Questions", self._presets())
-        numbers, cost = Card("How often", self._numbers()), Card("Cost", self._cost())
+        suites = Card(tr("Suites"), self.suites, actions=(self.add_suite,), padded=False)
+        results = Card(tr("Results"), self.results, padded=False)
+        questions = Card(tr("Questions"), self._presets())
+        numbers, cost = Card(tr("How often"), self._numbers()), Card(tr("Cost"), self._cost())
         for side, cards in (
             (left, ((suites, 3), (results, 2))),
             (right, ((questions, 0), (numbers, 0), (cost, 1))),
@@ -198,7 +201,7 @@ class EvalSetupView(QWidget):
         column.setContentsMargins(PAD, 10, PAD, 10)
         column.setSpacing(10)
         head = QHBoxLayout()
-        label = QLabel("Models", inside)
+        label = QLabel(tr("Models"), inside)
         label.setProperty("role", "muted")
         head.addWidget(label)
         head.addStretch(1)
@@ -207,7 +210,9 @@ class EvalSetupView(QWidget):
         column.addLayout(head)
         column.addWidget(self.models)
         column.addWidget(self.axes, 1)
-        return Card("Arms", _Scrolled(inside, self), hint="all combinations of what is ticked", padded=False)
+        return Card(
+            tr("Arms"), _Scrolled(inside, self), hint=tr("all combinations of what is ticked"), padded=False
+        )
 
     def _presets(self) -> QWidget:
         flow = Flow(self, gap=8, line_gap=8)
@@ -226,12 +231,30 @@ class EvalSetupView(QWidget):
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(8)
-        for place, (title, field, tip) in enumerate((
-            ("Trials", self.trials, "How often each scenario is asked of each arm, each time with another seed"),
-            ("Seed", self.seed, "The same seed draws the same tokens in every arm, so that arms can be paired"),
-            ("Jobs", self.jobs, "Samples that are made at once, each by a model of its own: it needs its memory"),
-            ("Savings", self.savings, "The share of early aborts that are continued, to know what the abort saved"),
-        )):  # fmt: skip
+        for place, (title, field, tip) in enumerate(
+            (
+                (
+                    tr("Trials"),
+                    self.trials,
+                    tr("How often each scenario is asked of each arm, each time with another seed"),
+                ),
+                (
+                    tr("Seed"),
+                    self.seed,
+                    tr("The same seed draws the same tokens in every arm, so that arms can be paired"),
+                ),
+                (
+                    tr("Jobs"),
+                    self.jobs,
+                    tr("Samples that are made at once, each by a model of its own: it needs its memory"),
+                ),
+                (
+                    tr("Savings"),
+                    self.savings,
+                    tr("The share of early aborts that are continued, to know what the abort saved"),
+                ),
+            )
+        ):
             label = QLabel(title, inside)
             label.setProperty("role", "muted")
             label.setBuddy(field)
@@ -269,7 +292,7 @@ class _Results(QListView):
             painter = QPainter(self.viewport())
             painter.setPen(theme().color("text-muted"))
             box = self.viewport().rect().adjusted(9, 8, -9, -8)
-            painter.drawText(box, Qt.TextFlag.TextWordWrap, "None yet: what is evaluated is kept here.")
+            painter.drawText(box, Qt.TextFlag.TextWordWrap, tr("None yet: what is evaluated is kept here."))
 
 
 class _Scrolled(QScrollArea):

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.eval_table_model import (
     FOLDED_ROLE,
     ROW_ROLE,
@@ -167,7 +168,7 @@ class _Names(QHeaderView):
         left += INDENT if row.is_foldable or row.kind == "scenario" else 0
         painter.setPen(theme().color("text-muted" if row.control else "text"))
         box = QRect(left, rect.top(), rect.right() - left - SIDE, rect.height())
-        name = f"{row.name} (control)" if row.control else row.name
+        name = tr("{name} (control)", name=row.name) if row.control else row.name
         words = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, box.width())
         painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, words)
         painter.restore()
@@ -186,10 +187,12 @@ class EvalTable(QTableView):
         super().__init__(parent)
         self._model = model
         self.setObjectName("evalTable")
-        self.setAccessibleName("Result by scenario and arm")
+        self.setAccessibleName(tr("Result by scenario and arm"))
         self.setAccessibleDescription(
-            "Arrows move between cells. Enter goes to a cell's runs. Space shows or hides what is below a suite or "
-            "a group. Two whole columns that are selected are compared."
+            tr(
+                "Arrows move between cells. Enter goes to a cell's runs. Space shows or hides what is below a suite or "
+                "a group. Two whole columns that are selected are compared."
+            )
         )
         self.setVerticalHeader(_Names(self))
         self.setModel(model)

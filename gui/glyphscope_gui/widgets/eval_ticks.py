@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.eval_ticks_model import NOTE_ROLE, TicksModel
 from glyphscope_gui.theme import theme
 
@@ -79,7 +80,7 @@ class TickList(QListView):
         self._endings = endings
         self.setObjectName(name)
         self.setAccessibleName(words)
-        self.setAccessibleDescription("Space ticks and unticks.")
+        self.setAccessibleDescription(tr("Space ticks and unticks."))
         self.setModel(model)
         self.setItemDelegate(_TickDelegate(self))
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.run_forms import FORMS, Exported
 from glyphscope_gui.theme import mono_font
 
@@ -50,23 +51,25 @@ class ExportDialog(QDialog):
         words = FORMS[exported.form]
         self.setObjectName("exportDialog")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(
-            self.tr("Export the run: {form}").format(form=words.menu.replace("&", "").rstrip("…"))
-        )
+        self.setWindowTitle(tr("Export the run: {form}", form=words.menu.replace("&", "").rstrip("…")))
         self.note = QLabel(exported.note, self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         self.note.setProperty("role", "muted")
         self.view = QPlainTextEdit(exported.text[:MOST_SHOWN], self, readOnly=True)
         self.view.setObjectName("exportView")
-        self.view.setAccessibleName(self.tr("What is exported"))
+        self.view.setAccessibleName(tr("What is exported"))
         self.view.setFont(mono_font(-0.5))
         self.view.setTabChangesFocus(True)
         self.more = QLabel(self, textFormat=Qt.TextFormat.PlainText)
         self.more.setProperty("role", "muted")
         left = len(exported.text) - MOST_SHOWN
-        self.more.setText(self.tr("{n:,} more characters are copied and saved with these.").format(n=left))
+        self.more.setText(
+            tr("1 more character is copied and saved with these.")
+            if left == 1
+            else tr("%n more characters are copied and saved with these.", "", max(left, 0))
+        )
         self.more.setVisible(left > 0)
-        self.copy_button = QPushButton(self.tr("&Copy"), self)
-        self.save_button = QPushButton(self.tr("&Save as…"), self)
+        self.copy_button = QPushButton(tr("&Copy"), self)
+        self.save_button = QPushButton(tr("&Save as…"), self)
         self.save_button.setProperty("role", "primary")
         buttons = QDialogButtonBox(self)
         buttons.addButton(self.save_button, QDialogButtonBox.ButtonRole.ActionRole)
@@ -87,13 +90,16 @@ class ExportDialog(QDialog):
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self._exported.text)
-        self.copy_button.setText(self.tr("Copied"))
+        self.copy_button.setText(tr("Copied"))
 
     def _ask_where(self) -> None:
         suffix = Path(self._exported.name).suffix
         kind = FORMS[self._exported.form].kind
         dialog = QFileDialog(
-            self, self.tr("Save the export"), self._exported.name, f"{kind} (*{suffix});;All files (*)"
+            self,
+            tr("Save the export"),
+            self._exported.name,
+            tr("{kind} (*{suffix});;All files (*)", kind=kind, suffix=suffix),
         )
         dialog.setObjectName("saveExportDialog")
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)

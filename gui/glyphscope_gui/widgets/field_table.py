@@ -6,6 +6,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.field_table_model import (
     CONSTRAINT,
     DECIDED,
@@ -49,12 +50,13 @@ class FieldTable(PlainTable):
     def __init__(self, model: FieldTableModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=VALUE, parent=parent)
         self.setObjectName("fieldTable")
-        self.setAccessibleName("Fields of the call with their verdicts")
+        self.setAccessibleName(tr("Fields of the call with their verdicts"))
         self.setItemDelegateForColumn(VERDICT, VerdictDelegate(self))
         self.fit_rows(11)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.fit_column(VERDICT, "✕ impossible ")
-        self.fit_column(DECIDED, "character 000")
+        verdicts = [f"{each.sign} {each.words} " for each in VERDICTS.values()]
+        self.fit_column(VERDICT, max(verdicts, key=self.fontMetrics().horizontalAdvance))
+        self.fit_column(DECIDED, tr("character {char}", char="000"))
         self.fit_column(TOKENS, "0000")
         model.rowsInserted.connect(self._rows_changed)
         model.modelReset.connect(self.updateGeometry)

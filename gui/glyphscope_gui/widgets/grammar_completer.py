@@ -13,6 +13,7 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QListWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.grammar_words import definition_in, words
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class GrammarCompleter(QObject):
         self._names: list[str] = []
         self.list = QListWidget(editor)
         self.list.setObjectName("completionList")
-        self.list.setAccessibleName("Rule names")
+        self.list.setAccessibleName(tr("Rule names"))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.itemClicked.connect(lambda item: self._insert(item.text()))

@@ -8,6 +8,7 @@ from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QSizePolicy, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.grammar_diagnostics_model import (
     FIX,
     MESSAGE,
@@ -38,8 +39,8 @@ class GrammarDiagnostics(PlainTable):
         super().__init__(self._model, stretch=MESSAGE, parent=parent)
         self._model.setParent(self)
         self.setObjectName("grammarDiagnostics")
-        self.setAccessibleName("Mistakes in the grammar")
-        self.setAccessibleDescription("Enter goes to the place, Ctrl+period makes the correction.")
+        self.setAccessibleName(tr("Mistakes in the grammar"))
+        self.setAccessibleDescription(tr("Enter goes to the place, Ctrl+period makes the correction."))
         self.setWordWrap(True)
         self.setMouseTracking(True)
         self.horizontalHeader().hide()

@@ -20,6 +20,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QTextEdit, QToolTip, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.grammar_problems import GrammarProblem
 from glyphscope_gui.models.grammar_words import (
     break_long_lines,
@@ -69,10 +70,13 @@ class GrammarEdit(CodeEdit):
         self.rule_tip: Callable[[str], str] = lambda _name: ""
         super().__init__(parent)
         self.setObjectName("grammarEdit")
-        self.setAccessibleName("Grammar text (GBNF)")
+        self.setAccessibleName(tr("Grammar text (GBNF)"))
         self.setAccessibleDescription(
-            "Ctrl+Space completes a rule's name, F12 goes to its definition, F2 renames it, "
-            "Ctrl+period corrects the mistake at the cursor, F8 goes to the next mistake. " + TAB_WORDS
+            tr(
+                "Ctrl+Space completes a rule's name, F12 goes to its definition, F2 renames it, "
+                "Ctrl+period corrects the mistake at the cursor, F8 goes to the next mistake."
+            )
+            + f" {TAB_WORDS}"
         )
         self.setMouseTracking(True)
         self.viewport().setMouseTracking(True)
@@ -154,7 +158,7 @@ class GrammarEdit(CodeEdit):
         name = self._name_at_cursor()
         if name and not self.go_to_rule(name):
             where = self.mapToGlobal(self.cursorRect().bottomLeft() + QPoint(self.number_width(), 4))
-            QToolTip.showText(where, f"The rule {name} is not defined.", self)
+            QToolTip.showText(where, tr("The rule {name} is not defined.", name=name), self)
 
     def start_renaming(self) -> None:
         """Ask for the new name, in place."""
@@ -320,12 +324,14 @@ class GrammarEdit(CodeEdit):
     # -- keys and mouse ----------------------------------------------------------------------------------------
 
     def _make_actions(self) -> None:
-        self.complete_action = self._action("Complete the rule's name", "Ctrl+Space", self.completer.offer)
-        self.definition_action = self._action("Go to the definition", "F12", self.definition)
-        self.rename_action = self._action("Rename the rule…", "F2", self.start_renaming)
-        self.fix_action = self._action("Correct the mistake here", "Ctrl+.", self._fix_here)
-        self.next_action = self._action("Next mistake", "F8", lambda: self.next_problem(1))
-        self.previous_action = self._action("Mistake before", "Shift+F8", lambda: self.next_problem(-1))
+        self.complete_action = self._action(
+            tr("Complete the rule's name"), "Ctrl+Space", self.completer.offer
+        )
+        self.definition_action = self._action(tr("Go to the definition"), "F12", self.definition)
+        self.rename_action = self._action(tr("Rename the rule…"), "F2", self.start_renaming)
+        self.fix_action = self._action(tr("Correct the mistake here"), "Ctrl+.", self._fix_here)
+        self.next_action = self._action(tr("Next mistake"), "F8", lambda: self.next_problem(1))
+        self.previous_action = self._action(tr("Mistake before"), "Shift+F8", lambda: self.next_problem(-1))
 
     def _action(self, words: str, keys: str, do: object) -> QAction:
         action = QAction(words, self)
@@ -347,8 +353,9 @@ class GrammarEdit(CodeEdit):
         for problem in self._found:
             if problem.start <= position <= problem.end:
                 sign = {"error": "✕", "warning": "▲"}.get(problem.severity, "●")
-                fix = f"\n    Ctrl+. at this place: {problem.fix}" if problem.fix else ""
-                lines.append(f"{sign} {problem.message}{fix}")
+                lines.append(f"{sign} {problem.message}")
+                if problem.fix:
+                    lines.append("    " + tr("Ctrl+. at this place: {correction}", correction=problem.fix))
         place = self.cursorForPosition(self.viewport().mapFrom(self, event.pos()))
         word = name_at(place.block().text()[:4000], place.positionInBlock())
         if word is not None and self._is_over(self.viewport().mapFrom(self, event.pos())):

@@ -8,6 +8,7 @@ from PySide6.QtCore import QModelIndex, QSize, Signal
 from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.enforcement_model import (
     CONSTRAINT,
     ENGINES,
@@ -35,7 +36,7 @@ class EnforcementTable(PlainTable):
         super().__init__(self._model, stretch=CONSTRAINT, parent=parent)
         self._model.setParent(self)
         self.setObjectName("enforcementTable")
-        self.setAccessibleName("What each engine enforces of each constraint")
+        self.setAccessibleName(tr("What each engine enforces of each constraint"))
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         for column in range(1, 1 + len(ENGINES)):
             self.setItemDelegateForColumn(column, PillDelegate(self))

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.grammar_examples_model import (
     NO_MATCH,
     RESULT,
@@ -46,7 +47,7 @@ class _TextField(WrappingEdit):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("exampleField")
-        self.setAccessibleName("Text of the example")
+        self.setAccessibleName(tr("Text of the example"))
         self.setFont(mono_font(-1))
         self.setTabChangesFocus(True)
         self.document().setDocumentMargin(2)
@@ -113,9 +114,9 @@ class GrammarExamples(PlainTable):
         self._tidying.timeout.connect(self._tidy)
         self.setObjectName("grammarExamples")
         self.setWordWrap(True)
-        self.setAccessibleName("Examples: texts that must match, and texts that must not")
+        self.setAccessibleName(tr("Examples: texts that must match, and texts that must not"))
         self.setAccessibleDescription(
-            "Enter edits the text, Space turns match into not match, Delete removes."
+            tr("Enter edits the text, Space turns match into not match, Delete removes.")
         )
         self.setEditTriggers(
             QAbstractItemView.EditTrigger.DoubleClicked | QAbstractItemView.EditTrigger.EditKeyPressed
@@ -149,12 +150,12 @@ class GrammarExamples(PlainTable):
             return
         example = self._model.examples[row]
         menu = QMenu(self)
-        menu.addAction("Step through it", lambda: self.stepWanted.emit(example.text))
+        menu.addAction(tr("Step through it"), lambda: self.stepWanted.emit(example.text))
         menu.addAction(
-            "It must not match" if example.matches else "It must match", lambda: self._model.turn(row)
+            tr("It must not match") if example.matches else tr("It must match"), lambda: self._model.turn(row)
         )
-        menu.addAction("Edit", lambda: self.edit(self._model.index(row, TEXT)))
-        menu.addAction("Remove", lambda: self._remove(row))
+        menu.addAction(tr("Edit"), lambda: self.edit(self._model.index(row, TEXT)))
+        menu.addAction(tr("Remove"), lambda: self._remove(row))
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(event.globalPos())
 

@@ -7,27 +7,31 @@ from html import escape
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QLabel, QVBoxLayout, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import PAD
 
 LANGUAGE = (
-    ('root ::= "{" pair "}"', "A rule: its name, and what stands for it. The text begins with root."),
-    ('"text"', 'Exactly this. Inside: \\" \\\\ \\n \\t, and \\x41 or \\u0041 for a character by its number.'),
-    ("[a-z0-9_]", "One character out of these; [^…] is any but these, and . is any at all."),
-    ("a b", "One after the other."),
-    ("a | b", "One or the other. Only after | and inside ( ) may a rule go on in a new line."),
-    ("(a b)", "Belongs together."),
-    ("x?  x*  x+", "At most once, any number of times, at least once."),
-    ("x{3}  x{2,}  x{2,5}", "So many times."),
-    ("# words", "For people; ends with the line."),
+    ('root ::= "{" pair "}"', tr("A rule: its name, and what stands for it. The text begins with root.")),
+    (
+        '"text"',
+        tr('Exactly this. Inside: \\" \\\\ \\n \\t, and \\x41 or \\u0041 for a character by its number.'),
+    ),
+    ("[a-z0-9_]", tr("One character out of these; [^…] is any but these, and . is any at all.")),
+    ("a b", tr("One after the other.")),
+    ("a | b", tr("One or the other. Only after | and inside ( ) may a rule go on in a new line.")),
+    ("(a b)", tr("Belongs together.")),
+    ("x?  x*  x+", tr("At most once, any number of times, at least once.")),
+    ("x{3}  x{2,}  x{2,5}", tr("So many times.")),
+    ("# words", tr("For people; ends with the line.")),
 )
 KEYS = (
-    ("Ctrl+.", "correct the mistake at the cursor, as its tip says"),
-    ("F8", "next mistake; Shift+F8 the one before"),
-    ("Ctrl+Space", "complete a rule’s name"),
-    ("F12", "go to a rule’s definition; Ctrl+click too"),
-    ("F2", "rename a rule everywhere"),
-    ("Esc, Tab", "on to the next part of the page; before anything is typed, Tab alone"),
+    ("Ctrl+.", tr("correct the mistake at the cursor, as its tip says")),
+    ("F8", tr("next mistake; Shift+F8 the one before")),
+    ("Ctrl+Space", tr("complete a rule’s name")),
+    ("F12", tr("go to a rule’s definition; Ctrl+click too")),
+    ("F2", tr("rename a rule everywhere")),
+    ("Esc, Tab", tr("on to the next part of the page; before anything is typed, Tab alone")),
 )
 
 
@@ -37,13 +41,13 @@ class GrammarHelp(QDialog):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("grammarHelp")
-        self.setWindowTitle("GBNF in short")
+        self.setWindowTitle(tr("GBNF in short"))
         self.setModal(False)
         self.label = QLabel(self)
         self.label.setTextFormat(Qt.TextFormat.RichText)
         self.label.setWordWrap(True)
         self.label.setMinimumWidth(36 * self.fontMetrics().averageCharWidth() * 2)
-        self.label.setAccessibleName("GBNF and the keys of the editor")
+        self.label.setAccessibleName(tr("GBNF and the keys of the editor"))
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         column = QVBoxLayout(self)
         column.setContentsMargins(PAD, PAD, PAD, PAD)

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.grammar_examples_model import GrammarExamplesModel
 from glyphscope_gui.theme.sizes import GAP, PAD
 from glyphscope_gui.widgets.card import Card
@@ -45,14 +46,14 @@ class GrammarPage(QWidget):
     def __init__(self, examples: GrammarExamplesModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("centre")
-        self.setAccessibleName("Grammar")
+        self.setAccessibleName(tr("Grammar"))
         self.setAcceptDrops(True)
         self.notice = NoticeBanner(self)
         self.edit = GrammarEdit(self)
         self.diagnostics = GrammarDiagnostics(self)
         self.summary = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.summary.setObjectName("grammarSummary")
-        self.summary.setAccessibleName("What the check found")
+        self.summary.setAccessibleName(tr("What the check found"))
         self.summary.setProperty("role", "hint")
         self.railroad = RailroadView(self)
         self.origin = ElidedLink(self)
@@ -61,8 +62,8 @@ class GrammarPage(QWidget):
         self.enforcement = EnforcementTable(self)
         self.examples = GrammarExamples(examples, self)
         self.step = GrammarStep(self)
-        self.samples = GrammarTexts("grammarSamples", "Random texts of the grammar", self)
-        self.differences = GrammarTexts("grammarDifferences", "What the edit changed", self)
+        self.samples = GrammarTexts("grammarSamples", tr("Random texts of the grammar"), self)
+        self.differences = GrammarTexts("grammarDifferences", tr("What the edit changed"), self)
         self.costs = RuleCosts(self)
         self.help = GrammarHelp(self)
         self._wide: bool | None = None
@@ -95,29 +96,31 @@ class GrammarPage(QWidget):
 
     def _make_links(self) -> None:
         self.copy_link = link(
-            "Edit as text",
-            "Make a copy of the tools’ grammar that you can edit; the tools stay as they are",
+            tr("Edit as text"),
+            tr("Make a copy of the tools’ grammar that you can edit; the tools stay as they are"),
             self,
         )
         self.tools_link = link(
-            "From tools", "Show the grammar that follows the tools again; your text is kept", self
+            tr("From tools"), tr("Show the grammar that follows the tools again; your text is kept"), self
         )
-        self.own_link = link("My text", "Back to your own text", self)
-        self.open_link = link("Open…", "Open a .gbnf file; one can also be dropped here", self)
-        self.save_link = link("Save as…", "Save the text as a .gbnf file", self)
-        self.use_link = link("Use for runs", "", self)
+        self.own_link = link(tr("My text"), tr("Back to your own text"), self)
+        self.open_link = link(tr("Open…"), tr("Open a .gbnf file; one can also be dropped here"), self)
+        self.save_link = link(tr("Save as…"), tr("Save the text as a .gbnf file"), self)
+        self.use_link = link(tr("Use for runs"), "", self)
         self.use_link.setCheckable(True)
         self.use_link.setObjectName("useGrammarButton")
-        self.help_link = link("Help", "GBNF in short, and the keys of the editor", self)
-        self.zoom_out_link = link("−", "Smaller (Ctrl+wheel)", self)
-        self.zoom_in_link = link("+", "Larger (Ctrl+wheel)", self)
-        self.zoom_fit_link = link("Fit", "As large as the view", self)
-        self.save_diagram_link = link("Save…", "Save the diagram as SVG or PNG", self)
-        self.zoom_out_link.setAccessibleName("Smaller")
-        self.zoom_in_link.setAccessibleName("Larger")
-        self.add_example_link = link("Add", "A new text that must match, or must not", self)
-        self.add_run_link = link("Add the last run", "What the last run wrote becomes an example", self)
-        self.again_link = link("Again", "Other random texts", self)
+        self.help_link = link(tr("Help"), tr("GBNF in short, and the keys of the editor"), self)
+        self.zoom_out_link = link("−", tr("Smaller (Ctrl+wheel)"), self)
+        self.zoom_in_link = link("+", tr("Larger (Ctrl+wheel)"), self)
+        self.zoom_fit_link = link(tr("Fit"), tr("As large as the view"), self)
+        self.save_diagram_link = link(tr("Save…"), tr("Save the diagram as SVG or PNG"), self)
+        self.zoom_out_link.setAccessibleName(tr("Smaller"))
+        self.zoom_in_link.setAccessibleName(tr("Larger"))
+        self.add_example_link = link(tr("Add"), tr("A new text that must match, or must not"), self)
+        self.add_run_link = link(
+            tr("Add the last run"), tr("What the last run wrote becomes an example"), self
+        )
+        self.again_link = link(tr("Again"), tr("Other random texts"), self)
         self.zoom_out_link.clicked.connect(self.railroad.zoom_out)
         self.zoom_in_link.clicked.connect(self.railroad.zoom_in)
         self.zoom_fit_link.clicked.connect(self.railroad.zoom_fit)
@@ -139,7 +142,7 @@ class GrammarPage(QWidget):
         line.addWidget(self.help_link)
         column.addLayout(line)
         links = (self.copy_link, self.own_link, self.tools_link, self.open_link, self.save_link)
-        self.edit_card = Card("Grammar", text, actions=links, padded=False)
+        self.edit_card = Card(tr("Grammar"), text, actions=links, padded=False)
         self.edit_card.setMinimumHeight(150)
 
         self.railroad.set_corner(
@@ -152,25 +155,25 @@ class GrammarPage(QWidget):
         rule.setStretchFactor(0, 1)
         rule.setStretchFactor(1, 1)
         rule.setSizes([500, 500])
-        self.rule_card = Card("Rule", rule, actions=(self.origin,), padded=False)
+        self.rule_card = Card(tr("Rule"), rule, actions=(self.origin,), padded=False)
         self.example_card = Card(
-            "Examples", self.examples, actions=(self.add_run_link, self.add_example_link), padded=False
+            tr("Examples"), self.examples, actions=(self.add_run_link, self.add_example_link), padded=False
         )
 
         self.views = Segmented(
             (
-                ("step", "Step", "Step through a text"),
-                ("differences", "Differences", "The shortest texts that an edit changed"),
-                ("samples", "Samples", "Random texts of the grammar"),
-                ("costs", "Cost", "What the mask cost under each rule of the last run"),
+                ("step", tr("Step"), tr("Step through a text")),
+                ("differences", tr("Differences"), tr("The shortest texts that an edit changed")),
+                ("samples", tr("Samples"), tr("Random texts of the grammar")),
+                ("costs", tr("Cost"), tr("What the mask cost under each rule of the last run")),
             ),
             small=True,
             parent=self,
         )
-        self.views.setAccessibleName("Step, differences, samples or cost")
+        self.views.setAccessibleName(tr("Step, differences, samples or cost"))
         self.stack = QStackedWidget(self)
         self.stack.addWidget(self.step)
-        self.step_card = Card("Step", self.stack, actions=(self.views,), padded=False)
+        self.step_card = Card(tr("Step"), self.stack, actions=(self.views,), padded=False)
         self.views.chosen.connect(self._show_view)
 
         self.side = self._make_side()
@@ -196,10 +199,12 @@ class GrammarPage(QWidget):
         self._side_column.setContentsMargins(0, 0, 0, 0)
         self._side_column.setSpacing(GAP)
         self.difference_card = Card(
-            "Differences", _holder(), hint="since it was opened or saved", padded=False
+            tr("Differences"), _holder(), hint=tr("since it was opened or saved"), padded=False
         )
-        self.sample_card = Card("Samples", _holder(), hint="random", actions=(self.again_link,), padded=False)
-        self.cost_card = Card("Cost", _holder(), hint="mask, per rule, last run", padded=False)
+        self.sample_card = Card(
+            tr("Samples"), _holder(), hint=tr("random"), actions=(self.again_link,), padded=False
+        )
+        self.cost_card = Card(tr("Cost"), _holder(), hint=tr("mask, per rule, last run"), padded=False)
         self._side_column.addWidget(self.difference_card, 2)
         self._side_column.addWidget(self.sample_card, 3)
         self._side_column.addWidget(self.cost_card, 2)
@@ -232,10 +237,10 @@ class GrammarPage(QWidget):
 
     def _show_view(self, name: str) -> None:
         parts = {
-            "step": (self.step, "Step"),
-            "differences": (self.differences, "Differences"),
-            "samples": (self.samples, "Samples"),
-            "costs": (self.costs, "Cost"),
+            "step": (self.step, tr("Step")),
+            "differences": (self.differences, tr("Differences")),
+            "samples": (self.samples, tr("Samples")),
+            "costs": (self.costs, tr("Cost")),
         }
         part, title = parts[name]
         self.stack.setCurrentWidget(part)

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope_gui.controllers.grammar_work import StepView, TokensView
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.grammar_problems import TextPositions
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import PAD
@@ -42,19 +43,19 @@ class GrammarStep(QWidget):
         self._view: StepView | None = None
         self.edit = WrappingEdit(self)
         self.edit.setObjectName("stepTextEdit")
-        self.edit.setAccessibleName("Text to step through")
-        self.edit.setPlaceholderText("A text to step through: type it, or choose an example")
+        self.edit.setAccessibleName(tr("Text to step through"))
+        self.edit.setPlaceholderText(tr("A text to step through: type it, or choose an example"))
         self.edit.setFrameShape(QFrame.Shape.NoFrame)
         self.edit.setTabChangesFocus(True)
         self.edit.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.edit.setMinimumHeight(34)
         self.slider = QSlider(Qt.Orientation.Horizontal, self)
         self.slider.setObjectName("stepSlider")
-        self.slider.setAccessibleName("Character of the text")
-        self.slider.setToolTip("Step through the text: the arrow keys go one character on and back")
-        self.rules = self._answer("Active rules")
-        self.next = self._answer("What may come next")
-        self.tokens = self._answer("How many tokens of the model may come next")
+        self.slider.setAccessibleName(tr("Character of the text"))
+        self.slider.setToolTip(tr("Step through the text: the arrow keys go one character on and back"))
+        self.rules = self._answer(tr("Active rules"))
+        self.next = self._answer(tr("What may come next"))
+        self.tokens = self._answer(tr("How many tokens of the model may come next"))
         self._lay_out()
         self.edit.textChanged.connect(self._changed)
         self.edit.cursorPositionChanged.connect(self._cursor_moved)
@@ -100,14 +101,14 @@ class GrammarStep(QWidget):
             return
         family = mono_font().families()[0]
         few = " ".join(f"<span style=\"font-family:'{family}'\">{escape(text)}</span>" for text in view.few)
-        count = f"{view.allowed:,} of {view.vocabulary:,}"
+        count = tr("{allowed:,} of {vocabulary:,}", allowed=view.allowed, vocabulary=view.vocabulary)
         more = " …" if view.allowed > len(view.few) else ""
         self.tokens.setText(f"{count}{'&nbsp;&nbsp; ' + few + more if few else ''}")
 
     def words(self) -> str:
         """Where the cursor is, for the heading."""
         length = len(self.text)
-        return f"character {self.at:,} of {length:,}" if length else ""
+        return tr("character {place:,} of {length:,}", place=self.at, length=length) if length else ""
 
     def restyle(self) -> None:
         self._restyle()
@@ -137,14 +138,14 @@ class GrammarStep(QWidget):
         ]
         more = len(view.expected) - len(shown)
         if more > 0:
-            shown.append(f"and {more} more")
-        joined = " · ".join(shown) or "nothing"
+            shown.append(tr("and %n more", "", more))
+        joined = " · ".join(shown) or tr("nothing")
         if view.alive:
             return joined
         color = theme().color("impossible").name()
-        return (
-            f'<span style="color:{color}">✕ fails at {view.failed_at}.</span> What could come there: {joined}'
-        )
+        fails = escape(tr("✕ fails at {character}.", character=view.failed_at))
+        could = tr("What could come there: {pieces}", pieces=joined)
+        return f'<span style="color:{color}">{fails}</span> {could}'
 
     def _answer(self, name: str) -> QLabel:
         label = QLabel(self)
@@ -173,15 +174,17 @@ class GrammarStep(QWidget):
         for row, (words, tip, answer) in enumerate(
             (
                 (
-                    "Active rules",
-                    "The rules being read at the cursor, outermost first. A click goes to one.",
+                    tr("Active rules"),
+                    tr("The rules being read at the cursor, outermost first. A click goes to one."),
                     self.rules,
                 ),
-                ("May come next", "What the grammar allows at the cursor.", self.next),
+                (tr("May come next"), tr("What the grammar allows at the cursor."), self.next),
                 (
-                    "Tokens allowed",
-                    "How many tokens of the open model’s vocabulary the mask would leave here, the end of the text "
-                    "not counted; a few of them, by their number.",
+                    tr("Tokens allowed"),
+                    tr(
+                        "How many tokens of the open model’s vocabulary the mask would leave here, the end of the text "
+                        "not counted; a few of them, by their number."
+                    ),
                     self.tokens,
                 ),
             )

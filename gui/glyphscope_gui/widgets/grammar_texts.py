@@ -9,6 +9,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QContextMenuEvent, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QLabel, QMenu, QVBoxLayout, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.theme import theme
 from glyphscope_gui.widgets.grammar_cells import TextDelegate, WordsDelegate
 from glyphscope_gui.widgets.plain_table import PlainTable
@@ -39,10 +40,11 @@ class _Rows(QAbstractTableModel):
             return (
                 words.replace("\n", "⏎").replace("\t", "→")
                 if words or not index.column()
-                else "(the empty text)"
+                else tr("(the empty text)")
             )
         if role == Qt.ItemDataRole.ToolTipRole:
-            return f"{words}\nA click steps through it." if index.column() else words
+            tip = tr("A click steps through it.")
+            return f"{words}\n{tip}" if index.column() else words
         if role == Qt.ItemDataRole.ForegroundRole and index.column() == 0:
             return theme().color("text-muted")
         return None
@@ -108,9 +110,11 @@ class GrammarTexts(QWidget):
             return
         text = self._model.rows[index.row()][1]
         menu = QMenu(self)
-        menu.addAction("Step through it", lambda: self.stepWanted.emit(text))
-        menu.addAction("Add as an example that must match", lambda: self.exampleWanted.emit(text, True))
-        menu.addAction("Add as an example that must not match", lambda: self.exampleWanted.emit(text, False))
+        menu.addAction(tr("Step through it"), lambda: self.stepWanted.emit(text))
+        menu.addAction(tr("Add as an example that must match"), lambda: self.exampleWanted.emit(text, True))
+        menu.addAction(
+            tr("Add as an example that must not match"), lambda: self.exampleWanted.emit(text, False)
+        )
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(event.globalPos())
 

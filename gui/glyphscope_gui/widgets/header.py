@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.events import RunRequest
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.call_shapes import SHAPES
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
@@ -63,7 +64,7 @@ class Header(QFrame):
         self.shape.setCurrentIndex(self.shape.findData(options.shape))
         self.strategy.setCurrentIndex(self.strategy.findData(options.strategy))
         about = self.strategy.currentData(Qt.ItemDataRole.ToolTipRole) or ""
-        self.strategy.setToolTip(f"How the model is asked. {about}")
+        self.strategy.setToolTip(tr("How the model is asked. {about}", about=about))
         self.settings.show_options(options)
         for spin, value in (
             (self.seed, options.sampling.seed),
@@ -115,26 +116,29 @@ class Header(QFrame):
     def _make_pickers(self) -> None:
         self.notation = Segmented(
             (
-                ("glyph", "GLYPH", "Calls are written in GLYPH"),
-                ("json", "JSON", "Calls are written in JSON"),
+                ("glyph", "GLYPH", tr("Calls are written in GLYPH")),
+                ("json", "JSON", tr("Calls are written in JSON")),
                 (
                     "native",
-                    "Native",
-                    "Calls are written as the model was trained to, by its own chat template, which also has the shape",
+                    tr("Native"),
+                    tr(
+                        "Calls are written as the model was trained to, by its own chat template, "
+                        "which also has the shape"
+                    ),
                 ),
             ),
             parent=self,
         )
         self.notation.setObjectName("notationPicker")
-        self.notation.setAccessibleName("Notation")
+        self.notation.setAccessibleName(tr("Notation"))
         self.notation.chosen.connect(self._choose_notation)
         self.shape = QComboBox(self)
         self.shape.setObjectName("shapePicker")
-        self.shape.setAccessibleName("Shape of a call")
+        self.shape.setAccessibleName(tr("Shape of a call"))
         for value, words, example in SHAPES:
             self.shape.addItem(words, value)
             self.shape.setItemData(self.shape.count() - 1, example, Qt.ItemDataRole.ToolTipRole)
-        self.shape.setToolTip("What a call looks like: its keys for the tool's name and its arguments")
+        self.shape.setToolTip(tr("What a call looks like: its keys for the tool's name and its arguments"))
         self.shape.activated.connect(
             lambda place: self.optionsChosen.emit({"shape": self.shape.itemData(place)})
         )
@@ -142,24 +146,24 @@ class Header(QFrame):
             (
                 (
                     "off",
-                    "Off",
-                    "The model writes what it wants; the run stops when no valid call can come any more",
+                    tr("Off"),
+                    tr("The model writes what it wants; the run stops when no valid call can come any more"),
                 ),
-                ("mask", "Mask", "Only tokens that can still become a valid call are allowed"),
-                ("gbnf", "GBNF", "The same in llama.cpp’s own sampler, from the grammar’s GBNF text"),
+                ("mask", tr("Mask"), tr("Only tokens that can still become a valid call are allowed")),
+                ("gbnf", "GBNF", tr("The same in llama.cpp’s own sampler, from the grammar’s GBNF text")),
             ),
             parent=self,
         )
         self.constraint.setObjectName("constraintPicker")
-        self.constraint.setAccessibleName("Constraint on tokens")
+        self.constraint.setAccessibleName(tr("Constraint on tokens"))
         self.constraint.chosen.connect(lambda value: self.optionsChosen.emit({"constraint": value}))
         self.strategy = QComboBox(self)
         self.strategy.setObjectName("strategyPicker")
-        self.strategy.setAccessibleName("Strategy")
+        self.strategy.setAccessibleName(tr("Strategy"))
         for value, words, about in STRATEGY_WORDS:
             self.strategy.addItem(words, value)
             self.strategy.setItemData(self.strategy.count() - 1, about, Qt.ItemDataRole.ToolTipRole)
-        self.strategy.view().setMinimumWidth(self.fontMetrics().horizontalAdvance("Route → execute") + 40)
+        self.strategy.view().setMinimumWidth(self.fontMetrics().horizontalAdvance(tr("Route → execute")) + 40)
         self.strategy.activated.connect(
             lambda place: self.optionsChosen.emit({"strategy": self.strategy.itemData(place)})
         )
@@ -167,25 +171,25 @@ class Header(QFrame):
         self.settings.optionsChosen.connect(self.optionsChosen)
         self.settings_button = QPushButton(self)
         self.settings_button.setObjectName("strategySettingsButton")
-        self.settings_button.setAccessibleName("Strategy settings")
-        self.settings_button.setToolTip("Strategy settings: repairs, limits, what may run")
+        self.settings_button.setAccessibleName(tr("Strategy settings"))
+        self.settings_button.setToolTip(tr("Strategy settings: repairs, limits, what may run"))
         self.settings_button.clicked.connect(lambda: self.settings.show_below(self.settings_button))
 
     def _make_spins(self) -> None:
         self.seed = QSpinBox(self)
         self.seed.setObjectName("seedSpin")
-        self.seed.setAccessibleName("Seed")
+        self.seed.setAccessibleName(tr("Seed"))
         self.seed.setRange(0, SEED_MAX)
-        self.seed.setPrefix("Seed ")
-        self.seed.setToolTip("The same seed draws the same tokens again")
+        self.seed.setPrefix(tr("Seed "))
+        self.seed.setToolTip(tr("The same seed draws the same tokens again"))
         self.temperature = QDoubleSpinBox(self)
         self.temperature.setObjectName("temperatureSpin")
-        self.temperature.setAccessibleName("Temperature")
+        self.temperature.setAccessibleName(tr("Temperature"))
         self.temperature.setRange(0, 5)
         self.temperature.setDecimals(1)
         self.temperature.setSingleStep(0.1)
-        self.temperature.setPrefix("Temp ")
-        self.temperature.setToolTip("0 always takes the likeliest token; higher draws more freely")
+        self.temperature.setPrefix(tr("Temp "))
+        self.temperature.setToolTip(tr("0 always takes the likeliest token; higher draws more freely"))
         for spin in (self.seed, self.temperature):
             spin.setKeyboardTracking(False)
             spin.lineEdit().setTextMargins(7, 0, 0, 0)
@@ -197,9 +201,9 @@ class Header(QFrame):
         metrics = self.fontMetrics()
         for field, widest, around in (
             (self.shape, "name/args", 50),
-            (self.strategy, "Route → execute", 56),
-            (self.seed, "Seed 0000", 20),
-            (self.temperature, "Temp 0.0", 20),
+            (self.strategy, tr("Route → execute"), 56),
+            (self.seed, tr("Seed ") + "0000", 20),
+            (self.temperature, tr("Temp ") + "0.0", 20),
         ):
             field.setFixedHeight(self.notation.sizeHint().height())
             field.setFixedWidth(metrics.horizontalAdvance(widest) + around)
@@ -273,16 +277,17 @@ class Header(QFrame):
         short = width < 1140
         self.logo.setVisible(not short)
         self.picker.setMaximumWidth(max(110, 13 * self._icon_size // 2) if short else 16_777_215)
-        for spin, prefix, widest in (
-            (self.seed, "Seed ", "Seed 0000"),
-            (self.temperature, "Temp ", "Temp 0.0"),
+        for spin, prefix, figures in (
+            (self.seed, tr("Seed "), "0000"),
+            (self.temperature, tr("Temp "), "0.0"),
         ):
             spin.setPrefix("" if short else prefix)
-            spin.setFixedWidth(self.fontMetrics().horizontalAdvance(widest[5:] if short else widest) + 20)
+            widest = figures if short else prefix + figures
+            spin.setFixedWidth(self.fontMetrics().horizontalAdvance(widest) + 20)
         for line in self._lines:
             line.setSpacing(5 if short else 8)
         self.layout().setContentsMargins(*((10, 8, 10, 8) if short else (PAD, 8, PAD, 8)))
-        widest = "Two-stage" if short else "Route → execute"
+        widest = tr("Two-stage") if short else tr("Route → execute")
         self.strategy.setFixedWidth(self.fontMetrics().horizontalAdvance(widest) + (49 if short else 56))
         for button in (self.step_button, self.stop_button):
             button.setText("" if short else button.accessibleName())

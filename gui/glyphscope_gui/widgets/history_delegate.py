@@ -6,6 +6,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QS
 from PySide6.QtGui import QFont, QFontInfo, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.history_model import ROW_ROLE, facts, outcome_status, outcome_words, when
 from glyphscope_gui.theme import theme
 from glyphscope_gui.widgets.verdict import VERDICTS
@@ -43,7 +44,7 @@ class HistoryDelegate(QStyledItemDelegate):
         box = option.rect.adjusted(_MARGIN, 8, -_MARGIN, -8)
         small = _small(option.font)
         line = QRect(box.left(), box.top(), box.width(), option.fontMetrics.height())
-        time = ("Pinned · " if row.pinned else "") + when(row.time)
+        time = (tr("Pinned · ") if row.pinned else "") + when(row.time)
         room = QFontMetrics(small).horizontalAdvance(time) + 10
         painter.setFont(small)
         painter.setPen(colors.color("accent" if row.pinned else "text-faint"))

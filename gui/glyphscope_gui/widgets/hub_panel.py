@@ -13,6 +13,7 @@ from glyphscope.models.hub import Choice, Unfinished
 from glyphscope.models.hub.choosing import gigabytes
 from glyphscope.models.hub.download import Got
 from glyphscope_gui.controllers.model_getting import Loaded, Looked, ModelGetting, Phase
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.model_offers import QUANTISATION, SIZE, ChoicesModel
 from glyphscope_gui.models.model_words import MEND_HUB, hub_is_here, progress_words
 from glyphscope_gui.theme import mono_font
@@ -40,31 +41,29 @@ class HubPanel(QWidget):
         self._path = ""
         self.name_edit = QLineEdit(self)
         self.name_edit.setObjectName("modelNameEdit")
-        self.name_edit.setAccessibleName(self.tr("Name of a repository"))
-        self.name_edit.setPlaceholderText("OWNER/NAME   or   OWNER/NAME:Q4_K_M")
+        self.name_edit.setAccessibleName(tr("Name of a repository"))
+        self.name_edit.setPlaceholderText(tr("OWNER/NAME   or   OWNER/NAME:Q4_K_M"))
         self.name_edit.setFont(mono_font(-0.5))
-        self.look_button = QPushButton(self.tr("Look"), self)
+        self.look_button = QPushButton(tr("Look"), self)
         self.look_button.setObjectName("modelLookButton")
-        self.look_button.setToolTip(self.tr("List the models of this repository"))
+        self.look_button.setToolTip(tr("List the models of this repository"))
         self.choices = ChoicesModel(self)
         self.table = PlainTable(self.choices, stretch=0, parent=self)
         self.table.setObjectName("modelChoices")
-        self.table.setAccessibleName(self.tr("Models of the repository"))
+        self.table.setAccessibleName(tr("Models of the repository"))
         self.words = words_label(parent=self, selectable=True)
         self.bar = QProgressBar(self)
         self.bar.setObjectName("modelProgress")
-        self.bar.setAccessibleName(self.tr("How much of the model is here"))
+        self.bar.setAccessibleName(tr("How much of the model is here"))
         self.bar.setTextVisible(False)
         self.bar.setMaximum(STEPS)
         self.load_button = QPushButton(self)
         self.load_button.setObjectName("modelLoadButton")
         self.load_button.setProperty("role", "primary")
-        self.cancel_button = QPushButton(self.tr("Cancel"), self)
+        self.cancel_button = QPushButton(tr("Cancel"), self)
         self.cancel_button.setObjectName("modelCancelButton")
-        self.cancel_button.setToolTip(
-            self.tr("Stop; what was loaded is kept, and gone on from the next time")
-        )
-        self.use_button = QPushButton(self.tr("Use it"), self)
+        self.cancel_button.setToolTip(tr("Stop; what was loaded is kept, and gone on from the next time"))
+        self.use_button = QPushButton(tr("Use it"), self)
         self.use_button.setObjectName("modelUseGotButton")
         self.use_button.setProperty("role", "primary")
         self._unfinished = QVBoxLayout()
@@ -77,7 +76,9 @@ class HubPanel(QWidget):
         if not hub_is_here():
             for widget in (self.name_edit, self.look_button):
                 widget.setEnabled(False)
-            self._say(self.tr("Downloading by name needs huggingface_hub. Install it with: ") + MEND_HUB)
+            self._say(
+                tr("Downloading by name needs huggingface_hub. Install it with: {command}", command=MEND_HUB)
+            )
         elif getting.looked_at is not None:
             self._show_looked(getting.looked_at)
         if getting.phase is Phase.LOADING and getting.loading is not None:
@@ -147,11 +148,11 @@ class HubPanel(QWidget):
         line = QHBoxLayout(row)
         line.setContentsMargins(0, 0, 0, 0)
         name = part.file.rpartition("/")[2]
-        words = self.tr("Not finished: {0}, {1} are here").format(name, gigabytes(part.bytes))
+        words = tr("Not finished: {name}, {size} are here", name=name, size=gigabytes(part.bytes))
         line.addWidget(words_label(words, parent=row), 1)
         acts: tuple[tuple[str, Callable[[], None]], ...] = (
-            (self.tr("Go on"), partial(self._go_on, part)),
-            (self.tr("Discard"), partial(self.discardWanted.emit, part)),
+            (tr("Go on"), partial(self._go_on, part)),
+            (tr("Discard"), partial(self.discardWanted.emit, part)),
         )
         for title, act in acts:
             button = QPushButton(title, row)
@@ -219,7 +220,7 @@ class HubPanel(QWidget):
         self.load_button.setVisible(idle and choice is not None and not self._path)
         if choice is not None:
             size = f" ({gigabytes(choice.bytes)})" if choice.bytes else ""
-            self.load_button.setText(self.tr("Download") + size)
+            self.load_button.setText(tr("Download") + size)
             self.load_button.setEnabled(not choice.missing)
         for row in self._rows:
             row.setVisible(idle)
@@ -227,7 +228,7 @@ class HubPanel(QWidget):
             self.choices.show(())
             self.table.hide()
             self.load_button.hide()
-            self._say(self.tr("Asking…"))
+            self._say(tr("Asking…"))
         self.grew.emit()
 
     def _show_looked(self, looked: Looked) -> None:
@@ -251,12 +252,14 @@ class HubPanel(QWidget):
     def _show_got(self, got: Got) -> None:
         self._path = str(got.path)
         words = {
-            "downloaded": self.tr("It is here: "),
-            "kept": self.tr("It was here already, unchanged: "),
-            "cached": self.tr("Hugging Face’s cache has it already, and it is used from there: "),
+            "downloaded": tr("It is here: {path}.", path=got.path),
+            "kept": tr("It was here already, unchanged: {path}.", path=got.path),
+            "cached": tr(
+                "Hugging Face’s cache has it already, and it is used from there: {path}.", path=got.path
+            ),
         }[got.how]
-        unknown = "" if got.hashed else self.tr(" The server tells no hash to hold it against.")
-        self._say(f"{words}{got.path}.{unknown}")
+        unknown = "" if got.hashed else tr(" The server tells no hash to hold it against.")
+        self._say(f"{words}{unknown}")
         self._show_phase()
         self.use_button.setFocus()
 
@@ -264,9 +267,9 @@ class HubPanel(QWidget):
         loading = self._getting.loading
         if loading is not None and loading.progress.done and self._choice() is loading.choice:
             kept = gigabytes(loading.progress.done)
-            self._say(self.tr("Stopped. {0} are kept; Download goes on from there.").format(kept))
+            self._say(tr("Stopped. {size} are kept; Download goes on from there.", size=kept))
         else:
-            self._say(self.tr("Stopped."))
+            self._say(tr("Stopped."))
         self._show_phase()
 
     def _show_error(self, error: BaseException) -> None:

@@ -7,6 +7,7 @@ import json
 from PySide6.QtGui import QAction, QContextMenuEvent, QTextCharFormat
 from PySide6.QtWidgets import QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.theme import theme
 from glyphscope_gui.widgets.code_edit import CodeEdit
 from glyphscope_gui.widgets.json_highlighter import PARTS, JsonHighlighter
@@ -19,7 +20,7 @@ class JsonEditor(CodeEdit):
         self._highlighter: JsonHighlighter | None = None
         super().__init__(parent, own_undo=own_undo)
         self._highlighter = JsonHighlighter(self.document())
-        self.format_action = QAction("Format the JSON", self)
+        self.format_action = QAction(tr("Format the JSON"), self)
         self.format_action.setShortcut("Ctrl+Shift+F")
         self.format_action.triggered.connect(self.format_text)
         self.addAction(self.format_action)

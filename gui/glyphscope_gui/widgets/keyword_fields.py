@@ -14,6 +14,7 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.widgets.code_edit import is_undo_key
 from glyphscope_gui.widgets.growing_edit import GrowingEdit
 
@@ -92,9 +93,9 @@ class NumberField(LineField):
         except ValueError:
             value = None
         if isinstance(value, bool) or not isinstance(value, int | float) or value - value != 0:
-            raise ValueError("This is not a number.")
+            raise ValueError(tr("This is not a number."))
         if self._whole and (not isinstance(value, int) or value < 0):
-            raise ValueError("This is a count: 0 or more.")
+            raise ValueError(tr("This is a count: 0 or more."))
         return value
 
 
@@ -107,7 +108,7 @@ class ValuesField(LineField):
         except ValueError:
             values = [_word(part.strip()) for part in text.split(",")]
         if not values or any(value == "" for value in values):
-            raise ValueError("A value is missing between the commas.")
+            raise ValueError(tr("A value is missing between the commas."))
         return values
 
     def write(self, value: Any) -> str:
@@ -207,7 +208,7 @@ class ChoiceField(QComboBox):
         place = self.findData(value)
         if place < 0:
             words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            self.addItem("see Schema" if value is None else words, value)
+            self.addItem(tr("see Schema") if value is None else words, value)
             place = self._own
         self.setCurrentIndex(place)
 

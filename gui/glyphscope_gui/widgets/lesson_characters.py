@@ -6,6 +6,7 @@ from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.token_words import token_text
 from glyphscope_gui.theme import mono_font, theme
 
@@ -22,7 +23,7 @@ class CharacterLine(QWidget):
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("lessonCharacters")
-        self.setAccessibleName(self.tr("The text: choose a character"))
+        self.setAccessibleName(tr("The text: choose a character"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -47,7 +48,9 @@ class CharacterLine(QWidget):
     def reveal(self, right: int) -> None:
         self._right = right
         self.setCursor(Qt.CursorShape.ArrowCursor)
-        self.setAccessibleDescription(self.tr("Character {} decides: {!r}").format(right, self._text[right]))
+        self.setAccessibleDescription(
+            tr("Character {place} decides: {character}", place=right, character=repr(self._text[right]))
+        )
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -140,8 +143,8 @@ class CharacterLine(QWidget):
 
     def _tell(self) -> None:
         chosen = (
-            self.tr("Character {}: {!r}").format(self.at, self._text[self.at])
+            tr("Character {place}: {character}", place=self.at, character=repr(self._text[self.at]))
             if self.at >= 0
-            else self.tr("No character is chosen")
+            else tr("No character is chosen")
         )
-        self.setAccessibleDescription(self.tr("{}. The text: {}").format(chosen, self._text[:200]))
+        self.setAccessibleDescription(tr("{chosen}. The text: {text}", chosen=chosen, text=self._text[:200]))

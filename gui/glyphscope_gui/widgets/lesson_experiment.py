@@ -28,6 +28,7 @@ from glyphscope.events import NOTATIONS, SHAPES, AnyEvent, RunRequest
 from glyphscope.lessons import Experiment
 from glyphscope.lessons.asking import MOST_TOKENS, value_at
 from glyphscope_gui.controllers.run_controller import Aside
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.plain_words import shown_exactly
 from glyphscope_gui.theme.sizes import PAD
 from glyphscope_gui.widgets.lesson_label import LessonLabel
@@ -40,8 +41,26 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "constraint": ("off", "mask", "gbnf"),
     "stop_on": ("error", "unknown-tool", "never"),
 }
-_FOR_LIVE = "Changes are for a live run; the recording is as the lesson says."
-_WORDS = {"stop_on": "stop on", "max_tokens": "longest answer"}
+_FOR_LIVE = tr("Changes are for a live run; the recording is as the lesson says.")
+_WORDS = {
+    "prompt": tr("prompt"),
+    "notation": tr("notation"),
+    "shape": tr("shape"),
+    "constraint": tr("constraint"),
+    "stop_on": tr("stop on"),
+    "seed": tr("seed"),
+    "temperature": tr("temperature"),
+    "max_tokens": tr("longest answer"),
+}
+_CHOICE_WORDS = {
+    "flat": tr("flat"),
+    "off": tr("off"),
+    "mask": tr("mask"),
+    "error": tr("error"),
+    "unknown-tool": tr("unknown-tool"),
+    "never": tr("never"),
+}
+"""Of the choices; the others are written the same in every language."""
 
 
 class LessonExperiment(QFrame):
@@ -60,7 +79,7 @@ class LessonExperiment(QFrame):
     ) -> None:
         super().__init__(parent)
         self.setObjectName("lessonExperiment")
-        self.setAccessibleName(self.tr("Experiment: {}").format(part.title))
+        self.setAccessibleName(tr("Experiment: {title}", title=part.title))
         self.part = part
         self._request, self._recorded, self._base = request, recorded, base
         self._fields: dict[str, QWidget] = {}
@@ -71,12 +90,12 @@ class LessonExperiment(QFrame):
         self.about = LessonProse(part.about, self)
         self.about.setVisible(bool(part.about))
         self.changes = LessonLabel("   ".join(_change_words(part)), "mono", self)
-        self.live_button = QPushButton(self.tr("Run live"), self)
+        self.live_button = QPushButton(tr("Run live"), self)
         self.live_button.setObjectName("lessonLiveButton")
-        self.play_button = QPushButton(self.tr("Play the recording"), self)
+        self.play_button = QPushButton(tr("Play the recording"), self)
         self.play_button.setObjectName("lessonRecordingButton")
         self.play_button.setToolTip(
-            self.tr("What the model that the lesson was made with wrote, without your changes")
+            tr("What the model that the lesson was made with wrote, without your changes")
         )
         self.notice = LessonLabel("", "muted", self)
         self.run = LessonRun("", part.show, self)
@@ -93,9 +112,9 @@ class LessonExperiment(QFrame):
         if self.is_running:
             return
         self.live_button.setEnabled(not words)
-        self.live_button.setToolTip(words or self.tr("Ask your model, with what is set here"))
+        self.live_button.setToolTip(words or tr("Ask your model, with what is set here"))
         if words and self._fields:
-            words = f"{words} {self.tr(_FOR_LIVE)}"
+            words = f"{words} {_FOR_LIVE}"
         self.notice.set_words(words)
         for widget in self._fields.values():
             widget.setEnabled(self.live_button.isEnabled())
@@ -107,7 +126,7 @@ class LessonExperiment(QFrame):
         self.run.show()
         self.run.show_run(self._recorded)
         self.run.player.play()
-        self.notice.set_words(self.tr("This is the recording, not a run of now."))
+        self.notice.set_words(tr("This is the recording, not a run of now."))
         self._tell_difference()
 
     def begin(self, request: RunRequest) -> None:
@@ -177,7 +196,7 @@ class LessonExperiment(QFrame):
             self.liveWanted.emit(self.changed())
 
     def _set_running(self, running: bool) -> None:
-        self.live_button.setText(self.tr("Stop") if running else self.tr("Run live"))
+        self.live_button.setText(tr("Stop") if running else tr("Run live"))
         self.play_button.setEnabled(not running)
         for widget in self._fields.values():
             widget.setEnabled(not running)
@@ -188,9 +207,7 @@ class LessonExperiment(QFrame):
         if state.finished is None:
             self.difference.set_words("")
             return
-        words = difference_words(
-            align([fold_events(self._base), state]), [self.tr("the run before"), self.tr("this one")]
-        )
+        words = difference_words(align([fold_events(self._base), state]), ["the run before", "this one"])
         self.difference.set_words(f"{words[:1].upper()}{words[1:]}")
 
     def _value(self, name: str) -> Any:
@@ -204,8 +221,9 @@ class LessonExperiment(QFrame):
         value = self._value(name)
         if name in _CHOICES:
             box = QComboBox(self)
-            box.addItems(_CHOICES[name])
-            box.setCurrentText(value)
+            for choice in _CHOICES[name]:
+                box.addItem(_CHOICE_WORDS.get(choice, choice), choice)
+            box.setCurrentIndex(max(box.findData(value), 0))
             return box
         if name == "temperature":
             real = QDoubleSpinBox(self)
@@ -232,9 +250,9 @@ class LessonExperiment(QFrame):
         form.setVerticalSpacing(6)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for name in self.part.vary:
-            words = self.tr(_WORDS[name]) if name in _WORDS else name
+            words = _WORDS.get(name, name)
             field = self._field(name)
-            field.setAccessibleName(self.tr("{} of the experiment").format(words))
+            field.setAccessibleName(tr("{setting} of the experiment", setting=words))
             field.setMaximumWidth(16_777_215 if name == "prompt" else 260)
             label = QLabel(shown_exactly(words), self)
             label.setTextFormat(Qt.TextFormat.PlainText)
@@ -269,7 +287,7 @@ def _change_words(part: Experiment) -> list[str]:
         if name == "change" and isinstance(value, dict):
             words += [f"{place} = {json.dumps(each, ensure_ascii=False)}" for place, each in value.items()]
         elif name == "remove" and isinstance(value, list | tuple):
-            words += [f"without {place}" for place in value]
+            words += [tr("without {place}", place=place) for place in value]
         else:
             words.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
     return [each if len(each) <= 120 else f"{each[:119]}…" for each in words]
@@ -277,7 +295,7 @@ def _change_words(part: Experiment) -> list[str]:
 
 def _value_of(widget: QWidget) -> Any:
     if isinstance(widget, QComboBox):
-        return widget.currentText()
+        return widget.currentData()
     if isinstance(widget, QSpinBox | QDoubleSpinBox):
         return widget.value()
     assert isinstance(widget, QLineEdit)

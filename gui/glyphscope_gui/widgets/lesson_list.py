@@ -6,6 +6,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QS
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.lesson_list_model import DONE_ROLE, FACTS_ROLE, LessonListModel
 from glyphscope_gui.theme import theme, ui_font
 
@@ -57,7 +58,7 @@ class LessonList(QListView):
     def __init__(self, model: LessonListModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("lessonList")
-        self.setAccessibleName(self.tr("Lessons"))
+        self.setAccessibleName(tr("Lessons"))
         self.setModel(model)
         self.setItemDelegate(_Delegate(self))
         self.setFrameShape(QListView.Shape.NoFrame)

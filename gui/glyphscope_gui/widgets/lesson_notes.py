@@ -9,6 +9,7 @@ from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.widgets.lesson_label import LessonLabel
 from glyphscope_gui.widgets.lesson_prose import LessonProse
 
@@ -19,8 +20,8 @@ class LessonNotes(QWidget):
     def __init__(self, parent: QWidget, keys: Callable[[QKeyEvent], bool]) -> None:
         super().__init__(parent, Qt.WindowType.Window)
         self.setObjectName("lessonNotes")
-        self.setWindowTitle(self.tr("Presenter notes"))
-        self.setAccessibleName(self.tr("Presenter notes"))
+        self.setWindowTitle(tr("Presenter notes"))
+        self.setAccessibleName(tr("Presenter notes"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._keys = keys
         self._began = time.monotonic()
@@ -28,7 +29,7 @@ class LessonNotes(QWidget):
         self.place.setProperty("role", "muted")
         self.clock = QLabel("0:00", self)
         self.clock.setProperty("role", "title")
-        self.clock.setToolTip(self.tr("Since the lecture began"))
+        self.clock.setToolTip(tr("Since the lecture began"))
         self.title = LessonLabel("", "heading", self)
         self.answers = LessonLabel("", "title", self)
         self.following = LessonLabel("", "muted", self)
@@ -70,12 +71,12 @@ class LessonNotes(QWidget):
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 6, 0)
-        column.addWidget(LessonProse(notes or self.tr("*No notes for this step.*"), body))
+        column.addWidget(LessonProse(notes or tr("*No notes for this step.*"), body))
         column.addStretch(1)
         self._area.setWidget(body)
         self.answers.set_words(answers)
         self.following.set_words(
-            self.tr("Next: {}").format(following) if following else self.tr("This is the last one.")
+            tr("Next: {title}", title=following) if following else tr("This is the last one.")
         )
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

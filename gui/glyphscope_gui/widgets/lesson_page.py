@@ -7,6 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from glyphscope.errors import GlyphscopeError, problem_words
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.lesson_list_model import LessonListModel
 from glyphscope_gui.models.plain_words import shown_exactly
 from glyphscope_gui.theme.sizes import GAP, letters
@@ -18,7 +19,7 @@ from glyphscope_gui.widgets.notice_banner import NoticeBanner
 
 LIST_WIDTH, SLIM_LIST_WIDTH = 250, 190
 WIDE = 1180
-_EMPTY = "Choose a lesson at the left. None of them needs a model: everything in them is recorded."
+_EMPTY = tr("Choose a lesson at the left. None of them needs a model: everything in them is recorded.")
 _MOST_PROBLEMS = 12
 
 
@@ -30,37 +31,33 @@ class LessonPage(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("lessonPage")
-        self.setAccessibleName(self.tr("Lessons"))
+        self.setAccessibleName(tr("Lessons"))
         self.model = LessonListModel(self)
         self.list = LessonList(self.model, self)
-        self.open_button = link(self.tr("Open…"), self.tr("A lesson of yours, from a Markdown file"))
+        self.open_button = link(tr("Open…"), tr("A lesson of yours, from a Markdown file"))
         self.open_button.setObjectName("openLessonButton")
-        self.open_button.setAccessibleName(self.tr("Open a lesson"))
+        self.open_button.setAccessibleName(tr("Open a lesson"))
         self.notice = NoticeBanner(self)
         self.reader = LessonReader(self)
-        self.empty = QLabel(self.tr(_EMPTY), self)
+        self.empty = QLabel(_EMPTY, self)
         self.empty.setProperty("role", "muted")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
         self.empty.setTextFormat(Qt.TextFormat.PlainText)
         self.empty.setMargin(30)
-        self.before_button = QPushButton(self.tr("‹ Back"), self)
+        self.before_button = QPushButton(tr("‹ Back"), self)
         self.before_button.setObjectName("lessonBackButton")
-        self.before_button.setToolTip(self.tr("The step before (Page Up)"))
-        self.after_button = QPushButton(self.tr("Next ›"), self)
+        self.before_button.setToolTip(tr("The step before (Page Up)"))
+        self.after_button = QPushButton(tr("Next ›"), self)
         self.after_button.setObjectName("lessonNextButton")
         self.after_button.setProperty("role", "primary")
-        self.after_button.setToolTip(self.tr("The next step (Page Down)"))
+        self.after_button.setToolTip(tr("The next step (Page Down)"))
         self.place = QLabel(self)
         self.place.setProperty("role", "muted")
-        self.again_button = link(
-            self.tr("Begin anew"), self.tr("Forget how far you have come in this lesson")
-        )
-        self.lecture_button = QPushButton(self.tr("Lecture"), self)
+        self.again_button = link(tr("Begin anew"), tr("Forget how far you have come in this lesson"))
+        self.lecture_button = QPushButton(tr("Lecture"), self)
         self.lecture_button.setObjectName("lectureButton")
-        self.lecture_button.setToolTip(
-            self.tr("Large letters, one step a key, nothing else on the screen (F11)")
-        )
+        self.lecture_button.setToolTip(tr("Large letters, one step a key, nothing else on the screen (F11)"))
         self._lay_out()
         self.reader.pageWanted.connect(self.stepWanted)
         self.before_button.clicked.connect(lambda: self.stepWanted.emit(-1))
@@ -73,7 +70,7 @@ class LessonPage(QWidget):
         opened = steps > 0
         self.stack.setCurrentWidget(self.reader if opened else self.empty)
         self.foot.setVisible(opened)
-        self.place.setText(self.tr("Step {} of {}").format(step, steps))
+        self.place.setText(tr("Step {step} of {steps}", step=step, steps=steps))
         self.before_button.setEnabled(step > 1)
         self.after_button.setEnabled(step < steps)
 
@@ -83,7 +80,7 @@ class LessonPage(QWidget):
         more = len(problems) - _MOST_PROBLEMS
         lines = [" ".join(filter(None, (error.where, error.message, error.hint))), *problems[:_MOST_PROBLEMS]]
         if more > 0:
-            lines.append(self.tr("… and {} more: glyphscope lesson check tells all of them.").format(more))
+            lines.append(tr("… and {more} more: glyphscope lesson check tells all of them.", more=more))
         self.empty.setText("\n".join(shown_exactly(line) for line in lines))
         self.show_place(0, 0)
 
@@ -101,7 +98,7 @@ class LessonPage(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
-        self.list_card = Card(self.tr("Lessons"), self.list, actions=(self.open_button,), padded=False)
+        self.list_card = Card(tr("Lessons"), self.list, actions=(self.open_button,), padded=False)
         self.stack = QStackedWidget(self)
         self.stack.addWidget(self.empty)
         self.stack.addWidget(self.reader)

@@ -16,6 +16,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QTextEdit, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.theme import mono_font, theme, ui_font
 from glyphscope_gui.theme.fonts import base_points
 
@@ -33,7 +34,7 @@ class LessonProse(QTextEdit):
         self._quiet = quiet
         self._markdown = ""
         self.setObjectName("lessonProse")
-        self.setAccessibleName(self.tr("Text of the lesson"))
+        self.setAccessibleName(tr("Text of the lesson"))
         self.setReadOnly(True)
         self.setFrameShape(QTextEdit.Shape.NoFrame)
         self.setUndoRedoEnabled(False)

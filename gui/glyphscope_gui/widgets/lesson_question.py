@@ -7,6 +7,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from glyphscope.lessons import Choice, Sheet, judge
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.token_words import token_text
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.theme.sizes import PAD
@@ -23,11 +24,9 @@ class ChoiceButton(QPushButton):
         self.setObjectName("lessonChoice")
         self.setProperty("choice", "token" if token else "words")
         self.setCheckable(True)
-        self.setAccessibleName(self.tr("Answer {}: {}").format(number, words))
+        self.setAccessibleName(tr("Answer {number}: {answer}", number=number, answer=words))
         self.setToolTip(
-            self.tr("Choose this answer ({})").format(number)
-            if number < 10
-            else self.tr("Choose this answer")
+            tr("Choose this answer ({number})", number=number) if number < 10 else tr("Choose this answer")
         )
         self.number = QLabel(str(number), self)
         self.number.setProperty("role", "faint")
@@ -90,7 +89,7 @@ class ChoiceRow(QWidget):
         right = self._choice.right
         self.sign.setWordWrap(False)
         self.sign.set_words("✓" if right else "✕", "lesson-right" if right else "lesson-wrong")
-        self.sign.setAccessibleName(self.tr("right") if right else self.tr("not right"))
+        self.sign.setAccessibleName(tr("right") if right else tr("not right"))
         self.why.set_words(self._choice.why)
         self.button.setEnabled(False)
         self.button.setAccessibleDescription(f"{self.sign.accessibleName()}. {self._choice.why}")
@@ -105,13 +104,13 @@ class LessonQuestion(QFrame):
         super().__init__(parent)
         self.setObjectName("card")
         self.setProperty("asking", True)
-        self.setAccessibleName(self.tr("Question: {}").format(sheet.ask))
+        self.setAccessibleName(tr("Question: {question}", question=sheet.ask))
         self.sheet = sheet
         self.is_revealed = False
         self.ask = LessonProse(sheet.ask, self)
         before = f"{sheet.before}▮" if sheet.kind == "next" else ""
         self.before = LessonLabel(before, "", self, mono_font(2))
-        self.before.setAccessibleName(self.tr("Written so far: {}").format(sheet.before))
+        self.before.setAccessibleName(tr("Written so far: {text}", text=sheet.before))
         self.line = CharacterLine(sheet.text, self)
         self.line.setVisible(sheet.kind == "character")
         token = sheet.kind == "next"
@@ -122,10 +121,10 @@ class LessonQuestion(QFrame):
         self.hint = QLabel(self._how(), self)
         self.hint.setProperty("role", "hint")
         self.hint.setWordWrap(True)
-        self.button = QPushButton(self.tr("Reveal"), self)
+        self.button = QPushButton(tr("Reveal"), self)
         self.button.setObjectName("lessonRevealButton")
         self.button.setProperty("role", "primary")
-        self.button.setToolTip(self.tr("Show what is right, and why (Enter)"))
+        self.button.setToolTip(tr("Show what is right, and why (Enter)"))
         self.result = LessonLabel("", "", self)
         self.result.setObjectName("lessonResult")
         self.why = LessonProse("", self, quiet=True)
@@ -206,11 +205,11 @@ class LessonQuestion(QFrame):
 
     def _how(self) -> str:
         if self.sheet.kind == "character":
-            return self.tr("Click a character, or go to it with the arrow keys.")
+            return tr("Click a character, or go to it with the arrow keys.")
         last = len(self.rows)
         if self.sheet.single:
-            return self.tr("Choose one (keys 1 to {}), then reveal.").format(last)
-        return self.tr("Choose all that are right (keys 1 to {}), then reveal.").format(last)
+            return tr("Choose one (keys 1 to {last}), then reveal.", last=last)
+        return tr("Choose all that are right (keys 1 to {last}), then reveal.", last=last)
 
     def _toggled(self, down: bool) -> None:
         if down and self.sheet.single:

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.lessons import AnyPart, Prose
+from glyphscope_gui.language import tr
 from glyphscope_gui.theme import ui_font
 from glyphscope_gui.theme.sizes import scale
 from glyphscope_gui.widgets.lesson_experiment import LessonExperiment
@@ -42,7 +43,7 @@ class LessonReader(QScrollArea):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("lessonReader")
-        self.setAccessibleName(self.tr("The lesson"))
+        self.setAccessibleName(tr("The lesson"))
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

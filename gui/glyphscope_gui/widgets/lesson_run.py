@@ -22,6 +22,7 @@ from glyphscope.lessons.lesson import View
 from glyphscope_gui.controllers.lesson_player import FASTEST, SLOWEST, LessonPlayer
 from glyphscope_gui.controllers.run_controller import Applied
 from glyphscope_gui.controllers.stage_choice import StageChoice, events_of
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.alternatives_model import AlternativesModel, reasons
 from glyphscope_gui.models.field_table_model import DECIDED, TOKENS, VERDICT, FieldTableModel
 from glyphscope_gui.models.lesson_words import info_of, place_words, source_words, token_title, token_words
@@ -37,6 +38,7 @@ from glyphscope_gui.widgets.field_table import FieldTable
 from glyphscope_gui.widgets.lesson_label import LessonLabel
 from glyphscope_gui.widgets.stream_view import StreamView
 from glyphscope_gui.widgets.token_table import TokenTable
+from glyphscope_gui.widgets.verdict import VERDICTS
 
 WIDE = 640
 """Pixels of width at the usual letters from which on the alternatives stand beside the stream."""
@@ -64,7 +66,7 @@ class LessonStream(StreamView):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("lessonStream")
-        self.setAccessibleName(self.tr("The text of the run"))
+        self.setAccessibleName(tr("The text of the run"))
         self._characters = 0
 
     def make_room(self, characters: int) -> None:
@@ -97,8 +99,8 @@ class LessonRun(QFrame):
     def __init__(self, caption: str, show: tuple[View, ...], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("card")
-        self.setAccessibleName(caption or self.tr("A run"))
-        self.setAccessibleDescription(self.tr("Space plays, Left and Right are a token each"))
+        self.setAccessibleName(caption or tr("A run"))
+        self.setAccessibleDescription(tr("Space plays, Left and Right are a token each"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._views = show
         self._characters = 0
@@ -111,7 +113,7 @@ class LessonRun(QFrame):
         self.outcome = LessonLabel("", "muted", self)
         self.stream = LessonStream(self)
         self.banner = AbortBanner(self)
-        self.token_title = section_label(self.tr("Alternatives"), self)
+        self.token_title = section_label(tr("Alternatives"), self)
         self.token_note = LessonLabel("", "muted", self)
         self.alternatives_model = AlternativesModel(self)
         self.alternatives = AlternativesTable(self.alternatives_model, self)
@@ -120,7 +122,12 @@ class LessonRun(QFrame):
         self.fields = FieldTable(self.fields_model, self)
         self.fields.setFont(ui_font())
         self.fields.fit_rows(11)
-        for column, widest in ((VERDICT, "✕ impossible "), (DECIDED, "character 000"), (TOKENS, "0000")):
+        impossible = VERDICTS["impossible"]
+        for column, widest in (
+            (VERDICT, f"{impossible.sign} {impossible.words} "),
+            (DECIDED, tr("character {char}", char="000")),
+            (TOKENS, "0000"),
+        ):
             self.fields.fit_column(column, widest)  # in the letters of a lecture
         self.tokens_model = TokenTableModel(self)
         self.tokens = TokenTable(self.tokens_model, self)
@@ -262,9 +269,9 @@ class LessonRun(QFrame):
         if index is None or index >= len(stage.tokens) or started is None:
             self.stream.select_token(None)
             self.alternatives_model.show((), (), -1)
-            self.token_title.setText(self.tr("No token yet"))
+            self.token_title.setText(tr("No token yet"))
             self.token_note.set_words(
-                self.tr("Play it, or go on token by token: what could have come stands here.")
+                tr("Play it, or go on token by token: what could have come stands here.")
             )
             self.alternatives.hide()
             return
@@ -291,11 +298,11 @@ class LessonRun(QFrame):
             self.player.play()
 
     def _playing_changed(self, playing: bool) -> None:
-        self.play_button.setText(self.tr("Pause") if playing else self.tr("Play"))
+        self.play_button.setText(tr("Pause") if playing else tr("Play"))
 
     def _change_pace(self, place: int) -> None:
         self.player.set_pace(_PACES[place])
-        self.pace_label.setText(self.tr("{:g} tokens/s").format(_PACES[place]))
+        self.pace_label.setText(tr("{pace:g} tokens/s", pace=_PACES[place]))
 
     def set_pace(self, pace: float) -> None:
         nearest = min(range(len(_PACES)), key=lambda n: abs(_PACES[n] - min(max(pace, SLOWEST), FASTEST)))
@@ -303,25 +310,25 @@ class LessonRun(QFrame):
         self._change_pace(nearest)
 
     def _make_transport(self) -> None:
-        self.play_button = QPushButton(self.tr("Play"), self)
+        self.play_button = QPushButton(tr("Play"), self)
         self.play_button.setObjectName("lessonPlayButton")
-        self.play_button.setToolTip(self.tr("Play the run at its pace (Space)"))
+        self.play_button.setToolTip(tr("Play the run at its pace (Space)"))
         self.back_button = QPushButton("‹", self)
-        self.back_button.setAccessibleName(self.tr("One token back"))
-        self.back_button.setToolTip(self.tr("One token back (Left)"))
+        self.back_button.setAccessibleName(tr("One token back"))
+        self.back_button.setToolTip(tr("One token back (Left)"))
         self.forward_button = QPushButton("›", self)
-        self.forward_button.setAccessibleName(self.tr("One token on"))
-        self.forward_button.setToolTip(self.tr("One token on (Right)"))
+        self.forward_button.setAccessibleName(tr("One token on"))
+        self.forward_button.setToolTip(tr("One token on (Right)"))
         self.slider = QSlider(Qt.Orientation.Horizontal, self)
         self.slider.setObjectName("lessonSlider")
-        self.slider.setAccessibleName(self.tr("Tokens that are shown"))
-        self.slider.setToolTip(self.tr("Tokens that are shown"))
+        self.slider.setAccessibleName(tr("Tokens that are shown"))
+        self.slider.setToolTip(tr("Tokens that are shown"))
         self.slider.setPageStep(5)
         self.place = QLabel(self)
         self.place.setProperty("role", "hint")
         self.pace_slider = QSlider(Qt.Orientation.Horizontal, self)
-        self.pace_slider.setAccessibleName(self.tr("Tokens a second"))
-        self.pace_slider.setToolTip(self.tr("How fast it is played"))
+        self.pace_slider.setAccessibleName(tr("Tokens a second"))
+        self.pace_slider.setToolTip(tr("How fast it is played"))
         self.pace_slider.setRange(0, len(_PACES) - 1)
         self.pace_slider.setPageStep(1)
         self.pace_slider.setFixedWidth(70)

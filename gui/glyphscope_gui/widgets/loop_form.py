@@ -12,6 +12,7 @@ from glyphscope.calling.loop.guards import calls_per_turn
 from glyphscope.calling.loop.presets import compose, loop_presets
 from glyphscope.calling.loop.transforms import TRANSFORMS
 from glyphscope.events import LoopSettings
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.strategy_texts import words, words_of
 from glyphscope_gui.widgets.settings_grid import (
     ChoiceSetting,
@@ -23,23 +24,58 @@ from glyphscope_gui.widgets.settings_grid import (
 
 _MOST = 2**31 - 1
 _NUMBERS = (
-    ("max_turns", "Turns", 1, 10_000, "", "Turns of the model before the run ends"),
-    ("max_total_tokens", "Tokens in all", 1, _MOST, "", "What the model may write in all turns together"),
-    ("max_seconds", "Time", 1, 86_400, " s", "Seconds before the run ends"),
-    ("max_tool_seconds", "Time of a call", 1, 86_400, " s", "Seconds before a tool is given up"),
-    ("max_tool_args_bytes", "Arguments", 1, _MOST, " bytes", "Larger arguments are not carried out; the model is told"),
-    ("max_tool_output_bytes", "Results", 1, _MOST, " bytes", "Of a larger result the model is told only its size"),
-    ("max_identical_calls", "The same call", 1, 1000, " times", "How often one and the same call may run"),
-    ("max_invalid_turns", "Turns for nothing", 1, 1000, "", "Turns in a row that lead nowhere before it gives up"),
-)  # fmt: skip
+    ("max_turns", tr("Turns"), 1, 10_000, "", tr("Turns of the model before the run ends")),
+    (
+        "max_total_tokens",
+        tr("Tokens in all"),
+        1,
+        _MOST,
+        "",
+        tr("What the model may write in all turns together"),
+    ),
+    ("max_seconds", tr("Time"), 1, 86_400, tr(" s"), tr("Seconds before the run ends")),
+    ("max_tool_seconds", tr("Time of a call"), 1, 86_400, tr(" s"), tr("Seconds before a tool is given up")),
+    (
+        "max_tool_args_bytes",
+        tr("Arguments"),
+        1,
+        _MOST,
+        tr(" bytes"),
+        tr("Larger arguments are not carried out; the model is told"),
+    ),
+    (
+        "max_tool_output_bytes",
+        tr("Results"),
+        1,
+        _MOST,
+        tr(" bytes"),
+        tr("Of a larger result the model is told only its size"),
+    ),
+    (
+        "max_identical_calls",
+        tr("The same call"),
+        1,
+        1000,
+        tr(" times"),
+        tr("How often one and the same call may run"),
+    ),
+    (
+        "max_invalid_turns",
+        tr("Turns for nothing"),
+        1,
+        1000,
+        "",
+        tr("Turns in a row that lead nowhere before it gives up"),
+    ),
+)
 _USES = (
-    ("relaxed", "If it wants", "The model may call tools, or answer at once"),
-    ("enforced", "At least once", "An answer without a call that went well is refused"),
-    ("disabled", "Never", "No tools are shown, and none can run"),
+    ("relaxed", tr("If it wants"), tr("The model may call tools, or answer at once")),
+    ("enforced", tr("At least once"), tr("An answer without a call that went well is refused")),
+    ("disabled", tr("Never"), tr("No tools are shown, and none can run")),
 )
 _POLICIES = (
-    ("fatal", "Must not fail", "The last call of every tool must have gone well"),
-    ("tolerated", "May fail", "The run goes on after a call that failed"),
+    ("fatal", tr("Must not fail"), tr("The last call of every tool must have gone well")),
+    ("tolerated", tr("May fail"), tr("The run goes on after a call that failed")),
 )
 
 
@@ -52,8 +88,8 @@ class LoopForm(QWidget):
         super().__init__(parent)
         self._settings = LoopSettings()
         self._fields: dict[str, Any] = {}
-        self.presets_button = self._make_menu_button("Presets", self._preset_menu())
-        self.transforms_button = self._make_menu_button("None", self._transform_menu())
+        self.presets_button = self._make_menu_button(tr("Presets"), self._preset_menu())
+        self.transforms_button = self._make_menu_button(tr("None"), self._transform_menu())
         self.presets_note = QLabel(self)
         self.presets_note.setProperty("role", "hint")
         line = QHBoxLayout()
@@ -78,16 +114,17 @@ class LoopForm(QWidget):
             field.show_value((calls_per_turn(settings) or 0) if per_turn else getattr(settings, name))
         self._fields["max_tool_calls_per_turn"].setEnabled(settings.parallel_tool_calls)
         self._fields["fix_empty_final_disable_tools"].setEnabled(settings.fix_empty_final)
-        self.transforms_button.setText(words_of(settings.transforms)[:60] or "None")
+        self.transforms_button.setText(words_of(settings.transforms)[:60] or tr("None"))
         for action in self.transforms_button.menu().actions():
             action.setChecked(action.data() in settings.transforms)
         for action in self.presets_button.menu().actions():
             action.setChecked(action.data() in settings.presets)
         if not settings.presets:
-            note = "Chosen one by one"
+            note = tr("Chosen one by one")
         else:
-            by_hand = settings != compose(settings.presets)
-            note = f"{words_of(settings.presets)}{', then changed by hand' if by_hand else ''}"
+            note = words_of(settings.presets)
+            if settings != compose(settings.presets):
+                note = tr("{presets}, then changed by hand", presets=note)
         self.presets_note.setText(note)
 
     def field(self, name: str) -> Any:
@@ -98,38 +135,53 @@ class LoopForm(QWidget):
 
     def _fill(self) -> None:
         self._add(
-            "tool_use", "Calls tools", ChoiceSetting(_USES), "Whether a run may, must or cannot call tools"
+            "tool_use",
+            tr("Calls tools"),
+            ChoiceSetting(_USES),
+            tr("Whether a run may, must or cannot call tools"),
         )
         self._add(
-            "failure_policy", "A call", ChoiceSetting(_POLICIES), "What a call that failed does to the run"
+            "failure_policy",
+            tr("A call"),
+            ChoiceSetting(_POLICIES),
+            tr("What a call that failed does to the run"),
         )
         for name, title, least, most, suffix, tip in _NUMBERS:
             self._add(name, title, NumberSetting(least, most, suffix), tip)
         per_turn = NumberSetting(0, 1000)
-        per_turn.setSpecialValueText("no limit")
-        parallel = FlagSetting("Several calls in a turn")
+        per_turn.setSpecialValueText(tr("no limit"))
+        parallel = FlagSetting(tr("Several calls in a turn"))
         self._add_check(
-            "parallel_tool_calls", parallel, "Off: the first call of a turn runs, the rest are counted"
+            "parallel_tool_calls", parallel, tr("Off: the first call of a turn runs, the rest are counted")
         )
         self._add(
-            "max_tool_calls_per_turn", "Calls in a turn", per_turn, "How many of them run, where several may"
+            "max_tool_calls_per_turn",
+            tr("Calls in a turn"),
+            per_turn,
+            tr("How many of them run, where several may"),
         )
-        empty = FlagSetting("An empty answer is asked for again")
-        self._add_check("fix_empty_final", empty, "Once, with a question for an answer in words")
-        without = FlagSetting("… without tools")
-        self._add_check("fix_empty_final_disable_tools", without, "That once, no tools are shown")
-        allow = TextSetting(lambda text: words(text) or None, words_of, "all tools")
+        empty = FlagSetting(tr("An empty answer is asked for again"))
+        self._add_check("fix_empty_final", empty, tr("Once, with a question for an answer in words"))
+        without = FlagSetting(tr("… without tools"))
+        self._add_check("fix_empty_final_disable_tools", without, tr("That once, no tools are shown"))
+        allow = TextSetting(lambda text: words(text) or None, words_of, tr("all tools"))
         self._add(
-            "allow", "Only these", allow, "Names of tools between commas: only they are shown, and may run"
+            "allow",
+            tr("Only these"),
+            allow,
+            tr("Names of tools between commas: only they are shown, and may run"),
         )
-        deny = TextSetting(words, words_of, "none")
+        deny = TextSetting(words, words_of, tr("none"))
         self._add(
-            "deny", "Never these", deny, "Names of tools between commas: they are not shown, and cannot run"
+            "deny",
+            tr("Never these"),
+            deny,
+            tr("Names of tools between commas: they are not shown, and cannot run"),
         )
         self.grid.add(
-            "Transforms",
+            tr("Transforms"),
             self.transforms_button,
-            "Changes for models that write calls their own way; each is told when it acts",
+            tr("Changes for models that write calls their own way; each is told when it acts"),
             wide=True,
         )
 

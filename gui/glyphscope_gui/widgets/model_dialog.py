@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from glyphscope.models import FoundModel
 from glyphscope.models.hub import Unfinished
 from glyphscope_gui.controllers.model_getting import ModelGetting
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.model_offers import QUANTISATION, SIZE, SOURCE, FoundModelsModel
 from glyphscope_gui.theme.sizes import ROW, letters
 from glyphscope_gui.widgets.card import section_label
@@ -45,12 +46,12 @@ class ModelDialog(QDialog):
     def __init__(self, getting: ModelGetting, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("modelDialog")
-        self.setWindowTitle(self.tr("Get a model"))
+        self.setWindowTitle(tr("Get a model"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.title = QLabel(self.tr("Where models come from"), self)
+        self.title = QLabel(tr("Where models come from"), self)
         self.title.setProperty("role", "heading")
         self.about = words_label(
-            self.tr(
+            tr(
                 "Glyphscope runs any language model in GGUF on this computer, or asks one that a server offers. "
                 "The small one that comes with it shows how everything works; one made for calling tools "
                 "(Qwen3, Llama 3, Granite …) shows how well. Nothing is asked over the network unless you ask for it."
@@ -60,25 +61,23 @@ class ModelDialog(QDialog):
         self.found = FoundModelsModel(self)
         self.table = PlainTable(self.found, stretch=0, parent=self)
         self.table.setObjectName("foundModels")
-        self.table.setAccessibleName(self.tr("Models on this computer"))
+        self.table.setAccessibleName(tr("Models on this computer"))
         self.table.activated.connect(self._use_found)
         self.table.selectionModel().selectionChanged.connect(self._show_usable)
-        self.use_button = QPushButton(self.tr("Use it"), self)
+        self.use_button = QPushButton(tr("Use it"), self)
         self.use_button.setObjectName("modelUseButton")
-        self.use_button.setAccessibleName(self.tr("Use the model that is chosen in the list"))
+        self.use_button.setAccessibleName(tr("Use the model that is chosen in the list"))
         self.use_button.clicked.connect(self._use_found)
-        self.nothing = words_label(self.tr("Looking for models…"), parent=self)
+        self.nothing = words_label(tr("Looking for models…"), parent=self)
         self.hub = HubPanel(getting, self)
         self.hub.useWanted.connect(self._use)
         self.hub.discardWanted.connect(self.discardWanted)
         self.hub.grew.connect(self._keep_in_sight)
-        self.file_button = QPushButton(self.tr("Open a GGUF…"), self)
+        self.file_button = QPushButton(tr("Open a GGUF…"), self)
         self.file_button.clicked.connect(self.fileWanted)
-        self.endpoint_button = QPushButton(self.tr("Endpoint…"), self)
+        self.endpoint_button = QPushButton(tr("Endpoint…"), self)
         self.endpoint_button.setToolTip(
-            self.tr(
-                "llama-server, vLLM, SGLang, Ollama, LM Studio or any server that speaks as OpenAI’s does"
-            )
+            tr("llama-server, vLLM, SGLang, Ollama, LM Studio or any server that speaks as OpenAI’s does")
         )
         self.endpoint_button.clicked.connect(self.endpointWanted)
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
@@ -101,7 +100,7 @@ class ModelDialog(QDialog):
         self.nothing.setText(
             ""
             if found
-            else self.tr(
+            else tr(
                 "None was found: not the one that comes with Glyphscope (pip install 'glyphscope[demo]'), and none of "
                 "Hugging Face’s cache, LM Studio, Ollama, llama.cpp or the folders in Settings."
             )
@@ -121,15 +120,15 @@ class ModelDialog(QDialog):
         column.addWidget(self.title)
         column.addWidget(self.about)
         column.addSpacing(10)
-        column.addWidget(section_label(self.tr("On this computer"), inner))
+        column.addWidget(section_label(tr("On this computer"), inner))
         column.addWidget(self.table)
         column.addWidget(self.nothing)
         column.addLayout(self._row(self.use_button))
         column.addSpacing(10)
-        column.addWidget(section_label(self.tr("By its name at the Hugging Face Hub"), inner))
+        column.addWidget(section_label(tr("By its name at the Hugging Face Hub"), inner))
         column.addWidget(self.hub)
         column.addSpacing(10)
-        column.addWidget(section_label(self.tr("From elsewhere"), inner))
+        column.addWidget(section_label(tr("From elsewhere"), inner))
         elsewhere = QHBoxLayout()
         elsewhere.setSpacing(8)
         elsewhere.addWidget(self.file_button)
@@ -154,7 +153,7 @@ class ModelDialog(QDialog):
         whole.addLayout(bottom)
         self.table.fit_column(QUANTISATION, "UD-Q4_K_XL")
         self.table.fit_column(SIZE, "123.4 GB")
-        self.table.fit_column(SOURCE, self.tr("comes with Glyphscope"))
+        self.table.fit_column(SOURCE, tr("comes with Glyphscope"))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """With large letters on a small screen the names have the room."""

@@ -11,8 +11,10 @@ from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QToolButton, QWidget
 
 from glyphscope.models import FoundModel, find_models
+from glyphscope.models.finding import EMBEDDED_SOURCE, FOLDER
 from glyphscope.models.remote import is_address
 from glyphscope_gui.controllers.background import Background
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.model_names import ModelName, model_name
 from glyphscope_gui.settings.settings_store import SettingsStore
 from glyphscope_gui.theme import mono_font, theme
@@ -21,6 +23,8 @@ from glyphscope_gui.widgets.endpoint_dialog import EndpointDialog
 SUFFIX = ".gguf"
 MAX_RECENT = 5
 _PADDING = 11
+_SOURCES = {EMBEDDED_SOURCE: tr("embedded"), FOLDER: tr("folder")}
+"""The others are names."""
 ARROW_ROOM = 20
 
 
@@ -46,7 +50,7 @@ class ModelPicker(QToolButton):
         self._background = Background(self)
         self._found: tuple[FoundModel, ...] | None = None
         self.own_folder: Path | None = None
-        self._shown = ModelName("Choose a model")
+        self._shown = ModelName(tr("Choose a model"))
         self._path = ""
         self._loading = False
         self._fraction: float | None = None
@@ -66,7 +70,7 @@ class ModelPicker(QToolButton):
     def set_model(self, model: str, name: str = "", quantisation: str = "") -> None:
         """The model in use; name and quantisation as the file itself says, where they are known."""
         self._path = model
-        guess = model_name(model) if model else ModelName("Choose a model")
+        guess = model_name(model) if model else ModelName(tr("Choose a model"))
         self._shown = ModelName(name or guess.name, quantisation or guess.quantisation)
         self._tell()
 
@@ -90,7 +94,9 @@ class ModelPicker(QToolButton):
     def ask_for_file(self) -> None:
         """Choose a GGUF file."""
         start = str(Path(self._path).parent) if self._path.endswith(SUFFIX) else ""
-        dialog = QFileDialog(self.window(), "Open a model", start, "GGUF models (*.gguf);;All files (*)")
+        dialog = QFileDialog(
+            self.window(), tr("Open a model"), start, tr("GGUF models (*.gguf);;All files (*)")
+        )
         dialog.setObjectName("openModelDialog")
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(self.modelChosen)
@@ -113,18 +119,18 @@ class ModelPicker(QToolButton):
     def _fill(self) -> None:
         self._menu.clear()
         recent = [model for model in self._settings.value.recent_models if model != self._path][:MAX_RECENT]
-        self._add_group("Recent", [_Entry(model, *model_name(model), tip=model) for model in recent])
+        self._add_group(tr("Recent"), [_Entry(model, *model_name(model), tip=model) for model in recent])
         known = {self._path, *recent}
         found = [_entry(model) for model in self._found or () if model.path not in known]
-        self._add_group("Found on this computer", found)
+        self._add_group(tr("Found on this computer"), found)
         if self._found is None:
-            self._add_title("Looking for models…")
+            self._add_title(tr("Looking for models…"))
             self.find()
         self._menu.addSeparator()
-        self._menu.addAction(self.tr("Get a model…")).triggered.connect(self.getWanted)
-        self._menu.addAction("Open a GGUF…").triggered.connect(self.ask_for_file)
-        self._menu.addAction("Endpoint…").triggered.connect(self.ask_for_endpoint)
-        self._menu.addAction("Look again").triggered.connect(self.look_again)
+        self._menu.addAction(tr("Get a model…")).triggered.connect(self.getWanted)
+        self._menu.addAction(tr("Open a GGUF…")).triggered.connect(self.ask_for_file)
+        self._menu.addAction(tr("Endpoint…")).triggered.connect(self.ask_for_endpoint)
+        self._menu.addAction(tr("Look again")).triggered.connect(self.look_again)
 
     def _add_group(self, title: str, entries: Sequence[_Entry]) -> None:
         if not entries:
@@ -155,8 +161,11 @@ class ModelPicker(QToolButton):
 
     def _tell(self) -> None:
         name, quantisation = self._shown
-        state = f", {self._progress_text or 'loading'}" if self._loading else ""
-        self.setAccessibleName(f"Model: {name} {quantisation}".strip() + state)
+        progress = self._progress_text or tr("loading")
+        state = f", {progress}" if self._loading else ""
+        self.setAccessibleName(
+            tr("Model: {name} {quantisation}", name=name, quantisation=quantisation).strip() + state
+        )
         self.setToolTip(f"{name} {quantisation}".strip() + (f"\n{self._path}" if self._path else ""))
         self.updateGeometry()
         self.update()
@@ -165,7 +174,7 @@ class ModelPicker(QToolButton):
         if not self._loading:
             return self._shown
         percent = "" if self._fraction is None else f"{self._fraction:.0%}"
-        return self._progress_text or f"Loading {self._shown.name}", percent
+        return self._progress_text or tr("Loading {name}", name=self._shown.name), percent
 
     def sizeHint(self) -> QSize:
         name, more = self._words()
@@ -225,7 +234,7 @@ class ModelPicker(QToolButton):
 
 def _entry(model: FoundModel) -> _Entry:
     guess = model_name(model.path)
-    tip = f"{model.path}\n{model.source}, {_size(model.bytes)}"
+    tip = f"{model.path}\n{_SOURCES.get(model.source, model.source)}, {_size(model.bytes)}"
     if model.problem:
         tip += f"\n{model.problem}"
     return _Entry(
@@ -234,4 +243,4 @@ def _entry(model: FoundModel) -> _Entry:
 
 
 def _size(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+    return tr("{size:.1f} GB", size=count / 1e9) if count >= 1e9 else tr("{size:.0f} MB", size=count / 1e6)

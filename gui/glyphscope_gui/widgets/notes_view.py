@@ -6,6 +6,7 @@ from PySide6.QtCore import QBuffer, QByteArray, QEvent, QIODevice, QSize, Qt
 from PySide6.QtGui import QFont, QImageReader, QTextBlockFormat, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QTextEdit, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.timeline_notes import Block
 from glyphscope_gui.models.visible import visible
 from glyphscope_gui.theme import mono_font, theme, ui_font
@@ -24,7 +25,7 @@ class NotesView(QTextEdit):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("notesView")
-        self.setAccessibleName("What was told in this row of the timeline")
+        self.setAccessibleName(tr("What was told in this row of the timeline"))
         self.setReadOnly(True)
         self.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
@@ -123,6 +124,6 @@ class NotesView(QTextEdit):
         buffer.close()
         buffer.deleteLater()
         if image.isNull():
-            cursor.insertText("This picture cannot be read.", self._format("problem"))
+            cursor.insertText(tr("This picture cannot be read."), self._format("problem"))
         else:
             cursor.insertImage(image)

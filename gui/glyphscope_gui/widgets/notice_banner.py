@@ -7,6 +7,8 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
 
+from glyphscope_gui.language import tr
+
 
 class NoticeBanner(QFrame):
     """Hidden while there is nothing to say."""
@@ -22,7 +24,7 @@ class NoticeBanner(QFrame):
         self.action.setProperty("role", "link")
         self.other = QPushButton(self)
         self.other.setProperty("role", "link")
-        self.dismiss = QPushButton("Close", self)
+        self.dismiss = QPushButton(tr("Close"), self)
         self.dismiss.setProperty("role", "link")
         self.dismiss.clicked.connect(self.hide)
         self._then: Callable[[], None] | None = None

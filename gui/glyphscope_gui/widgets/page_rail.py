@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QFontMetrics
 from PySide6.QtWidgets import QToolBar, QToolButton, QVBoxLayout, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.theme import theme, ui_font
 
 DRAWING = 22
@@ -34,9 +35,9 @@ class PageRail(QToolBar):
     chosen = Signal(str)
 
     def __init__(self, pages: Sequence[PageSpec], parent: QWidget | None = None) -> None:
-        super().__init__("Pages", parent)
+        super().__init__(tr("Pages"), parent)
         self.setObjectName("pageRail")
-        self.setAccessibleName("Pages")
+        self.setAccessibleName(tr("Pages"))
         self.setMovable(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self.toggleViewAction().setVisible(False)

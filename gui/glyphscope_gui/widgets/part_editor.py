@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.prompt_places import PartPlace
 from glyphscope_gui.widgets.elided_label import ElidedLabel
 from glyphscope_gui.widgets.elided_link import ElidedLink
@@ -55,8 +56,8 @@ class PartEditor(QWidget):
         self.title.setText(place.title)
         self.title.setAccessibleName(place.title)
         self.edit.setVisible(bool(place.source))
-        self.edit.setAccessibleName(self.tr("Edit: {0}").format(place.title))
-        self.edit.setAccessibleDescription(self.tr("Control and Enter runs the prompt."))
+        self.edit.setAccessibleName(tr("Edit: {title}", title=place.title))
+        self.edit.setAccessibleDescription(tr("Control and Enter runs the prompt."))
         self.say(place.words)
         self.link.setVisible(bool(place.tool) or place.source in ("line", "user"))
         self.link.set_words(self._lead(place))
@@ -74,8 +75,8 @@ class PartEditor(QWidget):
 
     def _lead(self, place: PartPlace) -> str:
         if place.tool:
-            return self.tr("Show in Tools")
-        return self.tr("Show in Template") if place.source == "line" else self.tr("Go to the prompt")
+            return tr("Show in Tools")
+        return tr("Show in Template") if place.source == "line" else tr("Go to the prompt")
 
     def _tell(self) -> None:
         if not self._showing:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from glyphscope.prompting.changes import Changes, Piece, loss_words
 from glyphscope_gui.controllers.prompt_watch import ShownPrompt
+from glyphscope_gui.language import tr
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.widgets.elided_link import ElidedLink
 from glyphscope_gui.widgets.text_places import shown
@@ -35,14 +36,14 @@ class PromptChanges(QWidget):
         self.advice = words_label(parent=self)
         self.view = QPlainTextEdit(self)
         self.view.setObjectName("promptChangesView")
-        self.view.setAccessibleName(self.tr("What changed in the prompt"))
+        self.view.setAccessibleName(tr("What changed in the prompt"))
         self.view.setReadOnly(True)
         self.view.setTabChangesFocus(True)
         self.view.setFrameShape(QPlainTextEdit.Shape.NoFrame)
         self.view.setFont(mono_font(-1))
         self.link = ElidedLink(self)
         self.link.setObjectName("promptCompareLink")
-        self.link.set_words(self.tr("Which is better? Both on the same seeds"))
+        self.link.set_words(tr("Which is better? Both on the same seeds"))
         self.link.clicked.connect(self.compareWanted)
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 12, 14, 12)
@@ -76,16 +77,20 @@ class PromptChanges(QWidget):
     def _changes_words(self, told: ShownPrompt | None, changes: Changes | None) -> str:
         if told is None or changes is None:
             if told is not None and told.origin == "record":
-                return self.tr("A recorded run: there is no run before it to compare with.")
-            return self.tr("After the next run, what is another than in this one stands here.")
+                return tr("A recorded run: there is no run before it to compare with.")
+            return tr("After the next run, what is another than in this one stands here.")
         if changes.is_same:
-            return self.tr("The prompt is the same as in the run before.")
-        counts = [changes.tokens(kind) for kind in ("added", "removed", "same")]
-        since = self.tr("the last run") if told.origin == "now" else self.tr("the run before")
-        if None in counts:
-            return self.tr("Since {0}, in words: the tokens are not known.").format(since)
-        return self.tr("Since {0}: {1:,} tokens added, {2:,} removed, {3:,} unchanged.").format(
-            since, *counts
+            return tr("The prompt is the same as in the run before.")
+        added, removed, unchanged = (changes.tokens(kind) for kind in ("added", "removed", "same"))
+        since = tr("Since the last run") if told.origin == "now" else tr("Since the run before")
+        if added is None or removed is None or unchanged is None:
+            return tr("{since}, in words: the tokens are not known.", since=since)
+        return tr(
+            "{since}: {added:,} tokens added, {removed:,} removed, {unchanged:,} unchanged.",
+            since=since,
+            added=added,
+            removed=removed,
+            unchanged=unchanged,
         )
 
     def _cache_words(self, told: ShownPrompt | None) -> str:
@@ -95,9 +100,13 @@ class PromptChanges(QWidget):
             return loss_words(told.loss)
         if told.origin == "now" and told.common is not None and told.prompt.tokens:
             left = told.prompt.tokens - told.common
-            return self.tr(
-                "The first {0:,} of its {1:,} tokens are as in the prompt read last; a run reads the {2:,} behind them."
-            ).format(told.common, told.prompt.tokens, left)
+            return tr(
+                "The first {common:,} of its {tokens:,} tokens are as in the prompt read last; "
+                "a run reads the {left:,} behind them.",
+                common=told.common,
+                tokens=told.prompt.tokens,
+                left=left,
+            )
         return ""
 
     def _write(self, changes: Changes | None, cache_end: int | None) -> None:
@@ -141,16 +150,14 @@ class PromptChanges(QWidget):
         cursor.insertText(shown(head), plain)
         if left:
             known = piece.tokens is not None
-            count = (self.tr("{0:,} tokens") if known else self.tr("{0:,} characters")).format(
-                piece.tokens if known else left
-            )
+            count = tr("%n token(s)", "", piece.tokens) if known else tr("%n character(s)", "", left)
             cursor.insertText(f" … {count} … ", faint)
         if inside:
             cursor.insertText(self._cache_mark(), faint)
         cursor.insertText(shown(tail), plain)
 
     def _cache_mark(self) -> str:
-        return self.tr(" ▸ the cache ends here ▸ ")
+        return tr(" ▸ the cache ends here ▸ ")
 
 
 def _format(color: QColor) -> QTextCharFormat:

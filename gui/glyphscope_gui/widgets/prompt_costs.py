@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.prompt_costs_model import SHARE_ROLE, Key, PromptCostsModel
 from glyphscope_gui.theme import mono_font, theme
 
@@ -67,7 +68,7 @@ class PromptCosts(QTreeView):
         self._open: set[Key] = set()
         self._kept: Key | None = None
         self.setObjectName("promptCosts")
-        self.setAccessibleName(self.tr("Tokens of each part of the prompt"))
+        self.setAccessibleName(tr("Tokens of each part of the prompt"))
         self.setModel(model)
         self.setItemDelegate(_CostDelegate(self))
         self.setUniformRowHeights(True)

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.widgets.card import Card
 
 LONGEST = 2000
@@ -26,7 +27,7 @@ class QuestionCard(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         body = QWidget()
-        super().__init__("The model asks", body, parent=parent)
+        super().__init__(tr("The model asks"), body, parent=parent)
         self.setProperty("asking", True)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.question = QLabel(body)
@@ -34,13 +35,13 @@ class QuestionCard(Card):
         self.question.setTextFormat(Qt.TextFormat.PlainText)
         self.question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.edit = QLineEdit(body)
-        self.edit.setPlaceholderText("Your answer")
+        self.edit.setPlaceholderText(tr("Your answer"))
         self.edit.setMaxLength(LONGEST)
-        self.answer_button = QPushButton("Answer", body)
+        self.answer_button = QPushButton(tr("Answer"), body)
         self.answer_button.setProperty("role", "primary")
-        self.answer_button.setToolTip("The run goes on with your answer (Enter)")
-        self.skip_button = QPushButton("Skip", body)
-        self.skip_button.setToolTip("The run ends without an answer")
+        self.answer_button.setToolTip(tr("The run goes on with your answer (Enter)"))
+        self.skip_button = QPushButton(tr("Skip"), body)
+        self.skip_button.setToolTip(tr("The run ends without an answer"))
         line = QHBoxLayout()
         line.setSpacing(8)
         line.addWidget(self.edit, 1)
@@ -61,7 +62,7 @@ class QuestionCard(Card):
         self.question.setText(question[:LONGEST])
         self.edit.clear()
         self._edited("")
-        self.edit.setAccessibleName(f"Your answer to: {question[:LONGEST]}")
+        self.edit.setAccessibleName(tr("Your answer to: {question}", question=question[:LONGEST]))
         self.show()
 
     def dismiss(self) -> None:

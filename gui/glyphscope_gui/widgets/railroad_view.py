@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QMenu, QScrollAr
 
 from glyphscope.errors import StorageError
 from glyphscope.sessions import atomic_write
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.railroad_drawing import RailroadBox, RailroadDrawing
 from glyphscope_gui.theme import theme
 
@@ -31,7 +32,7 @@ LEAST_FIT = 0.62
 PNG_SCALE = 2
 MOST_PIXELS = 60_000_000
 """Of a PNG; a diagram that is larger is saved smaller."""
-_FILTER = "SVG drawing (*.svg);;PNG picture (*.png)"
+_FILTER = tr("SVG drawing (*.svg);;PNG picture (*.png)")
 
 
 class _Canvas(QWidget):
@@ -75,7 +76,7 @@ class RailroadView(QScrollArea):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("railroadView")
-        self.setAccessibleName("Railroad diagram of the rule")
+        self.setAccessibleName(tr("Railroad diagram of the rule"))
         self.setToolTip("")
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
@@ -105,7 +106,7 @@ class RailroadView(QScrollArea):
         if drawing is not None:
             self._renderer.load(QByteArray(drawing.svg))
             words = ", ".join(box.words for box in drawing.boxes[:40])
-            self.setAccessibleDescription(f"Rule {drawing.rule}: {words}")
+            self.setAccessibleDescription(tr("Rule {rule}: {boxes}", rule=drawing.rule, boxes=words))
         self._fit()
 
     def set_corner(self, parts: Sequence[QWidget]) -> None:
@@ -179,12 +180,12 @@ class RailroadView(QScrollArea):
         """As SVG or PNG, by the name's ending."""
         if self._drawing is None:
             return
-        dialog = QFileDialog(self, "Save the diagram", f"{self._drawing.rule}.svg", _FILTER)
+        dialog = QFileDialog(self, tr("Save the diagram"), f"{self._drawing.rule}.svg", _FILTER)
         dialog.setObjectName("saveRailroadDialog")
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setDefaultSuffix("svg")
         dialog.filterSelected.connect(
-            lambda chosen: dialog.setDefaultSuffix("png" if "png" in chosen else "svg")
+            lambda chosen: dialog.setDefaultSuffix("png" if "*.png" in chosen else "svg")
         )
         dialog.fileSelected.connect(lambda path: self.save(Path(path)))
         dialog.finished.connect(dialog.deleteLater)
@@ -246,11 +247,11 @@ class RailroadView(QScrollArea):
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         menu = QMenu(self)
-        menu.addAction("Larger", self.zoom_in)
-        menu.addAction("Smaller", self.zoom_out)
-        menu.addAction("Fit", self.zoom_fit)
+        menu.addAction(tr("Larger"), self.zoom_in)
+        menu.addAction(tr("Smaller"), self.zoom_out)
+        menu.addAction(tr("Fit"), self.zoom_fit)
         menu.addSeparator()
-        menu.addAction("Save the diagram…", self.ask_where_to_save).setEnabled(self._drawing is not None)
+        menu.addAction(tr("Save the diagram…"), self.ask_where_to_save).setEnabled(self._drawing is not None)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(event.globalPos())
 

@@ -6,6 +6,7 @@ from PySide6.QtCore import QRect, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QLineEdit, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.grammar_words import is_name
 
 
@@ -17,8 +18,8 @@ class RenameField(QLineEdit):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("renameField")
-        self.setAccessibleName("New name of the rule")
-        self.setToolTip("Letters, digits and hyphens. Enter renames everywhere, Escape leaves the name.")
+        self.setAccessibleName(tr("New name of the rule"))
+        self.setToolTip(tr("Letters, digits and hyphens. Enter renames everywhere, Escape leaves the name."))
         self.setProperty("role", "mono")
         self._old = ""
         self.textEdited.connect(self._judge)

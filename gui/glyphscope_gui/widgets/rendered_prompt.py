@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QTextEdit, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.theme import theme
 from glyphscope_gui.widgets.code_edit import CodeEdit, to_utf16
 from glyphscope_gui.widgets.text_places import shown
@@ -32,8 +33,8 @@ class RenderedPrompt(CodeEdit):
         self._text = ""
         super().__init__(parent)
         self.setObjectName("renderedPromptView")
-        self.setAccessibleName(self.tr("The prompt as it goes to the model"))
-        self.setAccessibleDescription(self.tr("The part at the cursor is chosen among the costs below."))
+        self.setAccessibleName(tr("The prompt as it goes to the model"))
+        self.setAccessibleDescription(tr("The part at the cursor is chosen among the costs below."))
         self.setReadOnly(True)
         self.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayo
 from glyphscope.calling.routing.routers import router_preset, router_presets
 from glyphscope.events import RouterSettings
 from glyphscope.prompting.strategies import strategy_preset
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.strategy_texts import lines_of, named_lists
 from glyphscope_gui.widgets.settings_grid import LinesSetting, NumberSetting, SettingsGrid
 
@@ -28,10 +29,12 @@ class RouterForm(QWidget):
             menu.addAction(name).triggered.connect(
                 lambda _on=False, name=name: self._tell(router_preset(name))
             )
-        self.presets_button = QPushButton("Fill in", self)
+        self.presets_button = QPushButton(tr("Fill in"), self)
         self.presets_button.setMenu(menu)
-        self.presets_button.setToolTip("Settings that come with the program, for the registry of their name")
-        note = QLabel("The router sees the tools’ names, never their arguments.", self)
+        self.presets_button.setToolTip(
+            tr("Settings that come with the program, for the registry of their name")
+        )
+        note = QLabel(tr("The router sees the tools’ names, never their arguments."), self)
         note.setProperty("role", "hint")
         line = QHBoxLayout()
         line.setSpacing(10)
@@ -59,23 +62,36 @@ class RouterForm(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
-        rules = LinesSetting(_lines, "\n".join, "General questions choose none.")
-        self._add("rules", "Rules", rules, "Sentences that the router must keep, a line each")
-        synonyms = LinesSetting(named_lists, lines_of, "search: look up, find on the web")
-        self._add("synonyms", "Synonyms", synonyms, "Phrases by tool, a line each: `tool: phrase, phrase`")
-        names = LinesSetting(named_lists, lines_of, "city: Paris, London")
+        rules = LinesSetting(_lines, "\n".join, tr("General questions choose none."))
+        self._add("rules", tr("Rules"), rules, tr("Sentences that the router must keep, a line each"))
+        synonyms = LinesSetting(named_lists, lines_of, tr("search: look up, find on the web"))
         self._add(
-            "names", "Known names", names, "Looked for in the prompt before it is routed: `kind: name, name`"
+            "synonyms", tr("Synonyms"), synonyms, tr("Phrases by tool, a line each: `tool: phrase, phrase`")
         )
-        answers = LinesSetting(_lines, "\n".join, "asked when it comes to it")
+        names = LinesSetting(named_lists, lines_of, tr("city: Paris, London"))
         self._add(
-            "answers", "Answers", answers, "Given to the router's questions beforehand, in order, a line each"
+            "names",
+            tr("Known names"),
+            names,
+            tr("Looked for in the prompt before it is routed: `kind: name, name`"),
         )
-        self._add("max_questions", "Questions", NumberSetting(0, 100), "How often the router may ask you")
-        for name, title in (("router", "Router prompt"), ("executor", "Executor prompt")):
-            field = LinesSetting(_own, _text, f"the preset “{name}”")
+        answers = LinesSetting(_lines, "\n".join, tr("asked when it comes to it"))
+        self._add(
+            "answers",
+            tr("Answers"),
+            answers,
+            tr("Given to the router's questions beforehand, in order, a line each"),
+        )
+        self._add(
+            "max_questions", tr("Questions"), NumberSetting(0, 100), tr("How often the router may ask you")
+        )
+        for name, title in (("router", tr("Router prompt")), ("executor", tr("Executor prompt"))):
+            field = LinesSetting(_own, _text, tr("the preset “{preset}”", preset=name))
             field.document().setDocumentMargin(4)
-            tip = f"A template of your own instead of the preset, which is:\n\n{strategy_preset(name).system_template}"
+            tip = tr(
+                "A template of your own instead of the preset, which is:\n\n{template}",
+                template=strategy_preset(name).system_template,
+            )
             self._add(f"{name}_system", title, field, tip)
 
     def _add(self, name: str, title: str, field: Any, tip: str) -> None:

@@ -7,18 +7,19 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.table_model import Index, TableModel
 from glyphscope_gui.models.token_rules import RuleCost
 from glyphscope_gui.theme import theme
 from glyphscope_gui.widgets.plain_table import PlainTable
 
-EMPTY = "Run the model to see what each rule costs."
-FREE = "The last run spent no time on masks."
+EMPTY = tr("Run the model to see what each rule costs.")
+FREE = tr("The last run spent no time on masks.")
 RULE, SUM, MEAN = range(3)
 _COLUMNS = (
-    ("rule", "The rule that the tokens belong to. A click shows it."),
-    ("mask ms", "Milliseconds that the masks of its tokens took together"),
-    ("a token", "Milliseconds of a mask, on average. Forced tokens need none."),
+    (tr("rule"), tr("The rule that the tokens belong to. A click shows it.")),
+    (tr("mask ms"), tr("Milliseconds that the masks of its tokens took together")),
+    (tr("a token"), tr("Milliseconds of a mask, on average. Forced tokens need none.")),
 )
 
 
@@ -45,8 +46,8 @@ class _Costs(TableModel):
         if role == Qt.ItemDataRole.ForegroundRole and index.column() != RULE:
             return theme().color("text-muted")
         if role == Qt.ItemDataRole.ToolTipRole:
-            masks = f"{cost.masks:,} mask{'' if cost.masks == 1 else 's'}"
-            return f"{cost.rule}: {masks}, {cost.ms:.2f} ms together"
+            masks = tr("%n mask(s)", "", cost.masks)
+            return tr("{rule}: {masks}, {ms:.2f} ms together", rule=cost.rule, masks=masks, ms=cost.ms)
         return None
 
 
@@ -60,7 +61,7 @@ class RuleCosts(QWidget):
         self._model = _Costs(self)
         self.table = PlainTable(self._model, stretch=RULE, parent=self)
         self.table.setObjectName("ruleCosts")
-        self.table.setAccessibleName("What the mask cost under each rule")
+        self.table.setAccessibleName(tr("What the mask cost under each rule"))
         self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         for column, widest in ((SUM, "00 000.00"), (MEAN, "000.00")):

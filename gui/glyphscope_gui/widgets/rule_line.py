@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.token_rules import TokenRule
 from glyphscope_gui.widgets.elided_label import ElidedLabel
 from glyphscope_gui.widgets.elided_link import ElidedLink
@@ -36,5 +37,7 @@ class RuleLine(QWidget):
             return
         self.link.setVisible(bool(rule.rule))
         self.link.set_words(rule.rule)
-        self.link.setToolTip(f"{rule.rule}\n{rule.words}\nA click shows it on the grammar page.")
+        self.link.setToolTip(
+            tr("{rule}\n{origin}\nA click shows it on the grammar page.", rule=rule.rule, origin=rule.words)
+        )
         self.origin.setText((rule.constraint or rule.words) if rule.rule else rule.words)

@@ -11,6 +11,7 @@ from glyphscope.calling.fold import StageState
 from glyphscope.events import Aborted, AnyEvent, PromptRendered, RunFailed, RunStarted, StageFinished, Token
 from glyphscope_gui.controllers.run_controller import Applied, Saving
 from glyphscope_gui.controllers.stage_choice import events_of
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.field_table_model import FieldTableModel
 from glyphscope_gui.models.prompt_document import PromptDocument
 from glyphscope_gui.models.run_registry import registry_of
@@ -33,12 +34,12 @@ from glyphscope_gui.widgets.token_table import TokenTable
 from glyphscope_gui.widgets.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.widgets.verdict import VerdictLegend
 
-_NOT_COUNTED = "Tokens are counted when it runs."
+_NOT_COUNTED = tr("Tokens are counted when it runs.")
 NARROW = 560
 """Pixels of width below which the legend is short."""
 LOW = 660
 """Pixels of height below which every line counts."""
-_KEYS = "Ctrl + Enter runs"
+_KEYS = tr("Ctrl + Enter runs")
 
 
 class RunPage(QWidget):
@@ -71,7 +72,7 @@ class RunPage(QWidget):
         self.costs = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.costs.setText(_NOT_COUNTED)
         self.costs.setProperty("role", "muted")
-        self.rendered_link = QPushButton("Show the rendered prompt", self)
+        self.rendered_link = QPushButton(tr("Show the rendered prompt"), self)
         self.rendered_link.setProperty("role", "link")
         self._moved = self._asking = False
         self._lay_out()
@@ -171,7 +172,7 @@ class RunPage(QWidget):
     def show_stream(self) -> None:
         """The text of the stage, instead of what a row tells."""
         self._row = None
-        self.stream_card.heading.set_title("Stream")
+        self.stream_card.heading.set_title(tr("Stream"))
         self._set_noting(False)
         self._show_current_row()
 
@@ -263,7 +264,9 @@ class RunPage(QWidget):
         forced, total = stage.forced, len(stage.tokens)
         if total:
             self.token_card.heading.hint.setText(
-                f"{forced} of {total} forced" if forced else f"{total} decoded"
+                tr("{forced} of {total} forced", forced=forced, total=total)
+                if forced
+                else tr("{total} decoded", total=total)
             )
             self.tokens.choose(telling_token(stage))
 
@@ -281,15 +284,20 @@ class RunPage(QWidget):
     def _started(self, event: RunStarted) -> None:
         self.fields_model.begin(registry_of(event.request), event.request.shape)
         other = event.request.prompt != self.prompt_edit.toPlainText()
-        self.prompt_card.heading.hint.setText(f"The run below: “{event.request.prompt}”" if other else _KEYS)
+        self.prompt_card.heading.hint.setText(
+            tr("The run below: “{prompt}”", prompt=event.request.prompt) if other else _KEYS
+        )
         self.legend.show_forced(event.request.constraint != "off")
 
     def _show_costs(self, event: PromptRendered) -> None:
         sums: dict[str, int] = {}
         for part in event.parts:
             sums[part.name] = sums.get(part.name, 0) + part.tokens
-        words = [f"{event.tokens:,} tokens" + (f", {event.cached:,} from the cache" if event.cached else "")]
-        named = (("tools", "tools cost"), ("examples", "examples"), ("user", "your text"))
+        words = [
+            tr("%n token(s)", "", event.tokens)
+            + (tr(", {cached:,} from the cache", cached=event.cached) if event.cached else "")
+        ]
+        named = (("tools", tr("tools cost")), ("examples", tr("examples")), ("user", tr("your text")))
         costs = [f"{title} {sums[name]}" for name, title in named if name in sums]
         if costs:
             words.append(", ".join(costs))
@@ -321,16 +329,16 @@ class RunPage(QWidget):
         column.addWidget(self.stream, 1)
         column.addWidget(self.banner)
 
-        self.token_card = Card("Tokens", self.tokens, padded=False)
+        self.token_card = Card(tr("Tokens"), self.tokens, padded=False)
         splitter = QSplitter(Qt.Orientation.Vertical, self)
         splitter.setObjectName("centreSplitter")
         splitter.setChildrenCollapsible(False)
         splitter.setHandleWidth(GAP)
-        self.stream_card = Card("Stream", self.stack, actions=(self.legend,), padded=False)
+        self.stream_card = Card(tr("Stream"), self.stack, actions=(self.legend,), padded=False)
         splitter.addWidget(self.timeline)
         splitter.addWidget(self.branches)
         splitter.addWidget(self.stream_card)
-        self.field_card = Card("Fields", self.fields, padded=False)
+        self.field_card = Card(tr("Fields"), self.fields, padded=False)
         splitter.addWidget(self.field_card)
         splitter.addWidget(self.token_card)
         for place, stretch in enumerate((0, 0, 3, 0, 5)):
@@ -342,7 +350,7 @@ class RunPage(QWidget):
         layout.setContentsMargins(GAP + 4, GAP, GAP + 4, GAP)
         layout.setSpacing(GAP)
         layout.addWidget(self.notice)
-        self.prompt_card = Card("Prompt", prompt, hint=_KEYS)
+        self.prompt_card = Card(tr("Prompt"), prompt, hint=_KEYS)
         layout.addWidget(self.prompt_card)
         layout.addWidget(self.approval)
         layout.addWidget(self.question)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.controllers.run_controller import Saving
+from glyphscope_gui.language import tr
 from glyphscope_gui.widgets.bars import BarChart, Series
 
 NEWEST = 5
@@ -15,15 +16,15 @@ NEWEST = 5
 
 class SavingsChart(BarChart):
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("savingsChart", "Tokens saved by stopping early", 130, parent)
+        super().__init__("savingsChart", tr("Tokens saved by stopping early"), 130, parent)
 
     def show_savings(self, savings: Sequence[Saving]) -> None:
         newest = savings[-NEWEST:]
         self.show_series(
             [_short(saving.code) for saving in newest],
             [
-                Series("not stopped", "chart-other", [saving.whole for saving in newest]),
-                Series("stopped early", "chart-main", [saving.decoded for saving in newest]),
+                Series(tr("not stopped"), "chart-other", [saving.whole for saving in newest]),
+                Series(tr("stopped early"), "chart-main", [saving.decoded for saving in newest]),
             ],
         )
 

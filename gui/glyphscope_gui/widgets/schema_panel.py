@@ -6,6 +6,7 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.registry_document import RegistryDocument
 from glyphscope_gui.widgets.code_edit import TAB_WORDS
 from glyphscope_gui.widgets.json_editor import JsonEditor
@@ -29,13 +30,13 @@ class SchemaPanel(QWidget):
         self.editor = JsonEditor(self, own_undo=False)
         self.editor.setObjectName("toolSchemaEdit")
         self.editor.setStyleSheet("#toolSchemaEdit { border: none; border-radius: 0; }")
-        self.editor.setAccessibleName("JSON Schema of the tool's arguments")
+        self.editor.setAccessibleName(tr("JSON Schema of the tool's arguments"))
         self.editor.setAccessibleDescription(TAB_WORDS)
         self.notice = words_label(NOT_IN_FORCE, "problem", self)
         self.notice.setContentsMargins(14, 6, 14, 0)
         self.list = QListWidget(self)
         self.list.setObjectName("toolSchemaProblems")
-        self.list.setAccessibleName("Mistakes in the schema")
+        self.list.setAccessibleName(tr("Mistakes in the schema"))
         self.list.setWordWrap(True)
         self.list.setFrameShape(QListWidget.Shape.NoFrame)
         layout = QVBoxLayout(self)

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 from glyphscope.errors import ServerError
 from glyphscope.tools.approval import ConsentQuestion
 from glyphscope.tools.mcp.calls import About
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.plain_words import shown_exactly
 from glyphscope_gui.models.servers_known import Known
 from glyphscope_gui.models.servers_words import secret_words, state_words
@@ -29,7 +30,7 @@ from glyphscope_gui.widgets.read_box import ReadBox
 
 LAST_LINES = 4
 """Of what the process printed, beside its error."""
-DEMO_WORDS = (
+DEMO_WORDS = tr(
     "The tools that come with Glyphscope. They really work, in a safe place: mails stay in the outbox, files in a "
     "scratch folder, and no command is ever run."
 )
@@ -44,16 +45,19 @@ class ConsentBox(QFrame):
         super().__init__(parent)
         self.setObjectName("noticeBanner")
         words = QLabel(
-            "This command line was not written here. Nothing of it runs before you allow it; it runs with your rights.",
+            tr(
+                "This command line was not written here. Nothing of it runs before you allow it; "
+                "it runs with your rights."
+            ),
             self,
         )
         words.setWordWrap(True)
-        self.command = ReadBox(6, "The command line that would run", parent=self)
+        self.command = ReadBox(6, tr("The command line that would run"), parent=self)
         self.more = QLabel(self)
         self.more.setProperty("role", "hint")
         self.more.setWordWrap(True)
         self.more.setTextFormat(Qt.TextFormat.PlainText)
-        self.button = QPushButton("Allow and start", self)
+        self.button = QPushButton(tr("Allow and start"), self)
         self.button.setObjectName("allowServerButton")
         self.button.clicked.connect(self.allowed)
         row = QHBoxLayout()
@@ -72,9 +76,13 @@ class ConsentBox(QFrame):
         if question is None:
             return
         self.command.setPlainText(shown_exactly(question.command))
-        parts = [f"In {shown_exactly(question.cwd)}." if question.cwd else ""]
+        parts = [tr("In {folder}.", folder=shown_exactly(question.cwd)) if question.cwd else ""]
         names = shown_exactly(", ".join(question.variables))
-        parts.append(f"It gets these variables, whose values are not shown: {names}." if names else "")
+        parts.append(
+            tr("It gets these variables, whose values are not shown: {variables}.", variables=names)
+            if names
+            else ""
+        )
         self.more.setText(" ".join(part for part in parts if part))
 
 
@@ -86,14 +94,14 @@ class ServerCard(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         body = QWidget()
-        self.enabled_box = QCheckBox("Switched on")
-        self.enabled_box.setToolTip("A run may start it and call its tools")
-        self.start_button = link("Start", "Start it now; a run that needs it starts it too")
+        self.enabled_box = QCheckBox(tr("Switched on"))
+        self.enabled_box.setToolTip(tr("A run may start it and call its tools"))
+        self.start_button = link(tr("Start"), tr("Start it now; a run that needs it starts it too"))
         self.start_button.setObjectName("startServerButton")
-        self.stop_button = link("Stop", "End its process, and all that it started")
+        self.stop_button = link(tr("Stop"), tr("End its process, and all that it started"))
         self.stop_button.setObjectName("stopServerButton")
-        self.restart_button = link("Restart", "End it, and start it again")
-        self.remove_button = link("Remove…", "Take it out of the list")
+        self.restart_button = link(tr("Restart"), tr("End it, and start it again"))
+        self.remove_button = link(tr("Remove…"), tr("Take it out of the list"))
         actions = (
             self.enabled_box,
             self.start_button,
@@ -101,7 +109,7 @@ class ServerCard(Card):
             self.restart_button,
             self.remove_button,
         )
-        super().__init__("Server", body, actions=actions, parent=parent)
+        super().__init__(tr("Server"), body, actions=actions, parent=parent)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.pill = Pill(body)
         self.identity = ElidedLabel(body)
@@ -143,9 +151,9 @@ class ServerCard(Card):
 
     def show_demo(self, count: int) -> None:
         """The tools of the program itself: there is nothing to start."""
-        self.heading.set_title("Demo tools")
+        self.heading.set_title(tr("Demo tools"))
         self._show_actions(None)
-        self.pill.set_words(f"built in · {count} tools", "holds")
+        self.pill.set_words(tr("built in · %n tool(s)", "", count), "holds")
         self.identity.hide()
         self.about.setText(DEMO_WORDS)
         self.about.show()
@@ -153,14 +161,15 @@ class ServerCard(Card):
         self.consent.ask(None)
 
     def show_server(self, known: Known) -> None:
-        self.heading.set_title(f"Server {known.name}", upper=6)
+        title = tr("Server {name}", name=known.name)
+        self.heading.set_title(title, upper=title.rfind(known.name))
         state, source = state_words(known), known.source
         self._show_actions(known)
         self.pill.set_words(f"{state.sign} {state.words}", state.role)
         self.identity.setVisible(source is not None)
         if source is None:
             self.about.hide()
-            self._tell(ServerError(known.problem, hint="Correct the file and import it again."), "")
+            self._tell(ServerError(known.problem, hint=tr("Correct the file and import it again.")), "")
             self.consent.ask(None)
             return
         asked = known.question if source.phase in ("stopped", "failed", "ended") and known.enabled else None
@@ -218,4 +227,4 @@ def _about_words(about: About | None) -> str:
     if about is None:
         return ""
     name = " ".join(part for part in (about.name[:80], about.version[:40]) if part)
-    return f"{name} · protocol {about.protocol}" if about.protocol else name
+    return tr("{name} · protocol {protocol}", name=name, protocol=about.protocol) if about.protocol else name

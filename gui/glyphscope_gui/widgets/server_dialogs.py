@@ -28,6 +28,7 @@ from glyphscope.errors import ServerError
 from glyphscope.tools.mcp.config import command_server
 from glyphscope_gui.controllers.background import Background
 from glyphscope_gui.controllers.servers import DEMO, configured
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.plain_words import shown_exactly
 from glyphscope_gui.models.servers_import import FoundServer, FoundServers, find_servers
 from glyphscope_gui.models.servers_words import secret_words
@@ -39,7 +40,7 @@ from glyphscope_gui.widgets.wrapping_edit import WrappingEdit
 
 MOST_SHOWN = 100
 READ_MS = 250
-_FILTER = "Servers (*.json);;All files (*)"
+_FILTER = tr("Servers (*.json);;All files (*)")
 
 
 class AddServerDialog(QDialog):
@@ -50,33 +51,33 @@ class AddServerDialog(QDialog):
     def __init__(self, taken: Collection[str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("addServerDialog")
-        self.setWindowTitle("Add a server")
+        self.setWindowTitle(tr("Add a server"))
         self.setMinimumWidth(520)
         self._taken = taken
         self.command_edit = QLineEdit(self)
         self.command_edit.setObjectName("serverCommandEdit")
-        self.command_edit.setPlaceholderText("uvx mcp-server-time   or   https://example.com/mcp")
+        self.command_edit.setPlaceholderText(tr("uvx mcp-server-time   or   https://example.com/mcp"))
         self.command_edit.setFont(mono_font(-0.5))
         self.name_edit = QLineEdit(self)
         self.name_edit.setObjectName("serverNameEdit")
-        self.name_edit.setPlaceholderText("after its program or host")
+        self.name_edit.setPlaceholderText(tr("after its program or host"))
         self.folder_edit = QLineEdit(self)
-        self.folder_edit.setPlaceholderText("the present one")
+        self.folder_edit.setPlaceholderText(tr("the present one"))
         self.variables_edit = GrowingEdit(5, self)
         self.variables_edit.setObjectName("serverVariablesEdit")
-        self.variables_edit.setPlaceholderText("NAME=value, one a line; ${env:NAME} takes yours")
+        self.variables_edit.setPlaceholderText(tr("NAME=value, one a line; ${env:NAME} takes yours"))
         self.variables_edit.setFont(mono_font(-0.5))
         self.problem = words_label(role="problem", parent=self)
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
-        self.add_button = _primary("Add", self)
+        self.add_button = _primary(tr("Add"), self)
         self.buttons.addButton(self.add_button, QDialogButtonBox.ButtonRole.AcceptRole)
         form = QFormLayout()
         form.setHorizontalSpacing(14)
         form.setVerticalSpacing(9)
-        form.addRow("Command or address", self.command_edit)
-        form.addRow("Name", self.name_edit)
-        form.addRow("Folder", self.folder_edit)
-        form.addRow("Variables", self.variables_edit)
+        form.addRow(tr("Command or address"), self.command_edit)
+        form.addRow(tr("Name"), self.name_edit)
+        form.addRow(tr("Folder"), self.folder_edit)
+        form.addRow(tr("Variables"), self.variables_edit)
         column = QVBoxLayout(self)
         column.setContentsMargins(18, 16, 18, 14)
         column.setSpacing(12)
@@ -95,7 +96,7 @@ class AddServerDialog(QDialog):
         try:
             words = shlex.split(self.command_edit.text())
         except ValueError as error:
-            raise ServerError(f"The command line cannot be read: {error}.") from None
+            raise ServerError(tr("The command line cannot be read: {error}.", error=error)) from None
         config = command_server(words, self.name_edit.text().strip())
         if config.url:
             entry: dict[str, Any] = {"url": config.url}
@@ -106,7 +107,9 @@ class AddServerDialog(QDialog):
             if variables := self._variables():
                 entry["env"] = variables
         if config.name == DEMO:
-            raise ServerError(f"“{DEMO}” is the name of the demo tools.", hint="Choose another name.")
+            raise ServerError(
+                tr("“{name}” is the name of the demo tools.", name=DEMO), hint=tr("Choose another name.")
+            )
         configured(config.name, entry)
         return config.name, entry
 
@@ -117,7 +120,7 @@ class AddServerDialog(QDialog):
             if not line.strip():
                 continue
             if not equals or not name.strip():
-                raise ServerError("A variable is written as NAME=value.")
+                raise ServerError(tr("A variable is written as NAME=value."))
             found[name.strip()] = value
         return found
 
@@ -126,7 +129,7 @@ class AddServerDialog(QDialog):
         try:
             name, _entry = self.entry()
             if name in self._taken:
-                words = f"There is a server {name} already; this one gets a number."
+                words = tr("There is a server {name} already; this one gets a number.", name=name)
             ok = True
         except ServerError as error:
             words, ok = error.message if self.command_edit.text().strip() else "", False
@@ -152,12 +155,12 @@ class ImportServersDialog(QDialog):
     def __init__(self, taken: Collection[str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("importServersDialog")
-        self.setWindowTitle("Import servers")
+        self.setWindowTitle(tr("Import servers"))
         self.resize(640, 560)
         self._taken = taken
         self._background = Background(self)
         self._boxes: list[tuple[QCheckBox, FoundServer]] = []
-        self.file_button = QPushButton("Choose a file…", self)
+        self.file_button = QPushButton(tr("Choose a file…"), self)
         self.file_button.clicked.connect(self._ask_for_file)
         self.text_edit = WrappingEdit(self)
         self.text_edit.setObjectName("importServersText")
@@ -167,13 +170,13 @@ class ImportServersDialog(QDialog):
         )
         self.text_edit.setFixedHeight(110)
         self.text_edit.setTabChangesFocus(True)
-        self.text_edit.setAccessibleName("Servers as JSON")
+        self.text_edit.setAccessibleName(tr("Servers as JSON"))
         self.problem = words_label(role="problem", parent=self)
-        self.allow_box = QCheckBox("I have read these command lines, and they may be started", self)
+        self.allow_box = QCheckBox(tr("I have read these command lines, and they may be started"), self)
         self.allow_box.setObjectName("allowImportedBox")
-        self.replace_box = QCheckBox("Replace servers of the same name", self)
+        self.replace_box = QCheckBox(tr("Replace servers of the same name"), self)
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
-        self.add_button = _primary("Add", self)
+        self.add_button = _primary(tr("Add"), self)
         self.buttons.addButton(self.add_button, QDialogButtonBox.ButtonRole.AcceptRole)
         self._scroll = QScrollArea(self)
         self._scroll.setWidgetResizable(True)
@@ -181,7 +184,9 @@ class ImportServersDialog(QDialog):
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the boxes in it are stops enough
         self._scroll.viewport().setAutoFillBackground(False)
         row = QHBoxLayout()
-        hint = QLabel("Paste a file of MCP servers, or choose one. Nothing in it is started by that.", self)
+        hint = QLabel(
+            tr("Paste a file of MCP servers, or choose one. Nothing in it is started by that."), self
+        )
         hint.setProperty("role", "muted")
         row.addWidget(hint, 1)
         row.addWidget(self.file_button)
@@ -219,7 +224,7 @@ class ImportServersDialog(QDialog):
         self._background.start("read", lambda: find_servers(text), self._show, self._failed)
 
     def _ask_for_file(self) -> None:
-        dialog = QFileDialog(self, "Import servers", "", _FILTER)
+        dialog = QFileDialog(self, tr("Import servers"), "", _FILTER)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(lambda path: self.read_file(Path(path)))
         dialog.finished.connect(dialog.deleteLater)
@@ -231,9 +236,9 @@ class ImportServersDialog(QDialog):
     def _show(self, found: FoundServers) -> None:
         lines = [found.trouble] if found.trouble else list(found.problems[:8])
         if (more := len(found.problems) - 8) > 0:
-            lines.append(f"… and {more} more")
+            lines.append(tr("… and {more} more", more=more))
         if (more := len(found.servers) - MOST_SHOWN) > 0:
-            lines.append(f"{more} more servers are not shown, and not imported.")
+            lines.append(tr("%n more servers are not shown, and not imported.", "", more))
         self.problem.setText("\n".join(lines))
         self.problem.setVisible(bool(lines))
         holder = QWidget()
@@ -255,11 +260,13 @@ class ImportServersDialog(QDialog):
         self._show_count()
 
     def _add_server(self, column: QVBoxLayout, server: FoundServer) -> None:
-        clash = "  · the name is taken" if server.name in self._taken else ""
+        clash = tr("  · the name is taken") if server.name in self._taken else ""
         box = QCheckBox(f"{shown_exactly(server.name)}{clash}".replace("&", "&&"))
         box.setChecked(server.name != DEMO)
         box.toggled.connect(lambda _on: self._show_count())
-        command = ReadBox(6, f"What {server.name} would run or reach", shown_exactly(server.config.identity))
+        command = ReadBox(
+            6, tr("What {name} would run or reach", name=server.name), shown_exactly(server.config.identity)
+        )
         column.addWidget(box)
         column.addWidget(command)
         if words := secret_words(server.config):
@@ -270,7 +277,7 @@ class ImportServersDialog(QDialog):
     def _show_count(self) -> None:
         count = len(self.ticked)
         self.add_button.setEnabled(count > 0)
-        self.add_button.setText("Add" if count < 2 else f"Add {count} servers")
+        self.add_button.setText(tr("Add") if count < 2 else tr("Add %n server(s)", "", count))
 
     def _accept(self) -> None:
         if self.ticked:

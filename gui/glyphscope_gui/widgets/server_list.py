@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.servers_list_model import STATE_ROLE, ServersListModel
 from glyphscope_gui.theme import theme
 
@@ -65,7 +66,7 @@ class ServerList(QListView):
         self._name = ""
         self.setModel(model)
         self.setObjectName("serverList")
-        self.setAccessibleName("Servers")
+        self.setAccessibleName(tr("Servers"))
         self.setItemDelegate(_ServerDelegate(self))
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.tools.mcp.log import TEXT_LIMIT
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.call_view import shown_text
 from glyphscope_gui.models.servers_log_model import ID, METHOD, SIZE, TEXT, TIME, WAY, ServersLogModel
 from glyphscope_gui.theme import mono_font
@@ -28,8 +29,8 @@ from glyphscope_gui.widgets.segmented import Segmented
 from glyphscope_gui.widgets.wrapping_edit import WrappingEdit
 
 VIEWS = (
-    ("messages", "Messages", "The protocol's messages, the last thousand"),
-    ("printed", "Printed", "What the server's process printed on stderr, its last lines"),
+    ("messages", tr("Messages"), tr("The protocol's messages, the last thousand")),
+    ("printed", tr("Printed"), tr("What the server's process printed on stderr, its last lines")),
 )
 
 
@@ -38,29 +39,29 @@ class ServerLog(Card):
 
     def __init__(self, model: ServersLogModel, parent: QWidget | None = None) -> None:
         self.views = Segmented(VIEWS, small=True)
-        self.views.setAccessibleName("Messages or printed lines")
+        self.views.setAccessibleName(tr("Messages or printed lines"))
         self.filter_edit = QLineEdit()
         self.filter_edit.setObjectName("serverLogFilter")
-        self.filter_edit.setPlaceholderText("Filter")
-        self.filter_edit.setAccessibleName("Show only messages with these letters")
+        self.filter_edit.setPlaceholderText(tr("Filter"))
+        self.filter_edit.setAccessibleName(tr("Show only messages with these letters"))
         self.filter_edit.setClearButtonEnabled(True)
         self.filter_edit.setFixedWidth(170)
-        self.copy_button = QPushButton("Copy")
+        self.copy_button = QPushButton(tr("Copy"))
         self.copy_button.setProperty("role", "link")
-        self.copy_button.setToolTip("Copy all that is in sight here")
+        self.copy_button.setToolTip(tr("Copy all that is in sight here"))
         stack = QStackedWidget()
         actions = (self.filter_edit, self.copy_button, self.views)
-        super().__init__("Log", stack, actions=actions, padded=False, parent=parent)
+        super().__init__(tr("Log"), stack, actions=actions, padded=False, parent=parent)
         self.model = model
         self._stack = stack
         self._following = True
         self.table = PlainTable(model, TEXT)
         self.table.setObjectName("serverLogTable")
-        self.table.setAccessibleName("Messages of the protocol")
+        self.table.setAccessibleName(tr("Messages of the protocol"))
         self.detail = JsonEditor()
         self.detail.setObjectName("serverLogDetail")
         self.detail.setReadOnly(True)
-        self.detail.setAccessibleName("The chosen message")
+        self.detail.setAccessibleName(tr("The chosen message"))
         self.detail.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self.detail.setStyleSheet("#serverLogDetail { border: none; border-radius: 0; }")
         self.detail.hide()
@@ -77,8 +78,8 @@ class ServerLog(Card):
         self.printed.setFrameShape(QPlainTextEdit.Shape.NoFrame)
         self.printed.setStyleSheet("#serverStderr { border: none; }")
         self.printed.setFont(mono_font(-0.5))
-        self.printed.setAccessibleName("What the server printed on stderr")
-        self.printed.setPlaceholderText("It has printed nothing.")
+        self.printed.setAccessibleName(tr("What the server printed on stderr"))
+        self.printed.setPlaceholderText(tr("It has printed nothing."))
         stack.addWidget(split)
         stack.addWidget(self.printed)
         self._fit()
@@ -124,7 +125,7 @@ class ServerLog(Card):
     def _fit(self) -> None:
         table = self.table
         table.fit_column(TIME, "00:00:00.000")
-        table.fit_column(WAY, "← received")
+        table.fit_column(WAY, tr("← received"))
         table.fit_column(METHOD, "notifications/init")
         table.fit_column(ID, "000")
         table.fit_column(SIZE, "00.0 kB")

@@ -6,6 +6,7 @@ from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.servers_tool_model import HERE, KEPT, NAME, SAYS, ServersToolModel, ToolRow
 from glyphscope_gui.theme.sizes import PAD
 from glyphscope_gui.widgets.elided_label import ElidedLabel
@@ -30,12 +31,12 @@ class ServerTools(QWidget):
         self._name = ""
         self.filter_edit = QLineEdit(self)
         self.filter_edit.setObjectName("serverToolFilter")
-        self.filter_edit.setPlaceholderText("Find tools")
-        self.filter_edit.setAccessibleName("Find tools of the server")
+        self.filter_edit.setPlaceholderText(tr("Find tools"))
+        self.filter_edit.setAccessibleName(tr("Find tools of the server"))
         self.filter_edit.setClearButtonEnabled(True)
         self.table = PlainTable(model, NAME, self)
         self.table.setObjectName("serverToolTable")
-        self.table.setAccessibleName("Tools of the server")
+        self.table.setAccessibleName(tr("Tools of the server"))
         self.table.setItemDelegateForColumn(KEPT, PillDelegate(self.table))
         self.table.fit_rows(11)
         self.empty = QLabel(self)
@@ -46,12 +47,12 @@ class ServerTools(QWidget):
         self.problem.setProperty("role", "problem")
         self.count = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.count.setProperty("role", "hint")
-        self.all_button = QPushButton("Tick all", self)
+        self.all_button = QPushButton(tr("Tick all"), self)
         self.all_button.setProperty("role", "link")
-        self.import_button = QPushButton("Import into the registry", self)
+        self.import_button = QPushButton(tr("Import into the registry"), self)
         self.import_button.setObjectName("importToolsButton")
         self.import_button.setToolTip(
-            "The ticked tools become tools of the project, called through this server"
+            tr("The ticked tools become tools of the project, called through this server")
         )
         self._lay_out()
         self.filter_edit.textChanged.connect(self._filter)
@@ -120,10 +121,15 @@ class ServerTools(QWidget):
         table, wide = self.table, self.width() >= WIDE
         roomy = max(ROOMY, 16 * self.fontMetrics().height())  # the words of the buttons
         table.setColumnHidden(SAYS, not wide)
-        table.fit_column(KEPT, "4 of 10 enforced" if wide else "10 enforced")
-        table.fit_column(SAYS, "may change things, stays ins")
-        table.fit_column(HERE, "yes, changed" if wide else "yes")
-        self.import_button.setText("Import into the registry" if self.width() > roomy else "Import")
+        some, whole = (
+            tr("{enforced} of {total} enforced", enforced=4, total=10),
+            tr("{total} enforced", total=10),
+        )
+        table.fit_column(KEPT, some if wide else whole)
+        says = ", ".join((tr("may change things"), tr("stays inside")))
+        table.fit_column(SAYS, says[:28])
+        table.fit_column(HERE, tr("yes, changed") if wide else tr("yes"))
+        self.import_button.setText(tr("Import into the registry") if self.width() > roomy else tr("Import"))
 
     def _filter(self, text: str) -> None:
         self.model.set_filter(text)
@@ -150,7 +156,9 @@ class ServerTools(QWidget):
 
     def _show_ticked(self) -> None:
         ticked, usable = len(self.model.ticked), self.model.usable
-        self.all_button.setText("Tick none" if ticked and ticked >= usable else "Tick all")
+        self.all_button.setText(tr("Tick none") if ticked and ticked >= usable else tr("Tick all"))
         self.all_button.setEnabled(usable > 0)
         self.import_button.setEnabled(ticked > 0)
-        self.count.setText(f"{ticked:,} of {usable:,} ticked" if usable else "")
+        self.count.setText(
+            tr("{ticked:,} of {usable:,} ticked", ticked=ticked, usable=usable) if usable else ""
+        )

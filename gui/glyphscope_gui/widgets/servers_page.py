@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.servers_list_model import ServersListModel
 from glyphscope_gui.models.servers_log_model import ServersLogModel
 from glyphscope_gui.models.servers_tool_model import ServersToolModel
@@ -33,12 +34,12 @@ class ServersPage(QWidget):
         super().__init__(parent)
         servers.setParent(self)
         self.setObjectName("serversPage")
-        self.setAccessibleName("Servers")
+        self.setAccessibleName(tr("Servers"))
         self.notice = NoticeBanner(self)
         self.list = ServerList(servers, self)
-        self.add_button = link("Add…", "A server by its command line or address")
+        self.add_button = link(tr("Add…"), tr("A server by its command line or address"))
         self.add_button.setObjectName("addServerButton")
-        self.import_button = link("Import…", "Servers from an mcpServers file, or from pasted text")
+        self.import_button = link(tr("Import…"), tr("Servers from an mcpServers file, or from pasted text"))
         self.import_button.setObjectName("importServersButton")
         self.card = ServerCard(self)
         self.tools = ServerTools(ServersToolModel(self), self)
@@ -61,9 +62,9 @@ class ServersPage(QWidget):
 
     def _lay_out(self) -> None:
         self.list_card = Card(
-            "Servers", self.list, actions=(self.add_button, self.import_button), padded=False
+            tr("Servers"), self.list, actions=(self.add_button, self.import_button), padded=False
         )
-        self.tools_card = Card("Tools", self.tools, padded=False)
+        self.tools_card = Card(tr("Tools"), self.tools, padded=False)
         self.tools_card.setMinimumWidth(260)
         self.tools_card.heading.setMinimumHeight(self.panel.heading.sizeHint().height())
         self.below = QStackedWidget(self)

@@ -8,6 +8,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 from glyphscope_gui.widgets.elided_label import ElidedLabel
@@ -54,9 +55,9 @@ class StatusLine(QFrame):
         self.dot = Dot(self)
         self.message = QLabel(self)
         self.message.setObjectName("statusMessage")
-        self.message.setAccessibleName("Status")
+        self.message.setAccessibleName(tr("Status"))
         self.figures = ElidedLabel(self, Qt.TextElideMode.ElideRight)
-        self.figures.setAccessibleName("Figures of the run")
+        self.figures.setAccessibleName(tr("Figures of the run"))
         self.note = QLabel(self)
         for label in (self.message, self.figures, self.note):
             label.setProperty("role", "muted")

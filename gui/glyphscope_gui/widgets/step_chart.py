@@ -13,6 +13,7 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.events import Token
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.token_words import NOT_ASKED, count, milliseconds, percent, step_text
 from glyphscope_gui.theme import theme
 from glyphscope_gui.widgets.chart import Chart
@@ -32,7 +33,7 @@ class StepChart(Chart):
     tokenChosen = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("stepChart", "Allowed tokens, feasible mass and time of each step", 132, parent)
+        super().__init__("stepChart", tr("Allowed tokens, feasible mass and time of each step"), 132, parent)
         self._measure: Measure = "allowed"
         self._tokens: list[Token] = []
         self._values: dict[Measure, list[float]] = {"allowed": [], "feasible": [], "ms": []}
@@ -112,14 +113,22 @@ class StepChart(Chart):
             return ""
         step = self._tokens[index].step
         figure = {
-            "allowed": f"{count(step.allowed)} tokens allowed{', forced' if step.forced else ''}",
+            "allowed": tr("{allowed} tokens allowed, forced", allowed=count(step.allowed))
+            if step.forced
+            else tr("{allowed} tokens allowed", allowed=count(step.allowed)),
             "feasible": NOT_ASKED
             if step.feasible is None
-            else f"the constraint left {percent(step.feasible)} of what the model wanted",
-            "ms": f"mask {milliseconds(step.mask_ms)}, sampling {milliseconds(step.sample_ms)}, "
-            f"decoding {milliseconds(step.decode_ms)} ms",
+            else tr(
+                "the constraint left {feasible} of what the model wanted", feasible=percent(step.feasible)
+            ),
+            "ms": tr(
+                "mask {mask}, sampling {sampling}, decoding {decoding} ms",
+                mask=milliseconds(step.mask_ms),
+                sampling=milliseconds(step.sample_ms),
+                decoding=milliseconds(step.decode_ms),
+            ),
         }[self._measure]
-        return f"Token {index}  {step_text(step)}\n{figure}"
+        return tr("Token {index}  {text}\n{about}", index=index, text=step_text(step), about=figure)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         super().mousePressEvent(event)

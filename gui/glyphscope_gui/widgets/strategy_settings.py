@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from glyphscope.events import ApprovalRule, RunRequest, Strategy
 from glyphscope.tools.approval import ApprovalError
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.strategy_texts import approval_rules, approvals_text
 from glyphscope_gui.theme.sizes import PAD
 from glyphscope_gui.widgets.card import section_label
@@ -19,11 +20,23 @@ from glyphscope_gui.widgets.router_form import RouterForm
 from glyphscope_gui.widgets.settings_grid import FlagSetting, NumberSetting, SettingsGrid, TextSetting
 
 STRATEGY_WORDS: Sequence[tuple[Strategy, str, str]] = (
-    ("direct", "Direct", "One prompt, one text, one call."),
-    ("two-stage", "Two-stage", "First the tool's name, then its arguments under that tool's own grammar."),
-    ("route-execute", "Route → execute", "A router chooses a tool by name; an executor, who sees only it, calls it."),
-    ("loop", "Tool loop", "Turn after turn: calls are carried out and their results told, until there is an answer."),
-)  # fmt: skip
+    ("direct", tr("Direct"), tr("One prompt, one text, one call.")),
+    (
+        "two-stage",
+        tr("Two-stage"),
+        tr("First the tool's name, then its arguments under that tool's own grammar."),
+    ),
+    (
+        "route-execute",
+        tr("Route → execute"),
+        tr("A router chooses a tool by name; an executor, who sees only it, calls it."),
+    ),
+    (
+        "loop",
+        tr("Tool loop"),
+        tr("Turn after turn: calls are carried out and their results told, until there is an answer."),
+    ),
+)
 WIDTH = 560
 
 
@@ -35,7 +48,7 @@ class StrategySettings(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
         self.setObjectName("strategySettings")
-        self.setAccessibleName("Strategy settings")
+        self.setAccessibleName(tr("Strategy settings"))
         self._options = RunRequest(prompt="", registry={})
         self.about = QLabel(self)
         self.about.setProperty("role", "muted")
@@ -81,31 +94,33 @@ class StrategySettings(QFrame):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_common(self) -> None:
-        self.attempts = NumberSetting(0, 20, " times")
-        self.attempts.setSpecialValueText("not at all")
-        self.extract = FlagSetting("Take a call out of what is around it")
-        self.dispatch = FlagSetting("Carry out the call")
-        self.dispatch.setToolTip("Off: the run ends with the call, as text")
-        self.approvals = TextSetting(_rules, approvals_text, "every call is asked about")
+        self.attempts = NumberSetting(0, 20, tr(" times"))
+        self.attempts.setSpecialValueText(tr("not at all"))
+        self.extract = FlagSetting(tr("Take a call out of what is around it"))
+        self.dispatch = FlagSetting(tr("Carry out the call"))
+        self.dispatch.setToolTip(tr("Off: the run ends with the call, as text"))
+        self.approvals = TextSetting(_rules, approvals_text, tr("every call is asked about"))
 
     def _lay_out(self) -> None:
         repair = SettingsGrid(2)
         repair.add(
-            "Ask again",
+            tr("Ask again"),
             self.attempts,
-            "How often the model is asked again, with the error, for a text that is none",
+            tr("How often the model is asked again, with the error, for a text that is none"),
         )
-        repair.add_check(self.extract, "Fences, words around it, a trailing comma: each change is told")
+        repair.add_check(self.extract, tr("Fences, words around it, a trailing comma: each change is told"))
         calls = SettingsGrid(2)
         calls.add(
-            "Without asking",
+            tr("Without asking"),
             self.approvals,
-            "search=allow, demo/*=deny: what becomes of calls without you. The first rule that fits counts; "
-            "a call that none fits is asked about",
+            tr(
+                "search=allow, demo/*=deny: what becomes of calls without you. The first rule that fits counts; "
+                "a call that none fits is asked about"
+            ),
             wide=True,
         )
-        self.loop_box = _section("Tool loop", self.loop)
-        self.router_box = _section("Router and executor", self.router)
+        self.loop_box = _section(tr("Tool loop"), self.loop)
+        self.router_box = _section(tr("Router and executor"), self.router)
         self.body = QWidget()
         self.body.setObjectName("strategyBody")
         column = QVBoxLayout(self.body)
@@ -114,8 +129,8 @@ class StrategySettings(QFrame):
         column.addWidget(self.about)
         column.addWidget(self.loop_box)
         column.addWidget(self.router_box)
-        column.addWidget(_section("A text that is no call", repair))
-        column.addWidget(_section("Calls", self.dispatch, calls))
+        column.addWidget(_section(tr("A text that is no call"), repair))
+        column.addWidget(_section(tr("Calls"), self.dispatch, calls))
         column.addStretch(1)
         scroll = QScrollArea(self)
         scroll.setWidgetResizable(True)

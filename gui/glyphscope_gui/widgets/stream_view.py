@@ -27,6 +27,7 @@ from glyphscope.calling import FieldState
 from glyphscope.calling.fold import StageState
 from glyphscope.calling.own_tokens import Boundaries
 from glyphscope.events import Aborted, AnyEvent, FieldOpened, Token, Violation
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.token_table_model import ORIGINS, cut_words, raw
 from glyphscope_gui.models.token_words import percent, step_text
 from glyphscope_gui.theme import mono_font, theme
@@ -37,8 +38,8 @@ LINE_HEIGHT = 165
 """Percent of the font's: room for the lines below a field and the sign above its end."""
 _AROUND = 600
 """Characters before and behind those in sight that are painted too: more than a line has."""
-_NOTHING = "Nothing was written here."
-_EMPTY = "Press Run: the call appears here, token by token."
+_NOTHING = tr("Nothing was written here.")
+_EMPTY = tr("Press Run: the call appears here, token by token.")
 
 
 class StreamView(QTextEdit):
@@ -51,7 +52,7 @@ class StreamView(QTextEdit):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("streamView")
-        self.setAccessibleName("The call as it is being written")
+        self.setAccessibleName(tr("The call as it is being written"))
         self.setReadOnly(True)
         self.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
@@ -144,7 +145,7 @@ class StreamView(QTextEdit):
 
     def _reset(self, state: StageState) -> None:
         self._state = state
-        self._cut = Boundaries(unknown="not compared")
+        self._cut = Boundaries(unknown=tr("not compared"))
         self._places = TextPlaces()
         self._order: list[str] = []
         self._containers: set[str] = set()
@@ -433,7 +434,7 @@ class StreamView(QTextEdit):
         painter.setFont(font)
         painter.setPen(theme().color("text-faint"))
         nothing = _NOTHING if self._state.finished is not None else _EMPTY
-        words = "Waiting for the first token…" if self._running else nothing
+        words = tr("Waiting for the first token…") if self._running else nothing
         painter.drawText(
             QRectF(self.viewport().rect()).adjusted(10, 12, -8, -8),
             Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextWordWrap,
@@ -450,9 +451,11 @@ def _x(line, position: int) -> float:
 def _tip(token: Token) -> str:
     step = token.step
     how = (
-        "forced by the grammar"
+        tr("forced by the grammar")
         if step.forced
-        else f"raw {percent(raw(step))}, final {percent(step.probability)}"
+        else tr(
+            "raw {raw}, final {probability}", raw=percent(raw(step)), probability=percent(step.probability)
+        )
     )
     whose = "" if step.origin == "model" else f"\n{ORIGINS[step.origin]}"
-    return f"Token {step.index}  {step_text(step)}\n{how}{whose}"
+    return tr("Token {index}  {text}\n{about}", index=step.index, text=step_text(step), about=how) + whose

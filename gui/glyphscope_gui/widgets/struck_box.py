@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.struck import LOOKING, Struck
 from glyphscope_gui.widgets.words import words_label
 
@@ -23,12 +24,12 @@ class StruckBox(QFrame):
         self.setObjectName("struckBox")
         self._struck = Struck()
         self.reason = words_label(role="", parent=self, name=f"{name}Reason", selectable=True)
-        self.relax_button = QPushButton("Relax this constraint\nand continue", self)
+        self.relax_button = QPushButton(tr("Relax this constraint\nand continue"), self)
         self.relax_button.setObjectName(f"{name}RelaxButton")
         self.relax_button.clicked.connect(lambda _checked=False: self.relaxWanted.emit(self._struck.relax))
-        self.free_button = QPushButton("Continue without\na constraint", self)
+        self.free_button = QPushButton(tr("Continue without\na constraint"), self)
         self.free_button.setObjectName(f"{name}FreeButton")
-        self.free_button.setToolTip("Nothing holds the branch; what it breaks is told where it breaks it")
+        self.free_button.setToolTip(tr("Nothing holds the branch; what it breaks is told where it breaks it"))
         self.free_button.clicked.connect(lambda _checked=False: self.freeWanted.emit())
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 8)
@@ -40,14 +41,19 @@ class StruckBox(QFrame):
     def show_struck(self, name: str, struck: Struck) -> None:
         """`name` is what was refused, in sight."""
         self._struck = struck
-        lines = [f"{name} is struck out:", *struck.why]
+        lines = [tr("{name} is struck out:", name=name), *struck.why]
         self.reason.setText("\n".join(lines))
         self.setAccessibleName(" ".join(lines))
         self.relax_button.setVisible(struck.relax is not None)
         if struck.relax is not None:
             self.relax_button.setToolTip(
-                f"Without {struck.words} ({struck.relax.tool}: {struck.relax.pointer}).\n"
-                "The branch is held to everything else, and goes on with what was struck out."
+                tr(
+                    "Without {constraint} ({tool}: {pointer}).\n"
+                    "The branch is held to everything else, and goes on with what was struck out.",
+                    constraint=struck.words,
+                    tool=struck.relax.tool,
+                    pointer=struck.relax.pointer,
+                )
             )
         self.show()
 

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QPushButton, QStyle, QStyledItemDelegate, QStyleOp
 
 from glyphscope.calling import RunState
 from glyphscope_gui.controllers.run_controller import Applied
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.timeline_budgets import budgets
 from glyphscope_gui.models.timeline_model import (
     BYTES,
@@ -48,7 +49,7 @@ NARROW = 560
 """Pixels of width below which the bytes go."""
 NARROWEST = 460
 """Pixels of width below which the times go too."""
-_WIDEST = {PROMPT: "0,000 of 0,000", TOKENS: "00 000", BYTES: "000 000", TIME: "0000 ms"}
+_WIDEST = {PROMPT: tr("0,000 of 0,000"), TOKENS: "00 000", BYTES: "000 000", TIME: tr("0000 ms")}
 
 
 class TimelineDelegate(QStyledItemDelegate):
@@ -116,8 +117,8 @@ class TimelineTable(PlainTable):
         self._telling = False
         self.following = True
         self.setObjectName("timelineTable")
-        self.setAccessibleName("Timeline of the run")
-        self.setAccessibleDescription("Up and down choose a stage, which is then shown below.")
+        self.setAccessibleName(tr("Timeline of the run"))
+        self.setAccessibleDescription(tr("Up and down choose a stage, which is then shown below."))
         self.setItemDelegate(TimelineDelegate(self))
         self.setColumnWidth(STAGE, self.fontMetrics().averageCharWidth() * 24)
         for column, widest in _WIDEST.items():
@@ -182,14 +183,14 @@ class Timeline(Card):
         self.model = TimelineModel()
         self.table = TimelineTable(self.model)
         self.gauges = BudgetGauges()
-        self.follow_link = QPushButton("Follow")
+        self.follow_link = QPushButton(tr("Follow"))
         super().__init__(
-            "Timeline", self.table, actions=(self.gauges, self.follow_link), padded=False, parent=parent
+            tr("Timeline"), self.table, actions=(self.gauges, self.follow_link), padded=False, parent=parent
         )
         self.model.setParent(self)
         self.follow_link.setObjectName("followLink")
         self.follow_link.setProperty("role", "link")
-        self.follow_link.setToolTip("Show the stage that is being written, and those to come")
+        self.follow_link.setToolTip(tr("Show the stage that is being written, and those to come"))
         self.follow_link.clicked.connect(self.followWanted)
         self.follow_link.hide()
         self.table.rowChosen.connect(self.rowChosen)

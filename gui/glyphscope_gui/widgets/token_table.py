@@ -7,6 +7,7 @@ from PySide6.QtGui import QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope.events import TokenStep
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.token_table_model import COLUMNS, CUT_ROLE, RULE, STEP_ROLE, TOKEN, TokenTableModel
 from glyphscope_gui.models.token_words import step_text
 from glyphscope_gui.theme import mono_font, theme
@@ -75,8 +76,10 @@ class TokenTable(PlainTable):
         self._tokens = model
         self._ruled = False
         self.setObjectName("tokenTable")
-        self.setAccessibleName("Tokens with their probabilities")
-        self.setAccessibleDescription("Up and down choose a token; its alternatives are shown at the right.")
+        self.setAccessibleName(tr("Tokens with their probabilities"))
+        self.setAccessibleDescription(
+            tr("Up and down choose a token; its alternatives are shown at the right.")
+        )
         self.setItemDelegateForColumn(TOKEN, TokenDelegate(self))
         self.horizontalHeader().setMinimumSectionSize(36)
         for column, spec in enumerate(COLUMNS):

@@ -15,6 +15,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QFont, QFontMetrics, QMouseEvent, QPainter, QPainterPath, QPen
 from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.registry_tree_model import DETAIL_ROLE, PROBLEM_ROLE
 from glyphscope_gui.theme import mono_font, theme
 
@@ -81,7 +82,7 @@ class ToolDelegate(QStyledItemDelegate):
         detail = str(index.data(DETAIL_ROLE) or "")
         wrong = bool(index.data(PROBLEM_ROLE))
         if wrong:
-            detail = "see Schema"
+            detail = tr("see Schema")
         metrics = QFontMetrics(small)
         detail = metrics.elidedText(detail, Qt.TextElideMode.ElideRight, box.width() // 2)
         width = metrics.horizontalAdvance(detail)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.registry_document import RegistryDocument
 from glyphscope_gui.models.registry_tree_model import Item
 from glyphscope_gui.widgets.argument_form import ArgumentForm
@@ -19,7 +20,7 @@ from glyphscope_gui.widgets.words import words_label
 EnforcementMap = Mapping[tuple[str, str], Enforcement]
 """By tool and JSON Pointer into its parameters."""
 
-NOT_IN_FORCE = "Not in force yet. The last valid version is used."
+NOT_IN_FORCE = tr("Not in force yet. The last valid version is used.")
 
 
 class _ToolPage(QWidget):
@@ -34,8 +35,8 @@ class _ToolPage(QWidget):
         self.name_field = LineField()
         self.name_field.setProperty("role", "mono")
         self.description_field = TextField()
-        grid.add_row("Name", self.name_field, "The tool's name, as the model writes it.")
-        grid.add_row("Description", self.description_field, "What the model is told about the tool.")
+        grid.add_row(tr("Name"), self.name_field, tr("The tool's name, as the model writes it."))
+        grid.add_row(tr("Description"), self.description_field, tr("What the model is told about the tool."))
 
 
 class ToolForm(QScrollArea):
@@ -44,7 +45,7 @@ class ToolForm(QScrollArea):
     def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("toolForm")
-        self.setAccessibleName("The selected tool or argument")
+        self.setAccessibleName(tr("The selected tool or argument"))
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -93,7 +94,7 @@ class ToolForm(QScrollArea):
         self.tool_page.setVisible(shown and item.argument is None)
         self.argument_form.setVisible(shown and item.argument is not None)
         if item is None or tool is None:
-            self.title.setText("Choose a tool to see and edit it.")
+            self.title.setText(tr("Choose a tool to see and edit it."))
             self.problem.hide()
             return
         if item.argument is None:
@@ -114,7 +115,8 @@ class ToolForm(QScrollArea):
         if not text and found:
             first = found[0]
             place = first.pointer.removeprefix("/properties/").replace("/", " · ")
-            text = f"{place or f'Schema, line {first.line}'}: {first.message}\n{NOT_IN_FORCE}"
+            place = place or tr("Schema, line {line}", line=first.line)
+            text = f"{place}: {first.message}\n{NOT_IN_FORCE}"
         self.problem.setText(text)
         self.problem.setVisible(bool(text))
 
@@ -128,7 +130,9 @@ class ToolForm(QScrollArea):
             return
         problem = self._document.name_problem(self._item.tool, name or "")
         self.tool_page.name_field.set_refused(bool(problem))
-        self._set_refusal(f"Name: {problem} The last valid name stays in force." if problem else "")
+        self._set_refusal(
+            tr("Name: {problem} The last valid name stays in force.", problem=problem) if problem else ""
+        )
         if not problem and name:
             old, self._item = self._item, Item(name)
             self._document.rename(old.tool, name)

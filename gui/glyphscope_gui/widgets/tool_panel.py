@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from glyphscope.registry import Tool, example_arguments
 from glyphscope_gui.controllers.tool_calls import Progressed
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.argument_check import ArgumentCheck
 from glyphscope_gui.models.call_view import CallView
 from glyphscope_gui.models.enforcement_model import EnforcementRow
@@ -38,9 +39,9 @@ from glyphscope_gui.widgets.words import words_label
 from glyphscope_gui.widgets.wrapped_label import WrappedLabel
 
 VIEWS = (
-    ("call", "Call", "Call it by hand, and see what comes back"),
-    ("checks", "Checks", "What of its schema each engine really keeps, shown by trying"),
-    ("schema", "Schema", "Its arguments as the server describes them, normalised to draft 2020-12"),
+    ("call", tr("Call"), tr("Call it by hand, and see what comes back")),
+    ("checks", tr("Checks"), tr("What of its schema each engine really keeps, shown by trying")),
+    ("schema", tr("Schema"), tr("Its arguments as the server describes them, normalised to draft 2020-12")),
 )
 FORM_SHARE, ALONE_SHARE = 0.55, 0.85
 """Of the height, at most for the arguments: beside a result, and without one."""
@@ -58,9 +59,9 @@ class ToolPanel(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         self.views = Segmented(VIEWS, small=True)
-        self.views.setAccessibleName("Call, checks or schema")
+        self.views.setAccessibleName(tr("Call, checks or schema"))
         body = QWidget()
-        super().__init__("Tool", body, actions=(self.views,), parent=parent)
+        super().__init__(tr("Tool"), body, actions=(self.views,), parent=parent)
         self._tool: Tool | None = None
         self._busy = False
         self._server_ready = False
@@ -80,7 +81,7 @@ class ToolPanel(Card):
         self.untried.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.schema = JsonEditor(body)
         self.schema.setObjectName("serverToolSchema")
-        self.schema.setAccessibleName("Schema of the tool")
+        self.schema.setAccessibleName(tr("Schema of the tool"))
         self.schema.setReadOnly(True)
         self._make_buttons(body)
         self._lay_out(body)
@@ -109,11 +110,13 @@ class ToolPanel(Card):
             return False
         self._tool = tool
         self._stack.setVisible(tool is not None)
-        self.heading.set_title(f"Tool {row.name[:60]}" if row else "Tool", upper=4)
-        self.about.setText(tool.description[:600] if tool else "" if row else "Choose a tool.")
+        name = row.name[:60] if row else ""
+        title = tr("Tool {name}", name=name) if row else tr("Tool")
+        self.heading.set_title(title, upper=title.rfind(name))
+        self.about.setText(tool.description[:600] if tool else "" if row else tr("Choose a tool."))
         self.about.setVisible(bool(self.about.text()))
         words = claim_words(claims)
-        self.says.setText(f"Says of itself, unchecked: {words}" if words else "")
+        self.says.setText(tr("Says of itself, unchecked: {claims}", claims=words) if words else "")
         self.says.setVisible(bool(words))
         self.problem.setText(row.problem if row else "")
         self.problem.setVisible(bool(row and row.problem))
@@ -134,7 +137,9 @@ class ToolPanel(Card):
         self.checks.show_rows(rows or ())
         self.checks.setVisible(bool(rows))
         self.untried.setVisible(not rows)
-        self.untried.setText("Being tried…" if rows is None and self._tool else "It has no constraints.")
+        self.untried.setText(
+            tr("Being tried…") if rows is None and self._tool else tr("It has no constraints.")
+        )
 
     def show_view(self, name: str) -> None:
         self.views.set_value(name)
@@ -151,12 +156,14 @@ class ToolPanel(Card):
         self._refit()
         if self.form.is_empty and not check.ok:
             needed = ", ".join(self.form.needed)
-            self._tell(f"Needed: {needed}" if needed else check.whole, calm=True)
+            self._tell(tr("Needed: {arguments}", arguments=needed) if needed else check.whole, calm=True)
         else:
             words = [check.whole, *(check.by_name.values() if self.form.is_json else ())]
             told = " ".join(one if one.endswith(".") else f"{one}." for one in words if one)
-            self._tell(told if check.ok else f"{told} The server may refuse it.".strip())
-        self.call_button.setText("Call" if check.ok or self.form.is_empty else "Call all the same")
+            self._tell(
+                told if check.ok else tr("{problems} The server may refuse it.", problems=told).strip()
+            )
+        self.call_button.setText(tr("Call") if check.ok or self.form.is_empty else tr("Call all the same"))
 
     def show_unreadable(self, words: str) -> None:
         self.form.show_unreadable()
@@ -173,11 +180,15 @@ class ToolPanel(Card):
         self.bar.setRange(0, 1000 if known else 0)
         if told.done is not None and told.total:
             self.bar.setValue(round(1000 * min(max(told.done / told.total, 0), 1)))
-        parts = [f"calling {other[:60]}" if other else "", told.message[:200]]
+        parts = [tr("calling {tool}", tool=other[:60]) if other else "", told.message[:200]]
         if told.done is not None:
-            parts.append(f"{told.done:g} of {told.total:g}" if told.total else f"{told.done:g}")
+            parts.append(
+                tr("{done:g} of {total:g}", done=told.done, total=told.total)
+                if told.total
+                else f"{told.done:g}"
+            )
         parts.append(time_words(told.seconds) if told.seconds >= 1 else "")
-        self.progress.setText(" · ".join(part for part in parts if part) or "Waiting for the answer…")
+        self.progress.setText(" · ".join(part for part in parts if part) or tr("Waiting for the answer…"))
 
     def begin(self) -> None:
         self._busy = True
@@ -201,20 +212,20 @@ class ToolPanel(Card):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_buttons(self, body: QWidget) -> None:
-        self.call_button = QPushButton("Call", body)
+        self.call_button = QPushButton(tr("Call"), body)
         self.call_button.setObjectName("callToolButton")
         self.call_button.setProperty("role", "primary")
-        self.call_button.setToolTip("Send tools/call with these arguments, now")
-        self.cancel_button = QPushButton("Cancel", body)
+        self.call_button.setToolTip(tr("Send tools/call with these arguments, now"))
+        self.cancel_button = QPushButton(tr("Cancel"), body)
         self.cancel_button.setObjectName("cancelCallButton")
-        self.cancel_button.setToolTip("Wait no longer, and tell the server")
-        self.example_button = link("Example", "Fill in arguments that the schema accepts", body)
-        self.json_button = link("As JSON", "", body)
+        self.cancel_button.setToolTip(tr("Wait no longer, and tell the server"))
+        self.example_button = link(tr("Example"), tr("Fill in arguments that the schema accepts"), body)
+        self.json_button = link(tr("As JSON"), "", body)
         self.words = WrappedLabel(body)
         self.words.setProperty("role", "problem")
         self.bar = QProgressBar(body)
         self.bar.setTextVisible(False)
-        self.bar.setAccessibleName("How far the call is")
+        self.bar.setAccessibleName(tr("How far the call is"))
         self.progress = ElidedLabel(body, Qt.TextElideMode.ElideRight)
         self.progress.setProperty("role", "hint")
         self.call_button.clicked.connect(self._call)
@@ -288,8 +299,8 @@ class ToolPanel(Card):
 
     def _show_json_button(self) -> None:
         json_now = self.form.is_json
-        self.json_button.setText("As form" if json_now else "As JSON")
-        tip = "A field for each argument" if json_now else "The arguments as one JSON object"
+        self.json_button.setText(tr("As form") if json_now else tr("As JSON"))
+        tip = tr("A field for each argument") if json_now else tr("The arguments as one JSON object")
         self.json_button.setToolTip(tip)
 
     def _toggle(self) -> None:
@@ -302,7 +313,7 @@ class ToolPanel(Card):
             return
         found = example_arguments(self._tool.parameters)
         if found is None:
-            self._tell("No example was found.")
+            self._tell(tr("No example was found."))
             return
         as_json = self.form.is_json
         self.form.show_tool(self._tool, found)

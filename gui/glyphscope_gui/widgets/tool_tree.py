@@ -6,6 +6,7 @@ from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QAbstractItemView, QTreeView, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.registry_tree_model import Item, RegistryTreeModel
 from glyphscope_gui.widgets.tool_delegate import ToolDelegate, tick_target
 
@@ -24,9 +25,9 @@ class ToolTree(QTreeView):
     def __init__(self, model: RegistryTreeModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("toolTree")
-        self.setAccessibleName("Tools and their arguments")
+        self.setAccessibleName(tr("Tools and their arguments"))
         self.setAccessibleDescription(
-            "Space allows or forbids a tool. Right and left show and hide its arguments. Delete removes."
+            tr("Space allows or forbids a tool. Right and left show and hide its arguments. Delete removes.")
         )
         self.setModel(model)
         self.setItemDelegate(ToolDelegate(self))

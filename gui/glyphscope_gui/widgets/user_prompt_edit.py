@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.widgets.growing_edit import GrowingEdit
 
@@ -21,9 +22,9 @@ class UserPromptEdit(GrowingEdit):
         super().__init__(MAX_LINES, parent)
         self._prompt = document
         self.setObjectName("userPromptEdit")
-        self.setAccessibleName("Your prompt")
-        self.setAccessibleDescription("What the model is asked. Control and Enter runs it.")
-        self.setPlaceholderText("What should the model do?")
+        self.setAccessibleName(tr("Your prompt"))
+        self.setAccessibleDescription(tr("What the model is asked. Control and Enter runs it."))
+        self.setPlaceholderText(tr("What should the model do?"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.document().setDocumentMargin(0)
         self._show(document.state)

@@ -8,11 +8,15 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
+from glyphscope_gui.language import tr
 from glyphscope_gui.theme import theme, ui_font
 
 
 class Verdict(NamedTuple):
-    """`role` is the theme's name for it; `sign` a character of the interface font; `tip` explains it in a sentence."""
+    """`role` is the theme's name for it; `sign` a character of the interface font; `tip` explains it in a sentence.
+
+    `short` are its words where there is little room, if they are others.
+    """
 
     role: str
     words: str
@@ -20,31 +24,43 @@ class Verdict(NamedTuple):
     line: Qt.PenStyle
     width: float
     tip: str
+    short: str = ""
 
 
 VERDICTS = {
     "holds": Verdict(
-        "holds", "holds", "✓", Qt.PenStyle.SolidLine, 2, "Complete, and every constraint on it is kept."
+        "holds",
+        tr("holds"),
+        "✓",
+        Qt.PenStyle.SolidLine,
+        2,
+        tr("Complete, and every constraint on it is kept."),
     ),
     "open": Verdict(
         "open",
-        "open",
+        tr("open"),
         "◌",
         Qt.PenStyle.DashLine,
         1.6,
-        "Not decided yet: some continuation can still be valid.",
+        tr("Not decided yet: some continuation can still be valid."),
     ),
     "impossible": Verdict(
-        "impossible", "impossible", "✕", Qt.PenStyle.DotLine, 2, "No continuation can be valid any more."
+        "impossible",
+        tr("impossible"),
+        "✕",
+        Qt.PenStyle.DotLine,
+        2,
+        tr("No continuation can be valid any more."),
     ),
 }
 FORCED = Verdict(
     "forced",
-    "forced by grammar",
+    tr("forced by grammar"),
     "",
     Qt.PenStyle.SolidLine,
     1,
-    "The grammar allowed only this token; there was nothing to choose.",
+    tr("The grammar allowed only this token; there was nothing to choose."),
+    tr("forced"),
 )
 
 
@@ -127,14 +143,14 @@ class VerdictLegend(QWidget):
                 self._forced = [swatch, label]
             else:
                 row.addSpacing(6)
-        self.setAccessibleName("Legend of the verdicts")
+        self.setAccessibleName(tr("Legend of the verdicts"))
         self.setFont(ui_font())
 
     def set_short(self, short: bool) -> None:
         """Where there is little room, the words only; the signs stand in the stream and the table anyway."""
         for verdict, label in self._labels.items():
             words = f"{verdict.sign} {verdict.words}".strip()
-            label.setText(verdict.words.split()[0] if short else words)
+            label.setText((verdict.short or verdict.words) if short else words)
 
     def show_forced(self, shown: bool) -> None:
         """Without a constraint nothing is forced, and the word would only puzzle."""

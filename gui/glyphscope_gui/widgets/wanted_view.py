@@ -11,6 +11,7 @@ from glyphscope.calling.wanted import Want, Wanted
 from glyphscope.calling.wanted_words import fight_words, head, loss_words
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import steps_of
+from glyphscope_gui.language import tr
 from glyphscope_gui.models.wanted_model import FIELD, STRUCK, TAKEN, WantedModel
 from glyphscope_gui.widgets.card import section_label
 from glyphscope_gui.widgets.link import link
@@ -27,8 +28,8 @@ class WantedTable(PlainTable):
     def __init__(self, model: WantedModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=STRUCK, parent=parent)
         self.setObjectName("wantedTable")
-        self.setAccessibleName("What the model wanted and what it got, by field")
-        self.setAccessibleDescription("Up and down choose a field; Enter goes to its token.")
+        self.setAccessibleName(tr("What the model wanted and what it got, by field"))
+        self.setAccessibleDescription(tr("Up and down choose a field; Enter goes to its token."))
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
@@ -61,7 +62,7 @@ class WantedView(QWidget):
         self.table = WantedTable(self.model, self)
         self.fight = words_label(role="", name="wantedFight", selectable=True)
         self.detail = words_label(role="muted", name="wantedDetail", selectable=True)
-        self.place = link("", self.tr("Shows it where it can be edited"), self)
+        self.place = link("", tr("Shows it where it can be edited"), self)
         self.place.setObjectName("wantedPlace")
         self.boundaries = words_label(role="muted", name="boundaryWords", selectable=True)
         column = QVBoxLayout(self)
@@ -70,7 +71,7 @@ class WantedView(QWidget):
         for part in (self.words, self.table, self.fight, self.detail):
             column.addWidget(part)
         column.addWidget(self.place, 0, Qt.AlignmentFlag.AlignLeft)
-        self.boundaries_heading = section_label(self.tr("Token boundaries"), self)
+        self.boundaries_heading = section_label(tr("Token boundaries"), self)
         self.boundaries_heading.setContentsMargins(0, 8, 0, 0)
         column.addWidget(self.boundaries_heading)
         column.addWidget(self.boundaries)
@@ -92,7 +93,7 @@ class WantedView(QWidget):
             self.boundaries,
         ):
             part.hide()
-        self.words.setText(self.tr("Told when the run has ended."))
+        self.words.setText(tr("Told when the run has ended."))
 
     def show_wanted(self, wanted: Wanted, registry: ToolRegistry | None) -> None:
         """`registry` is what held the run."""
@@ -110,11 +111,11 @@ class WantedView(QWidget):
         """Where the text is not in the model's own tokens, or why that is unknown."""
         lines = [boundary_words(boundaries)]
         lines += [
-            self.tr("Token {0}: {1}").format(one.first, otherwise_words(one))
+            tr("Token {index}: {about}", index=one.first, about=otherwise_words(one))
             for one in boundaries.otherwise[:_PLACES]
         ]
         if len(boundaries.otherwise) > _PLACES:
-            lines.append(self.tr("The token table marks all of them."))
+            lines.append(tr("The token table marks all of them."))
         self.boundaries.setText("\n".join(lines))
         self.boundaries_heading.show()
         self.boundaries.show()
@@ -138,10 +139,10 @@ class WantedView(QWidget):
         if place is None:
             return ""
         if place.kind == "format":
-            return self.tr("Show the prompt")
+            return tr("Show the prompt")
         if place.kind == "description":
-            return self.tr("Show the description of {0}").format(steps_of(place.of)[3])
-        return self.tr("Show the tool")
+            return tr("Show the description of {argument}", argument=steps_of(place.of)[3])
+        return tr("Show the tool")
 
     def _go(self, row: int) -> None:
         want = self.model.want(row)

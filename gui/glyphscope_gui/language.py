@@ -1,0 +1,101 @@
+"""The window's own words in the language of who reads them.
+
+English stands in the code, and every text that the window says of itself goes through `tr`. What a user wrote, a
+model answered and the engine says (errors, reports, diagnostics) is shown as it is. The language is chosen once, when
+this module is imported: texts of a module's own tables are translated while it is imported. docs/translations.md says
+how a translation is made.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
+
+from glyphscope.resources import read_bytes
+from glyphscope.sessions import places
+
+VARIABLE = "GLYPHSCOPE_LANGUAGE"
+"""Names a language, as `de` or `pt_BR`; without it the system's are taken in their order."""
+
+
+class _Catalogue:
+    """The texts of one language. Qt reads them in place, so their bytes are kept."""
+
+    def __init__(self, language: str, data: bytes) -> None:
+        self.language = language
+        self._data = data
+        self._translator = QTranslator()
+        self.is_readable = self._translator.load(data)
+
+    def text(self, text: str, comment: str, n: int) -> str:
+        """Empty where it has none."""
+        return self._translator.translate("", text, comment, n)
+
+
+def tr(text: str, comment: str = "", n: int = -1, /, **parts: object) -> str:
+    """The text in the chosen language, with its parts put in: `tr("{count} of {whole}", count=3, whole=4)`.
+
+    `text` and `comment` are literals, or pyside6-lupdate does not find them; `comment` helps a translator. With `n`
+    a translation has a form for each number, for which `%n` stands: `tr("%n tool(s)", "", 3)`; English has the `(s)`.
+    A translation whose parts are other than those of the English text is not used.
+    """
+    told = (_CATALOGUE.text(text, comment, n) if _CATALOGUE else "") or text
+    try:
+        return _filled(told, n, parts)
+    except (LookupError, ValueError, AttributeError, TypeError):
+        return _filled(text, n, parts)
+
+
+def _filled(text: str, n: int, parts: dict[str, object]) -> str:
+    if n >= 0:
+        text = text.replace("%n", f"{n:,}").replace("(s)", "" if n == 1 else "s")
+    return text.format_map(parts) if parts else text
+
+
+def translate_qt(app: QCoreApplication) -> None:
+    """Qt's own words (the buttons of its dialogs, the menus of its fields) in the language of the window."""
+    if _CATALOGUE is None:
+        return
+    translator = QTranslator(app)
+    folder = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+    if translator.load(QLocale(_CATALOGUE.language), "qtbase", "_", folder):
+        app.installTranslator(translator)
+
+
+def _languages() -> Iterator[str]:
+    """Those that are asked for, the first one first, each with its country and without: `pt_BR`, `pt`."""
+    if asked := os.environ.get(VARIABLE):
+        wanted = [asked]
+    else:
+        wanted = QLocale.system().uiLanguages()
+    for language in wanted:
+        name = language.replace("-", "_")
+        yield name
+        yield name.split("_")[0]
+
+
+def _chosen() -> _Catalogue | None:
+    """The first language that there is; English, and where there is none, needs no catalogue."""
+    own = places().config / "translations"
+    for language in _languages():
+        if language in ("C", "en"):
+            return None
+        if not language.replace("_", "").isalnum():
+            continue
+        name = f"glyphscope_{language}.qm"
+        for read in (
+            lambda name=name: (own / name).read_bytes(),
+            lambda name=name: read_bytes(f"translations/{name}"),
+        ):
+            try:
+                catalogue = _Catalogue(language, read())
+            except OSError:
+                continue
+            if catalogue.is_readable:
+                return catalogue
+    return None
+
+
+_CATALOGUE = _chosen()

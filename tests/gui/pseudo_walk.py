@@ -1,0 +1,127 @@
+"""Every page and dialog in a language that is none: run by test_language.py, in a process that speaks it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QComboBox,
+    QGroupBox,
+    QLabel,
+    QTabBar,
+    QWidget,
+)
+
+from every_page import ABORTED, dialogs, in_turn
+from glyphscope.models import ScriptedModel
+from glyphscope_gui.controllers.recorder import bundled_run
+from glyphscope_gui.widgets.lesson_prose import LessonProse
+
+CALL = '{action="search" query="AI news" max_results=10}'
+NAMES = (
+    r"Glyphscope|GLYPH|JSON|GBNF|tool/args|name/args|mcpServers|uvx|SmolLM2\S*( Q4_1)?|[a-z]+(-[a-z0-9]+)+"
+)
+KEYS = r"Ctrl|Shift|Alt|Esc|Del|Return|Enter|Up|Down|Left|Right|Space|Tab"
+QT = r"Cancel|Close|Scroll Left|Scroll Right|Undocks and .*|Closes the dock .*"
+ENGINES = frozenset(
+    {
+        "promptCacheWords", "struckBox", "branchReason", "branchCost", "wantedWords", "wantedFight", "wantedDetail",
+        "boundaryWords", "code_fontSetting",
+    }
+)  # fmt: skip
+"""Parts that show sentences which the engine puts together, or names of fonts."""
+
+
+def elsewhere():
+    """All that the engine, the assets and these tests say: what a window shows of it is no text of its own."""
+    root = Path(__file__).parents[2]
+    folders = (root / "engine", root / "assets", root / "tests" / "support")
+    files = [
+        file
+        for folder in folders
+        for file in folder.rglob("*")
+        if file.suffix in (".py", ".json", ".md", ".jsonl")
+    ]
+    whole = "\n".join(str(file.relative_to(root)) + "\n" + file.read_text("utf-8") for file in files)
+    return re.sub(r'["\']\s*\n?\s*f?["\']', "", whole)  # a text may go on in the next line
+
+
+def texts(top):
+    """What the parts of a window say, and where."""
+    for action in top.findChildren(QAction):
+        yield "action", action.text()
+        yield "action's tip", action.toolTip()
+    for widget in (top, *top.findChildren(QWidget)):
+        if (
+            isinstance(widget, LessonProse)
+            or {widget.objectName(), widget.parent() and widget.parent().objectName()} & ENGINES
+        ):
+            continue
+        where = f"{type(widget).__name__} {widget.objectName()}"
+        yield f"{where}: tip", widget.toolTip()
+        yield f"{where}: name", widget.accessibleName()
+        yield f"{where}: description", widget.accessibleDescription()
+        yield f"{where}: title", widget.windowTitle()
+        if isinstance(widget, QLabel | QAbstractButton):
+            yield f"{where}: text", widget.text()
+        if isinstance(widget, QGroupBox):
+            yield f"{where}: title", widget.title()
+        if hasattr(widget, "placeholderText"):
+            yield f"{where}: placeholder", widget.placeholderText()
+        if isinstance(widget, QTabBar):
+            for place in range(widget.count()):
+                yield f"{where}: tab", widget.tabText(place)
+                yield f"{where}: tab's tip", widget.tabToolTip(place)
+        if isinstance(widget, QComboBox):
+            for place in range(widget.count()):
+                yield f"{where}: choice", widget.itemText(place)
+        if isinstance(widget, QAbstractItemView) and widget.model() is not None:
+            for text in headings(widget.model()):
+                yield f"{where}: heading", text
+
+
+def headings(model):
+    """Those of a table, with their tips; its cells are data for the most part."""
+    columns = 1 if isinstance(model, QAbstractListModel) else model.columnCount(QModelIndex())
+    for column in range(columns):
+        for role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+            yield str(model.headerData(column, Qt.Orientation.Horizontal, role) or "")
+
+
+def untranslated(text):
+    """The words of a text outside of the marks, as far as they stand together."""
+    before = None
+    while before != text:
+        before, text = text, re.sub("⟦[^⟦⟧]*⟧", "\n", text)
+    text = re.sub(r"<[^>]*>|&\w+;|/\S+/\S+", "\n", text)
+    text = re.sub(rf"\b({NAMES})\b|\(?\b({KEYS})([+ ]\S+)*\)?|^({QT})$", "\n", text, flags=re.M)
+    for words in re.split(r"[^A-Za-z’' -]+", text):
+        if re.search("[A-Za-z]{3}", words):
+            yield words.strip(" '")
+
+
+def test_a_page_or_dialog_says_something_in_english(open_window, qtbot, tmp_path):
+    window = open_window(lambda _name, **_options: ScriptedModel(CALL))
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.replay(bundled_run(ABORTED), 0)
+    said = elsewhere()
+    found = {}
+
+    def look(top, page):
+        for where, text in texts(top):
+            for words in untranslated(text):
+                if words not in said:
+                    found.setdefault((where, words), (page, text[:100]))
+
+    for page in in_turn(qtbot, window, tmp_path):
+        look(window, page)
+    for dialog in dialogs(window):
+        dialog.show()
+        look(dialog, type(dialog).__name__)
+        dialog.close()
+    assert not found, "\n".join(f"{at}: {words!r} in {text}" for at, (words, text) in found.items())

@@ -1,0 +1,56 @@
+"""A language that is none: every text of the window between ⟦ and ⟧, as pyside6-lupdate finds them."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import glyphscope_gui
+
+LANGUAGE = "qps"
+WINDOW = Path(glyphscope_gui.__file__).parent
+
+
+def texts_found(folder: Path) -> tuple[Path, set[str]]:
+    """The file of translations that pyside6-lupdate makes, in the folder, and all texts in it."""
+    made = folder / f"glyphscope_{LANGUAGE}.ts"
+    _qt_tool("lupdate", *map(str, sorted(WINDOW.rglob("*.py"))), "-ts", str(made))
+    return made, {message.findtext("source", "") for message in ET.parse(made).iter("message")}
+
+
+def texts_said() -> set[str]:
+    """All that stands first in a call of `tr`; a failure names the place of one that is no literal."""
+    said = set()
+    for path in WINDOW.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "tr":
+                text = node.args[0]
+                assert isinstance(text, ast.Constant), f"{path}:{node.lineno}"
+                said.add(text.value)
+    return said
+
+
+def write_catalogue(folder: Path, home: Path) -> None:
+    """Put the language where a user's own translations lie."""
+    made, _texts = texts_found(folder)
+    tree = ET.parse(made)
+    for message in tree.iter("message"):
+        source = message.findtext("source", "")
+        translation = message.find("translation")
+        translation.attrib.pop("type", None)
+        forms = translation.findall("numerusform") or [translation]
+        for form in forms:
+            form.text = f"⟦{source.replace('(s)', 's')}⟧"
+    tree.write(made, "utf-8", xml_declaration=True)
+    place = home / "translations" / f"glyphscope_{LANGUAGE}.qm"
+    place.parent.mkdir(parents=True)
+    _qt_tool("lrelease", str(made), "-qm", str(place))
+
+
+def _qt_tool(name: str, *arguments: str) -> None:
+    tool = Path(sys.executable).with_name(f"pyside6-{name}")
+    done = subprocess.run([str(tool), *arguments], capture_output=True, text=True, check=False, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
