@@ -114,6 +114,19 @@ def test_a_long_field_is_painted_where_nobody_sees_it(qtbot, monkeypatch):
         assert 2 <= len(painted) < 60
 
 
+def test_a_smaller_stream_loses_the_chosen_token_out_of_sight(qtbot):
+    view = StreamView()
+    qtbot.addWidget(view)
+    view.resize(900, 400)
+    view.show()
+    state = feed(view, events_of(f'{{action="search" query="{"word " * 200}"}}', max_tokens=30_000))
+    view.select_token(state.tokens[-1])
+    view.resize(300, 100)
+    cursor = QTextCursor(view.document())
+    cursor.setPosition(state.tokens[-1].start)
+    assert view.viewport().rect().contains(view.cursorRect(cursor).center())
+
+
 def test_another_theme_forgets_which_tokens_are_not_the_models_own(qtbot):
     view = StreamView()
     qtbot.addWidget(view)

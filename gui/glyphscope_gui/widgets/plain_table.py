@@ -33,6 +33,7 @@ class PlainTable(QTableView):
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.verticalHeader().setMinimumSectionSize(10)
         head = self.horizontalHeader()
+        head.setTextElideMode(Qt.TextElideMode.ElideRight)
         head.setHighlightSections(False)
         head.setSectionsClickable(False)
         head.setMinimumSectionSize(24)

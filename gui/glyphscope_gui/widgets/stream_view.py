@@ -129,6 +129,8 @@ class StreamView(QTextEdit):
         super().resizeEvent(event)
         if self._decided:
             self._show_character(next(iter(self._decided)))
+        elif self._selected is not None and self._selected.end <= self._places.characters:
+            self._show_character(self._selected.start)
 
     def _show_character(self, character: int) -> None:
         """Scroll no more than is needed to have it in sight."""
