@@ -90,7 +90,7 @@ class GrammarWiring(QObject):
         page.save_link.clicked.connect(self.files.ask_where_to_save)
         page.fileDropped.connect(self._open)
         page.use_link.clicked.connect(self._use)
-        page.help_link.clicked.connect(page.help.show_beside)
+        page.help_link.clicked.connect(page.help.show)
         self.files.opened.connect(self._opened)
         self.files.failed.connect(self._window.tell_error)
 

@@ -46,11 +46,11 @@ class Theme:
         pixmap.setDevicePixelRatio(scale)
         return pixmap
 
-    def icon(self, name: str, role: str = "text", disabled: str = "text-disabled") -> QIcon:
+    def icon(self, name: str, role: str = "text", disabled: str = "text-disabled", size: int = 16) -> QIcon:
         icon = QIcon()
         for mode, colour in ((QIcon.Mode.Normal, role), (QIcon.Mode.Disabled, disabled)):
             for scale in _SCALES:
-                icon.addPixmap(self.pixmap(name, colour, 16, scale), mode)
+                icon.addPixmap(self.pixmap(name, colour, size, scale), mode)
         return icon
 
     def palette(self) -> QPalette:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtGui import QFontMetrics
+from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.theme.fonts import ui_font
@@ -25,7 +25,12 @@ def letters(widget: QWidget) -> float:
 
 def scale() -> float:
     """How many times the usual size letters have that are made now: the window's, or those of an enlarged part."""
-    return QFontMetrics(ui_font()).height() / _LINE
+    return times_of(ui_font())
+
+
+def times_of(font: QFont) -> float:
+    """How many times the usual size the letters of a font have: drawings beside them have it too."""
+    return QFontMetrics(font).height() / _LINE
 
 
 def is_crowded(widget: QWidget) -> bool:

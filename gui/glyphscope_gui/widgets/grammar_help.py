@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QLabel, QVBoxLayout, QWidget
 
 from glyphscope_gui.language import tr
@@ -53,10 +54,10 @@ class GrammarHelp(QDialog):
         column.setContentsMargins(PAD, PAD, PAD, PAD)
         column.addWidget(self.label)
 
-    def show_beside(self) -> None:
+    def showEvent(self, event: QShowEvent) -> None:
         self.label.setText(f"{_table(LANGUAGE, 'json-string')}<br>{_table(KEYS, 'accent')}")
         self.adjustSize()
-        self.show()
+        super().showEvent(event)
 
 
 def _table(rows: tuple[tuple[str, str], ...], role: str) -> str:

@@ -101,7 +101,7 @@ class Header(QFrame):
             (self.run_button, "run", "on-accent"),
             (self.settings_button, "settings", "text-muted"),
         ):
-            button.setIcon(theme().icon(icon, role))
+            button.setIcon(theme().icon(icon, role, size=max(size, 16)))
             button.setIconSize(QSize(size, size))
 
     def minimumSizeHint(self) -> QSize:

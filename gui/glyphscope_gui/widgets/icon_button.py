@@ -7,6 +7,7 @@ from PySide6.QtGui import QAction, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from glyphscope_gui.theme import theme
+from glyphscope_gui.theme.sizes import letters
 
 SIZE = 16
 
@@ -60,7 +61,7 @@ class IconButton(QToolButton):
             self.setAccessibleName(action.text())
 
     def sizeHint(self) -> QSize:
-        return QSize(28, 26)
+        return QSize(28, 26) * letters(self)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         colors = theme()
@@ -80,5 +81,7 @@ class IconButton(QToolButton):
             colors.color(role), 1.3, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap, Qt.PenJoinStyle.RoundJoin
         )
         painter.setPen(pen)
-        painter.translate((self.width() - SIZE) / 2, (self.height() - SIZE) / 2)
+        times = letters(self)
+        painter.translate((self.width() - SIZE * times) / 2, (self.height() - SIZE * times) / 2)
+        painter.scale(times, times)
         painter.drawPath(self._path)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QToolBar, QToolButton, QVBoxLayout, QWidget
 
 from glyphscope_gui.language import tr
 from glyphscope_gui.theme import theme, ui_font
+from glyphscope_gui.theme.sizes import scale
 
 DRAWING = 22
 SLIM = 36
@@ -87,7 +88,6 @@ class PageRail(QToolBar):
         button.setAccessibleDescription(page.tip)
         button.setProperty("role", "page")
         button.setDefaultAction(action)
-        button.setIconSize(QSize(DRAWING, DRAWING))
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.actions_[page.name] = action
         self._buttons[page.name] = button
@@ -97,11 +97,13 @@ class PageRail(QToolBar):
     def _fit(self, button: QToolButton) -> None:
         style = Qt.ToolButtonStyle
         button.setToolButtonStyle(style.ToolButtonIconOnly if self._slim else style.ToolButtonTextUnderIcon)
+        drawing = round(DRAWING * scale())
+        button.setIconSize(QSize(drawing, drawing))
         metrics = QFontMetrics(ui_font(-1))
         words = metrics.horizontalAdvance(button.text()) + max(14, round(0.8 * metrics.height()))
-        button.setFixedWidth(SLIM if self._slim else max(60, words))
+        button.setFixedWidth(max(SLIM, drawing + 10) if self._slim else max(60, words))
 
     def _restyle(self) -> None:
         for name, action in getattr(self, "actions_", {}).items():
             role = "accent" if action.isChecked() else "text-muted"
-            action.setIcon(theme().icon(f"page-{name}", role))
+            action.setIcon(theme().icon(f"page-{name}", role, size=round(16 * scale())))
