@@ -31,7 +31,8 @@ def test_an_unknown_command_is_exit_code_2():
 
 def test_the_engines_commands_start_without_qt_or_llama_cpp():
     script = (
-        "import sys, glyphscope.cli; "
+        "import sys, typer.main; from glyphscope.cli.app import app; program = typer.main.get_command(app); "
+        "assert all(program.get_command(None, name) for name in program.list_commands(None)); "
         "sys.exit(str([m for m in sys.modules if m.split('.')[0] in ('PySide6', 'llama_cpp', 'glyphscope_gui')] or 0))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
@@ -179,3 +180,18 @@ def test_grammar_build_prints_lark(notation):
     result = command("grammar", "build", "--notation", notation)
     assert result.exit_code == 0
     assert any(line.startswith("start") for line in result.stdout.splitlines())
+
+
+def test_a_command_brings_what_only_others_need():
+    code = (
+        "import sys; from glyphscope.cli.app import app; "
+        "app(['keys', '--help'], standalone_mode=False); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "glyphscope.cli.keys" in done.stdout and "glyphscope.cli.run" not in done.stdout
+
+
+@pytest.mark.parametrize("name", ["eval", "grammar", "models", "mcp", "keys", "lab", "suite", "lesson"])
+def test_the_help_of_a_group_looks_unlike_that_of_the_program(name):
+    told = CliRunner().invoke(app, [name, "-h"]).stdout
+    assert told.startswith("Usage: ") and "completion" not in told and "╭" not in told

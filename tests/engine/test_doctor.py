@@ -136,6 +136,10 @@ def test_doctor_calls_a_model_process_that_cannot_start_well(monkeypatch, lines,
         ({"DISPLAY": ":7731", "WAYLAND_DISPLAY": "wayland-77"}, "DISPLAY is :7731"),
         ({"DISPLAY": "far.example:0"}, ""),
         ({"QT_QPA_PLATFORM": "offscreen"}, ""),
+        ({"QT_QPA_PLATFORM": "vnc:size=800x600"}, ""),
+        ({"QT_QPA_PLATFORM": "xcb"}, "there is none"),
+        ({"QT_QPA_PLATFORM": "wayland;xcb", "DISPLAY": ":7731"}, "DISPLAY is :7731"),
+        ({"QT_QPA_PLATFORM": "wayland", "DISPLAY": "far.example:0"}, "there is none"),
     ],
 )
 def test_a_display_that_is_not_there_ends_the_program(monkeypatch, tmp_path, variables, words):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from glyphscope.calling.counted import counted
 from glyphscope.calling.fold import CONTINUATION, RunState, fold_events
 from glyphscope.calling.relaxing import by_name, check_relaxed, held_registry
 from glyphscope.errors import GlyphscopeError, PromptError
@@ -59,7 +60,7 @@ def branch_request(
     last = len(tokens) - ended
     if not 0 <= token <= last:
         raise PromptError(
-            f"There is no token {token} to branch at: the answer has {_count(last)}.",
+            f"There is no token {token} to branch at: the answer has {counted(last, 'token')}.",
             where=f"run {started.run}",
             hint=f"Give a number from 0 to {last}; {last} keeps all of it.",
         )
@@ -220,7 +221,8 @@ def _marker(state: RunState, constraint: ConstraintKind) -> list[Written]:
 def _step_at(tokens: list[Token], token: int) -> TokenStep:
     if not 0 <= token < len(tokens):
         raise PromptError(
-            f"There is no token {token} in whose place another could be taken: there are {_count(len(tokens))}.",
+            f"There is no token {token} in whose place another could be taken: "
+            f"there are {counted(len(tokens), 'token')}.",
             hint="Type a text, or branch at one of the tokens.",
         )
     return tokens[token].step
@@ -251,7 +253,3 @@ def _no_alternative(step: TokenStep, name: str) -> PromptError:
         f"{name} is not among the alternatives that are told of token {step.index}: {told}.",
         hint="Take one of these, or type a text.",
     )
-
-
-def _count(tokens: int) -> str:
-    return "1 token" if tokens == 1 else f"{tokens} tokens"

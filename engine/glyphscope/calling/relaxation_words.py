@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from glyphscope.calling.counted import counted
 from glyphscope.calling.relaxation_cost import ArgumentChange, Freedom, RelaxationCost, Spent
 from glyphscope.registry.pointer import readable
 
@@ -53,8 +54,8 @@ def _freedom(cost: RelaxationCost) -> Iterator[str]:
 
 def _tokens(run: Spent, branch: Spent) -> str:
     return (
-        f"The branch decoded {_plural(branch.decoded)} ({branch.forced} forced) after {branch.written} that were there "
-        f"before; the run {run.decoded} ({run.forced} forced)."
+        f"The branch decoded {counted(branch.decoded, 'token')} ({branch.forced} forced) after {branch.written} "
+        f"that were there before; the run {run.decoded} ({run.forced} forced)."
     )
 
 
@@ -87,11 +88,7 @@ def _value(value: Any) -> str:
 
 
 def _count(allowed: int | None) -> str:
-    return "an unknown number of tokens" if allowed is None else _plural(allowed)
-
-
-def _plural(tokens: int) -> str:
-    return "1 token" if tokens == 1 else f"{tokens:,} tokens"
+    return "an unknown number of tokens" if allowed is None else counted(allowed, "token")
 
 
 def _share(feasible: float | None) -> str:

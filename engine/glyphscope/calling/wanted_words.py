@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from glyphscope.calling.counted import counted
 from glyphscope.calling.prompt_places import PromptPlace
 from glyphscope.calling.refusing import Refused, is_control
 from glyphscope.calling.relaxing import parts_of
@@ -93,8 +94,8 @@ def loss_words(want: Want) -> str:
     """What was taken from one field."""
     known = want.tokens - want.unknown
     if not known:
-        return f"unknown, over {_plural(want.tokens)}"
-    words = f"{tokens_taken(want.lost)} of {_plural(known)} taken, by raw probability"
+        return f"unknown, over {counted(want.tokens, 'token')}"
+    words = f"{tokens_taken(want.lost)} of {counted(known, 'token')} taken, by raw probability"
     if want.most_token is not None:
         words += f", most at token {want.most_token}: {share(want.most)}"
     if want.other_tokens >= 0.0005:
@@ -153,7 +154,3 @@ def _tail(text: str) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def _plural(tokens: int) -> str:
-    return "1 token" if tokens == 1 else f"{tokens} tokens"

@@ -114,13 +114,12 @@ def root(
 
 def _as_command(found: Any, name: str) -> Any:
     """What click runs, of a group of commands or of the function that is one."""
-    if not isinstance(found, typer.Typer):
-        single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-        single.command(name)(found)
-        found = single
-    command = typer.main.get_command(found)
-    command.name = name
-    return command
+    holder = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    if isinstance(found, typer.Typer):
+        holder.add_typer(found, name=name)
+    else:
+        holder.command(name)(found)
+    return typer.main.get_group(holder).commands[name]
 
 
 def main() -> None:

@@ -95,9 +95,11 @@ def qt_libraries() -> Finding:
 
 def display_problem() -> str:
     """Why no window can appear; empty where it can. Without a display that answers, Qt ends the whole program."""
-    if not sys.platform.startswith("linux") or os.environ.get("QT_QPA_PLATFORM"):
+    asked = {name.partition(":")[0] for name in os.environ.get("QT_QPA_PLATFORM", "").split(";") if name}
+    if not sys.platform.startswith("linux") or asked - {"xcb", "wayland"}:
         return ""
-    wayland, x11 = os.environ.get("WAYLAND_DISPLAY", ""), os.environ.get("DISPLAY", "")
+    wayland = os.environ.get("WAYLAND_DISPLAY", "") if not asked or "wayland" in asked else ""
+    x11 = os.environ.get("DISPLAY", "") if not asked or "xcb" in asked else ""
     if not wayland and not x11:
         return "there is none"
     if wayland:

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from glyphscope.calling.counted import counted
 from glyphscope.cli.output import diagnostics, visible
 from glyphscope.evals.matrix.plan import Plan
-from glyphscope.evals.results.notes import counted
 from glyphscope.evals.running import Begun, Ended, ModelMissing, ModelOpened, SampleBegun, SampleDone
 from glyphscope.evals.running import Progress as Told
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from glyphscope.calling.counted import counted
 from glyphscope.evals.results.figures import Comparison
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.rows import Row
@@ -140,11 +141,6 @@ def _many_comparisons(comparisons: Sequence[Comparison]) -> Iterator[str]:
             f"{n} comparisons were made by each measure: of so many, one in twenty falls below p 0.05 by chance. "
             "Judge by the p corrected after Holm."
         )
-
-
-def counted(n: int, noun: str) -> str:
-    """`1 arm`, `1,200 arms`."""
-    return f"{n:,} {noun}" + ("" if n == 1 else "s")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from glyphscope.calling.counted import counted
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.figures import Comparison, Measure, Sensitivity
-from glyphscope.evals.results.notes import counted
 from glyphscope.evals.results.sample import Reason
 from glyphscope.evals.statistics import Share
 
