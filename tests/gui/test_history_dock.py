@@ -8,6 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPixmap
 
+from glyphscope.errors import StorageError
 from glyphscope.events import Aborted, ModelInfo, RunFinished, RunRequest, RunStarted, ToolKnown
 from glyphscope.sessions import History
 from glyphscope_gui.docks import history_dock
@@ -106,6 +107,20 @@ def test_a_deleted_run_comes_back_at_the_next_start(dock, history, qtbot):
     assert dock.model.rowCount() == 2
     dock.shut_down()
     assert [row.title for row in history.rows()] == ["Delete the database", "AI news"]
+
+
+def test_a_run_that_could_not_be_deleted_stays_out_of_the_list(dock, history, qtbot, monkeypatch):
+    def refused(*_runs):
+        raise StorageError("The history is locked.")
+
+    monkeypatch.setattr(history, "delete", refused)
+    told = []
+    dock.notified.connect(told.append)
+    dock.list.setCurrentIndex(dock.model.index(0, 0))
+    dock.delete_current()
+    dock._undo_timer.timeout.emit()
+    qtbot.waitUntil(lambda: bool(told) and dock.model.rowCount() == 3)
+    assert "locked" in told[0]
 
 
 def test_a_pinned_run_does_not_stand_at_the_top(dock, qtbot):

@@ -212,11 +212,20 @@ class HistoryDock(QWidget):
         self._undo_bar.hide()
         history, doomed = self._history, tuple(self._doomed)
         self._background.start(
-            "delete", lambda: history.delete(*doomed), lambda _: self._deleted(doomed), self._tell
+            "delete",
+            lambda: history.delete(*doomed),
+            lambda _: self._forget(doomed),
+            lambda error: self._not_deleted(doomed, error),
         )
 
-    def _deleted(self, runs: tuple[str, ...]) -> None:
+    def _forget(self, runs: tuple[str, ...]) -> None:
         self._doomed = [run for run in self._doomed if run not in runs]
+
+    def _not_deleted(self, runs: tuple[str, ...], error: BaseException) -> None:
+        """What is still there is shown again."""
+        self._forget(runs)
+        self.refresh()
+        self._tell(error)
 
     def _tell(self, error: BaseException) -> None:
         self.notified.emit(str(error))
