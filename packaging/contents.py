@@ -110,7 +110,9 @@ def is_wanted(destination: str) -> bool:
         if "plugins" in path.parts:
             kind, name = path.parts[-2], path.stem.removeprefix("lib")
             return kind in PLUGINS and name in (PLUGINS[kind] or (name,))
-        return not {"qml", "translations", "resources"}.intersection(path.parts)
+        if "translations" in path.parts:
+            return path.name.startswith("qtbase_")  # the words of its dialogs and menus
+        return not {"qml", "resources"}.intersection(path.parts)
     if {"tests", "test"}.intersection(path.parts[:-1]) or path.name in (
         "direct_url.json",
         "RECORD",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 from typer.main import get_command
 
@@ -32,13 +33,17 @@ def man_page(version: str) -> str:
         ".TP",
         ".B GLYPHSCOPE_HOME",
         "A folder for settings, history, logs and models, instead of the places of the desktop.",
+        ".TP",
+        ".B GLYPHSCOPE_LANGUAGE",
+        "The language of the window, as de or pt_BR, instead of the system\\(cqs: where there is a translation.",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _commands(group: object, before: tuple[str, ...]) -> Iterator[str]:
-    for name, command in sorted(getattr(group, "commands", {}).items()):
-        if getattr(command, "commands", None):
+def _commands(group: Any, before: tuple[str, ...]) -> Iterator[str]:
+    for name in sorted(group.list_commands(None)):
+        command = group.get_command(None, name)  # imported only now
+        if hasattr(command, "list_commands"):
             yield from _commands(command, (*before, name))
         elif not command.hidden:
             yield from (

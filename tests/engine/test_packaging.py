@@ -164,6 +164,7 @@ def test_the_program_finds_its_window_and_tells_no_folder(script, environment) -
         ("PySide6/Qt/plugins/platformthemes/libqgtk3.so", False),
         ("PySide6/Qt/plugins/sqldrivers/libqsqlite.so", False),
         ("PySide6/Qt/translations/qt_de.qm", False),
+        ("PySide6/Qt/translations/qtbase_de.qm", True),
         ("PySide6/Qt/lib/libQt6Core.so.6", True),
         ("numpy/tests/test_a.py", False),
         ("glyphscope-0.1.0.dist-info/direct_url.json", False),
