@@ -21,6 +21,7 @@ from glyphscope.models import (
     PromptReady,
     embedded_path,
     open_model,
+    wire,
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
@@ -243,6 +244,21 @@ def kill_and_go_on(model, prompt):
     assert model.pid not in (None, killed)
     with pytest.raises(ProcessLookupError):
         os.kill(killed, 0)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_answer_that_cannot_be_read_leaves_its_asker_waiting(monkeypatch):
+    read = wire.Pipe.read
+
+    def out_of_memory(pipe):
+        answer = read(pipe)
+        if answer is not None and isinstance(answer.body, wire.Tokens):
+            raise MemoryError
+        return answer
+
+    monkeypatch.setattr(wire.Pipe, "read", out_of_memory)
+    with contextlib.closing(LlamaModel(embedded_path(), context=256)) as model, pytest.raises(ModelDied):
+        model.count_tokens("Once upon a time")
 
 
 @pytest.mark.parametrize("wait", [0.0, 0.05, 0.3])

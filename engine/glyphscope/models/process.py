@@ -163,18 +163,19 @@ class ModelProcess:
         process.stderr.close()
 
     def _read_replies(self) -> None:
-        with contextlib.suppress(OSError, msgspec.DecodeError):
-            while (answer := self._pipe.read()) is not None:
-                with self._lock:
-                    replies = self._replies.get(answer.number)
-                if replies is not None:
-                    replies.put(answer.body)
-        # a frame that cannot be read leaves nothing to go on with either
-        self._process.kill()
-        with self._lock:
-            self._dead = True
-            for replies in self._replies.values():
-                replies.put(None)
+        try:
+            with contextlib.suppress(OSError, msgspec.DecodeError):
+                while (answer := self._pipe.read()) is not None:
+                    with self._lock:
+                        replies = self._replies.get(answer.number)
+                    if replies is not None:
+                        replies.put(answer.body)
+        finally:  # a frame that cannot be read, whyever, leaves nothing to go on with: nobody waits for more
+            self._process.kill()
+            with self._lock:
+                self._dead = True
+                for replies in self._replies.values():
+                    replies.put(None)
 
     def _read_stderr(self) -> None:
         assert self._process.stderr, "it is a pipe"
