@@ -4,8 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QSize, Signal
+from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSizePolicy, QWidget
+
+
+class _Segment(QPushButton):
+    """As wide as its words are once it is chosen: they are bolder then."""
+
+    def sizeHint(self) -> QSize:
+        bold = QFont(self.font())
+        bold.setWeight(QFont.Weight.DemiBold)
+        more = QFontMetrics(bold).horizontalAdvance(self.text()) - self.fontMetrics().horizontalAdvance(
+            self.text()
+        )
+        return super().sizeHint() + QSize(max(more, 0), 0)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
 
 
 class Segmented(QWidget):
@@ -25,7 +41,7 @@ class Segmented(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
         for place, (value, words, tip) in enumerate(choices):
-            button = QPushButton(words, self)
+            button = _Segment(words, self)
             button.setCheckable(True)
             first, last = place == 0, place == len(choices) - 1
             button.setProperty(
