@@ -50,15 +50,17 @@ PATIENCE = 60_000
 
 SLOW_FILES = frozenset(
     {
-        "test_approval_card", "test_branch", "test_branches", "test_bundle", "test_bundle_exports",
-        "test_bundle_hostile", "test_candidates", "test_cli_mcp", "test_cli_strategies", "test_cli_suite",
-        "test_compare_page", "test_evals_recount", "test_evals_report", "test_evals_statistics",
-        "test_evaluate", "test_extras", "test_grammar_exact", "test_grammar_keywords",
-        "test_grammar_match_llguidance", "test_grammar_page", "test_grammar_patterns", "test_grammar_tokens",
-        "test_hub", "test_judging_judge", "test_judging_matching", "test_lessons", "test_loop_replay",
-        "test_mcp_hostile", "test_pattern_limits", "test_prompt_view", "test_proof_engines",
-        "test_remote_bad", "test_remote_model", "test_strategy_settings", "test_suites_satisfiable",
-        "test_transforms", "test_window", "test_window_endpoint",
+        "test_ab_page", "test_approval_card", "test_branch", "test_branches", "test_bundle",
+        "test_bundle_exports", "test_bundle_hostile", "test_candidates", "test_charts", "test_cli_mcp",
+        "test_cli_strategies", "test_cli_suite", "test_compare_page", "test_evals_recount",
+        "test_evals_report", "test_evals_statistics", "test_evaluate", "test_extras", "test_grammar_exact",
+        "test_grammar_keywords", "test_grammar_match_llguidance", "test_grammar_page",
+        "test_grammar_patterns", "test_grammar_tokens", "test_hub", "test_judging_judge",
+        "test_judging_matching", "test_lessons", "test_loop_replay", "test_mcp_hostile",
+        "test_pattern_limits", "test_project_settings", "test_prompt_dock", "test_prompt_view",
+        "test_proof_engines", "test_remote_bad", "test_remote_model", "test_strategy_settings",
+        "test_suites_satisfiable", "test_timeline", "test_tools_dock", "test_transforms", "test_turns",
+        "test_window", "test_window_endpoint",
     }
 )  # fmt: skip
 """Whole files that `make check` leaves out: together they take longer than all others."""

@@ -80,6 +80,7 @@ def test_qt_speaks_another_language_than_the_window(qapp, translated):
             translator.deleteLater()
 
 
+@pytest.mark.slow
 def test_a_text_of_the_window_is_not_found_by_the_tools(tmp_path):
     _made, found = pseudo_language.texts_found(tmp_path)
     assert pseudo_language.texts_said() == found
