@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 from typer.main import get_command
 
@@ -40,10 +39,9 @@ def man_page(version: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _commands(group: Any, before: tuple[str, ...]) -> Iterator[str]:
-    for name in sorted(group.list_commands(None)):
-        command = group.get_command(None, name)  # imported only now
-        if hasattr(command, "list_commands"):
+def _commands(group: object, before: tuple[str, ...]) -> Iterator[str]:
+    for name, command in sorted(getattr(group, "commands", {}).items()):
+        if getattr(command, "commands", None):
             yield from _commands(command, (*before, name))
         elif not command.hidden:
             yield from (

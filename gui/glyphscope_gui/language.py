@@ -41,16 +41,20 @@ def tr(text: str, comment: str = "", n: int = -1, /, **parts: object) -> str:
     a translation has a form for each number, for which `%n` stands: `tr("%n tool(s)", "", 3)`; English has the `(s)`.
     A translation whose parts are other than those of the English text is not used.
     """
-    told = (_CATALOGUE.text(text, comment, n) if _CATALOGUE else "") or text
+    told = _CATALOGUE.text(text, comment, n) if _CATALOGUE else ""
     try:
-        return _filled(told, n, parts)
+        return _filled(told or _english(text, n), n, parts)
     except (LookupError, ValueError, AttributeError, TypeError):
-        return _filled(text, n, parts)
+        return _filled(_english(text, n), n, parts)
+
+
+def _english(text: str, n: int) -> str:
+    return text if n < 0 else text.replace("(s)", "" if n == 1 else "s")
 
 
 def _filled(text: str, n: int, parts: dict[str, object]) -> str:
     if n >= 0:
-        text = text.replace("%n", f"{n:,}").replace("(s)", "" if n == 1 else "s")
+        text = text.replace("%n", f"{n:,}")
     return text.format_map(parts) if parts else text
 
 

@@ -29,6 +29,12 @@ def test_an_unknown_command_is_exit_code_2():
     assert command("nonsense").exit_code == 2
 
 
+@pytest.mark.parametrize("words", [("replya",), ("grammar", "chek")])
+def test_a_misspelt_command_is_not_recognised(words):
+    result = command(*words)
+    assert result.exit_code == 2 and "Did you mean" in result.stderr
+
+
 def test_the_engines_commands_start_without_qt_or_llama_cpp():
     script = (
         "import sys, typer.main; from glyphscope.cli.app import app; program = typer.main.get_command(app); "

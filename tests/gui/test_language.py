@@ -42,9 +42,9 @@ def test_english_is_not_what_stands_in_the_code():
 
 
 def test_a_translation_is_not_taken_or_its_parts_are_lost(translated):
-    translated(**{"{a} before {b}": "{b} nach {a}", "%n tool(s)": "%n Werkzeuge"})
+    translated(**{"{a} before {b}": "{b} nach {a}", "%n tool(s)": "%n outil(s)"})
     assert tr("{a} before {b}", a=1, b=2) == "2 nach 1"
-    assert tr("%n tool(s)", "", 1234) == "1,234 Werkzeuge"
+    assert tr("%n tool(s)", "", 1234) == "1,234 outil(s)"
     assert tr("Undo") == "Undo"
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
@@ -51,18 +52,32 @@ _COMMANDS = {
 them take to answer."""
 
 
+class _Late(Mapping[str, Any]):
+    """What click runs, by name: listed at once, imported when it is looked up."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._found:
+            module, _, member = _COMMANDS[name].rpartition(".")
+            found = getattr(import_module(f"glyphscope.cli.{module}"), member)
+            self._found[name] = _as_command(found, name)
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+
 class _Commands(TyperGroup):
     """Errors that the user can mend end a command with their message, and Ctrl-C with nothing."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name in _COMMANDS and cmd_name not in self.commands:
-            module, _, member = _COMMANDS[cmd_name].rpartition(".")
-            found = getattr(import_module(f"glyphscope.cli.{module}"), member)
-            self.commands[cmd_name] = _as_command(found, cmd_name)
-        return super().get_command(ctx, cmd_name)
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.commands = _Late()  # type: ignore[assignment]  # nobody writes to it
 
     def invoke(self, ctx: Any) -> Any:
         try:
