@@ -145,6 +145,35 @@ def test_a_model_that_fails_time_after_time_is_given_up_and_the_others_go_on(tmp
     assert "5 times" in result(told).manifest.missing["bad"]
 
 
+def test_what_another_job_answered_is_lost_when_the_model_is_given_up(tmp_path):
+    failed, answered = threading.Event(), threading.Event()
+
+    class Failing(AnsweringModel):
+        def generate(self, request):
+            if len(self.asked) == 5:
+                failed.set()
+                assert answered.wait(60)
+            yield from super().generate(request)
+
+    class Answering(AnsweringModel):
+        def generate(self, request):
+            assert failed.wait(60)
+            if len(self.asked) == 5:
+                answered.set()
+            yield from super().generate(request)
+
+    models = iter([Failing("one", deadly=("*",)), Answering("one")])
+    asked = plan(tmp_path, trials=3, jobs=2)
+    with closing(evaluate(asked, tmp_path / "out", opener=lambda name: next(models))) as progress:
+        told = [next(each for each in progress if isinstance(each, SampleBegun))]
+        for job in [each for each in threading.enumerate() if each.name.startswith("evaluation")]:
+            job.join(60)  # all that they made waits to be taken
+        told += progress
+    samples = ResultFolder.open(told[-1].folder).samples()
+    assert [sum(sample.answered is each for sample in samples) for each in (True, False)] == [6, 5]
+    assert any(isinstance(each, ModelMissing) for each in told)
+
+
 def test_pausing_waits_between_samples_and_stopping_keeps_what_there_is(tmp_path):
     control = Control()
     control.pause()

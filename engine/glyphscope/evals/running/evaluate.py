@@ -143,13 +143,16 @@ class _Work:
             yield from self._gathered(name, crew)
 
     def _gathered(self, name: str, crew: _Crew) -> Iterator[Progress]:
-        fails = 0
+        fails, why = 0, ""
         began = time.monotonic()
         for item in crew.items():
             if isinstance(item, SampleBegun):
                 yield item
                 continue
             sample, runs = item
+            if why and not sample.answered:  # it says nothing new; what other jobs have answered meanwhile is kept
+                self.left -= 1
+                continue
             sample = self.writer.add(sample, runs)
             self.done, self.left = self.done + 1, self.left - 1
             self._speed = [*self._speed[-49:], time.monotonic() - began]
@@ -158,10 +161,10 @@ class _Work:
             fails = fails + 1 if any(f.reason == "MODEL_FAILED" for f in sample.failures) else 0
             if fails == PATIENCE:
                 crew.stop()
-                self.left -= crew.unmade
                 why = f"It failed {PATIENCE} times one after the other, last: {sample.failures[0].detail}"
-                yield self._missing(name, why)
-                return
+        if why:
+            self.left -= crew.unmade
+            yield self._missing(name, why)
 
     def _missing(self, name: str, why: str) -> ModelMissing:
         manifest = self.folder.manifest
