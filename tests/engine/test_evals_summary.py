@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import random
 import re
 
@@ -11,6 +12,7 @@ import msgspec
 import pytest
 
 from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.comparing import what_differs
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.manifest import Manifest
@@ -97,6 +99,26 @@ def test_a_greedy_model_that_answers_otherwise_the_second_time_is_found_out() ->
     samples = list(made.samples())
     samples[1] = msgspec.structs.replace(samples[1], text="something else")
     assert "1 scenario still got different texts" in " ".join(summarise(made.manifest, samples).notes)
+
+
+def test_an_arm_of_a_strategy_is_said_to_have_carried_it_out_where_the_scenario_names_another(
+    tmp_path,
+) -> None:
+    path = tmp_path / "own.json"
+    scenarios = [
+        {"id": "plain", "prompt": "x", "expect": {}},
+        {"id": "looping", "prompt": "x", "expect": {}, "request": {"strategy": "loop"}},
+    ]
+    path.write_text(
+        json.dumps({"glyphscope_suite": 1, "name": "own", "about": "Two.", "scenarios": scenarios})
+    )
+    for strategies, told in ((("two-stage",), True), ((None,), False)):
+        plan = plan_of(Matrix(suites=(str(path),), models=("m",), strategies=strategies))
+        manifest = Manifest(arms=plan.arms, suites=tuple(suite.used for suite in plan.suites))
+        notes = " ".join(summarise(manifest, []).notes)
+        assert (
+            "1 scenario of own (looping) has a strategy of its own and ran so in every arm" in notes
+        ) is told
 
 
 def test_a_sample_that_is_there_twice_counts_once_by_its_last() -> None:

@@ -61,6 +61,11 @@ class LoadedSuite:
             about=self.suite.about,
             digest=hashlib.sha256(self.data).hexdigest(),
             scenarios=len(self.suite.scenarios),
+            own_strategy=tuple(
+                each.id
+                for each in self.suite.scenarios
+                if "strategy" in {**self.suite.request, **each.request}
+            ),
         )
 
 

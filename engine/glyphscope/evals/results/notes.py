@@ -24,6 +24,7 @@ def notes_of(
         *_unfinished(manifest, samples),
         *_unknown_arms(manifest, by_arm),
         *_unanswered(by_arm),
+        *_own_strategy(manifest),
         *_trials(manifest, by_arm),
         *_few(by_arm),
         *_savings(manifest, by_arm),
@@ -81,6 +82,18 @@ def _unanswered(by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
         f"({told}); shares are over the others. No arm has more of them than {worst}: {silent[worst]:,} of its "
         f"{len(rows):,}. Counted as wrong, {right:,} of these {len(rows):,} would be right."
     )
+
+
+def _own_strategy(manifest: Manifest) -> Iterator[str]:
+    if not any(arm.strategy for arm in manifest.arms):
+        return
+    for suite in manifest.suites:
+        if own := suite.own_strategy:
+            have = "has a strategy of its" if len(own) == 1 else "have strategies of their"
+            yield (
+                f"{counted(len(own), 'scenario')} of {suite.name} ({_listed(own)}) {have} "
+                "own and ran so in every arm: an arm's strategy replaces only what the suite is made for."
+            )
 
 
 def _trials(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:

@@ -150,7 +150,7 @@ class _Work:
                 yield item
                 continue
             sample, runs = item
-            if why and not sample.answered:  # it says nothing new; what other jobs have answered meanwhile is kept
+            if why and not sample.answered:  # it says nothing new; what other jobs answered meanwhile is kept
                 self.left -= 1
                 continue
             sample = self.writer.add(sample, runs)
