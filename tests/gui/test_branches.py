@@ -274,6 +274,15 @@ def test_a_name_that_is_being_written_is_lost_when_another_run_begins(qtbot, ope
 
 
 @pytest.mark.slow
+def test_a_run_without_a_token_offers_to_go_on_from_one_of_the_run_before(qtbot, open_record):
+    window = open_record()
+    bar = window.evidence.branch_bar
+    choose(window, 3)
+    assert bar.can_branch
+    ended(qtbot, window, lambda: window.wiring.show_record(MASKED[:1]))
+    assert not bar.can_branch and bar.isHidden()
+
+
 def test_special_tokens_of_the_open_model_are_seen_in_a_run_of_another(qtbot, open_record):
     window = open_record()
     own, other = MASKED[0].model, msgspec.structs.replace(MASKED[0].model, path="other.gguf", sha256="other")

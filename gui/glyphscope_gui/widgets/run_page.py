@@ -130,6 +130,7 @@ class RunPage(QWidget):
         self._ended = False
         self.banner.hide()
         self.tokens_model.clear()
+        self._choose(None)  # Qt tells nobody that the chosen row went with its model's rows
         started = self._state.started
         self.fields_model.begin(
             registry_of(started.request) if started else None,
