@@ -7,7 +7,7 @@ parts and never a traceback; anything that is not a `GlyphscopeError` is a bug o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 
 class GlyphscopeError(Exception):
@@ -122,6 +122,18 @@ class ModelDied(ModelError):
         super().__init__(message, hint=hint or "The next run starts a new process.")
         self.signal = signal
         self.stderr = stderr
+
+
+ModelsCode: TypeAlias = Literal["MODEL_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED"]
+
+
+class RecordedFailure(GlyphscopeError):
+    """A recorded model fails as the one that it is the record of did: `code` and `detail` are those of that event."""
+
+    def __init__(self, message: str, *, code: ModelsCode, hint: str = "", detail: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.code: ModelsCode = code
+        self.detail = detail
 
 
 class StorageError(GlyphscopeError):

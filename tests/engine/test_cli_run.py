@@ -5,8 +5,10 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
+from glyphscope.cli import opening
 from glyphscope.cli.app import app
-from glyphscope.events import decode_event, encode_event
+from glyphscope.errors import ContextOverflow, GrammarError, ModelDied
+from glyphscope.events import RunFailed, decode_event, encode_event
 from glyphscope.models import ScriptedModel
 from glyphscope.sessions import read_record
 
@@ -146,6 +148,30 @@ def test_a_value_that_utf8_cannot_hold_is_recorded_and_verifies(tmp_path):
     )
     assert read_record(path).events
     assert command("replay", str(path), "--verify").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModelDied("The model's process was ended by SIGKILL.", signal="SIGKILL", stderr="killed"),
+        ContextOverflow(5000, 4096),
+        GrammarError("The constraint refuses token 5.", where="search", hint="Write something else there."),
+    ],
+)
+@pytest.mark.parametrize("after", [0, 1, 4])
+def test_a_record_of_a_model_that_failed_does_not_verify(tmp_path, monkeypatch, error, after):
+    class Failing(ScriptedModel):
+        def generate(self, request):
+            for number, item in enumerate(super().generate(request)):
+                if number == after:
+                    raise error
+                yield item
+
+    monkeypatch.setattr(opening, "open_model", lambda *_, **__: Failing(GOOD.removeprefix("scripted:")))
+    path = recorded(tmp_path / "run.jsonl")
+    assert isinstance(read_record(path).events[-1], RunFailed)
+    result = command("replay", str(path), "--verify")
+    assert (result.exit_code, "✓" in result.stdout) == (0, True), result.stdout
 
 
 def test_a_record_without_its_end_verifies_as_far_as_it_goes_and_says_so(tmp_path):

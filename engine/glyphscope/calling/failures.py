@@ -10,6 +10,7 @@ from glyphscope.errors import (
     ModelDied,
     ModelError,
     PromptError,
+    RecordedFailure,
     RegistryError,
 )
 from glyphscope.events import RunFailed
@@ -20,6 +21,8 @@ def failed(error: GlyphscopeError) -> RunFailed:
     message = f"{error.where}: {error.message}" if error.where else error.message
     hint, detail = error.hint, _detail(error)
     match error:
+        case RecordedFailure():
+            return RunFailed(code=error.code, message=message, hint=hint, detail=error.detail)
         case ContextOverflow():
             return RunFailed(code="CONTEXT_OVERFLOW", message=message, hint=hint, detail=detail)
         case PromptError():

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from glyphscope.errors import ModelError
+from glyphscope.errors import ModelError, RecordedFailure
 from glyphscope.events import (
     BEGUN,
     AnyEvent,
@@ -17,6 +17,7 @@ from glyphscope.events import (
     ModelInfo,
     PromptEvaluated,
     PromptRendered,
+    RunFailed,
     RunStarted,
     StageFinished,
     Token,
@@ -40,7 +41,8 @@ from glyphscope.models.scripted import cut
 class RecordedModel:
     """The prompts and the steps of `events`, stage by stage: the n-th generation yields the n-th stage's tokens.
 
-    After the last stage it begins with the first again, so one record can be run any number of times.
+    Where the recorded model failed, it fails in the same place, with a RecordedFailure. After the last stage it begins
+    with the first again, so one record can be run any number of times.
     """
 
     def __init__(self, events: Iterable[AnyEvent]) -> None:
@@ -111,7 +113,7 @@ class RecordedModel:
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         """The recorded steps of the next stage, at most `max_tokens`. Forced tokens come in one batch, as they did.
 
-        Raises ModelError for an answer that is to begin otherwise than the recorded one did.
+        Raises ModelError for an answer that is to begin otherwise than the recorded one did, and RecordedFailure.
         """
         self._cancelled.clear()
         stage = self._stages[self._generated % len(self._stages)] if self._stages else []
@@ -129,6 +131,7 @@ class RecordedModel:
             yield batch
         if any(isinstance(event, StageFinished) and event.reason == "cancelled" for event in stage):
             yield Cancelled()
+        _fail_as(stage)
 
     def cancel(self) -> None:
         """Ends the running generation before its next batch."""
@@ -148,6 +151,8 @@ class RecordedModel:
         for place, event in enumerate(progress, 1):
             if event.done < event.total or place < len(progress):
                 yield PromptProgress(event.done, event.total, event.ms)
+        if not progress or progress[-1].done < progress[-1].total:
+            _fail_as(stage)
         rendered = stage[0] if stage else None
         tokens, cached = (
             (rendered.tokens, rendered.cached) if isinstance(rendered, PromptRendered) else (0, 0)
@@ -155,6 +160,14 @@ class RecordedModel:
         made = next((event for event in stage if isinstance(event, ConstraintReady)), None)
         constraint = None if made is None else ConstraintMade(made.key, made.hit, made.compile_ms)
         yield PromptReady(tokens, cached, progress[-1].ms if progress else 0.0, constraint)
+
+
+def _fail_as(stage: Sequence[AnyEvent]) -> None:
+    """Raises RecordedFailure where the generation ended by what only the model then could tell."""
+    last = stage[-1] if stage else None
+    match last:
+        case RunFailed(code="MODEL_FAILED" | "CONTEXT_OVERFLOW" | "CONSTRAINT_FAILED" as code):
+            raise RecordedFailure(last.message, code=code, hint=last.hint, detail=last.detail)
 
 
 def _check_written(request: GenerateRequest, recorded: Sequence[TokenStep], *, torn: bool) -> None:
@@ -194,6 +207,6 @@ def _batches(steps: Sequence[TokenStep]) -> list[tuple[TokenStep, ...]]:
 
 def _is_generations(event: AnyEvent, prompt: AnyEvent) -> bool:
     """Whether the event is one of the generation that began with `prompt`; the end of a tool's stage is not."""
-    if isinstance(event, StageFinished):
+    if isinstance(event, (StageFinished, RunFailed)):
         return event.stage == prompt.stage
     return isinstance(event, (Token, PromptEvaluated, ConstraintReady))
