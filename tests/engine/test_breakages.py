@@ -1,0 +1,19 @@
+"""The list of handlings that are taken away to see a test fail: its places and tests are there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from breakages import BREAKAGES, REPOSITORY, without
+
+
+@pytest.mark.parametrize("breakage", BREAKAGES, ids=lambda each: each.line)
+def test_a_handling_cannot_be_taken_away_because_its_place_or_its_test_is_gone(breakage):
+    text = (REPOSITORY / breakage.file).read_text("utf-8")
+    assert without(breakage, text) != text
+    for test in breakage.tests:
+        file, _, name = test.partition("::")
+        source = (REPOSITORY / "tests" / file).read_text("utf-8")
+        assert re.search(rf"^def {name or 'test_'}", source, re.MULTILINE), test

@@ -1,0 +1,334 @@
+"""Bad input whose handling is taken away, one after the other: a test that holds it has to fail.
+
+`python tests/support/breakages.py` works on a copy of the tree and tells for each what failed; `… WORD` only those
+whose line has the word in it. Exit code 1 where nothing failed: then nothing holds that line of docs/bad-input.md.
+`tests/engine/test_breakages.py` holds that the places and tests named here are there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+ROOTS = ("engine", "gui", "assets")
+PARTS = (*ROOTS, "tests", "docs", "packaging", "pyproject.toml", "Makefile", "README.md", "CHANGELOG.md")
+SECONDS = 300
+"""A test that hangs without its handling has failed, and so has one that asks for more memory than `BYTES`."""
+BYTES = 8 << 30
+
+
+@dataclass(frozen=True)
+class Breakage:
+    """In `file`, the one place `old` becomes `new`; one of `tests` (below `tests/`) then fails."""
+
+    line: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+_FILES, _GGUF = "engine/glyphscope/models/files.py", "engine/glyphscope/models/gguf.py"
+_LOAD, _SAVED = "engine/glyphscope/registry/load.py", "engine/glyphscope/sessions/files.py"
+_PROJECT, _RUNNING = "engine/glyphscope/sessions/project.py", "engine/glyphscope/models/process.py"
+_PATTERN, _CHECK = "engine/glyphscope/grammar/pattern.py", "engine/glyphscope/registry/check.py"
+_WHOLE_MODELS = "e2e/test_bad_models.py::test_a_file_that_is_no_whole_model_is_run_or_listed_as_one"
+_HEADERS = "engine/test_models_file.py::test_a_file_that_is_no_whole_model_is_not_named_as_such"
+
+BREAKAGES = (
+    Breakage(
+        "a GGUF that is missing",
+        _FILES,
+        "if not path.exists():",
+        "if False:",
+        ("engine/test_models_file.py::test_a_missing_file_or_a_folder_is_called_damaged", _WHOLE_MODELS),
+    ),
+    Breakage("a GGUF that is cut off", _GGUF, "if data + end > cursor.size:", "if False:", (_HEADERS,)),
+    Breakage(
+        "a GGUF that is damaged: its header",
+        _GGUF,
+        'return ModelError(f"The GGUF file is damaged: {what}.", where=self.where, hint=_DAMAGED)',
+        "return AssertionError(what)",
+        (_HEADERS, "engine/test_models_file.py::test_flipped_bytes_raise_something_else_than_a_model_error"),
+    ),
+    Breakage(
+        "a GGUF that is damaged: its tensors",
+        "engine/glyphscope/decoding/evidence.py",
+        "if not math.isfinite(best):",
+        "if False:",
+        ("e2e/test_bad_models.py::test_flipped_bytes_in_the_tensors_give_text_as_if_nothing_were_wrong",),
+    ),
+    Breakage(
+        "a GGUF that is damaged: it ends llama.cpp",
+        "engine/glyphscope/models/llama.py",
+        "except ModelDied as death:",
+        "except ZeroDivisionError as death:",
+        ("e2e/test_bad_models.py::test_a_file_that_kills_llama_cpp_is_not_told_with_its_reason",),
+    ),
+    Breakage(
+        "a file that is not a model",
+        _GGUF,
+        'if cursor.size < 4 or cursor.take(4) != b"GGUF":',
+        "if not cursor.take(4):",
+        (_HEADERS, _WHOLE_MODELS),
+    ),
+    Breakage(
+        "a model that writes no text",
+        "engine/glyphscope/models/files.py",
+        "if not header.architecture or not header.vocabulary:",
+        "if False:",
+        ("engine/test_models_file.py",),
+    ),
+    Breakage(
+        "a model too large for the memory",
+        _FILES,
+        "if fits and available is not None and header.size > available:",
+        "if False:",
+        ("engine/test_models_file.py::test_a_model_larger_than_the_memory_is_loaded",),
+    ),
+    Breakage(
+        "a registry that is not JSON",
+        "engine/glyphscope/registry/document.py",
+        "except json.JSONDecodeError as error:",
+        "except ZeroDivisionError as error:",
+        ("engine/test_registry_load.py::test_text_that_is_no_json_is_told_with_line_column_and_a_hint",),
+    ),
+    Breakage(
+        "a registry with a wrong schema",
+        _LOAD,
+        "for path, reason in check_schema(item.parameters))",
+        "for path, reason in ())",
+        (
+            "engine/test_registry_load.py::test_all_mistakes_are_told_at_once",
+            "engine/test_registry_load.py::test_a_mistake_of_a_tool_has_its_pointer",
+        ),
+    ),
+    Breakage(
+        "a registry that is none, in the window",
+        "engine/glyphscope/registry/load.py",
+        "    if problems:\n        raise _error(problems, where)\n    return ToolRegistry",
+        "    return ToolRegistry",
+        ("gui/test_bad_input.py::test_a_registry_that_is_none_is_a_mistake_of_ours_or_changes_the_tools",),
+    ),
+    Breakage(
+        "a registry with a name twice",
+        _LOAD,
+        "if item.name in first:",
+        "if False:",
+        ("engine/test_registry_load.py::test_all_mistakes_are_told_at_once", "engine/test_cli_check.py"),
+    ),
+    Breakage(
+        "a hostile pattern: in the final check",
+        _PATTERN,
+        "matcher = start(StringLanguage((pattern,)))\n    if matcher is not None:\n        return matcher.feed(text)",
+        "matcher = None\n    if matcher is not None:\n        return matcher.feed(text)",
+        (
+            "engine/test_validator_checker.py::"
+            "test_a_text_that_a_hostile_pattern_takes_is_refused_because_a_backtracking_engine_is_asked",
+        ),
+    ),
+    Breakage(
+        "a hostile pattern: its repeats multiply",
+        "engine/glyphscope/registry/patterns.py",
+        "if _size(pattern) > MAX_SIZE:",
+        "if False:",
+        (
+            "engine/test_registry_hostile.py::"
+            "test_a_pattern_that_would_take_the_memory_or_the_stack_is_refused_at_once",
+        ),
+    ),
+    Breakage(
+        "2,000 tools: a mask for them",
+        "engine/glyphscope/grammar/builder/calls.py",
+        "if len(names) <= MAX_ALTERNATIVES:",
+        "if True:",
+        (
+            "engine/test_grammar_scale.py::test_two_thousand_tools_are_built_in_seconds_and_each_can_be_called",
+        ),
+    ),
+    Breakage(
+        "2,000 tools: read beside the window",
+        "gui/glyphscope_gui/docks/tool_actions.py",
+        """            lambda: load_registry(path),
+            lambda found: self._take(found, path.name),""",
+        """            lambda found=load_registry(path): found,
+            lambda found: self._take(found, path.name),""",
+        ("gui/test_tools_dock.py::test_a_file_of_many_tools_holds_the_window_up",),
+    ),
+    Breakage(
+        "a schema 200 levels deep: it loads",
+        _CHECK,
+        "MAX_LEVELS = 256",
+        "MAX_LEVELS = 199",
+        ("engine/test_registry_hostile.py::test_a_schema_200_levels_deep_loads",),
+    ),
+    Breakage(
+        "a schema 257 levels deep: it is refused",
+        _CHECK,
+        "if place.level > MAX_LEVELS:",
+        "if False:",
+        ("engine/test_registry_hostile.py::test_a_schema_that_is_too_deep_is_refused_in_words",),
+    ),
+    Breakage(
+        "a prompt longer than the context",
+        "engine/glyphscope/models/generation.py",
+        "if tokens + 1 > engine.context:",
+        "if False:",
+        ("e2e/test_model_process.py::test_a_prompt_longer_than_the_context_is_decoded",),
+    ),
+    Breakage(
+        "a model's process killed in mid-run: who waits is told",
+        _RUNNING,
+        "for replies in self._replies.values():\n                    replies.put(None)",
+        "pass",
+        ("e2e/test_model_process.py::test_a_killed_process_takes_the_program_with_it",),
+    ),
+    Breakage(
+        "a model's process killed in mid-run: the run ends in words",
+        "engine/glyphscope/calling/run.py",
+        "yield emitter.stamp(failed(error))",
+        "raise",
+        (
+            "gui/test_bad_input.py::test_a_model_that_dies_takes_the_tokens_before_it_or_the_next_run",
+            "e2e/test_bad_requests.py::test_a_killed_model_ends_the_command_without_its_last_event",
+        ),
+    ),
+    Breakage(
+        "a full disk while saving",
+        _SAVED,
+        'temporary = ""\n    refuse_special(target)\n    try:',
+        'temporary = ""\n    target.write_bytes(b"")\n    try:',
+        ("engine/test_sessions_files.py::test_a_full_disk_leaves_the_old_file_and_no_temporary_one",),
+    ),
+    Breakage(
+        "a full disk while saving: in words",
+        _SAVED,
+        "if error.errno in (errno.ENOSPC, errno.EDQUOT):",
+        "if False:",
+        (
+            "engine/test_sessions_files.py::test_a_full_disk_leaves_the_old_file_and_no_temporary_one",
+            "gui/test_project_controller.py::test_a_full_disk_loses_the_old_file_or_the_edits",
+        ),
+    ),
+    Breakage(
+        "two windows on one project",
+        _PROJECT,
+        "if there not in (expected, digest_of(data)):",
+        "if False:",
+        (
+            "engine/test_sessions_files.py::test_two_windows_on_one_project_never_overwrite_each_other_unasked",
+            "gui/test_project_controller.py::test_two_windows_overwrite_each_other",
+        ),
+    ),
+    Breakage(
+        "a record of a newer version",
+        "engine/glyphscope/sessions/versions.py",
+        "if version > newest:",
+        "if False:",
+        ("gui/test_bad_input.py::test_a_record_of_a_newer_version_takes_the_run_that_is_shown",),
+    ),
+    Breakage(
+        "a history of a newer version",
+        "engine/glyphscope/sessions/history.py",
+        "if version > VERSION:",
+        "if False:",
+        (
+            "engine/test_sessions_runs.py::test_a_newer_history_is_left_alone",
+            "gui/test_bad_input.py::test_a_history_of_a_newer_version_is_written_over_or_ends_the_window",
+        ),
+    ),
+    Breakage(
+        "a token that is half a character",
+        "engine/glyphscope/decoding/text.py",
+        "return self._decoder.decode(data)",
+        'return data.decode("utf-8", errors="replace")',
+        (
+            "engine/test_models_told.py::test_a_script_of_bytes_shows_half_a_character",
+            "e2e/test_model_process.py::test_half_a_character_is_shown_or_its_bytes_are_lost",
+        ),
+    ),
+    Breakage(
+        "a model without a chat template",
+        "engine/glyphscope/models/session.py",
+        "text, note = render_plain(messages), NO_TEMPLATE",
+        'text, note = render_plain(messages), ""',
+        ("e2e/test_bad_models.py::test_a_model_without_a_chat_template_makes_no_call_or_says_nothing",),
+    ),
+)
+
+
+def without(breakage: Breakage, text: str) -> str:
+    """The file's text without the handling. Raises ValueError where the place is not there, or not alone."""
+    if text.count(breakage.old) != 1:
+        raise ValueError(f"{breakage.line}: {text.count(breakage.old)} places in {breakage.file}")
+    return text.replace(breakage.old, breakage.new)
+
+
+def failures(tree: Path, tests: Sequence[str]) -> list[str]:
+    """What fails in the copy `tree`: tests by their names, or that they hung. Raises ValueError where none was run."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", "-rfE"]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(str(tree / root) for root in ROOTS),
+        "QT_QPA_PLATFORM": "offscreen",
+        "GLYPHSCOPE_EXAMPLES": "quick",
+        "CI": "true",  # the same examples every time
+    }
+    try:
+        done = subprocess.run(
+            [*command, *(f"tests/{test}" for test in tests)],
+            cwd=tree,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES)),
+        )
+    except subprocess.TimeoutExpired:
+        return ["hung"]
+    if done.returncode < 0:
+        return [f"the tests' own process, by signal {-done.returncode},"]
+    if done.returncode not in (0, 1):
+        raise ValueError(done.stdout[-2000:] + done.stderr[-2000:])
+    return re.findall(r"^FAILED (?:tests/)?(\S+)", done.stdout, re.MULTILINE)
+
+
+def main(words: Sequence[str]) -> int:
+    chosen = [each for each in BREAKAGES if not words or any(word in each.line for word in words)]
+    held = 0
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder)
+        for part in PARTS:
+            source = REPOSITORY / part
+            if source.is_dir():
+                shutil.copytree(source, tree / part, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, tree / part)
+        if before := failures(tree, sorted({test for each in chosen for test in each.tests})):
+            sys.exit(f"These fail with the handling, too: {', '.join(before)}")
+        for each in chosen:
+            path, start = tree / each.file, time.monotonic()
+            whole = path.read_text("utf-8")
+            path.write_text(without(each, whole), "utf-8")
+            found = failures(tree, each.tests)
+            path.write_text(whole, "utf-8")
+            held += bool(found)
+            names = ", ".join(dict.fromkeys(name.rpartition("::")[2].partition("[")[0] for name in found))
+            print(f"{each.line}: {names or 'NOTHING FAILED'} ({time.monotonic() - start:.0f} s)", flush=True)
+    print(f"{held} of {len(chosen)} are held by a test.")
+    return int(held < len(chosen))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
