@@ -49,6 +49,13 @@ def test_a_script_of_bytes_shows_half_a_character():
     assert [step.text for step in got] == ["", "😀", "x", ""]
 
 
+def test_a_script_of_half_a_character_is_a_traceback():
+    assert (
+        b"".join(step.data for batch in steps(ScriptedModel("a\udcff")) for step in batch).decode()
+        == "a\ufffd"
+    )
+
+
 def test_a_cancelled_script_goes_on():
     model = ScriptedModel(CALL)
     items = []

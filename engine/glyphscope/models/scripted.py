@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from glyphscope.decoding.text import TextAssembler
 from glyphscope.events import Message, ModelInfo, TokenStep, Written
+from glyphscope.events.encoding import whole_text
 from glyphscope.models.chat import ChatTemplate, render_plain
 from glyphscope.models.chat_tools import render_with_tools
 from glyphscope.models.interface import (
@@ -158,4 +159,4 @@ def _rest(tokens: list[bytes], written: bytes, count: int) -> list[bytes]:
 
 def _pieces(script: Script) -> list[bytes]:
     pieces = cut(script) if isinstance(script, str) else script
-    return [piece.encode() if isinstance(piece, str) else bytes(piece) for piece in pieces]
+    return [whole_text(piece).encode() if isinstance(piece, str) else bytes(piece) for piece in pieces]
