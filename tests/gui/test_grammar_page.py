@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QTextCursor
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QContextMenuEvent, QTextCursor
+from PySide6.QtWidgets import QApplication, QWidget
 
 from glyphscope_gui.grammar_wiring import PAGE
 from grammar_window import checked, put_cursor, show
@@ -191,6 +191,23 @@ def test_a_mistake_in_the_tools_grammar_is_mended_behind_the_tools_back(make_pag
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("editor", ["grammar", "schema"])
+@pytest.mark.qt_log_ignore(
+    "This plugin does not support (raise|grabbing)", extend=True
+)  # of the screen that is none: popups
+def test_a_menu_of_an_editor_stops_what_the_window_does_or_stays_behind(make_page, qtbot, editor):
+    """A menu with a loop of its own returns only when it is closed, in a window that may be closed before."""
+    window = make_page() if editor == "grammar" else make_page(page="playground")
+    edit = window.grammar_page.edit if editor == "grammar" else window.tools_page.schema.editor
+    place = QPoint(5, 5)
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, place, edit.mapToGlobal(place))
+    QApplication.sendEvent(edit.viewport(), event)
+    menu = QApplication.activePopupWidget()
+    assert menu is not None and menu.actions()
+    with qtbot.waitSignal(menu.destroyed):
+        menu.close()
+
+
 def test_a_long_text_holds_up_the_window_or_loses_a_character(make_page, qtbot):
     window = make_page()
     page = window.grammar_page

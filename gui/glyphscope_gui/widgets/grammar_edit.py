@@ -408,8 +408,8 @@ class GrammarEdit(CodeEdit):
         menu.addAction(self.definition_action)
         if not self.isReadOnly():
             menu.addActions([self.rename_action, self.complete_action])
-        menu.exec(event.globalPos())
-        menu.deleteLater()
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(event.globalPos())
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         """Files that are dropped are opened by the page, not inserted as their names."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QContextMenuEvent, QTextCharFormat
 from PySide6.QtWidgets import QWidget
 
@@ -41,8 +42,8 @@ class JsonEditor(CodeEdit):
         menu = self.createStandardContextMenu(event.pos())
         menu.addSeparator()
         menu.addAction(self.format_action)
-        menu.exec(event.globalPos())
-        menu.deleteLater()
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(event.globalPos())
 
     def _restyle(self) -> None:
         super()._restyle()
