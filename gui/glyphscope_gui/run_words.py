@@ -37,9 +37,9 @@ def figures(state: RunState) -> list[str]:
         if first < 1
         else tr("first token {seconds:.1f} s", seconds=first)
     )
-    masked = [token.step.mask_ms for token in tokens if not token.step.forced]
-    if masked and state.started is not None and state.started.request.constraint != "off":
-        words.append(tr("mask {milliseconds} ms", milliseconds=milliseconds(sum(masked) / len(masked))))
+    sampled = len(tokens) - state.forced
+    if sampled and state.started is not None and state.started.request.constraint != "off":
+        words.append(tr("mask {milliseconds} ms", milliseconds=milliseconds(state.present.mask_ms / sampled)))
     if state.forced:
         words.append(tr("{forced} of {tokens} tokens forced", forced=state.forced, tokens=len(tokens)))
     texts = [stage for stage in state.stages if stage.tokens]

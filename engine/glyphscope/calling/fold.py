@@ -54,6 +54,7 @@ class FieldState:
 class StageState:
     """One stage after the events so far; fields are in the order they were opened.
 
+    `forced` counts the tokens that the constraint left no choice about; `mask_ms` is what the mask took for the others.
     `calls` are all of its text, of which `call` is the last. `outline` is what the strategy told in this stage that is
     no text's: routing, repairs, approvals, results, limits.
     """
@@ -67,6 +68,8 @@ class StageState:
     evaluated: PromptEvaluated | None = None
     constraint: ConstraintReady | None = None
     tokens: list[Token] = field(default_factory=list)
+    forced: int = 0
+    mask_ms: float = 0.0
     fields: dict[str, FieldState] = field(default_factory=dict)
     violations: list[Violation] = field(default_factory=list)
     tool: ToolKnown | None = None
@@ -83,11 +86,6 @@ class StageState:
         if len(self._pieces) > 1:
             self._pieces[:] = ["".join(self._pieces)]
         return self._pieces[0] if self._pieces else ""
-
-    @property
-    def forced(self) -> int:
-        """The tokens that the constraint left no choice about."""
-        return sum(token.step.forced for token in self.tokens)
 
 
 @dataclass(slots=True)
@@ -169,6 +167,8 @@ def fold(state: RunState, event: AnyEvent) -> RunState:
         case Token():
             stage.tokens.append(event)
             stage._pieces.append(event.step.text)
+            stage.forced += event.step.forced
+            stage.mask_ms += 0.0 if event.step.forced else event.step.mask_ms
         case FieldChanged(path=path, end=end, status=status):
             known = stage.fields.setdefault(path, FieldState(path, None, end))
             known.end, known.status = end, status
