@@ -289,3 +289,16 @@ def test_the_models_own_notation_cannot_be_chosen_or_left(make, qtbot):
     options = window.parts.project.options
     assert (options.native, options.notation) == ("", "json")
     assert window.header.shape.isEnabled()
+
+
+def test_the_rail_of_pages_becomes_another_one_with_the_theme_or_its_buttons_differ(open_window, qtbot):
+    window = open_window(lambda _name, **_options: ScriptedModel(""), size=(1440, 900))
+    rail = window.rail
+    before = rail.width()
+    window.themes.choose("dark")
+    window.resize(1024, 700)
+    qtbot.waitUntil(lambda: rail.width() < before)
+    window.resize(1440, 900)
+    qtbot.waitUntil(lambda: rail.width() == before)
+    places = {(button.x(), button.width()) for button in map(rail.button, rail.actions_)}
+    assert len(places) == 1

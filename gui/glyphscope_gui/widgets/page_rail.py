@@ -47,13 +47,17 @@ class PageRail(QToolBar):
         self._buttons: dict[str, QToolButton] = {}
         inside = QWidget(self)
         column = QVBoxLayout(inside)
-        column.setContentsMargins(4, 8, 4, 8)
+        column.setContentsMargins(8, 8, 8, 8)
         column.setSpacing(4)
         self._slim = False
         for number, page in enumerate(pages, 1):
             column.addWidget(self._button(page, page.key or number, inside))
         column.addStretch(1)
         self.addWidget(inside)
+        self.layout().setContentsMargins(
+            0, 0, 0, 0
+        )  # as the style sheet says, which is asked at the next theme only
+        self._fit()
         self._restyle()
 
     def show_page(self, name: str) -> None:
@@ -64,8 +68,7 @@ class PageRail(QToolBar):
     def set_slim(self, slim: bool) -> None:
         """Without words, where the window is narrow; the tips say them."""
         self._slim = slim
-        for button in getattr(self, "_buttons", {}).values():
-            self._fit(button)
+        self._fit()
 
     def button(self, name: str) -> QToolButton:
         return self._buttons[name]
@@ -74,7 +77,7 @@ class PageRail(QToolBar):
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.StyleChange):
             self._restyle()
-            self.set_slim(getattr(self, "_slim", False))
+            self._fit()
 
     def _button(self, page: PageSpec, number: int, parent: QWidget) -> QToolButton:
         action = QAction(page.title, self._group)
@@ -91,17 +94,25 @@ class PageRail(QToolBar):
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.actions_[page.name] = action
         self._buttons[page.name] = button
-        self._fit(button)
         return button
 
-    def _fit(self, button: QToolButton) -> None:
+    def _fit(self) -> None:
+        """All buttons as wide as the widest."""
+        buttons = getattr(self, "_buttons", {}).values()
+        if not buttons:
+            return
+        drawing, metrics = round(DRAWING * scale()), QFontMetrics(ui_font(-1))
+        around = max(14, round(0.8 * metrics.height()))
+        width = max(metrics.horizontalAdvance(button.text()) + around for button in buttons)
+        if self._slim:
+            width = max(SLIM, drawing + 10)
         style = Qt.ToolButtonStyle
-        button.setToolButtonStyle(style.ToolButtonIconOnly if self._slim else style.ToolButtonTextUnderIcon)
-        drawing = round(DRAWING * scale())
-        button.setIconSize(QSize(drawing, drawing))
-        metrics = QFontMetrics(ui_font(-1))
-        words = metrics.horizontalAdvance(button.text()) + max(14, round(0.8 * metrics.height()))
-        button.setFixedWidth(max(SLIM, drawing + 10) if self._slim else max(60, words))
+        for button in buttons:
+            button.setToolButtonStyle(
+                style.ToolButtonIconOnly if self._slim else style.ToolButtonTextUnderIcon
+            )
+            button.setIconSize(QSize(drawing, drawing))
+            button.setFixedWidth(width)
 
     def _restyle(self) -> None:
         for name, action in getattr(self, "actions_", {}).items():
