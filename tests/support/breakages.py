@@ -84,7 +84,7 @@ BREAKAGES = (
     ),
     Breakage(
         "a model that writes no text",
-        "engine/glyphscope/models/files.py",
+        _FILES,
         "if not header.architecture or not header.vocabulary:",
         "if False:",
         ("engine/test_models_file.py",),
@@ -115,7 +115,7 @@ BREAKAGES = (
     ),
     Breakage(
         "a registry that is none, in the window",
-        "engine/glyphscope/registry/load.py",
+        _LOAD,
         "    if problems:\n        raise _error(problems, where)\n    return ToolRegistry",
         "    return ToolRegistry",
         ("gui/test_bad_input.py::test_a_registry_that_is_none_is_a_mistake_of_ours_or_changes_the_tools",),
