@@ -11,11 +11,11 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from glyphscope.sessions import places
-from glyphscope_gui.collector import Collector
-from glyphscope_gui.errors import CrashLog, ErrorReporter, install_excepthooks, offer_crash_report
-from glyphscope_gui.language import translate_qt
-from glyphscope_gui.main_window import MainWindow
-from glyphscope_gui.parts import make_parts
+from glyphscope_gui.shared.errors import CrashLog, ErrorReporter, install_excepthooks, offer_crash_report
+from glyphscope_gui.shared.language import translate_qt
+from glyphscope_gui.shell.gc_scheduler import Collector
+from glyphscope_gui.shell.main_window import MainWindow
+from glyphscope_gui.shell.services import make_parts
 from glyphscope_gui.theme import ThemeManager
 
 SWITCH_SECONDS = 0.0001

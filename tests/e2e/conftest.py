@@ -8,8 +8,8 @@ from PySide6.QtCore import QObject
 from glyphscope.models import EMBEDDED, open_model
 from glyphscope.models.opening import embedded_path
 from glyphscope.sessions import places
-from glyphscope_gui.main_window import MainWindow
-from glyphscope_gui.parts import make_parts
+from glyphscope_gui.shell.main_window import MainWindow
+from glyphscope_gui.shell.services import make_parts
 from glyphscope_gui.theme import ThemeManager
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.models.opening import EMBEDDED
-from glyphscope_gui.eval_wiring import EVALUATE
+from glyphscope_gui.evaluate.presenter import EVALUATE
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 RUN_MS = 150_000

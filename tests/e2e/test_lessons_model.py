@@ -7,7 +7,7 @@ import pytest
 from glyphscope.calling import SilentHost, fold_events, run
 from glyphscope.lessons import bundled_lessons, find_lesson
 from glyphscope.tools.demo import DemoTools
-from glyphscope_gui.widgets.lesson_experiment import LessonExperiment
+from glyphscope_gui.lessons.experiment import LessonExperiment
 from lesson_walk import open_in, take_step
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

@@ -7,9 +7,9 @@ import signal
 
 import pytest
 
-from glyphscope_gui.compare_wiring import COMPARE
-from glyphscope_gui.models.compare_column import ColumnPhase
-from glyphscope_gui.models.compare_variants import PRESETS, Variant, variant_of
+from glyphscope_gui.compare.column_state import ColumnPhase
+from glyphscope_gui.compare.presenter import COMPARE
+from glyphscope_gui.compare.variants import PRESETS, Variant, variant_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 RUN_MS = 120_000

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QPushButton
 
 from glyphscope.events import NOTATIONS, SHAPES
 from glyphscope.models.opening import EMBEDDED
-from glyphscope_gui.controllers.run_controller import Phase
+from glyphscope_gui.runs.run_controller import Phase
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 RUN_MS = 240_000

@@ -7,9 +7,9 @@ from PySide6.QtCore import QObject
 
 from glyphscope.models import ScriptedModel
 from glyphscope.sessions import places
-from glyphscope_gui.grammar_wiring import PAGE
-from glyphscope_gui.main_window import MainWindow
-from glyphscope_gui.parts import make_parts
+from glyphscope_gui.grammar.presenter import PAGE
+from glyphscope_gui.shell.main_window import MainWindow
+from glyphscope_gui.shell.services import make_parts
 from glyphscope_gui.theme import ThemeManager
 
 CALL = '{action="search" query="AI news" max_results=10}'

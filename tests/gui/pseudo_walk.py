@@ -19,8 +19,8 @@ from PySide6.QtWidgets import (
 
 from every_page import ABORTED, dialogs, in_turn
 from glyphscope.models import ScriptedModel
-from glyphscope_gui.controllers.recorder import bundled_run
-from glyphscope_gui.widgets.lesson_prose import LessonProse
+from glyphscope_gui.lessons.prose import LessonProse
+from glyphscope_gui.runs.recorder import bundled_run
 
 CALL = '{action="search" query="AI news" max_results=10}'
 NAMES = (

@@ -10,8 +10,8 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunRequest
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope_gui.compare_wiring import COMPARE
-from glyphscope_gui.models.ab_prompts import expected_text, plan
+from glyphscope_gui.compare.ab_prompts import expected_text, plan
+from glyphscope_gui.compare.presenter import COMPARE
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 OTHER = '{action="search" query="AI"}'

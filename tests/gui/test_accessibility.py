@@ -20,11 +20,11 @@ from PySide6.QtWidgets import (
 
 from every_page import ABORTED, dialogs, in_sight, in_turn
 from glyphscope.models import ScriptedModel
-from glyphscope_gui.controllers.recorder import bundled_run
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared.code_edit import CodeEdit
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.elided_link import ElidedLink
 from glyphscope_gui.theme import ThemeManager
-from glyphscope_gui.widgets.code_edit import CodeEdit
-from glyphscope_gui.widgets.elided_label import ElidedLabel
-from glyphscope_gui.widgets.elided_link import ElidedLink
 
 CALL = '{action="search" query="AI news" max_results=10}'
 

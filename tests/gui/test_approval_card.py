@@ -14,10 +14,10 @@ from glyphscope.calling.context import Ending
 from glyphscope.events import ApprovalGiven, QuestionAnswered
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry, make_tool
-from glyphscope_gui.models.argument_check import check_arguments
-from glyphscope_gui.widgets.approval_card import MOST_ARGUMENTS, ApprovalCard
-from glyphscope_gui.widgets.argument_field import LONGEST
-from glyphscope_gui.widgets.question_card import QuestionCard
+from glyphscope_gui.calls.approval_card import MOST_ARGUMENTS, ApprovalCard
+from glyphscope_gui.calls.argument_check import check_arguments
+from glyphscope_gui.calls.argument_field import LONGEST
+from glyphscope_gui.playground.question_card import QuestionCard
 from made_runs import NEEDED
 
 SEARCH = default_registry().get("search")

@@ -19,8 +19,8 @@ from glyphscope.models.interface import RenderedPrompt
 from glyphscope.sessions import places
 from glyphscope.sessions.files import atomic_write
 from glyphscope.sessions.history import kin_of
-from glyphscope_gui.models.branch_tree_model import BranchTreeModel
-from glyphscope_gui.widgets.error_dialog import ErrorDialog
+from glyphscope_gui.playground.branches.tree_model import BranchTreeModel
+from glyphscope_gui.shared.error_dialog import ErrorDialog
 
 pytestmark = pytest.mark.slow  # whole windows
 

@@ -14,9 +14,10 @@ from glyphscope.events import BranchPoint, Relaxed, RunRequest, RunStarted, Toke
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions.history import kin_of
-from glyphscope_gui.controllers.recorder import bundled_run
-from glyphscope_gui.models.alternatives_model import REASON_ROLE
-from glyphscope_gui.models.branch_words import (
+from glyphscope_gui.playground.branches.bar import BUSY
+from glyphscope_gui.playground.branches.card import DEEPEST, BranchCard
+from glyphscope_gui.playground.branches.refusal_text import LOOKING, NO_CONSTRAINT, OWN_GRAMMAR, struck
+from glyphscope_gui.playground.branches.words import (
     constraint_words,
     half_words,
     kept_bytes,
@@ -25,12 +26,11 @@ from glyphscope_gui.models.branch_words import (
     place_words,
     put_words,
 )
-from glyphscope_gui.models.struck import LOOKING, NO_CONSTRAINT, OWN_GRAMMAR, struck
-from glyphscope_gui.run_words import outcome_words
-from glyphscope_gui.widgets.branch_bar import BUSY
-from glyphscope_gui.widgets.branch_card import DEEPEST, BranchCard
-from glyphscope_gui.workers.jobs import ModelStatus
-from glyphscope_gui.workers.piecing import Pieces, Typed, pieces_of
+from glyphscope_gui.runs.alternatives_model import REASON_ROLE
+from glyphscope_gui.runs.outcome_text import outcome_words
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.runs.worker.jobs import ModelStatus
+from glyphscope_gui.runs.worker.tokenize_typed import Pieces, Typed, pieces_of
 
 CALL = '{action="search" query="AI news" max_results=10}'
 REGISTRY = default_registry()

@@ -11,10 +11,10 @@ from PySide6.QtCore import QPointF
 from glyphscope.errors import StorageError
 from glyphscope.events import Token, TokenStep
 from glyphscope.notation import call_sizes
-from glyphscope_gui.controllers.run_controller import Saving
-from glyphscope_gui.widgets.savings_chart import SavingsChart
-from glyphscope_gui.widgets.size_chart import SizeChart, summary
-from glyphscope_gui.widgets.step_chart import MOST_BARS, StepChart
+from glyphscope_gui.playground.savings_chart import SavingsChart
+from glyphscope_gui.playground.size_chart import SizeChart, summary
+from glyphscope_gui.playground.step_chart import MOST_BARS, StepChart
+from glyphscope_gui.runs.run_controller import Saving
 
 CALL = ("search", {"query": "AI news", "max_results": 10}, "flat")
 

@@ -13,12 +13,12 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QPushButton, Q
 
 from glyphscope.errors import ModelDied, ModelError
 from glyphscope.models import ScriptedModel
-from glyphscope_gui.compare_wiring import COMPARE
-from glyphscope_gui.controllers.run_controller import Aside, Phase
-from glyphscope_gui.models.compare_column import ColumnPhase
-from glyphscope_gui.models.compare_fields_model import FIELD, FIRST_RUN, MARK, PARTING_ROLE
-from glyphscope_gui.models.compare_variants import MOST, OWN, PRESETS, Variant, next_variant, variant_names
-from glyphscope_gui.widgets.compare_column import NARROWEST
+from glyphscope_gui.compare.column_state import ColumnPhase
+from glyphscope_gui.compare.column_view import NARROWEST
+from glyphscope_gui.compare.presenter import COMPARE
+from glyphscope_gui.compare.variants import MOST, OWN, PRESETS, Variant, next_variant, variant_names
+from glyphscope_gui.runs.compare_fields_model import FIELD, FIRST_RUN, MARK, PARTING_ROLE
+from glyphscope_gui.runs.run_controller import Aside, Phase
 
 GLYPH = '{action="search" query="AI news" max_results=10}'
 BROKEN = '{action="search" query="AI news" max_results=500}'
@@ -376,7 +376,9 @@ def test_a_mistake_of_ours_leaves_the_comparison_hanging(make, qtbot, monkeypatc
     model = Answers(glyph=ValueError("a mistake of ours"))
     window = make(model)
     told = []
-    monkeypatch.setattr("glyphscope_gui.main_window.show_error", lambda _window, error: told.append(error))
+    monkeypatch.setattr(
+        "glyphscope_gui.shell.main_window.show_error", lambda _window, error: told.append(error)
+    )
     arrange(window, GLYPH_OFF, JSON_OFF)
     run_all(qtbot, window)
     assert pills(window) == ["✕ failed", "✓ valid"]

@@ -8,13 +8,15 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette
 
-from glyphscope_gui.models import compare_fields_model, servers_words
-from glyphscope_gui.models.railroad_drawing import _ROLES as DIAGRAM
+from glyphscope_gui.grammar.edit import LINES
+from glyphscope_gui.grammar.railroad_drawing import _ROLES as DIAGRAM
+from glyphscope_gui.playground import timeline
+from glyphscope_gui.runs import compare_fields_model
+from glyphscope_gui.servers import words as servers_words
+from glyphscope_gui.shared import enforcement_badge
+from glyphscope_gui.shared.verdict import FORCED, VERDICTS
 from glyphscope_gui.theme import load_theme
 from glyphscope_gui.theme.style_sheet import style_sheet
-from glyphscope_gui.widgets import enforcement_badge, timeline
-from glyphscope_gui.widgets.grammar_edit import LINES
-from glyphscope_gui.widgets.verdict import FORCED, VERDICTS
 
 TEXT, GRAPHICS = 4.5, 3.0
 """The least contrasts of WCAG 2.2: of words (1.4.3), and of lines and shapes that say something (1.4.11)."""

@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialogButtonBox, QLabel, QPushButton, QWidget
 
 from glyphscope.errors import GlyphscopeError, ModelDied, Problem, RegistryError, StorageError
-from glyphscope_gui.errors import (
+from glyphscope_gui.shared.errors import (
     CrashLog,
     ErrorReporter,
     explain,

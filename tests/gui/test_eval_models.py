@@ -21,13 +21,13 @@ from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope.events import RunRequest
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope_gui.models import eval_result
-from glyphscope_gui.models.eval_bad_token import bad_token, bad_turn
-from glyphscope_gui.models.eval_failures_model import COUNT, EvalFailuresModel
-from glyphscope_gui.models.eval_pairs_model import EvalPairsModel, pairs_that_differ
-from glyphscope_gui.models.eval_result import EvalResult
-from glyphscope_gui.models.eval_runs_model import PORTION, TEXT, VERDICT, EvalRunsModel
-from glyphscope_gui.models.eval_setup import (
+from glyphscope_gui.evaluate import result as eval_result
+from glyphscope_gui.evaluate.bad_token import bad_token, bad_turn
+from glyphscope_gui.evaluate.failures_model import COUNT, EvalFailuresModel
+from glyphscope_gui.evaluate.pairs_model import EvalPairsModel, pairs_that_differ
+from glyphscope_gui.evaluate.result import EvalResult
+from glyphscope_gui.evaluate.runs_model import PORTION, TEXT, VERDICT, EvalRunsModel
+from glyphscope_gui.evaluate.setup import (
     PRESETS,
     _tokens_at_most,
     axes,
@@ -36,9 +36,10 @@ from glyphscope_gui.models.eval_setup import (
     seconds_a_sample,
     suite_choice,
 )
-from glyphscope_gui.models.eval_table_model import MANY, ROW_ROLE, SHOWN_ROLE, EvalTableModel
-from glyphscope_gui.models.eval_ticks_model import Tickable, TicksModel
-from glyphscope_gui.models.eval_words import (
+from glyphscope_gui.evaluate.table import contrast, ground, ink
+from glyphscope_gui.evaluate.table_model import MANY, ROW_ROLE, SHOWN_ROLE, EvalTableModel
+from glyphscope_gui.evaluate.ticks_model import Tickable, TicksModel
+from glyphscope_gui.evaluate.words import (
     MEASURES,
     arm_labels,
     duration,
@@ -46,7 +47,6 @@ from glyphscope_gui.models.eval_words import (
     summary_words,
 )
 from glyphscope_gui.theme import ThemeManager
-from glyphscope_gui.widgets.eval_table import contrast, ground, ink
 from made_results import (
     GOOD,
     TOO_MANY,

@@ -15,12 +15,12 @@ from glyphscope.errors import ModelError
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.models import ScriptedModel
 from glyphscope.sessions import places
-from glyphscope_gui.controllers.evaluations import EvalPhase
-from glyphscope_gui.eval_wiring import EVALUATE
-from glyphscope_gui.models.eval_runs_model import PORTION
-from glyphscope_gui.widgets.endpoint_dialog import EndpointDialog
-from glyphscope_gui.widgets.error_dialog import ErrorDialog
-from glyphscope_gui.widgets.eval_page import RESULT, SETUP
+from glyphscope_gui.evaluate.evaluations import EvalPhase
+from glyphscope_gui.evaluate.page import RESULT, SETUP
+from glyphscope_gui.evaluate.presenter import EVALUATE
+from glyphscope_gui.evaluate.runs_model import PORTION
+from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
+from glyphscope_gui.shared.error_dialog import ErrorDialog
 from made_results import GOOD, TOO_MANY, made_result, recorded_result
 
 pytestmark = pytest.mark.slow  # whole windows

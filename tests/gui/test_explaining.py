@@ -11,9 +11,9 @@ from glyphscope.calling.own_tokens import Boundaries, Otherwise
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope_gui.models.token_table_model import CUT_ROLE, TOKEN
-from glyphscope_gui.models.wanted_model import STRUCK, TAKEN
-from glyphscope_gui.workers.comparing_tokens import Answered, cut_of
+from glyphscope_gui.playground.wanted_model import STRUCK, TAKEN
+from glyphscope_gui.runs.token_table_model import CUT_ROLE, TOKEN
+from glyphscope_gui.runs.worker.token_boundaries import Answered, cut_of
 
 PIECES = ['{action="', 'search"', " query", '="', "AI", '"', " max_results=", "10", "}"]
 CALL = "".join(PIECES)

@@ -14,14 +14,14 @@ from fake_hub import REPO, fake_hub, gguf, without_certificates
 from glyphscope.errors import ModelError
 from glyphscope.models import FoundModel, ScriptedModel
 from glyphscope.models.hub import Choice, HubFile, Lookup, Progress, Stopped, Unfinished
-from glyphscope_gui import models_wiring
-from glyphscope_gui.controllers import model_getting
-from glyphscope_gui.controllers.model_getting import Loaded, ModelGetting, Phase
-from glyphscope_gui.models import model_words
-from glyphscope_gui.models.model_words import progress_words
-from glyphscope_gui.widgets import hub_panel
-from glyphscope_gui.widgets.hub_panel import HubPanel
-from glyphscope_gui.widgets.model_dialog import ModelDialog
+from glyphscope_gui.model_picker import getting as model_getting
+from glyphscope_gui.model_picker import hub_panel
+from glyphscope_gui.model_picker import presenter as models_wiring
+from glyphscope_gui.model_picker import words as model_words
+from glyphscope_gui.model_picker.dialog import ModelDialog
+from glyphscope_gui.model_picker.getting import Loaded, ModelGetting, Phase
+from glyphscope_gui.model_picker.hub_panel import HubPanel
+from glyphscope_gui.model_picker.words import progress_words
 
 FILE = "tiny-Q4_K_M.gguf"
 FOUND = [

@@ -7,7 +7,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent, QTextCursor
 from PySide6.QtWidgets import QApplication, QWidget
 
-from glyphscope_gui.grammar_wiring import PAGE
+from glyphscope_gui.grammar.presenter import PAGE
 from grammar_window import checked, put_cursor, show
 
 NAMES = [
@@ -183,7 +183,7 @@ def test_a_mistake_in_the_tools_grammar_is_mended_behind_the_tools_back(make_pag
     window = make_page()
     page = window.grammar_page
     text = page.edit.text()
-    from glyphscope_gui.models.grammar_problems import GrammarProblem
+    from glyphscope_gui.grammar.problems import GrammarProblem
 
     page.edit.fixWanted.emit(GrammarProblem("error", "x", "x", 1, 1, 0, 4, "x", ((0, 4, ""),)))
     assert page.edit.text() == text

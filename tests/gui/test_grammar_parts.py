@@ -16,15 +16,10 @@ from glyphscope.grammar import Origin
 from glyphscope.grammar.gbnf import CheckCancelled, read_gbnf
 from glyphscope.registry import default_registry
 from glyphscope.sessions import GrammarExample, GrammarWork
-from glyphscope_gui.controllers import grammar_work
-from glyphscope_gui.controllers.grammar_bench import GrammarBench
-from glyphscope_gui.controllers.grammar_jobs import LatestJobs
-from glyphscope_gui.models.char_words import class_words, text_words
-from glyphscope_gui.models.grammar_document import GrammarDocument
-from glyphscope_gui.models.grammar_examples_model import ExampleVerdict, result_pill, result_words
-from glyphscope_gui.models.grammar_origins import constraint_words, rule_origin, rules_by_argument
-from glyphscope_gui.models.grammar_problems import TextPositions
-from glyphscope_gui.models.grammar_words import (
+from glyphscope_gui.grammar import work as grammar_work
+from glyphscope_gui.grammar.examples_model import ExampleVerdict, result_pill, result_words
+from glyphscope_gui.grammar.jobs import LatestJobs
+from glyphscope_gui.grammar.line_lexer import (
     break_long_lines,
     defined_names,
     find_definition,
@@ -33,11 +28,16 @@ from glyphscope_gui.models.grammar_words import (
     occurrences,
     words,
 )
-from glyphscope_gui.models.railroad_drawing import draw_rule
-from glyphscope_gui.models.railroad_items import MOST_ITEMS, RailroadItems
-from glyphscope_gui.models.registry_document import RegistryDocument
+from glyphscope_gui.grammar.problems import TextPositions
+from glyphscope_gui.grammar.railroad_drawing import draw_rule
+from glyphscope_gui.grammar.railroad_items import MOST_ITEMS, RailroadItems
+from glyphscope_gui.grammar.railroad_view import RailroadView
+from glyphscope_gui.grammar.workbench import GrammarBench
+from glyphscope_gui.project.grammar_document import GrammarDocument
+from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.runs.grammar_origins import constraint_words, rule_origin, rules_by_argument
+from glyphscope_gui.shared.character_names import class_words, text_words
 from glyphscope_gui.theme import load_theme
-from glyphscope_gui.widgets.railroad_view import RailroadView
 
 
 def drawing(text, theme="light"):

@@ -10,13 +10,13 @@ from glyphscope.calling.relaxing import relaxed
 from glyphscope.events import Alternative, Relaxed, RunRequest, Token, TokenStep
 from glyphscope.models import RecordedModel, ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
-from glyphscope_gui.controllers.recorder import bundled_run
-from glyphscope_gui.grammar_wiring import PAGE
-from glyphscope_gui.models.run_registry import registry_of
-from glyphscope_gui.models.token_rules import LEFT, RuleReader
-from glyphscope_gui.models.token_table_model import RULE, TOKEN, TokenTableModel
-from glyphscope_gui.widgets.rule_costs import EMPTY
-from glyphscope_gui.widgets.token_table import LEAST, TokenTable
+from glyphscope_gui.grammar.presenter import PAGE
+from glyphscope_gui.grammar.rule_costs import EMPTY
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.runs.run_registry import registry_of
+from glyphscope_gui.runs.token_rules import LEFT, RuleReader
+from glyphscope_gui.runs.token_table import LEAST, TokenTable
+from glyphscope_gui.runs.token_table_model import RULE, TOKEN, TokenTableModel
 
 CALL = '{action="search" query="AI news" max_results=10}'
 OWN = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" number\nnumber ::= [1-9] [0-9]? | "100"\n'

@@ -8,7 +8,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QTextCursor
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.sessions import GrammarExample, load_project
-from glyphscope_gui.grammar_wiring import PAGE
+from glyphscope_gui.grammar.presenter import PAGE
 from grammar_window import add, put_cursor, result, show
 
 CALL = '{action="search" query="AI news" max_results=10}'

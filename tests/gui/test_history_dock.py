@@ -11,9 +11,9 @@ from PySide6.QtGui import QPixmap
 from glyphscope.errors import StorageError
 from glyphscope.events import Aborted, ModelInfo, RunFinished, RunRequest, RunStarted, ToolKnown
 from glyphscope.sessions import History
-from glyphscope_gui.docks import history_dock
-from glyphscope_gui.docks.history_dock import HistoryDock
-from glyphscope_gui.models.history_model import outcome_status, outcome_words, when
+from glyphscope_gui.history import dock as history_dock
+from glyphscope_gui.history.dock import HistoryDock
+from glyphscope_gui.history.model import outcome_status, outcome_words, when
 
 
 def run(number, prompt, *, valid=True):

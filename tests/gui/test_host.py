@@ -12,9 +12,9 @@ from glyphscope.calling.host import NOBODY, Decision
 from glyphscope.events import ApprovalGiven, ApprovalNeeded, QuestionAnswered, RunRequest
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope_gui.controllers.run_controller import RunController
-from glyphscope_gui.workers.host import WindowHost
-from glyphscope_gui.workers.jobs import Asked
+from glyphscope_gui.runs.run_controller import RunController
+from glyphscope_gui.runs.worker.interaction import WindowHost
+from glyphscope_gui.runs.worker.jobs import Asked
 
 NEEDED = ApprovalNeeded(
     call="call-1", tool="search", arguments={"query": "x"}, source="demo", identity="demo"

@@ -11,8 +11,8 @@ import pytest
 from PySide6.QtCore import QCoreApplication
 
 import pseudo_language
-from glyphscope_gui import language
-from glyphscope_gui.language import tr
+from glyphscope_gui.shared import language
+from glyphscope_gui.shared.language import tr
 
 
 class Texts:

@@ -16,20 +16,20 @@ from glyphscope.events import Token
 from glyphscope.lessons import Progress, bundled_lessons, find_lesson
 from glyphscope.models import ScriptedModel
 from glyphscope.sessions import Places, places
-from glyphscope_gui.controllers.lesson_player import LessonPlayer
-from glyphscope_gui.controllers.run_controller import Phase
-from glyphscope_gui.grammar_wiring import PLAYGROUND
-from glyphscope_gui.lesson_wiring import LESSONS
-from glyphscope_gui.main_window import MainWindow
-from glyphscope_gui.models.lesson_slides import lecture_slides
-from glyphscope_gui.parts import make_parts
-from glyphscope_gui.servers_wiring import SERVERS
+from glyphscope_gui.grammar.presenter import PLAYGROUND
+from glyphscope_gui.lessons.player import LessonPlayer
+from glyphscope_gui.lessons.presenter import LESSONS
+from glyphscope_gui.lessons.prose import LessonProse
+from glyphscope_gui.lessons.question import LessonQuestion
+from glyphscope_gui.lessons.run import MOST_ROWS, shown_rows
+from glyphscope_gui.lessons.slides import lecture_slides
+from glyphscope_gui.runs.run_controller import Phase
+from glyphscope_gui.runs.worker.jobs import ModelStatus
+from glyphscope_gui.servers.presenter import SERVERS
+from glyphscope_gui.shell.main_window import MainWindow
+from glyphscope_gui.shell.services import make_parts
 from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.theme.fonts import base_points
-from glyphscope_gui.widgets.lesson_prose import LessonProse
-from glyphscope_gui.widgets.lesson_question import LessonQuestion
-from glyphscope_gui.widgets.lesson_run import MOST_ROWS, shown_rows
-from glyphscope_gui.workers.jobs import ModelStatus
 from lesson_texts import BAD, LESSON, written_lesson
 from lesson_walk import answer, open_in, take_step
 

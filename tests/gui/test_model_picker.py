@@ -12,11 +12,11 @@ from keyring.errors import KeyringError
 from PySide6.QtWidgets import QLineEdit
 
 from glyphscope.models import FoundModel
-from glyphscope_gui.models.model_names import model_name
-from glyphscope_gui.settings.settings_store import SettingsStore
-from glyphscope_gui.widgets import model_picker
-from glyphscope_gui.widgets.endpoint_dialog import EndpointDialog
-from glyphscope_gui.widgets.model_picker import ModelPicker
+from glyphscope_gui.model_picker import picker as model_picker
+from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
+from glyphscope_gui.model_picker.picker import ModelPicker
+from glyphscope_gui.project.settings_store import SettingsStore
+from glyphscope_gui.shared.model_names import model_name
 
 FOUND = [
     FoundModel(

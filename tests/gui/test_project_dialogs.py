@@ -7,11 +7,11 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from glyphscope.registry import default_registry
 from glyphscope.sessions import Journal, load_project, save_project
-from glyphscope_gui.controllers.project_controller import ProjectController
-from glyphscope_gui.controllers.project_dialogs import ProjectDialogs
-from glyphscope_gui.models.prompt_document import PromptContext, PromptDocument
-from glyphscope_gui.models.registry_document import RegistryDocument
-from glyphscope_gui.settings.settings_store import SettingsStore
+from glyphscope_gui.project.project_controller import ProjectController
+from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument
+from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.project.settings_store import SettingsStore
+from glyphscope_gui.shell.project_dialogs import ProjectDialogs
 
 
 @pytest.fixture

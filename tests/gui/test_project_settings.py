@@ -13,11 +13,11 @@ from glyphscope.models import ScriptedModel
 from glyphscope.sessions import History, Places, load_settings
 from glyphscope.sessions.settings import Settings, bounds
 from glyphscope.tools.mcp.config import ServerConfig
-from glyphscope_gui.controllers.recorder import bundled_run
-from glyphscope_gui.models.contacts import contacts, summary
+from glyphscope_gui.project.settings_store import SettingsStore
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.settings.dialog import SettingsDialog
+from glyphscope_gui.settings.network_contacts import contacts, summary
 from glyphscope_gui.settings.places_section import FolderLine, ModelFolders
-from glyphscope_gui.settings.settings_dialog import SettingsDialog
-from glyphscope_gui.settings.settings_store import SettingsStore
 from glyphscope_gui.theme import ThemeManager, mono_font
 from glyphscope_gui.theme.fonts import choose_mono, fixed_families, mono_families
 

@@ -12,12 +12,12 @@ from PySide6.QtWidgets import QWidget
 
 from glyphscope.events import PromptPart, PromptRendered
 from glyphscope.registry import default_registry
-from glyphscope_gui.controllers.prompt_watch import ShownPrompt
-from glyphscope_gui.docks.prompt_dock import PromptDock
-from glyphscope_gui.models.prompt_document import PromptContext, PromptDocument, PromptState
-from glyphscope_gui.widgets.code_edit import CodeEdit
-from glyphscope_gui.widgets.json_editor import JsonEditor
-from glyphscope_gui.widgets.user_prompt_edit import UserPromptEdit
+from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument, PromptState
+from glyphscope_gui.prompt.dock import PromptDock
+from glyphscope_gui.prompt.watch import ShownPrompt
+from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
+from glyphscope_gui.shared.code_edit import CodeEdit
+from glyphscope_gui.shared.json_editor import JsonEditor
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from glyphscope.calling import RunState
 from glyphscope.events import PromptEvaluated, PromptPart, PromptRendered, RunRequest, RunStarted
 from glyphscope.events.base import ModelInfo
 from glyphscope.models import ScriptedModel
-from glyphscope_gui.controllers.prompt_watch import PromptWatch
-from glyphscope_gui.controllers.run_controller import Applied, Aside
-from glyphscope_gui.widgets.prompt_changes import PromptChanges
-from glyphscope_gui.widgets.rendered_prompt import RenderedPrompt
+from glyphscope_gui.prompt.changes import PromptChanges
+from glyphscope_gui.prompt.rendered_prompt import RenderedPrompt
+from glyphscope_gui.prompt.watch import PromptWatch
+from glyphscope_gui.runs.run_controller import Applied, Aside
 
 CALL = '{action="search" query="AI news" max_results=10}'
 DESCRIPTION = ("tools", "/search/description", False)

@@ -18,12 +18,12 @@ from glyphscope.sessions import Record, read_record
 from glyphscope.sessions.bundle import read_bundle, write_bundle
 from glyphscope.sessions.exports import EXPORTS
 from glyphscope.sessions.records import encode_record, header_of
-from glyphscope_gui.controllers.recorder import bundled_run
-from glyphscope_gui.files_wiring import dropped_file, kind_of
-from glyphscope_gui.grammar_wiring import PAGE, PLAYGROUND
-from glyphscope_gui.models.run_forms import FORMS, exported, file_name, told_of_record
-from glyphscope_gui.widgets.error_dialog import ErrorDialog
-from glyphscope_gui.widgets.export_dialog import MOST_SHOWN, ExportDialog
+from glyphscope_gui.grammar.presenter import PAGE, PLAYGROUND
+from glyphscope_gui.history.export_dialog import MOST_SHOWN, ExportDialog
+from glyphscope_gui.runs.export_formats import FORMS, exported, file_name, told_of_record
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared.error_dialog import ErrorDialog
+from glyphscope_gui.shell.open_files import dropped_file, kind_of
 
 CALL = '{action="search" query="AI news" max_results=10}'
 EVENTS = bundled_run("search-mask.jsonl")

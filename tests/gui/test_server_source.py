@@ -12,7 +12,7 @@ import pytest
 from glyphscope.registry import Tool
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp.config import ServerConfig
-from glyphscope_gui.workers.server_source import Alias, RunSources, ServerSource, source_words
+from glyphscope_gui.servers.server_source import Alias, RunSources, ServerSource, source_words
 from mcp_servers import SCRIPT
 
 

@@ -14,18 +14,18 @@ from glyphscope.events import ToolContent
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp.log import Entry
-from glyphscope_gui.controllers.tool_import import clashes, here_words, imported_name, plan_import
-from glyphscope_gui.models import servers_tool_model as columns
-from glyphscope_gui.models.call_view import IMAGE_SIDE, MOST_TEXT, call_view, shown_text
-from glyphscope_gui.models.enforcement_model import Cell, EnforcementRow
-from glyphscope_gui.models.grammar_roles import PILL_ROLE
-from glyphscope_gui.models.plain_words import plain_tip, shown_exactly
-from glyphscope_gui.models.servers_import import find_servers
-from glyphscope_gui.models.servers_kept import kept_words
-from glyphscope_gui.models.servers_log_model import ServersLogModel
-from glyphscope_gui.models.servers_tool_model import Kept, ServersToolModel, ToolRow
-from glyphscope_gui.models.servers_words import claim_words, size_words, time_words
-from glyphscope_gui.widgets.server_log import ServerLog
+from glyphscope_gui.enforcement.model import Cell, EnforcementRow
+from glyphscope_gui.servers import tool_model as columns
+from glyphscope_gui.servers.call_outcome import IMAGE_SIDE, MOST_TEXT, call_view, shown_text
+from glyphscope_gui.servers.enforcement_summary import kept_words
+from glyphscope_gui.servers.import_file import find_servers
+from glyphscope_gui.servers.log import ServerLog
+from glyphscope_gui.servers.log_model import ServersLogModel
+from glyphscope_gui.servers.tool_import import clashes, here_words, imported_name, plan_import
+from glyphscope_gui.servers.tool_model import Kept, ServersToolModel, ToolRow
+from glyphscope_gui.servers.words import claim_words, size_words, time_words
+from glyphscope_gui.shared.grammar_roles import PILL_ROLE
+from glyphscope_gui.shared.plain_text import plain_tip, shown_exactly
 
 ONE, TWO, THREE = Tool("one", "first"), Tool("two", "second"), Tool("three")
 

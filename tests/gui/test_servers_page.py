@@ -13,10 +13,10 @@ from glyphscope.events import ApprovalRule, ToolResult
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import Tool
 from glyphscope.sessions import load_servers, places
-from glyphscope_gui.models import servers_tool_model as columns
-from glyphscope_gui.models.servers_list_model import STATE_ROLE
-from glyphscope_gui.servers_wiring import SERVERS
-from glyphscope_gui.widgets.server_dialogs import AddServerDialog, ImportServersDialog
+from glyphscope_gui.servers import tool_model as columns
+from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
+from glyphscope_gui.servers.list_model import STATE_ROLE
+from glyphscope_gui.servers.presenter import SERVERS
 from mcp_servers import SCRIPT
 
 pytestmark = pytest.mark.slow  # whole windows, with servers

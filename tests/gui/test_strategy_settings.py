@@ -18,10 +18,10 @@ from glyphscope.events import (
     RunRequest,
 )
 from glyphscope.models import ScriptedModel
-from glyphscope_gui.models.history_model import outcome_status, outcome_words
-from glyphscope_gui.models.strategy_texts import approval_rules, approvals_text, lines_of, named_lists
-from glyphscope_gui.run_words import outcome_words as run_outcome_words
-from glyphscope_gui.widgets.strategy_settings import STRATEGY_WORDS, StrategySettings
+from glyphscope_gui.history.model import outcome_status, outcome_words
+from glyphscope_gui.playground.strategy_settings import STRATEGY_WORDS, StrategySettings
+from glyphscope_gui.playground.strategy_texts import approval_rules, approvals_text, lines_of, named_lists
+from glyphscope_gui.runs.outcome_text import outcome_words as run_outcome_words
 
 
 @pytest.fixture

@@ -13,15 +13,15 @@ from glyphscope.calling.own_tokens import Boundaries, Otherwise
 from glyphscope.events import RunRequest, Token, TokenStep
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope_gui.models.alternatives_model import reasons
-from glyphscope_gui.models.field_table_model import CONSTRAINT, DECIDED, FIELD, VALUE, FieldTableModel
-from glyphscope_gui.models.token_table_model import COLUMNS, TOKEN, TokenTableModel
-from glyphscope_gui.models.token_words import percent, step_text, token_text
-from glyphscope_gui.widgets import stream_view
-from glyphscope_gui.widgets.field_table import FieldTable
-from glyphscope_gui.widgets.stream_view import StreamView
-from glyphscope_gui.widgets.text_places import LONGEST_LINE, TextPlaces, shown
-from glyphscope_gui.widgets.token_table import TokenTable
+from glyphscope_gui.runs import stream_view
+from glyphscope_gui.runs.alternatives_model import reasons
+from glyphscope_gui.runs.field_table import FieldTable
+from glyphscope_gui.runs.field_table_model import CONSTRAINT, DECIDED, FIELD, VALUE, FieldTableModel
+from glyphscope_gui.runs.stream_view import StreamView
+from glyphscope_gui.runs.token_table import TokenTable
+from glyphscope_gui.runs.token_table_model import COLUMNS, TOKEN, TokenTableModel
+from glyphscope_gui.shared.text_places import LONGEST_LINE, TextPlaces, shown
+from glyphscope_gui.shared.token_words import percent, step_text, token_text
 
 BAD = '{action="search" query="AI 🤖 news" max_results=500}'
 

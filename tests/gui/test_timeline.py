@@ -22,15 +22,15 @@ from glyphscope.events import (
 )
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope_gui.controllers.run_controller import Applied
-from glyphscope_gui.controllers.stage_choice import StageChoice, events_of
-from glyphscope_gui.models.field_table_model import FieldTableModel
-from glyphscope_gui.models.timeline_budgets import budgets
-from glyphscope_gui.models.timeline_model import WORDS, TimelineModel
-from glyphscope_gui.models.timeline_notes import LONGEST, claim_words, notes_of
-from glyphscope_gui.models.timeline_rows import MOST_ROWS
-from glyphscope_gui.widgets.notes_view import NotesView
-from glyphscope_gui.widgets.timeline import tells
+from glyphscope_gui.playground.notes_view import NotesView
+from glyphscope_gui.playground.timeline import tells
+from glyphscope_gui.playground.timeline_budgets import budgets
+from glyphscope_gui.playground.timeline_model import WORDS, TimelineModel
+from glyphscope_gui.playground.timeline_notes import LONGEST, claim_words, notes_of
+from glyphscope_gui.playground.timeline_rows import MOST_ROWS
+from glyphscope_gui.runs.field_table_model import FieldTableModel
+from glyphscope_gui.runs.run_controller import Applied
+from glyphscope_gui.runs.stage_choice import StageChoice, events_of
 from made_runs import BAD, GOOD, NEEDED, Maker, loop_request, loop_run
 
 MARKS = [

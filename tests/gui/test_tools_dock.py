@@ -12,12 +12,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from glyphscope.registry import Tool, ToolRegistry, default_registry, load_registry, to_json
-from glyphscope_gui.docks import tool_actions
-from glyphscope_gui.docks.tools_dock import ToolsDock
-from glyphscope_gui.models.registry_document import RegistryDocument
-from glyphscope_gui.models.registry_tree_model import Item
-from glyphscope_gui.widgets.error_dialog import ErrorDialog
-from glyphscope_gui.widgets.tool_delegate import tick_rect
+from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.shared.error_dialog import ErrorDialog
+from glyphscope_gui.tools import actions as tool_actions
+from glyphscope_gui.tools.delegate import tick_rect
+from glyphscope_gui.tools.registry_tree_model import Item
+from glyphscope_gui.tools.tools_dock import ToolsDock
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 
 from glyphscope.errors import RegistryError
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope_gui.models import argument_schema, registry_document
-from glyphscope_gui.models.registry_document import RegistryDocument
+from glyphscope_gui.project import argument_schema, registry_document
+from glyphscope_gui.project.registry_document import RegistryDocument
 
 SEARCH = Tool(
     "search",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glyphscope_gui.models.json_places import TextProblem, located, parse_object, places
+from glyphscope_gui.shared.json_places import TextProblem, located, parse_object, places
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4),

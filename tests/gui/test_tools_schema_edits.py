@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glyphscope_gui.models import argument_schema as schema
+from glyphscope_gui.project import argument_schema as schema
 
 PARAMETERS = {
     "type": "object",

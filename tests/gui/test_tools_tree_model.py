@@ -8,9 +8,9 @@ import pytest
 from PySide6.QtCore import QPersistentModelIndex, Qt
 
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope_gui.models import argument_schema
-from glyphscope_gui.models.registry_document import RegistryDocument
-from glyphscope_gui.models.registry_tree_model import DETAIL_ROLE, PROBLEM_ROLE, Item, RegistryTreeModel
+from glyphscope_gui.project import argument_schema
+from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.tools.registry_tree_model import DETAIL_ROLE, PROBLEM_ROLE, Item, RegistryTreeModel
 
 
 def tool(name, *arguments):

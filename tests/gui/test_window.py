@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 
 from glyphscope.errors import ModelError
 from glyphscope.models import ScriptedModel
-from glyphscope_gui.controllers.recorder import bundled_run, bundled_runs
-from glyphscope_gui.controllers.run_controller import Phase
-from glyphscope_gui.parts import FIRST_PROMPT
-from glyphscope_gui.widgets.abort_banner import AbortBanner
+from glyphscope_gui.runs.abort_banner import AbortBanner
+from glyphscope_gui.runs.recorder import bundled_run, bundled_runs
+from glyphscope_gui.runs.run_controller import Phase
+from glyphscope_gui.shell.services import FIRST_PROMPT
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500}'
@@ -265,7 +265,7 @@ def test_size_and_places_are_forgotten(qtbot, make):
 def test_the_window_hangs_while_tokens_stream_in():
     """Whether a slice fits a frame is for `glyphscope bench` to tell, on a machine that does nothing else meanwhile."""
     done = subprocess.run(
-        [sys.executable, "-m", "glyphscope_gui.busy", "--tokens", "2000"],
+        [sys.executable, "-m", "glyphscope_gui.devtools.frame_time", "--tokens", "2000"],
         capture_output=True,
         text=True,
         timeout=240,

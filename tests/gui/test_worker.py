@@ -12,10 +12,10 @@ from glyphscope.errors import ModelError
 from glyphscope.events import RunRequest, RunStarted, Sampling, Token
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope_gui.controllers.run_controller import Phase, RunController
-from glyphscope_gui.workers.gate import Gate
-from glyphscope_gui.workers.jobs import Ended
-from glyphscope_gui.workers.mailbox import INTERVAL_MS, MOST, Mailbox
+from glyphscope_gui.runs.run_controller import Phase, RunController
+from glyphscope_gui.runs.worker.jobs import Ended
+from glyphscope_gui.runs.worker.mailbox import INTERVAL_MS, MOST, Mailbox
+from glyphscope_gui.runs.worker.step_gate import Gate
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500 sources=["a"]}'

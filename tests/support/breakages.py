@@ -158,7 +158,7 @@ BREAKAGES = (
     ),
     Breakage(
         "2,000 tools: read beside the window",
-        "gui/glyphscope_gui/docks/tool_actions.py",
+        "gui/glyphscope_gui/tools/actions.py",
         """            lambda: load_registry(path),
             lambda found: self._take(found, path.name),""",
         """            lambda found=load_registry(path): found,

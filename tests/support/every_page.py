@@ -5,23 +5,23 @@ from __future__ import annotations
 from PySide6.QtWidgets import QDockWidget, QTabBar, QWidget
 
 from glyphscope.lessons import Prose, find_lesson
-from glyphscope_gui.compare_wiring import COMPARE
-from glyphscope_gui.controllers.recorder import bundled_run
-from glyphscope_gui.controllers.servers import DEMO
-from glyphscope_gui.eval_wiring import EVALUATE
-from glyphscope_gui.grammar_wiring import PAGE, PLAYGROUND
-from glyphscope_gui.lesson_wiring import LESSONS
-from glyphscope_gui.models.run_forms import exported
-from glyphscope_gui.servers_wiring import SERVERS
-from glyphscope_gui.settings.settings_dialog import SettingsDialog
-from glyphscope_gui.widgets.endpoint_dialog import EndpointDialog
-from glyphscope_gui.widgets.error_dialog import ErrorDialog
-from glyphscope_gui.widgets.eval_page import RESULT, SETUP
-from glyphscope_gui.widgets.export_dialog import ExportDialog
-from glyphscope_gui.widgets.grammar_help import GrammarHelp
-from glyphscope_gui.widgets.model_dialog import ModelDialog
-from glyphscope_gui.widgets.server_dialogs import AddServerDialog, ImportServersDialog
-from glyphscope_gui.widgets.tool_panel import VIEWS
+from glyphscope_gui.compare.presenter import COMPARE
+from glyphscope_gui.evaluate.page import RESULT, SETUP
+from glyphscope_gui.evaluate.presenter import EVALUATE
+from glyphscope_gui.grammar.help import GrammarHelp
+from glyphscope_gui.grammar.presenter import PAGE, PLAYGROUND
+from glyphscope_gui.history.export_dialog import ExportDialog
+from glyphscope_gui.lessons.presenter import LESSONS
+from glyphscope_gui.model_picker.dialog import ModelDialog
+from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
+from glyphscope_gui.runs.export_formats import exported
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
+from glyphscope_gui.servers.presenter import SERVERS
+from glyphscope_gui.servers.servers import DEMO
+from glyphscope_gui.servers.tool_panel import VIEWS
+from glyphscope_gui.settings.dialog import SettingsDialog
+from glyphscope_gui.shared.error_dialog import ErrorDialog
 from made_results import made_result
 
 ABORTED = "sources-abort.jsonl"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from glyphscope.lessons import LessonPlace
-from glyphscope_gui.lesson_wiring import LESSONS
-from glyphscope_gui.widgets.lesson_experiment import LessonExperiment
-from glyphscope_gui.widgets.lesson_question import LessonQuestion
-from glyphscope_gui.widgets.lesson_run import LessonRun
+from glyphscope_gui.lessons.experiment import LessonExperiment
+from glyphscope_gui.lessons.presenter import LESSONS
+from glyphscope_gui.lessons.question import LessonQuestion
+from glyphscope_gui.lessons.run import LessonRun
 
 
 def open_in(qtbot: Any, window: Any, place: LessonPlace) -> Any:

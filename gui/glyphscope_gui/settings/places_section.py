@@ -10,12 +10,12 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QListWidget, QPushButton
 
 from glyphscope.sessions import Places
 from glyphscope.sessions.places import HOME_VARIABLE
-from glyphscope_gui.language import tr
+from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
-from glyphscope_gui.settings.settings_store import SettingsStore
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.theme import mono_font
-from glyphscope_gui.widgets.elided_label import ElidedLabel
-from glyphscope_gui.widgets.words import words_label
 
 
 class ModelFolders(QWidget):

@@ -10,11 +10,11 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QPushButton, QVBoxLayout, QWidget
 
 from glyphscope.sessions import History
-from glyphscope_gui.controllers.background import Background
-from glyphscope_gui.language import tr
-from glyphscope_gui.models.contacts import Contact, summary
+from glyphscope_gui.settings.network_contacts import Contact, summary
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
-from glyphscope_gui.widgets.words import words_label
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import words_label
 
 _Role = QMessageBox.ButtonRole
 

@@ -8,9 +8,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from glyphscope.sessions import Settings
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.theme.sizes import PAD, is_crowded
-from glyphscope_gui.widgets.card import Card
-from glyphscope_gui.widgets.words import words_label
 
 FIELD_WIDTH = 15
 """Of a field, in times the width of an M, so that fields line up."""

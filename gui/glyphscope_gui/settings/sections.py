@@ -8,12 +8,12 @@ from PySide6.QtWidgets import QWidget
 
 from glyphscope.sessions import Settings
 from glyphscope.sessions.settings import bounds
-from glyphscope_gui.language import tr
-from glyphscope_gui.models.call_shapes import SHAPES
+from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
-from glyphscope_gui.settings.settings_store import SettingsStore
+from glyphscope_gui.shared.call_shapes import SHAPES
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.settings_grid import ChoiceSetting, DecimalSetting, NumberSetting
 from glyphscope_gui.theme.fonts import MONO_FAMILIES, fixed_families
-from glyphscope_gui.widgets.settings_grid import ChoiceSetting, DecimalSetting, NumberSetting
 
 THEMES = (("system", tr("As the system")), ("light", tr("Light")), ("dark", tr("Dark")))
 _NOTATIONS = (("glyph", "GLYPH", ""), ("json", "JSON", ""))

@@ -13,7 +13,7 @@ from glyphscope.cli.bench.timing import Plan
 from glyphscope.errors import GlyphscopeError
 from glyphscope.processes import module_command
 
-MODULE = "glyphscope_gui.busy"
+MODULE = "glyphscope_gui.devtools.frame_time"
 BUSY = Row(
     "window, busy slices of its thread, 99th percentile",
     "ms",
@@ -26,7 +26,7 @@ _PATIENCE = 180.0
 
 
 class Slices(msgspec.Struct, frozen=True):
-    """What `python -m glyphscope_gui.busy` prints."""
+    """What `python -m glyphscope_gui.devtools.frame_time` prints."""
 
     p99_ms: float
     max_ms: float

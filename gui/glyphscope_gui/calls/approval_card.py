@@ -1,0 +1,389 @@
+"""A call that waits for a person: what would run, who would run it, and every argument with its verdict.
+
+Nothing here is chosen beforehand and no key allows by accident: Enter in a field is a new line, and the card itself
+has the focus at first. Esc takes an edit back; without one it stops the run, as everywhere in the window.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.calling import Decision
+from glyphscope.events import ApprovalNeeded, Status
+from glyphscope.registry import Tool
+from glyphscope_gui.calls.argument_check import ArgumentCheck, check_arguments
+from glyphscope_gui.calls.argument_field import MISSING, make_field
+from glyphscope_gui.playground.timeline_notes import claim_words, json_text
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.hidden_characters import hidden_words, visible
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
+
+MOST_ARGUMENTS = 60
+"""Arguments that are shown; the rest run as they came, which is told."""
+LONGEST_IDENTITY = 600
+"""Characters of a command line or an address; its hint has all."""
+MOST_HEIGHT = 210
+"""Pixels of the arguments before they scroll."""
+
+
+class VerdictPill(QWidget):
+    """One verdict as a pill; None is none yet."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._status: Status | None = None
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def show_status(self, status: Status | None) -> None:
+        self._status = status
+        words = VERDICTS[status].words if status else tr("not judged")
+        self.setAccessibleName(words)
+        self.setToolTip(VERDICTS[status].tip if status else "")
+        self.update()
+
+    @property
+    def status(self) -> Status | None:
+        return self._status
+
+    def sizeHint(self) -> QSize:
+        metrics = QFontMetrics(pill_font(self.font()))
+        widest = max(metrics.horizontalAdvance(f"{each.sign} {each.words}") for each in VERDICTS.values())
+        return QSize(widest + 18, metrics.height() + 6)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._status is not None:
+            verdict = VERDICTS[self._status]
+            words = f"{verdict.sign} {verdict.words}"
+            paint_pill(QPainter(self), QRectF(self.rect()), words, verdict.role, self.font())
+
+
+@dataclass
+class _Row:
+    """The parts of one argument."""
+
+    name: str
+    field: Any
+    edited: QLabel
+    pill: VerdictPill
+    problem: QLabel
+
+
+class ApprovalCard(Card):
+    """Hidden until `ask`. `decided` carries the person's Decision."""
+
+    decided = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        body = QWidget()
+        super().__init__(tr("May this call run?"), body, padded=True, parent=parent)
+        self.setProperty("asking", True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self._background = Background(self)
+        self._needed: ApprovalNeeded | None = None
+        self._tool: Tool | None = None
+        self._closed = True
+        self._rows: list[_Row] = []
+        self._unshown: dict[str, Any] = {}
+        self.title = QLabel(body)
+        self.title.setProperty("role", "title")
+        self.title.setTextFormat(Qt.TextFormat.PlainText)
+        self.identity = QLabel(body)
+        self.identity.setProperty("role", "mono")
+        self.claims = QLabel(body)
+        self.claims.setProperty("role", "hint")
+        self.problem = QLabel(body)
+        self.problem.setProperty("role", "problem")
+        for label in (self.identity, self.claims, self.problem):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+        self._make_buttons(body)
+        self._lay_out(body)
+        self.hide()
+
+    # -- what can be done --------------------------------------------------------------------------------------
+
+    def ask(self, needed: ApprovalNeeded, tool: Tool | None, *, closed: bool = True) -> None:
+        """Show a call. `tool` is None where its schema is not known: it is then not judged, which is told."""
+        self._needed, self._tool, self._closed = needed, tool, closed
+        self.title.setText(
+            tr("{tool} of {source}", tool=visible(needed.tool)[:40], source=visible(needed.source)[:24])
+        )
+        identity = needed.identity if needed.identity != needed.source else ""
+        self.identity.setText(_breakable(visible(identity)[:LONGEST_IDENTITY]))
+        self.identity.setAccessibleName(visible(identity))
+        self.identity.setToolTip(visible(identity) if len(identity) > LONGEST_IDENTITY else "")
+        self.identity.setVisible(bool(identity))
+        words = [visible(claim) for claim in claim_words(needed.claims)]
+        self.claims.setText(
+            tr("The tool {claims}. Its own words: nothing of it was checked.", claims=", ".join(words))
+            if words
+            else ""
+        )
+        self.claims.setVisible(bool(words))
+        self.reason.clear()
+        self._make_rows(needed, tool)
+        self._fill_menu(needed)
+        self.setAccessibleName(
+            tr("May this call run? {call}. {claims}", call=self.title.text(), claims=self.claims.text())
+        )
+        self._judge()
+        self.show()
+
+    def dismiss(self) -> None:
+        """Nobody waits any more."""
+        self._background.wait("check")
+        self._needed = None
+        self.hide()
+
+    def shut_down(self) -> None:
+        self._background.close()
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What would run now. Raises ValueError while a field is no JSON."""
+        given = {row.name: row.field.value() for row in self._rows}
+        return {name: value for name, value in given.items() if value is not MISSING} | self._unshown
+
+    def verdict(self, name: str) -> Status | None:
+        return next((row.pill.status for row in self._rows if row.name == name), None)
+
+    def field(self, name: str) -> Any:
+        """The field of that argument."""
+        return next(row.field for row in self._rows if row.name == name)
+
+    def set_room(self, height: int) -> None:
+        """How high the arguments may be before they scroll."""
+        self._most = height
+        self._fit()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize):
+            self._fit()
+        return super().eventFilter(watched, event)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _make_buttons(self, body: QWidget) -> None:
+        self.reason = QLineEdit(body)
+        self.reason.setPlaceholderText(tr("Why not? Told to the model"))
+        self.reason.setAccessibleName(tr("Why the call is denied: told to the model"))
+        self.reason.setMaxLength(2000)
+        self.deny_button = QPushButton(tr("&Deny"), body)
+        self.deny_button.setToolTip(tr("The call does not run, and the model is told"))
+        self.wider_button = QPushButton(tr("Allow for…"), body)
+        self.wider_button.setToolTip(tr("Allow it, and further calls without asking again"))
+        self.menu = QMenu(self.wider_button)
+        self.wider_button.setMenu(self.menu)
+        self.allow_button = QPushButton(tr("&Allow once"), body)
+        self.allow_button.setProperty("role", "primary")
+        self.allow_button.setToolTip(tr("This call runs, with the arguments above"))
+        for button in (self.deny_button, self.wider_button, self.allow_button):
+            button.setAutoDefault(False)
+        self.deny_button.clicked.connect(self._deny)
+        self.allow_button.clicked.connect(lambda: self._allow("once"))
+        self.reason.returnPressed.connect(self._deny)
+
+    def _lay_out(self, body: QWidget) -> None:
+        self._scroll = QScrollArea(body)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._most = MOST_HEIGHT
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addWidget(self.reason, 1)
+        for button in (self.deny_button, self.wider_button, self.allow_button):
+            buttons.addWidget(button)
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self.title)
+        column.addWidget(self.identity)
+        column.addWidget(self.claims)
+        column.addWidget(self._scroll)
+        column.addWidget(self.problem)
+        column.addLayout(buttons)
+
+    def _make_rows(self, needed: ApprovalNeeded, tool: Tool | None) -> None:
+        box = QWidget()
+        box.setObjectName("approvalArguments")
+        grid = QGridLayout(box)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(10)
+        grid.setVerticalSpacing(3)
+        grid.setColumnStretch(1, 1)
+        self._rows = []
+        schemas = tool.parameters.get("properties", {}) if tool is not None else {}
+        names = list(dict.fromkeys([*needed.arguments, *schemas]))
+        self._unshown = {
+            name: needed.arguments[name] for name in names[MOST_ARGUMENTS:] if name in needed.arguments
+        }
+        for place, name in enumerate(names[:MOST_ARGUMENTS]):
+            self._add_row(grid, place * 3, name, schemas.get(name), needed.arguments.get(name, MISSING))
+        if self._unshown:
+            count = len(self._unshown)
+            words = (
+                tr("1 more argument runs as it came.")
+                if count == 1
+                else tr("%n more arguments run as they came.", "", count)
+            )
+            more = QLabel(words, box)
+            more.setProperty("role", "hint")
+            grid.addWidget(more, 3 * MOST_ARGUMENTS, 1)
+        if not names:
+            grid.addWidget(QLabel(tr("It has no arguments."), box), 0, 0, 1, 3)
+        old = self._scroll.takeWidget()
+        if old is not None:
+            old.removeEventFilter(self)
+            old.deleteLater()
+        self._scroll.setWidget(box)
+        box.installEventFilter(self)
+        self._fit()
+
+    def _add_row(self, grid: QGridLayout, line: int, name: str, schema: Any, value: Any) -> None:
+        label = QLabel(visible(name)[:40])
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        label.setToolTip(name if len(name) > 40 else "")
+        edited = QLabel(tr("edited"))
+        edited.setProperty("role", "hint")
+        field = make_field(schema, value)
+        field.setAccessibleName(name)
+        label.setBuddy(field)
+        pill, problem = VerdictPill(), words_label(role="problem")
+        label.setMinimumHeight(field.sizeHint().height())
+        grid.addWidget(label, line, 0, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(edited, line + 1, 0, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(field, line, 1, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(pill, line, 2, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
+        grid.addWidget(problem, line + 1, 1, 1, 2)
+        unseen = hidden_words(name + (value if isinstance(value, str) else json_text(value)))
+        if unseen and value is not MISSING:
+            warning = words_label(
+                tr("It has characters that are not seen: {characters}", characters=unseen), "problem"
+            )
+            grid.addWidget(warning, line + 2, 1, 1, 2)
+        edited.hide()
+        problem.hide()
+        row = _Row(name, field, edited, pill, problem)
+        self._rows.append(row)
+        row.field.changed.connect(self._judge)
+
+    def _fill_menu(self, needed: ApprovalNeeded) -> None:
+        self.menu.clear()
+        for scope, words in (
+            ("run", tr("Every call of this run")),
+            ("tool", tr("Every call of {tool} in this run", tool=needed.tool[:40])),
+            ("source", tr("Every call to {source} in this run", source=needed.source[:40])),
+        ):
+            action = self.menu.addAction(words)
+            action.triggered.connect(lambda _on=False, scope=scope: self._allow(scope))
+
+    def _fit(self) -> None:
+        box = self._scroll.widget()
+        if box is None:
+            return
+        needed = box.layout().totalHeightForWidth(self._scroll.viewport().width()) if box.layout() else 0
+        needed = needed if needed > 0 else box.sizeHint().height()
+        height = min(needed, self._most)
+        if height != self._scroll.height():
+            self._scroll.setFixedHeight(height)
+
+    # -- verdicts ----------------------------------------------------------------------------------------------
+
+    def _judge(self) -> None:
+        """Judge what the fields mean now; until it is known, nothing can be allowed."""
+        self._set_allowable(False)
+        broken = False
+        for row in self._rows:
+            row.edited.setVisible(row.field.is_edited)
+            try:
+                row.field.value()
+            except ValueError as error:
+                broken = True
+                self._show_verdict(row, "impossible", str(error))
+        if broken:
+            self._background.wait("check")
+            return
+        tool, arguments, closed = self._tool, self.arguments, self._closed
+        if tool is None:
+            self._show_check(None)
+            return
+        self._background.start(
+            "check",
+            lambda: check_arguments(tool, arguments, closed=closed),
+            self._show_check,
+            self._not_checked,
+        )
+
+    def _show_check(self, check: ArgumentCheck | None) -> None:
+        if self._needed is None:
+            return
+        for row in self._rows:
+            given = row.field.value() is not MISSING
+            wrong = check.by_name.get(row.name, "") if check is not None else ""
+            status: Status | None = None if check is None or not given else "impossible" if wrong else "holds"
+            self._show_verdict(row, status, wrong)
+        words = (
+            check.whole
+            if check is not None
+            else tr("Nothing is known of this tool's arguments: they are not judged.")
+        )
+        self.problem.setText(words)
+        self.problem.setVisible(bool(words))
+        self._set_allowable(check is None or check.ok)
+
+    def _not_checked(self, error: BaseException) -> None:
+        self.problem.setText(tr("They could not be judged: {error}", error=error))
+        self.problem.show()
+        raise error  # a mistake of ours is reported as any
+
+    def _show_verdict(self, row: _Row, status: Status | None, words: str) -> None:
+        row.pill.show_status(status)
+        row.problem.setText(words)
+        row.problem.setVisible(bool(words))
+
+    def _set_allowable(self, allowable: bool) -> None:
+        self.allow_button.setEnabled(allowable)
+        self.wider_button.setEnabled(allowable)
+
+    # -- decisions ---------------------------------------------------------------------------------------------
+
+    def _allow(self, scope: Any) -> None:
+        if self._needed is None or not self.allow_button.isEnabled():
+            return
+        edited = any(row.field.is_edited for row in self._rows)
+        self.decided.emit(
+            Decision(action="allow", arguments=self.arguments if edited else None, scope=scope, by="person")
+        )
+
+    def _deny(self) -> None:
+        if self._needed is not None:
+            self.decided.emit(Decision(action="deny", by="person", reason=self.reason.text().strip()))
+
+
+def _breakable(text: str) -> str:
+    """A command line that a label can wrap: it breaks lines at blanks only, and nothing of it may be cut off."""
+    return re.sub(r"(?=[/\\@])|(?<=[._=:-])|(?<=\w{24})", "\u200b", text)

@@ -1,0 +1,49 @@
+"""The arguments of a call that waits for a person, judged again as they are edited: by argument, and as a whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from glyphscope.registry import Tool
+from glyphscope.registry.pointer import steps_of
+from glyphscope.validation import ValueValidator
+from glyphscope_gui.shared.language import tr
+
+
+@dataclass(frozen=True)
+class ArgumentCheck:
+    """`by_name` has what is wrong with an argument, for those with which something is; `whole` what is with no single
+    one.
+    """
+
+    by_name: Mapping[str, str] = field(default_factory=dict)
+    whole: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return not self.by_name and not self.whole
+
+
+def check_arguments(tool: Tool, arguments: dict[str, Any], *, closed: bool = True) -> ArgumentCheck:
+    """The verdict on arguments that a person may have written. In any thread; never raises for what they are."""
+    try:
+        text = json.dumps(arguments, ensure_ascii=False)
+        validator = ValueValidator(tool.parameters, closed=closed)
+        validator.feed(text)
+        validator.finish()
+    except (RecursionError, ValueError) as error:
+        return ArgumentCheck(whole=tr("They cannot be checked: {error}", error=error))
+    by_name: dict[str, str] = {}
+    whole: list[str] = []
+    for violation in validator.violations:
+        name = (steps_of(violation.path) or ("",))[0]
+        if name in arguments:
+            by_name.setdefault(name, violation.message)
+        else:
+            whole.append(violation.message.replace("the value lacks", "It lacks"))
+    if not by_name and not whole and not validator.valid:
+        whole.append(tr("They are not valid."))
+    return ArgumentCheck(by_name, " ".join(whole))

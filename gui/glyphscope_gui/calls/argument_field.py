@@ -1,0 +1,159 @@
+"""The fields of a call that waits for a person: each holds one argument, as it came until it is edited."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Protocol
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QWheelEvent
+from PySide6.QtWidgets import QComboBox, QWidget
+
+from glyphscope_gui.shared.growing_edit import GrowingEdit
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.theme import mono_font
+
+MISSING = object()
+"""The value of an argument that is not given."""
+LONGEST = 20_000
+"""Characters of a value that is edited here: a longer one runs as it is, and only its beginning is shown."""
+MAX_LINES = 5
+NOT_GIVEN = tr("not given")
+
+
+class ArgumentField(Protocol):
+    """`changed` after every edit of the user's."""
+
+    changed: Signal
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether it means another value than the one that came."""
+
+    def value(self) -> Any:
+        """What it means now; MISSING for an argument that is not given. Raises ValueError with the reason in words."""
+
+    def take_back(self) -> None:
+        """As it came."""
+
+
+def make_field(schema: Any, value: Any, parent: QWidget | None = None) -> QWidget:
+    """The field that suits the schema and the value: a choice, a text as it is, or JSON."""
+    schema = schema if isinstance(schema, dict) else {}
+    choices = schema.get("enum")
+    if schema.get("type") == "boolean":
+        choices = [True, False]
+    known = value is MISSING or (isinstance(choices, list) and any(_same(value, c) for c in choices))
+    if isinstance(choices, list) and 0 < len(choices) <= 200 and known:
+        return ChoiceArgument(choices, value, parent)
+    as_text = isinstance(value, str) or (value is MISSING and schema.get("type") == "string")
+    return TextArgument(value, as_text=as_text, parent=parent)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and one == other
+
+
+class TextArgument(GrowingEdit):
+    """A text as it is, or any other value as JSON; Esc takes an edit back."""
+
+    changed = Signal()
+
+    def __init__(self, value: Any, *, as_text: bool, parent: QWidget | None = None) -> None:
+        super().__init__(MAX_LINES, parent)
+        self._value = value
+        self._as_text = as_text
+        self.setFont(mono_font(-0.5))
+        self.bar_when_full()
+        self.setPlaceholderText(NOT_GIVEN if value is MISSING else "" if as_text else "JSON")
+        text = "" if value is MISSING else value if as_text else json.dumps(value, ensure_ascii=False)
+        if len(text) > LONGEST:
+            self.setReadOnly(True)
+            self.setToolTip(
+                tr("%n character(s): too long to be edited here. It runs as it is.", "", len(text))
+            )
+        self.setPlainText(text[:LONGEST])
+        self._shown = self.toPlainText()
+        self.textChanged.connect(self.changed)
+
+    @property
+    def is_edited(self) -> bool:
+        return self.toPlainText() != self._shown
+
+    def value(self) -> Any:
+        if not self.is_edited:
+            return self._value
+        text = self.toPlainText()
+        if self._as_text:
+            return text
+        if not text.strip():
+            return MISSING
+        try:
+            return json.loads(text, parse_constant=_refuse)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(tr("This is no JSON: {error}", error=error)) from None
+
+    def take_back(self) -> None:
+        self.setPlainText(self._shown)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride and _is_escape(event) and self.is_edited:
+            event.accept()  # else it would stop the run
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if _is_escape(event) and self.is_edited:
+            self.take_back()
+        else:
+            super().keyPressEvent(event)
+
+
+class ChoiceArgument(QComboBox):
+    """One of a few values."""
+
+    changed = Signal()
+
+    def __init__(self, choices: list[Any], value: Any, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._values = [MISSING, *choices] if value is MISSING else list(choices)
+        for choice in self._values:
+            words = (
+                choice
+                if isinstance(choice, str)
+                else json.dumps(choice, ensure_ascii=False)
+                if (choice is not MISSING)
+                else NOT_GIVEN
+            )
+            self.addItem(words[:120])
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(6)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._at = next(n for n, choice in enumerate(self._values) if choice is value or _same(choice, value))
+        self.setCurrentIndex(self._at)
+        self.currentIndexChanged.connect(self._chosen)
+
+    @property
+    def is_edited(self) -> bool:
+        return self.currentIndex() != self._at
+
+    def value(self) -> Any:
+        return self._values[self.currentIndex()]
+
+    def take_back(self) -> None:
+        self.setCurrentIndex(self._at)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Rolling over the card scrolls it and changes no argument."""
+        event.ignore()
+
+    def _chosen(self, _place: int) -> None:
+        self.changed.emit()
+
+
+def _is_escape(event: QEvent) -> bool:
+    return isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape
+
+
+def _refuse(word: str) -> Any:
+    raise ValueError(tr("{word} is no value of JSON", word=word))

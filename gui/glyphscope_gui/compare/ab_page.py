@@ -1,0 +1,233 @@
+"""Two prompts on the same seeds: where they come from, what each seed came to, and what may be said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDoubleSpinBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope_gui.compare.ab_prompts import NAMES, WARM
+from glyphscope_gui.compare.ab_table_model import FIRST, PARTING, SECOND, SEED, AbTableModel
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.wrapped_label import FittedLabel
+from glyphscope_gui.theme.sizes import GAP
+
+_FIRST_WORDS = tr(
+    "Keep the prompt as it is as A, edit it, and run both on the same seeds. "
+    "Each seed counts once for each prompt; nothing is carried out."
+)
+
+
+class AbPage(QWidget):
+    """Places the parts. `sourceChosen` carries the prompt (0 or 1) and the key of its source, `openWanted` the prompt
+    and the row of the run that is to be opened.
+    """
+
+    sourceChosen = Signal(object, object)
+    keepWanted = Signal()
+    expectWanted = Signal()
+    runWanted = Signal()
+    stopWanted = Signal()
+    openWanted = Signal(object, object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("abPage")
+        self.setAccessibleName(tr("Two prompts on the same seeds"))
+        self.sources = [self._make_source(place) for place in (0, 1)]
+        self.about = [ElidedLabel(self, Qt.TextElideMode.ElideRight) for _ in (0, 1)]
+        for label in self.about:
+            label.setProperty("role", "muted")
+        self.keep_button = self._button("abKeepButton", tr("Keep as A"))
+        self.keep_button.setToolTip(tr("The prompt as it is now becomes A, whatever is edited after it"))
+        self._make_settings()
+        self.run_button = self._button("abRunButton", tr("Run A and B"))
+        self.run_button.setProperty("role", "primary")
+        self.run_button.setToolTip(tr("All seeds of A, then all of B (Ctrl+Return)"))
+        self.stop_button = self._button("abStopButton", tr("Stop"))
+        self.stop_button.setToolTip(tr("Stop; what there is, is kept (Esc)"))
+        self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.turn.setProperty("role", "muted")
+        self.words = FittedLabel(self)
+        self.words.setText(_FIRST_WORDS)
+        self.words.setObjectName("abWords")
+        self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.model = AbTableModel(self)
+        self.table = PlainTable(self.model, PARTING, self)
+        self.table.setObjectName("abTable")
+        self.table.setAccessibleName(tr("Seeds, and what each prompt came to"))
+        self.open_buttons = [
+            self._button(f"abOpen{name}Button", tr("Open {name}’s run", name=name)) for name in NAMES
+        ]
+        self._lay_out()
+        self._connect()
+        self.setFocusProxy(self.sources[0])
+        self.show_choice()
+
+    def show_sources(self, place: int, sources: Sequence[tuple[str, str]], chosen: str, about: str) -> None:
+        """Key and words of each source, the chosen one, and what it is."""
+        box = self.sources[place]
+        box.clear()
+        for key, words in sources:
+            box.addItem(words, key)
+        box.setCurrentIndex(box.findData(chosen))
+        self.about[place].setText(about)
+        self.about[place].setAccessibleName(about)
+
+    def show_words(self, lines: Sequence[str]) -> None:
+        """What the pairs come to."""
+        self.words.setText("\n".join(lines) if lines else _FIRST_WORDS)
+
+    def show_running(self, *, running: bool, free: bool) -> None:
+        for widget in (*self.sources, self.keep_button, self.seeds, self.temperature, self.expect):
+            widget.setEnabled(not running)
+        self.run_button.setEnabled(free and not running)
+        self.stop_button.setEnabled(running)
+
+    def show_choice(self) -> None:
+        """Which runs can be opened: those of the chosen row that came to an end."""
+        place = self.table.currentIndex().row()
+        for which, button in enumerate(self.open_buttons):
+            row = self.model.row(place) if 0 <= place < self.model.rowCount() else None
+            button.setEnabled(row is not None and (row.first, row.second)[which] is not None)
+
+    def minimumSizeHint(self) -> QSize:
+        return super().minimumSizeHint().expandedTo(QSize(400, 360))
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _make_source(self, place: int) -> QComboBox:
+        box = QComboBox(self)
+        box.setObjectName(f"abSource{NAMES[place]}")
+        box.setAccessibleName(tr("Where prompt {name} comes from", name=NAMES[place]))
+        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        box.setMinimumContentsLength(18)
+        return box
+
+    def _button(self, name: str, words: str) -> QPushButton:
+        button = QPushButton(words, self)
+        button.setObjectName(name)
+        return button
+
+    def _make_settings(self) -> None:
+        self.seeds = QLineEdit("1-5", self)
+        self.seeds.setObjectName("abSeeds")
+        self.seeds.setAccessibleName(tr("Seeds that both prompts draw with"))
+        self.seeds.setToolTip(tr("1-10, or 1,3,7-9. Fewer than six cannot tell a difference from chance."))
+        self.seeds.setMaximumWidth(120)
+        self.temperature = QDoubleSpinBox(self)
+        self.temperature.setObjectName("abTemperature")
+        self.temperature.setAccessibleName(tr("Temperature of both"))
+        self.temperature.setToolTip(tr("At 0 every seed draws the same, so that one is run."))
+        self.temperature.setRange(0.0, 5.0)
+        self.temperature.setSingleStep(0.1)
+        self.temperature.setDecimals(1)
+        self.temperature.setValue(WARM)
+        self.expect = QLineEdit(self)
+        self.expect.setObjectName("abExpect")
+        self.expect.setAccessibleName(tr("The call that is right"))
+        self.expect.setPlaceholderText(tr("any valid call"))
+        self.expect.setToolTip(
+            tr(
+                'As JSON: {"tool": …, "arguments": {…}}. Under the mask every call is valid: say which is right.'
+            )
+        )
+        self.expect_button = self._button("abExpectButton", tr("That of the run shown"))
+        self.expect_button.setProperty("role", "link")
+
+    def _lay_out(self) -> None:
+        top = QWidget(self)
+        grid = QGridLayout(top)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(10)
+        grid.setVerticalSpacing(8)
+        for place, name in enumerate(NAMES):
+            label = QLabel(name, top)
+            label.setProperty("role", "title")
+            label.setBuddy(self.sources[place])
+            grid.addWidget(label, place, 0)
+            grid.addWidget(self.sources[place], place, 1)
+            grid.addWidget(self.about[place], place, 2)
+        grid.addWidget(self.keep_button, 0, 3)
+        grid.setColumnStretch(2, 1)
+        line = QHBoxLayout()
+        line.setSpacing(10)
+        for words, field in (
+            (tr("Seeds"), self.seeds),
+            (tr("Temperature"), self.temperature),
+            (tr("Right is"), self.expect),
+        ):
+            label = QLabel(words, top)
+            label.setBuddy(field)
+            line.addWidget(label)
+            line.addWidget(field, 1 if field is self.expect else 0)
+        line.addWidget(self.expect_button)
+        grid.addLayout(line, 2, 0, 1, 4)
+        run = QHBoxLayout()
+        run.setSpacing(10)
+        run.addWidget(self.turn, 1)
+        run.addWidget(self.stop_button)
+        run.addWidget(self.run_button)
+        grid.addLayout(run, 3, 0, 1, 4)
+        below = QWidget(self)
+        column = QVBoxLayout(below)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        padded = QHBoxLayout()
+        padded.setContentsMargins(14, 10, 14, 0)
+        padded.addWidget(self.words)
+        column.addLayout(padded)
+        column.addWidget(self.table, 1)
+        opens = QHBoxLayout()
+        opens.setContentsMargins(14, 0, 14, 10)
+        opens.setSpacing(10)
+        opens.addStretch(1)
+        for button in self.open_buttons:
+            opens.addWidget(button)
+        column.addLayout(opens)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(GAP + 4, GAP, GAP + 4, GAP)
+        layout.setSpacing(GAP)
+        layout.addWidget(Card(tr("Two prompts, the same seeds"), top, hint=tr("Ctrl + Enter runs both")))
+        layout.addWidget(Card(tr("Seed by seed"), below, padded=False), 1)
+
+    def _connect(self) -> None:
+        for place, box in enumerate(self.sources):
+            box.activated.connect(
+                lambda _at, place=place, box=box: self.sourceChosen.emit(place, box.currentData())
+            )
+        self.keep_button.clicked.connect(self.keepWanted)
+        self.expect_button.clicked.connect(self.expectWanted)
+        self.run_button.clicked.connect(self.runWanted)
+        self.stop_button.clicked.connect(self.stopWanted)
+        self.table.selectionModel().currentChanged.connect(lambda _now, _before: self.show_choice())
+        self.table.doubleClicked.connect(self._open_clicked)
+        for which, button in enumerate(self.open_buttons):
+            button.clicked.connect(lambda _on=False, which=which: self._open(which))
+        self.table.fit_column(SEED, "000")
+        for column in (FIRST, SECOND):
+            self.table.setColumnWidth(column, 260)
+
+    def _open(self, which: int) -> None:
+        place = self.table.currentIndex().row()
+        if place >= 0:
+            self.openWanted.emit(which, place)
+
+    def _open_clicked(self, index: object) -> None:
+        column = self.table.currentIndex().column()
+        if column in (FIRST, SECOND) and self.open_buttons[column - FIRST].isEnabled():
+            self._open(column - FIRST)

@@ -1,0 +1,209 @@
+"""Who hears what about two prompts on the same seeds: the page, the runs, and where the prompts come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog
+
+from glyphscope.calling import RunState
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import RunRequest
+from glyphscope.sessions import load_project
+from glyphscope.sessions.project import SUFFIX, StoredProject
+from glyphscope_gui.compare.ab_page import AbPage
+from glyphscope_gui.compare.ab_prompts import NAMES, Source, differ_words, expected_text, plan
+from glyphscope_gui.compare.ab_runs import AbRuns
+from glyphscope_gui.grammar.presenter import PLAYGROUND
+from glyphscope_gui.runs.run_controller import Phase
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.language import tr
+
+if TYPE_CHECKING:
+    from glyphscope_gui.shell.main_window import MainWindow
+
+
+class AbWiring(QObject):
+    """Made after `Wiring`. Nothing else knows both the page and the rest of the window."""
+
+    def __init__(self, window: MainWindow, page: AbPage) -> None:
+        super().__init__(window)
+        self._window = window
+        self._page = page
+        self._parts = window.parts
+        self._runs = window.runs
+        self._last: RunRequest | None = None
+        self._kept: RunRequest | None = None
+        self._opened: list[tuple[str, RunRequest] | None] = [None, None]
+        self._chosen: list[Source] = ["last", "now"]
+        self._background = Background(self)
+        self.ab = AbRuns(window.runs, self)
+        page.sourceChosen.connect(self._choose)
+        page.keepWanted.connect(self.keep)
+        page.expectWanted.connect(self._expect)
+        page.runWanted.connect(self.run)
+        page.stopWanted.connect(self.ab.stop)
+        page.openWanted.connect(self._open)
+        self.ab.changed.connect(self._show)
+        self.ab.runningChanged.connect(lambda _running: self._show())
+        self.ab.ended.connect(window.recorder.keep)
+        self._runs.ended.connect(lambda applied: self._ran(applied.state))
+        self._runs.phaseChanged.connect(lambda _phase: self._show_turn())
+        self._show_sources()
+        self._show()
+
+    def close(self) -> None:
+        self._background.close()
+
+    # -- what the user wants -----------------------------------------------------------------------------------
+
+    def keep(self) -> None:
+        """The prompt as it is now is A from here on, whatever is edited."""
+        self._kept = self._now()
+        self._chosen[0] = "kept"
+        self._show_sources()
+
+    def run(self) -> None:
+        """Both, on all seeds; what is wrong with the settings is said beside them."""
+        if not self._page.run_button.isEnabled():
+            return
+        first, second = (self._request(place) for place in (0, 1))
+        if first is None or second is None:
+            name = NAMES[0 if first is None else 1]
+            words = tr(
+                "There is no prompt for {name} yet: choose another one, or run the playground.", name=name
+            )
+            self._page.turn.setText(words)
+            return
+        page = self._page
+        settings = (page.seeds.text(), page.temperature.value(), page.expect.text())
+        try:
+            made = plan(self._now(), first, second, *settings)
+        except GlyphscopeError as error:
+            self._page.turn.setText(f"{error.message} {error.hint or ''}".strip())
+            return
+        self.ab.begin(made)
+
+    def _choose(self, place: int, key: str) -> None:
+        if key == "project":
+            self._ask_for_project(place)
+        else:
+            self._chosen[place] = cast("Source", key)
+        self._show_sources()
+
+    def _expect(self) -> None:
+        """The call of the playground's run is the right one."""
+        call = self._runs.state.call
+        if call is not None:
+            self._page.expect.setText(expected_text(call.tool, call.arguments))
+
+    def _open(self, which: int, place: int) -> None:
+        events = self.ab.events.get((which, place))
+        if events and not self._runs.is_busy:
+            self._window.wiring.show_record(events)
+            self._window.pages.show(PLAYGROUND)
+
+    def _ask_for_project(self, place: int) -> None:
+        dialog = QFileDialog(
+            self._window, tr("A project’s prompt"), "", tr("Projects (*{suffix})", suffix=SUFFIX)
+        )
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(lambda path: self._read(place, Path(path)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _read(self, place: int, path: Path) -> None:
+        def done(stored: StoredProject) -> None:
+            self._opened[place] = (path.stem, stored.project.request)
+            self._chosen[place] = "project"
+            self._show_sources()
+
+        self._background.start(f"open {place}", lambda: load_project(path), done, self._window.tell_error)
+
+    # -- the prompts -------------------------------------------------------------------------------------------
+
+    def _now(self) -> RunRequest:
+        return self._parts.project.request_for(self._window.wiring.model)
+
+    def _request(self, place: int) -> RunRequest | None:
+        match self._chosen[place]:
+            case "now":
+                return self._now()
+            case "last":
+                return self._last
+            case "kept":
+                return self._kept
+            case _:
+                opened = self._opened[place]
+                return opened[1] if opened is not None else None
+
+    def _ran(self, state: RunState) -> None:
+        if state.started is not None:
+            self._last = state.started.request
+            self._show_sources()
+
+    # -- what is shown -----------------------------------------------------------------------------------------
+
+    def _show_sources(self) -> None:
+        for place in (0, 1):
+            sources = [("last", tr("That of the run shown")), ("now", tr("As it is now"))]
+            if self._kept is not None:
+                sources.append(("kept", tr("The kept one")))
+            opened = self._opened[place]
+            words = tr("A project…") if opened is None else tr("Project {name}", name=opened[0])
+            sources.append(("project", words))
+            self._page.show_sources(place, sources, self._chosen[place], self._about(place))
+
+    def _about(self, place: int) -> str:
+        """Template, tools and text, so that one sees which prompt it is."""
+        if self._chosen[place] == "now":
+            return tr("What the playground would send when you press Run A and B")
+        request = self._request(place)
+        if request is None:
+            return tr("There is none yet")
+        template = tr("template of one’s own") if request.system is not None else request.preset
+        tools = sum(bool(tool.get("enabled", True)) for tool in request.registry.get("tools", ()))
+        return tr("{template}, %n tool(s), “{prompt}”", "", tools, template=template, prompt=request.prompt)
+
+    def _show(self) -> None:
+        self._page.model.show_rows(self.ab.rows())
+        self._page.show_choice()
+        report, made = self.ab.report, self.ab.plan
+        lines: list[str] = []
+        if made is not None:
+            lines.append(tr("They differ in: {fields}.", fields=differ_words(made.differ)))
+        if report is not None:
+            if None not in report.prompt_tokens:
+                counts = ", ".join(f"{name} {count:,}" for name, count in zip(NAMES, report.prompt_tokens))
+                lines[0] += tr(" Tokens of the prompt: {counts}.", counts=counts)
+            lines += report.words
+        if self.ab.why:
+            lines.append(self.ab.why)
+        self._page.show_words(lines)
+        self._show_turn()
+
+    def _show_turn(self) -> None:
+        free = self._runs.phase is Phase.IDLE
+        self._page.show_running(running=self.ab.is_running, free=free)
+        at, made = self.ab.at, self.ab.plan
+        if at is not None and made is not None:
+            words = tr(
+                "{name}, seed {seed}: run {run} of {runs}",
+                name=NAMES[at[0]],
+                seed=made.seeds[at[1]],
+                run=len(self.ab.states) + 1,
+                runs=2 * len(made.seeds),
+            )
+        elif self.ab.is_running or free:
+            words = self._last_words()
+        else:
+            words = tr("The model is at work for somebody else.")
+        self._page.turn.setText(words)
+
+    def _last_words(self) -> str:
+        made = self.ab.plan
+        if made is not None and len(made.seeds) == 1 and made.requests[0].sampling.temperature == 0:
+            return tr("At temperature 0 every seed draws the same: one run each.")
+        return tr("All seeds of A come first, then those of B: each prompt is read once.")

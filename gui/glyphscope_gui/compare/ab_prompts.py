@@ -1,0 +1,100 @@
+"""The two prompts of an A/B, where each comes from, and what else a comparison on seeds is set to."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.ab import Judge, expecting, is_valid, seeds_of, what_differs, worth
+from glyphscope.events import RunRequest
+from glyphscope_gui.shared.language import tr
+
+Source: TypeAlias = Literal["now", "last", "kept", "project"]
+NAMES = ("A", "B")
+MOST_SEEDS = 100
+"""Each of them is two runs of the one model."""
+WARM = 0.7
+"""The temperature that is offered: at 0 all seeds draw the same."""
+_FIELDS = {
+    "prompt": tr("your text"),
+    "system": tr("system template"),
+    "preset": tr("preset"),
+    "registry": tr("tools"),
+    "history": tr("what was said before"),
+    "sampling": tr("sampling"),
+}
+
+
+@dataclass(frozen=True)
+class AbPlan:
+    """What is to be run; `seeds` are those that are worth it."""
+
+    requests: tuple[RunRequest, RunRequest]
+    seeds: tuple[int, ...]
+    judge: Judge
+    measure: str
+    differ: tuple[str, ...]
+
+
+def plan(
+    base: RunRequest, first: RunRequest, second: RunRequest, seeds: str, temperature: float, expected: str
+) -> AbPlan:
+    """The two prompts asked for with all other settings of `base`. Raises GlyphscopeError for what cannot be run."""
+    sampling = msgspec.structs.replace(base.sampling, temperature=temperature)
+    asked = [_plain(request, base, sampling) for request in (first, second)]
+    judge, measure = (is_valid, "valid") if not expected.strip() else (_expected(expected), "as expected")
+    numbers = seeds_of(seeds)
+    if len(numbers) > MOST_SEEDS:
+        raise GlyphscopeError(
+            tr("At most %n seed(s) are run here.", "", MOST_SEEDS),
+            hint=tr("`glyphscope ab` takes more."),
+        )
+    differ = what_differs(*asked)
+    if not differ:
+        raise GlyphscopeError(
+            tr("A and B are the same prompt."), hint=tr("Edit the prompt, or choose another one for A.")
+        )
+    return AbPlan((asked[0], asked[1]), worth(numbers, *asked), judge, measure, differ)
+
+
+def differ_words(differ: tuple[str, ...]) -> str:
+    """What differs, as a person calls it."""
+    return ", ".join(_FIELDS.get(name, name.replace("_", " ")) for name in differ)
+
+
+def expected_text(tool: str, arguments: dict[str, object]) -> str:
+    """A call as it is written into the field of the expected one."""
+    return json.dumps({"tool": tool, "arguments": arguments}, ensure_ascii=False)
+
+
+def _plain(request: RunRequest, base: RunRequest, sampling: msgspec.Struct) -> RunRequest:
+    """The prompt of `request`, asked for as `base` is: nothing else tells the two apart."""
+    made_of = {name: getattr(request, name) for name in ("prompt", "system", "preset", "registry", "history")}
+    return msgspec.structs.replace(
+        base,
+        **made_of,
+        sampling=sampling,
+        strategy="direct",
+        grammar=None,
+        dispatch=False,
+        written=(),
+        relaxed=(),
+        branch_of=None,
+    )
+
+
+def _expected(text: str) -> Judge:
+    hint = tr('Write {"tool": "…", "arguments": {…}}.')
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise GlyphscopeError(tr("The expected call is not JSON."), hint=hint) from None
+    tool = document.get("tool") if isinstance(document, dict) else None
+    arguments = document.get("arguments", {}) if isinstance(document, dict) else None
+    if not isinstance(tool, str) or not isinstance(arguments, dict):
+        raise GlyphscopeError(tr("The expected call names no tool with arguments."), hint=hint)
+    return expecting(tool, arguments)

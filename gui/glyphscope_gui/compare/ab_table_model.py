@@ -1,0 +1,80 @@
+"""The seeds of an A/B as a table: what each prompt came to, and where the calls part first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import Qt
+
+from glyphscope.evals.ab import Trial
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.table_model import TableModel
+
+SEED, FIRST, SECOND, PARTING = range(4)
+_WAITS = "…"
+
+
+class AbRow(NamedTuple):
+    """A trial is None as long as it has not run."""
+
+    seed: int
+    first: Trial | None
+    second: Trial | None
+    difference: str = ""
+
+
+class AbTableModel(TableModel):
+    titles = (tr("Seed"), "A", "B", tr("Part first in"))
+    figures = frozenset({SEED})
+
+    def show_rows(self, rows: Sequence[AbRow]) -> None:
+        """Rows that are there stay, so that the chosen one stays chosen."""
+        if len(rows) != len(self._rows):
+            self.beginResetModel()
+            self._rows = list(rows)
+            self.endResetModel()
+            return
+        for place, (old, new) in enumerate(zip(self._rows, rows)):
+            if old != new:
+                self._rows[place] = new  # type: ignore[index]
+                self.dataChanged.emit(self.index(place, 0), self.index(place, PARTING))
+
+    def row(self, place: int) -> AbRow:
+        row: AbRow = self._rows[place]
+        return row
+
+    def data(self, index: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        row = self.row(index.row())
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._words(row, index.column())
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(self._words(row, index.column()))
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.alignment(index.column())
+        return None
+
+    def _words(self, row: AbRow, column: int) -> str:
+        match column:
+            case 0:
+                return str(row.seed)
+            case 1:
+                return trial_words(row.first)
+            case 2:
+                return trial_words(row.second)
+            case _:
+                return row.difference or (tr("the same call") if _same(row) else "")
+
+
+def trial_words(trial: Trial | None) -> str:
+    """With a sign in front: right, wrong, or nothing told."""
+    if trial is None:
+        return _WAITS
+    if trial.ok is None:
+        return f"· {trial.why}"
+    return f"✓ {trial.call}" if trial.ok else f"✕ {trial.why}"
+
+
+def _same(row: AbRow) -> bool:
+    return bool(row.first and row.second and row.first.call and row.second.call)

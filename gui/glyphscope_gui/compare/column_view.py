@@ -1,0 +1,345 @@
+"""One column of a comparison: how it asks, how its run stands, the stream, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QStackedWidget,
+    QTabBar,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.calling import RunState
+from glyphscope.calling.fold import StageState
+from glyphscope.evals.run_figures import RunFigures, run_figures
+from glyphscope.events import AnyEvent
+from glyphscope_gui.compare.column_state import Column, ColumnPhase
+from glyphscope_gui.compare.variant import VariantPicker
+from glyphscope_gui.compare.words import Told, call_words, figures_of, verdict
+from glyphscope_gui.runs.run_controller import Applied
+from glyphscope_gui.runs.stage_choice import StageChoice, events_of
+from glyphscope_gui.runs.stream_view import StreamView
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.icon_button import IconButton
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.pill import Pill
+from glyphscope_gui.shared.plain_text import plain_tip, shown_exactly
+from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme.sizes import PAD
+
+NARROWEST = 258
+"""Pixels of width below which the columns are scrolled instead."""
+WIDE = 420
+"""Pixels of width from which on two figures stand in a line."""
+_NONE = RunFigures(tokens=0, forced=0, characters=0, bytes=0)
+_ENDED = (ColumnPhase.DONE, ColumnPhase.STOPPED)
+
+
+class ColumnStream(StreamView):
+    """The stream in letters that leave room for others beside it."""
+
+    LARGER = 1.5
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("compareStream")
+
+    def sizeHint(self) -> QSize:
+        """It takes what is left of a column's height, and asks for no more than it needs."""
+        return QSize(200, self.minimumSizeHint().height())
+
+
+class _Words(QScrollArea):
+    """Instead of the stream, where there is none: a sentence, scrolled where it is longer than the room."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("compareNotice")
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.label = QLabel(self)
+        self.label.setProperty("role", "muted")
+        self.label.setWordWrap(True)
+        self.label.setTextFormat(Qt.TextFormat.PlainText)
+        self.label.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.label.setContentsMargins(PAD - 2, 8, 8, 4)
+        self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.setWidget(self.label)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, 40)
+
+    minimumSizeHint = sizeHint
+
+
+class CompareColumn(QFrame):
+    """`variantChosen` carries a Variant; `removeWanted` and `openWanted` are the user's wishes."""
+
+    variantChosen = Signal(object)
+    removeWanted = Signal()
+    openWanted = Signal()
+
+    def __init__(self, number: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("card")
+        self.setMinimumWidth(NARROWEST)
+        self._number = number
+        self._column: Column | None = None
+        self._state: RunState | None = None
+        self._stages: list[str] = []
+        self.title = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.title.setProperty("role", "title")
+        self.title.setMinimumHeight(26)
+        self.pill = Pill(self)
+        self.picker = VariantPicker(self)
+        remove = QAction(tr("Remove this column"), self)
+        remove.setToolTip(tr("Remove this column"))
+        remove.triggered.connect(self.removeWanted)
+        self.remove_button = IconButton("remove", remove, self)
+        self.tabs = QTabBar(self)
+        self.tabs.setAccessibleName(tr("Stage that is shown"))
+        self.tabs.setExpanding(False)
+        self.tabs.setDrawBase(False)
+        self._told = Told("", "open")
+        self.stream = ColumnStream(self)
+        self.notice = _Words(self)
+        self.detail = QLabel(self)
+        self.detail.setProperty("role", "muted")
+        self.detail.setWordWrap(True)
+        self.detail.setTextFormat(Qt.TextFormat.PlainText)
+        self.call = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.call.setProperty("role", "mono")
+        self.open_button = QPushButton(tr("Open run"), self)
+        self.open_button.setProperty("role", "link")
+        self.open_button.setToolTip(
+            tr("All of this run in the playground: tokens, alternatives, fields, timeline")
+        )
+        self._lay_out()
+        self.choice = StageChoice(self)
+        self.choice.shown.connect(self._show_stage)
+        self.choice.grew.connect(self._grow_stage)
+        self.tabs.tabBarClicked.connect(self._choose_stage)
+        self.tabs.currentChanged.connect(self._choose_stage)
+        self.picker.chosen.connect(self.variantChosen)
+        self.open_button.clicked.connect(self.openWanted)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange_figures(event.size().width() >= WIDE)
+
+    @property
+    def in_tab_order(self) -> list[QWidget]:
+        """What the keyboard reaches, in order."""
+        return [self.remove_button, *self.picker.boxes.values(), self.tabs, self.stream, self.open_button]
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(NARROWEST, super().minimumSizeHint().height())
+
+    # -- what it shows -----------------------------------------------------------------------------------------
+
+    def show_column(self, column: Column, *, editable: bool, removable: bool) -> None:
+        """That column, with the run it has by now. What is shown already is not laid out again."""
+        other = column.state is not self._state
+        self._column, self._state = column, column.state
+        name = tr("column {number}, {name}", number=self._number, name=column.name)
+        self.setAccessibleName(name[0].upper() + name[1:])
+        self.title.setText(f"{self._number}   {column.name[:1].upper()}{column.name[1:]}")
+        self.picker.show_variant(column.variant)
+        self.picker.name_for(name)
+        self.open_button.setAccessibleName(tr("Open {column} in the playground", column=name))
+        self.remove_button.setAccessibleName(tr("Remove {column}", column=name))
+        self.stream.setAccessibleName(tr("The text of {column}", column=name))
+        if other:
+            self._begin(column.state)
+        self.set_editable(editable, removable)
+        self.show_phase()
+
+    def set_editable(self, editable: bool, removable: bool) -> None:
+        """While a comparison runs its columns stand still."""
+        self.picker.setEnabled(editable)
+        self.remove_button.setVisible(removable)
+        self.remove_button.setEnabled(editable)
+        self._show_openable(editable)
+
+    def apply(self, applied: Applied) -> None:
+        """What the run grew by."""
+        self.choice.apply(applied)
+        self._show_stages()
+        if self.stack.currentWidget() is not self.stream and applied.state.started is not None:
+            self.stack.setCurrentWidget(self.stream)
+
+    def show_phase(self) -> None:
+        """How the run stands."""
+        column = self._column
+        if column is None:
+            return
+        running = column.phase is ColumnPhase.RUNNING
+        if running:
+            self._begin(column.state)
+        told = verdict(column)
+        self.pill.set_words(told.words, told.role, plain_tip(told.detail))
+        has_text = any(stage.tokens for stage in column.state.stages)
+        call = shown_exactly(call_words(column.state))
+        self.notice.label.setText("" if running else shown_exactly(told.detail))
+        self.stack.setCurrentWidget(self.stream if has_text or running else self.notice)
+        self._told = told if has_text and not call else Told("", "open")
+        self._show_detail()
+        self.call.setText(call)
+        self.call.setAccessibleName(tr("The call: {call}", call=call) if call else tr("No call yet"))
+        self.call.setVisible(not self._told.detail)
+        if column.phase in _ENDED:
+            self.stream.finish()
+        self._show_stages()
+        self.show_figures()
+
+    def _show_detail(self) -> None:
+        """In a narrow column only what must be seen; all of it on hover."""
+        told = self._told
+        self.detail.setText(shown_exactly(told.detail if self._wide else told.short or told.detail))
+        self.detail.setToolTip(plain_tip(told.detail))
+        self.detail.setAccessibleName(told.detail)
+        self.detail.setVisible(bool(told.detail))
+
+    def show_figures(self) -> None:
+        """What it cost by now."""
+        column = self._column
+        figures = run_figures(column.state) if column is not None else _NONE
+        for label, figure in zip(self._values, figures_of(figures), strict=True):
+            if label.text() != figure.value:
+                label.setText(figure.value)
+                label.setAccessibleName(f"{figure.title}: {figure.value}")
+
+    def _begin(self, state: RunState) -> None:
+        self.tabs.blockSignals(True)
+        while self.tabs.count():
+            self.tabs.removeTab(0)
+        self.tabs.blockSignals(False)
+        self.choice.begin(state)
+        self.choice.follow()
+
+    # -- stages ------------------------------------------------------------------------------------------------
+
+    def _show_stage(self, stage: StageState) -> None:
+        self.stream.begin(stage)
+        self._grow_stage(stage, events_of(stage))
+        column = self._column
+        if column is None or column.phase is not ColumnPhase.RUNNING or stage is not column.state.present:
+            self.stream.finish()
+
+    def _grow_stage(self, _stage: StageState, events: Sequence[AnyEvent]) -> None:
+        self.stream.apply(events)
+
+    def _show_stages(self) -> None:
+        """A tab for each stage that has a text, where there are several."""
+        column = self._column
+        if column is None:
+            return
+        stages = [n for n, stage in enumerate(column.state.stages) if stage.kind != "tool" and stage.name]
+        self.tabs.blockSignals(True)
+        for place in stages[self.tabs.count() :]:
+            stage = column.state.stages[place]
+            tab = self.tabs.addTab(stage.name)
+            self.tabs.setTabToolTip(tab, plain_tip(stage.title))
+            self.tabs.setTabData(tab, place)
+        shown = stages.index(self.choice.place) if self.choice.place in stages else -1
+        if shown >= 0:
+            self.tabs.setCurrentIndex(shown)
+        self.tabs.blockSignals(False)
+        self.tabs.setVisible(len(stages) > 1)
+
+    def _choose_stage(self, tab: int) -> None:
+        place = self.tabs.tabData(tab)
+        if place is not None:
+            self.choice.choose(place, pin=True)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _show_openable(self, editable: bool) -> None:
+        column = self._column
+        self.open_button.setEnabled(editable and column is not None and column.state.started is not None)
+
+    def _lay_out(self) -> None:
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(self.title, 1)
+        head.addWidget(self.pill)
+        head.addWidget(self.remove_button)
+        line = QFrame(self)
+        line.setObjectName("cardLine")
+        self.stack = QStackedWidget(self)
+        self.stack.addWidget(self.notice)
+        self.stack.addWidget(self.stream)
+        self.stack.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Expanding)
+        self.stack.setMinimumHeight(self.stream.minimumSizeHint().height())
+        self.call.setFont(mono_font(-0.5))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(1, 8, 1, 8)
+        layout.setSpacing(6)
+        top = QVBoxLayout()
+        top.setContentsMargins(PAD, 0, PAD, 2)
+        top.setSpacing(6)
+        top.addLayout(head)
+        top.addWidget(self.picker)
+        layout.addLayout(top)
+        layout.addWidget(line)
+        layout.addWidget(self.tabs)
+        layout.addWidget(self.stack, 1)
+        foot = QVBoxLayout()
+        foot.setContentsMargins(PAD, 0, PAD, 0)
+        foot.setSpacing(4)
+        come_to = QHBoxLayout()
+        come_to.setSpacing(8)
+        come_to.addWidget(self.detail, 1)
+        come_to.addWidget(self.call, 1)
+        come_to.addWidget(self.open_button, 0, Qt.AlignmentFlag.AlignBottom)
+        foot.addLayout(come_to)
+        foot.addWidget(self._figure_box())
+        layout.addLayout(foot)
+
+    def _figure_box(self) -> QWidget:
+        box = QWidget(self)
+        self._grid = QGridLayout(box)
+        self._grid.setContentsMargins(0, 2, 0, 2)
+        self._grid.setHorizontalSpacing(12)
+        self._grid.setVerticalSpacing(2)
+        self._titles: list[QLabel] = []
+        self._values: list[ElidedLabel] = []
+        self._wide: bool | None = None
+        for figure in figures_of(_NONE):
+            title = QLabel(figure.title, box)
+            title.setProperty("role", "muted")
+            title.setToolTip(figure.tip)
+            value = ElidedLabel(box, Qt.TextElideMode.ElideRight)
+            value.setText(figure.value)
+            value.setAccessibleName(tr("{figure}: not known yet", figure=figure.title))
+            value.setAccessibleDescription(figure.tip)
+            self._titles.append(title)
+            self._values.append(value)
+        self._arrange_figures(False)
+        return box
+
+    def _arrange_figures(self, wide: bool) -> None:
+        """One below the other, or in two columns where there is room for both."""
+        if wide == self._wide:
+            return
+        self._wide = wide
+        self._show_detail()
+        rows = (len(self._values) + 1) // 2 if wide else len(self._values)
+        for place, (title, value) in enumerate(zip(self._titles, self._values, strict=True)):
+            row, side = place % rows, 2 * (place // rows)
+            self._grid.addWidget(title, row, side)
+            self._grid.addWidget(value, row, side + 1)
+        self._grid.setColumnStretch(1, 3)
+        self._grid.setColumnStretch(3, 2 if wide else 0)

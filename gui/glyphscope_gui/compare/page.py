@@ -1,0 +1,233 @@
+"""The compare page: one prompt, a few ways of asking it beside each other, and in which fields the answers differ."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope_gui.compare.column_view import CompareColumn
+from glyphscope_gui.compare.variants import OWN, PRESETS
+from glyphscope_gui.project.prompt_document import PromptDocument
+from glyphscope_gui.runs.compare_fields import CompareFields
+from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
+from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.notice_banner import NoticeBanner
+from glyphscope_gui.theme.sizes import GAP
+
+LOW = 640
+"""Pixels of height below which every line counts."""
+_OWN_WORDS = tr("Columns of your own")
+_NO_WORDS = tr("The fields of all columns, by name; the first one in which they differ is marked.")
+
+
+class ComparePage(QWidget):
+    """Places the parts; what they tell each other is in `presenter.py`. `presetChosen` carries a preset's key, and
+    the wishes about a column its place, `variantChosen` with the Variant.
+    """
+
+    runWanted = Signal()
+    presetChosen = Signal(str)
+    variantChosen = Signal(object, object)
+    removeWanted = Signal(object)
+    openWanted = Signal(object)
+
+    def __init__(self, prompt: PromptDocument, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("comparePage")
+        self.setAccessibleName(tr("Compare"))
+        self.notice = NoticeBanner(self)
+        self.prompt_edit = UserPromptEdit(prompt, self)
+        self.prompt_edit.setObjectName("comparePromptEdit")
+        self.prompt_edit.setAccessibleName(tr("The prompt of all columns"))
+        self.prompt_edit.setAccessibleDescription(
+            tr("The playground's prompt. Control and Enter runs all columns.")
+        )
+        self.facts = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.facts.setProperty("role", "muted")
+        self._make_controls()
+        self.columns: list[CompareColumn] = []
+        self.fields_model = CompareFieldsModel(self)
+        self.fields = CompareFields(self.fields_model, self)
+        self.words = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.words.setObjectName("compareWords")
+        self.words.setProperty("role", "title")
+        self._moved = False
+        self._lay_out()
+        self.prompt_edit.runRequested.connect(self.runWanted)
+        self.run_button.clicked.connect(self.runWanted)
+        self.setFocusProxy(self.prompt_edit)
+
+    def show_columns(self, count: int) -> None:
+        """So many columns in sight; they are made when they are needed first."""
+        for place in range(len(self.columns), count):
+            self._make_column(place)
+        for place, view in enumerate(self.columns):
+            view.setVisible(place < count)
+
+    def show_preset(self, key: str) -> None:
+        """Without telling it."""
+        self.presets.setCurrentIndex(self.presets.findData(key))
+
+    def show_turn(self, words: str) -> None:
+        """Whose turn it is on the model."""
+        self.turn.setText(words)
+        self.turn.setAccessibleName(words)
+
+    def show_words(self, words: str) -> None:
+        """What differs, in a sentence."""
+        role, words = ("title", words[0].upper() + words[1:]) if words else ("muted", _NO_WORDS)
+        if words != self.words.text():
+            self.words.setText(words)
+            self.words.setProperty("role", role)
+            self.words.style().polish(self.words)
+            self.words.setAccessibleName(tr("What differs: {differences}", differences=words))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        roomy = event.size().height() >= LOW
+        self.prompt_card.show_heading(roomy)
+        self.field_card.show_heading(roomy)
+        self._share_room()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _make_controls(self) -> None:
+        self.presets = QComboBox(self)
+        self.presets.setObjectName("comparePresets")
+        self.presets.setAccessibleName(tr("Question"))
+        self.presets.setToolTip(tr("A question, and the columns whose difference answers it"))
+        for preset in PRESETS:
+            self.presets.addItem(preset.question, preset.key)
+        self.presets.addItem(_OWN_WORDS, OWN)
+        self.presets.activated.connect(lambda place: self.presetChosen.emit(self.presets.itemData(place)))
+        self.add_button = QPushButton(tr("Add a column"), self)
+        self.add_button.setObjectName("compareAddButton")
+        self.add_button.setProperty("role", "link")
+        self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.turn.setProperty("role", "muted")
+        self.stop_button = QPushButton(tr("Stop"), self)
+        self.stop_button.setObjectName("compareStopButton")
+        self.stop_button.setAccessibleName(tr("Stop the comparison"))
+        self.stop_button.setToolTip(tr("Stop all columns; what there is, is kept (Esc)"))
+        self.run_button = QPushButton(tr("Run all"), self)
+        self.run_button.setObjectName("compareRunButton")
+        self.run_button.setAccessibleName(tr("Run all columns"))
+        self.run_button.setToolTip(tr("Run the columns one after the other on the one model (Ctrl+Return)"))
+        self.run_button.setProperty("role", "primary")
+
+    def _lay_out(self) -> None:
+        top = QWidget(self)
+        column = QVBoxLayout(top)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self.prompt_edit)
+        column.addWidget(self.facts)
+        line = QHBoxLayout()
+        line.setSpacing(10)
+        line.addWidget(self.presets)
+        line.addWidget(self.add_button)
+        line.addWidget(self.turn, 1)
+        line.addWidget(self.stop_button)
+        line.addWidget(self.run_button)
+        column.addLayout(line)
+        self.prompt_card = Card(
+            tr("One prompt, asked in several ways"), top, hint=tr("Ctrl + Enter runs all")
+        )
+
+        inside = QWidget()
+        self._row = QHBoxLayout(inside)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(GAP)
+        self.scroll = QScrollArea(self)
+        self.scroll.setObjectName("compareColumns")
+        self.scroll.setAccessibleName(tr("Columns of the comparison"))
+        self.scroll.setWidgetResizable(True)
+        self.scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.scroll.setWidget(inside)
+
+        below = QWidget(self)
+        column = QVBoxLayout(below)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
+        words = QHBoxLayout()
+        words.setContentsMargins(9, 8, 9, 2)
+        words.addWidget(self.words)
+        column.addLayout(words)
+        column.addWidget(self.fields, 1)
+        self.field_card = Card(tr("Fields side by side"), below, padded=False)
+        self.splitter = QSplitter(Qt.Orientation.Vertical, self)
+        self.splitter.setObjectName("centreSplitter")
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setHandleWidth(GAP)
+        for place, part in enumerate((self.scroll, self.field_card)):
+            self.splitter.addWidget(part)
+            self.splitter.setStretchFactor(place, 1 - place)
+        self.splitter.splitterMoved.connect(self._border_moved)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(GAP + 4, 4, GAP + 4, GAP)  # the tabs are above it
+        layout.setSpacing(GAP)
+        layout.addWidget(self.notice)
+        layout.addWidget(self.prompt_card)
+        layout.addWidget(self.splitter, 1)
+
+    def _make_column(self, place: int) -> None:
+        view = CompareColumn(place + 1, self)
+        view.variantChosen.connect(lambda variant: self.variantChosen.emit(place, variant))
+        view.removeWanted.connect(lambda: self.removeWanted.emit(place))
+        view.openWanted.connect(lambda: self.openWanted.emit(place))
+        self._row.addWidget(view, 1)
+        self.columns.append(view)
+        self._order_tabs()
+
+    def _order_tabs(self) -> None:
+        """From top to bottom: by itself the order is that in which parts were put into each other."""
+        order: list[QWidget] = [
+            self.prompt_edit,
+            self.presets,
+            self.add_button,
+            self.stop_button,
+            self.run_button,
+        ]
+        for view in self.columns:
+            order += view.in_tab_order
+        order.append(self.fields)
+        for before, after in pairwise(order):
+            QWidget.setTabOrder(before, after)
+
+    def show_column(self, place: int) -> None:
+        """Scroll no more than is needed to have all of that column's width in sight."""
+        view, bar = self.columns[place], self.scroll.horizontalScrollBar()
+        left, right = view.x(), view.x() + view.width()
+        if left < bar.value():
+            bar.setValue(left)
+        elif right > bar.value() + self.scroll.viewport().width():
+            bar.setValue(right - self.scroll.viewport().width())
+
+    def _border_moved(self, _place: int, _border: int) -> None:
+        self._moved = True
+
+    def _share_room(self) -> None:
+        """The fields as high as those of a usual call, until the user moves the border."""
+        if self._moved:
+            return
+        room = self.splitter.height() - self.splitter.handleWidth()
+        share = 0.36 if self.height() >= LOW else 0.3
+        fields = min(self.field_card.sizeHint().height(), round(room * share))
+        self.splitter.setSizes([room - fields, fields])
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(400, 360)

@@ -1,0 +1,105 @@
+"""How one column asks: notation, shape, constraint and strategy, each a picker as small as its words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QComboBox, QGridLayout, QSizePolicy, QWidget
+
+from glyphscope_gui.compare.variants import Variant
+from glyphscope_gui.shared.call_shapes import SHAPES
+from glyphscope_gui.shared.language import tr
+
+Choices = Sequence[tuple[str, str, str]]
+"""Value, words and tip of each."""
+
+NOTATIONS: Choices = (
+    ("glyph", "GLYPH", tr("The call is written in GLYPH")),
+    ("json", "JSON", tr("The call is written in JSON")),
+    (
+        "native",
+        tr("Native"),
+        tr("As the model was trained to, by its own chat template, which also has the shape"),
+    ),
+)
+CONSTRAINTS: Choices = (
+    (
+        "off",
+        tr("No constraint"),
+        tr("The model writes what it wants; the run stops when no valid call can come any more"),
+    ),
+    ("mask", tr("Mask"), tr("Only tokens that can still become a valid call are allowed")),
+    ("gbnf", "GBNF", tr("The same in llama.cpp’s own sampler, from the grammar’s GBNF text")),
+)
+STRATEGIES: Choices = (
+    ("direct", tr("Direct"), tr("One prompt, one text, one call")),
+    (
+        "two-stage",
+        tr("Two-stage"),
+        tr("First the tool’s name, then its arguments under that tool’s own grammar"),
+    ),
+    (
+        "route-execute",
+        tr("Route → execute"),
+        tr(
+            "A router chooses a tool by name; an executor, who sees only it, calls it. "
+            "Nobody answers its questions here"
+        ),
+    ),
+)
+_FIELDS = (
+    ("notation", tr("Notation"), NOTATIONS),
+    ("shape", tr("Shape of a call"), SHAPES),
+    ("constraint", tr("Constraint"), CONSTRAINTS),
+    ("strategy", tr("Strategy"), STRATEGIES),
+)
+
+
+class VariantPicker(QWidget):
+    """`chosen` carries the Variant that the user changed it to."""
+
+    chosen = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._variant = Variant()
+        self.boxes: dict[str, QComboBox] = {}
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(6)
+        grid.setVerticalSpacing(6)
+        for place, (field, words, choices) in enumerate(_FIELDS):
+            box = QComboBox(self)
+            box.setAccessibleName(words)
+            box.setProperty("small", True)
+            box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+            for value, text, tip in choices:
+                box.addItem(text, value)
+                box.setItemData(box.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
+            box.activated.connect(self._choose)
+            self.boxes[field] = box
+            grid.addWidget(box, place // 2, place % 2)
+        self.show_variant(self._variant)
+
+    def name_for(self, column: str) -> None:
+        """The column's name goes into what a screen reader says."""
+        for field, words, _ in _FIELDS:
+            self.boxes[field].setAccessibleName(tr("{setting} of {column}", setting=words, column=column))
+
+    def show_variant(self, variant: Variant) -> None:
+        """Without telling it."""
+        self._variant = variant
+        for field, box in self.boxes.items():
+            box.setCurrentIndex(box.findData(getattr(variant, field)))
+            box.setToolTip(str(box.currentData(Qt.ItemDataRole.ToolTipRole) or ""))
+        self.boxes["shape"].setEnabled(variant.notation != "native")
+
+    def _choose(self, _place: int) -> None:
+        changes: dict[str, Any] = {field: box.currentData() for field, box in self.boxes.items()}
+        variant = replace(self._variant, **changes)
+        if variant != self._variant:
+            self.show_variant(variant)
+            self.chosen.emit(variant)

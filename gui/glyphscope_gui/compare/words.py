@@ -1,0 +1,160 @@
+"""A column of a comparison in words: how its run stands, and what it cost."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from glyphscope.calling import RunState
+from glyphscope.evals.run_figures import RunFigures
+from glyphscope.events import Aborted, Violation
+from glyphscope_gui.compare.column_state import Column, ColumnPhase
+from glyphscope_gui.runs.outcome_text import outcome_words
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.token_words import UNKNOWN, count
+
+FIRST_WORDS = tr("Run all writes the call here, token by token.")
+WAITS_WORDS = tr("Waits for its turn: the model writes one text at a time.")
+
+
+class Told(NamedTuple):
+    """A column's verdict: `words` with a sign for the pill, in the colours of `role`; `detail` in sentences, of which
+    `short` is what must be seen where there is little room.
+    """
+
+    words: str
+    role: str
+    detail: str = ""
+    short: str = ""
+
+
+class Figure(NamedTuple):
+    """A figure with its unit; `tip` says what was counted."""
+
+    title: str
+    value: str
+    tip: str
+
+
+def verdict(column: Column) -> Told:
+    """How the column stands."""
+    match column.phase:
+        case ColumnPhase.NEW:
+            return Told("", "open", FIRST_WORDS)
+        case ColumnPhase.WAITING:
+            return Told(tr("waits"), "open", WAITS_WORDS)
+        case ColumnPhase.RUNNING:
+            return Told(tr("◌ running"), "open")
+        case ColumnPhase.NOT_RUN:
+            return Told(tr("not run"), "open", column.why)
+        case ColumnPhase.STOPPED:
+            return Told(tr("stopped"), "open", tr("Stopped before its end: what there is, is kept."))
+        case ColumnPhase.DONE:
+            return _ended(column.state)
+
+
+def _ended(state: RunState) -> Told:
+    if state.failed is not None:
+        parts = (state.failed.message, state.failed.hint)
+        return Told(tr("✕ failed"), "impossible", " ".join(part for part in parts if part))
+    match state.outcome:
+        case "valid":
+            return Told(tr("✓ valid"), "holds", outcome_words(state) + ".")
+        case "aborted" if state.aborted is not None:
+            return _broken(tr("✕ aborted"), state.aborted)
+        case "invalid":
+            if state.violations:
+                return _broken(tr("✕ invalid"), state.violations[0])
+            return Told(tr("✕ invalid"), "impossible", f"{outcome_words(state)}.")
+        case _:
+            return Told(
+                tr("✕ failed"), "impossible", tr("A mistake of this program ended it; the others go on.")
+            )
+
+
+def _broken(words: str, fault: Aborted | Violation) -> Told:
+    place = tr("At character {char}: {code}", char=fault.char, code=fault.code)
+    return Told(words, "impossible", f"{place}. {fault.message}", place)
+
+
+def call_words(state: RunState) -> str:
+    """The call as one line; empty where there is none."""
+    if state.call is None:
+        return ""
+    given = (f"{name}={json.dumps(v, ensure_ascii=False)}" for name, v in state.call.arguments.items())
+    return f"{state.call.tool}({', '.join(given)})"
+
+
+def figures_of(figures: RunFigures) -> list[Figure]:
+    """The same figures in the same order for every column; what is not known yet is a dash."""
+    wrote = figures.tokens > 0
+    return [
+        Figure(
+            tr("Tokens"),
+            _tokens(figures),
+            tr(
+                "Tokens that were decoded in all stages; forced are those where the grammar allowed one alone."
+            ),
+        ),
+        Figure(
+            tr("Text"),
+            tr(
+                "{characters} characters, {bytes} bytes",
+                characters=count(figures.characters),
+                bytes=count(figures.bytes),
+            )
+            if wrote
+            else UNKNOWN,
+            tr("The length of what was written in all stages; bytes of UTF-8."),
+        ),
+        Figure(
+            tr("Prompt"),
+            _prompt(figures),
+            tr(
+                "Tokens of the prompts of all stages. The cached ones were read for an earlier column or stage "
+                "already, and cost no time here."
+            ),
+        ),
+        Figure(
+            tr("First token"),
+            _ms(figures.first_token_ms),
+            tr(
+                "From the start of the run to its first token. A column whose prompt is in the cache has it sooner: "
+                "no sign of a faster notation."
+            ),
+        ),
+        Figure(tr("Total"), _ms(figures.total_ms), tr("From the start of the run to its end, all stages.")),
+        Figure(
+            tr("Speed"),
+            UNKNOWN
+            if figures.tokens_per_second is None
+            else tr("{tokens} tokens/s", tokens=count(round(figures.tokens_per_second))),
+            tr(
+                "All written tokens, forced ones too, over the time from the end of the prompt to the last token."
+            ),
+        ),
+    ]
+
+
+def _tokens(figures: RunFigures) -> str:
+    if not figures.tokens:
+        return UNKNOWN
+    tokens = count(figures.tokens)
+    if figures.forced:
+        return tr("{tokens} decoded, {forced} of them forced", tokens=tokens, forced=count(figures.forced))
+    return tr("{tokens} decoded", tokens=tokens)
+
+
+def _prompt(figures: RunFigures) -> str:
+    if figures.prompt_tokens is None:
+        return UNKNOWN
+    tokens = count(figures.prompt_tokens)
+    if figures.cached:
+        return tr("{tokens} tokens, {cached} cached", tokens=tokens, cached=count(figures.cached))
+    return tr("{tokens} tokens", tokens=tokens)
+
+
+def _ms(value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    return tr("{ms:.0f} ms", ms=value) if value < 10_000 else tr("{seconds:.1f} s", seconds=value / 1000)

@@ -1,0 +1,1 @@
+"""Screenshots and frame times: tools of the developers, run with `python -m`."""

@@ -1,0 +1,35 @@
+"""What the picture of the Lessons page shows: a recorded run in the middle of being watched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEventLoop, Qt, QTimer
+
+from glyphscope.lessons import find_lesson
+from glyphscope_gui.lessons.presenter import LESSONS
+from glyphscope_gui.lessons.run import LessonRun
+
+if TYPE_CHECKING:
+    from glyphscope_gui.shell.main_window import MainWindow
+
+LESSON, SLIDE, TOKENS = "mask", 2, 7
+
+
+def show_lesson(window: MainWindow) -> None:
+    """The run under the mask, some tokens in."""
+    window.pages.show(LESSONS)
+    window.lessons.open(find_lesson(LESSON))
+    while window.lessons.is_busy or window.lessons.opened is None:
+        _pause(100)
+    window.lessons.show_slide(SLIDE)
+    _pause(300)
+    run = window.lesson_page.findChild(LessonRun)
+    for key in (Qt.Key.Key_Home, *[Qt.Key.Key_Right] * TOKENS):
+        run.press(key, Qt.KeyboardModifier.NoModifier)
+
+
+def _pause(ms: int) -> None:
+    loop = QEventLoop()
+    QTimer.singleShot(ms, loop.quit)
+    loop.exec()

@@ -1,0 +1,155 @@
+"""The pictures of README and docs, from recorded runs, without a model.
+
+Run it with `python -m glyphscope_gui.devtools.screenshots OUTDIR`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from PySide6.QtCore import QEventLoop, QObject, QTimer
+from PySide6.QtWidgets import QApplication
+
+from glyphscope.events import RunStarted
+from glyphscope.models import Model, RecordedModel
+from glyphscope.sessions import Places, Project
+from glyphscope.sessions.places import HOME_VARIABLE
+from glyphscope_gui.devtools.branch_scenes import show_branch, show_struck
+from glyphscope_gui.devtools.compare_scenes import show_compare
+from glyphscope_gui.devtools.eval_scenes import show_evaluate
+from glyphscope_gui.devtools.grammar_scenes import show_mistakes, show_tools_grammar
+from glyphscope_gui.devtools.lesson_scenes import show_lesson
+from glyphscope_gui.devtools.png_quantize import save_small
+from glyphscope_gui.devtools.prompt_scenes import show_prompt
+from glyphscope_gui.devtools.servers_scenes import show_servers
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shell.main_window import MainWindow
+from glyphscope_gui.shell.services import make_parts
+from glyphscope_gui.theme import ThemeManager
+
+SIZES = ((1440, 900), (1024, 700))
+SETTLE_MS = 250
+TIMEOUT_MS = 20_000
+
+
+class Scene(NamedTuple):
+    """`record` is replayed; where it is an aborted one, `rest` is the record of the same run that was let go on.
+
+    `prepare` is done then; what it begins is waited for. A scene is taken in both schemes and sizes, or `once`, in
+    light and large, where it is for the guide alone.
+    """
+
+    name: str
+    record: str
+    rest: str = ""
+    prepare: Callable[[MainWindow], None] = lambda _window: None
+    once: bool = False
+
+
+SCENES = (
+    Scene("run", "search-mask.jsonl"),
+    Scene("abort", "sources-abort.jsonl", "sources-whole.jsonl"),
+    Scene("loop", "verbs-loop.jsonl"),
+    Scene("struck", "search-mask.jsonl", prepare=show_struck, once=True),
+    Scene("branch", "search-mask.jsonl", prepare=show_branch, once=True),
+    Scene("prompt", "search-mask.jsonl", prepare=show_prompt, once=True),
+    Scene("grammar", "search-mask.jsonl", prepare=show_tools_grammar),
+    Scene("mistakes", "search-mask.jsonl", prepare=show_mistakes),
+    Scene("servers", "search-mask.jsonl", prepare=show_servers),
+    Scene("evaluate", "search-mask.jsonl", prepare=show_evaluate),
+    Scene("compare", "search-mask.jsonl", prepare=show_compare, once=True),
+    Scene("lesson", "search-mask.jsonl", prepare=show_lesson),
+)
+
+
+def take(out: Path, names: Sequence[str] = ()) -> list[Path]:
+    """Every scene, or those of these names. Returns the files."""
+    app = QApplication.instance() or QApplication(["glyphscope"])
+    assert isinstance(app, QApplication)
+    out.mkdir(parents=True, exist_ok=True)
+    return [
+        _picture(app, scene, scheme, size, out)
+        for scene in SCENES
+        if not names or scene.name in names
+        for scheme in ("light", "dark")
+        for size in SIZES
+        if not scene.once or (scheme, size) == ("light", SIZES[0])
+    ]
+
+
+def _picture(app: QApplication, scene: Scene, scheme: str, size: tuple[int, int], out: Path) -> Path:
+    events = bundled_run(scene.record)
+    started = events[0]
+    assert isinstance(started, RunStarted)
+
+    def opener(_name: str, **_options: object) -> Model:
+        return RecordedModel(bundled_run(scene.rest) if scene.rest else events)
+
+    owner = QObject()
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        parts = make_parts(Places(home, home, home, home), owner, opener)
+        parts.project.new(Project(request=msgspec.structs.replace(started.request, model="")))
+        window = MainWindow(parts, ThemeManager(app, scheme, parent=owner))
+        window.resize(*size)
+        window.show()
+        window.fit_sides()
+        window.start()
+        _settle()
+        _wait_for_end(window, lambda: window.runs.replay(events, 0))
+        if window.runs.can_continue:
+            _wait_for_end(window, window.wiring.continue_aborted)
+        scene.prepare(window)
+        parts_at_work = (window.grammar.bench, window.rules, window.servers, window.evaluate, window.runs)
+        _wait_until(lambda: not any(part.is_busy for part in parts_at_work))
+        _settle()
+        path = out / f"{scene.name}-{scheme}-{size[0]}x{size[1]}.png"
+        save_small(window.grab().toImage(), path)
+        window.shut_down()
+        window.deleteLater()
+        owner.deleteLater()
+        _settle()
+    return path
+
+
+def _wait_for_end(window: MainWindow, begin: Callable[[], None]) -> None:
+    loop = QEventLoop()
+    window.runs.ended.connect(loop.quit)
+    QTimer.singleShot(TIMEOUT_MS, loop.quit)
+    begin()
+    loop.exec()
+    window.runs.ended.disconnect(loop.quit)
+
+
+def _wait_until(holds: Callable[[], bool]) -> None:
+    waited = 0
+    while not holds() and waited < TIMEOUT_MS:
+        _settle()
+        waited += SETTLE_MS
+
+
+def _settle() -> None:
+    loop = QEventLoop()
+    QTimer.singleShot(SETTLE_MS, loop.quit)
+    loop.exec()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("out", type=Path, help="the folder for the pictures")
+    parser.add_argument("scenes", nargs="*", help="only these")
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    chosen = parser.parse_args()
+    os.environ[HOME_VARIABLE] = tempfile.mkdtemp()  # nobody's own lessons, and no progress in them
+    for path in take(chosen.out, chosen.scenes):
+        print(path)
+
+
+if __name__ == "__main__":
+    main()

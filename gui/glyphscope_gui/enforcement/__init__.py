@@ -1,0 +1,1 @@
+"""What each constraint engine enforces, as a table."""

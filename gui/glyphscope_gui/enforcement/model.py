@@ -1,0 +1,147 @@
+"""What each engine really enforces of each constraint, as a table that fills in as the proofs come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from glyphscope_gui.shared.grammar_roles import PILL_ROLE
+from glyphscope_gui.shared.language import tr
+
+_Index = QModelIndex | QPersistentModelIndex
+_NONE = QModelIndex()
+ENGINES = (
+    ("mask", tr("Mask"), tr("Our grammar in llguidance, as the constraint “Mask” runs it")),
+    (
+        "gbnf",
+        tr("llama.cpp, ours"),
+        tr("Our grammar in llama.cpp’s own sampler, as the constraint “GBNF” runs it"),
+    ),
+    (
+        "converter",
+        tr("llama.cpp’s converter"),
+        tr(
+            "What llama.cpp’s own converter makes of the tool’s JSON Schema. "
+            "It knows JSON only, so it is tried on JSON."
+        ),
+    ),
+)
+"""Key, heading and a sentence for each engine that is tried."""
+OWN = "own"
+OWN_ENGINE = ((OWN, tr("This text"), tr("The text in the editor by itself, read by Glyphscope’s matcher")),)
+CONSTRAINT = 0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one engine does with one constraint. `state` is one of those in _LOOKS; `witness` is short, `why` is not."""
+
+    state: str
+    witness: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class EnforcementRow:
+    """A constraint of a tool, and what is known of it by engine."""
+
+    tool: str
+    pointer: str
+    keyword: str
+    words: str
+    cells: dict[str, Cell]
+
+
+_LOOKS = {
+    "enforced": (tr("enforced"), "holds", tr("No text that breaks it can be written.")),
+    "checked": (
+        tr("checked after"),
+        "open",
+        tr("The grammar cannot hold it; the validator decides it as the text grows."),
+    ),
+    "leaks": (tr("leaks"), "impossible", tr("A text that breaks it gets through.")),
+    "unsupported": (tr("not checked"), "impossible", tr("Neither the grammar nor the validator keeps it.")),
+    "unknown": (tr("not shown"), "open", tr("There is no text that would show it.")),
+    "error": (tr("no grammar"), "impossible", tr("The engine could not make a grammar of it.")),
+}
+
+
+Engines: TypeAlias = tuple[tuple[str, str, str], ...]
+
+
+class EnforcementModel(QAbstractTableModel):
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: tuple[EnforcementRow, ...] = ()
+        self.engines = ENGINES
+
+    def show(self, rows: Sequence[EnforcementRow], engines: Engines = ENGINES) -> None:
+        """The same constraints with more of their cells, or others."""
+        new = tuple(rows)
+        if engines == self.engines and [(r.tool, r.pointer, r.keyword) for r in new] == [
+            (r.tool, r.pointer, r.keyword) for r in self._rows
+        ]:
+            self._rows = new
+            if new:
+                self.dataChanged.emit(self.index(0, 0), self.index(len(new) - 1, len(self.engines)))
+            return
+        self.beginResetModel()
+        self._rows, self.engines = new, engines
+        self.endResetModel()
+
+    def row(self, number: int) -> EnforcementRow | None:
+        return self._rows[number] if 0 <= number < len(self._rows) else None
+
+    def row_of(self, tool: str, argument: str | None) -> int:
+        """The first constraint of an argument; -1 for none."""
+        for number, row in enumerate(self._rows):
+            if row.tool == tool and (argument is None or row.pointer.startswith(f"/properties/{argument}")):
+                return number
+        return -1
+
+    def rowCount(self, parent: _Index = _NONE) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: _Index = _NONE) -> int:
+        return 0 if parent.isValid() else 1 + len(self.engines)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> Any:
+        if orientation != Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return tr("Constraint") if section == 0 else self.engines[section - 1][1]
+        if role == Qt.ItemDataRole.ToolTipRole and section:
+            return self.engines[section - 1][2]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        return None
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        row, column = self._rows[index.row()], index.column()
+        if column == CONSTRAINT:
+            if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+                return row.words
+            return None
+        cell = row.cells.get(self.engines[column - 1][0])
+        if role == PILL_ROLE:
+            return None if cell is None else (_cell_words(cell), _LOOKS.get(cell.state, _LOOKS["error"])[1])
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return tr("not known yet") if cell is None else _cell_words(cell)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tr("Being tried…") if cell is None else _cell_tip(cell)
+        return None
+
+
+def _cell_words(cell: Cell) -> str:
+    words = _LOOKS.get(cell.state, _LOOKS["error"])[0]
+    return f"{words} {cell.witness}" if cell.state == "leaks" and cell.witness else words
+
+
+def _cell_tip(cell: Cell) -> str:
+    lines = [_LOOKS.get(cell.state, _LOOKS["error"])[2]]
+    if cell.why:
+        lines.append(cell.why)
+    return "\n".join(lines)

@@ -1,0 +1,104 @@
+"""From proofs to the rows of the enforcement table, and to the badges beside the tools' constraints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from glyphscope.errors import NotationError
+from glyphscope.events import Notation
+from glyphscope.notation.read import parse_value
+from glyphscope.proof import Proof
+from glyphscope.registry import ToolRegistry
+from glyphscope.registry.pointer import follow, steps_of
+from glyphscope_gui.enforcement.model import Cell, EnforcementRow
+from glyphscope_gui.shared.enforcement_badge import Enforcement
+from glyphscope_gui.shared.language import tr
+
+LONGEST_VALUE = 14
+"""Of what leaks and of a constraint's value, in characters."""
+
+
+def enforcement_rows(registry: ToolRegistry, proofs: Iterable[Proof]) -> tuple[EnforcementRow, ...]:
+    """A row a constraint, in the order in which they were proved first."""
+    cells: dict[tuple[str, str, str], dict[str, Cell]] = {}
+    for proof in proofs:
+        cells.setdefault((proof.tool, proof.pointer, proof.keyword), {})[proof.engine] = _cell(proof)
+    return tuple(
+        EnforcementRow(tool, pointer, keyword, constraint_row_words(registry, tool, pointer, keyword), found)
+        for (tool, pointer, keyword), found in cells.items()
+    )
+
+
+def badges(
+    rows: Iterable[EnforcementRow], constraint: str, complete: bool
+) -> dict[tuple[str, str], Enforcement]:
+    """What the engine in use keeps, by tool and pointer; without an engine all is left to the validator."""
+    if not complete:
+        return {}
+    found: dict[tuple[str, str], Enforcement] = {}
+    for row in rows:
+        cell = row.cells.get("gbnf" if constraint == "gbnf" else "mask")
+        if cell is None or cell.state == "unknown":
+            continue
+        kind: Enforcement = "unsupported" if cell.state == "unsupported" else "checked"
+        if cell.state == "enforced" and constraint != "off":
+            kind = "enforced"
+        found[row.tool, row.pointer] = kind
+    return found
+
+
+def _cell(proof: Proof) -> Cell:
+    if proof.status == "enforced":
+        return Cell("enforced", "", _count(proof))
+    if not proof.witness:
+        return Cell("error" if proof.engine == "converter" else "unknown", "", proof.why)
+    why = f"{proof.what[:1].upper()}{proof.what[1:]}" if proof.what else ""
+    if proof.why:
+        why = f"{why}\n{proof.why}" if why else proof.why
+    if proof.engine == "converter" and proof.what:
+        return Cell("leaks", _leaking(proof), tr("Accepted: {text}", text=proof.witness) + f"\n{why}")
+    if proof.what:
+        return Cell(proof.status, "", tr("Accepted: {text}", text=proof.witness) + f"\n{why}")
+    return Cell("unknown", "", tr("Refused: {text}", text=proof.witness) + f"\n{why}")
+
+
+def _count(proof: Proof) -> str:
+    return tr(
+        "Refused all of {count:,} texts that break it, and accepted one that does not.",
+        count=proof.examples,
+    )
+
+
+def _leaking(proof: Proof) -> str:
+    return leaking_value(proof.witness, proof.pointer, "json")
+
+
+def leaking_value(text: str, pointer: str, notation: Notation) -> str:
+    """The argument's value in a call that got through, where it is short."""
+    try:
+        call: Any = parse_value(text, notation)
+    except NotationError:
+        return ""
+    arguments = call.get("args", call.get("arguments", call)) if isinstance(call, dict) else None
+    place, name, *_ = (*steps_of(pointer), "", "")
+    if place != "properties" or not isinstance(arguments, dict) or name not in arguments:
+        return ""
+    text = json.dumps(arguments[name], ensure_ascii=False)
+    return text if len(text) <= LONGEST_VALUE else ""
+
+
+def constraint_row_words(registry: ToolRegistry, tool: str, pointer: str, keyword: str) -> str:
+    """`max_results · maximum 100`; what is the tool's own begins with its keyword."""
+    steps = steps_of(pointer)
+    names = [step for step in steps[:-1] if step not in ("properties", "$defs")]
+    found = registry.get(tool)
+    value = follow(found.parameters, pointer) if found else None
+    told = "" if value is None or isinstance(value[1], dict) else _value(value[1])
+    return " · ".join([*names, f"{keyword} {told}".strip()])
+
+
+def _value(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 2 * LONGEST_VALUE else text[: 2 * LONGEST_VALUE - 1] + "…"

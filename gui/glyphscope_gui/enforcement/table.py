@@ -1,0 +1,89 @@
+"""The enforcement table: constraint by constraint, what each engine really keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QModelIndex, QSize, Signal
+from PySide6.QtGui import QFontMetrics, QResizeEvent
+from PySide6.QtWidgets import QHeaderView, QWidget
+
+from glyphscope_gui.enforcement.model import (
+    CONSTRAINT,
+    ENGINES,
+    EnforcementModel,
+    EnforcementRow,
+    Engines,
+)
+from glyphscope_gui.shared.grammar_cells import PillDelegate
+from glyphscope_gui.shared.grammar_roles import PILL_ROLE
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import CELL, PlainTable
+from glyphscope_gui.shared.verdict import pill_font
+
+MOST_MEASURED = 100
+LEAST_CONSTRAINT = 0.34
+"""Of the width, for the constraint's words."""
+
+
+class EnforcementTable(PlainTable):
+    """`constraintChosen` carries the tool and the JSON Pointer of a row that was chosen."""
+
+    constraintChosen = Signal(str, str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        self._model = EnforcementModel()
+        super().__init__(self._model, stretch=CONSTRAINT, parent=parent)
+        self._model.setParent(self)
+        self.setObjectName("enforcementTable")
+        self.setAccessibleName(tr("What each engine enforces of each constraint"))
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        for column in range(1, 1 + len(ENGINES)):
+            self.setItemDelegateForColumn(column, PillDelegate(self))
+        self.fit_rows(11)
+        self.clicked.connect(self._chosen)
+        self.activated.connect(self._chosen)
+        self._model.modelReset.connect(self._fit)
+        self._model.dataChanged.connect(self._fit)
+
+    def show_rows(self, rows: Sequence[EnforcementRow], engines: Engines = ENGINES) -> None:
+        """The engines are the columns."""
+        self._model.show(rows, engines)
+
+    def show_argument(self, tool: str, argument: str | None) -> None:
+        """Bring an argument's constraints into sight."""
+        row = self._model.row_of(tool, argument)
+        if row >= 0:
+            self.selectRow(row)
+            self.scrollTo(self._model.index(row, 0), self.ScrollHint.PositionAtTop)
+
+    def sizeHint(self) -> QSize:
+        return QSize(300, 160)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(200, 70)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _chosen(self, index: QModelIndex) -> None:
+        row = self._model.row(index.row())
+        if row is not None:
+            self.constraintChosen.emit(row.tool, row.pointer)
+
+    def _fit(self, *_what: object) -> None:
+        engines = self._model.engines
+        width = self.viewport().width()
+        left = round(width * (1 - LEAST_CONSTRAINT))
+        metrics, head = QFontMetrics(pill_font(self.font())), self.fontMetrics()
+        rows = range(min(self._model.rowCount(), MOST_MEASURED))
+        wanted = []
+        for column in range(1, 1 + len(engines)):
+            pills = [self._model.index(row, column).data(PILL_ROLE) for row in rows]
+            words = max((metrics.horizontalAdvance(pill[0]) for pill in pills if pill), default=0) + 36
+            wanted.append(max(words, head.horizontalAdvance(engines[column - 1][1]) + CELL))
+        scale = min(1.0, left / max(sum(wanted), 1))
+        for column, want in enumerate(wanted, 1):
+            self.setColumnWidth(column, round(want * scale))
+        self.setColumnWidth(CONSTRAINT, width - sum(self.columnWidth(c) for c in range(1, 1 + len(engines))))

@@ -1,0 +1,65 @@
+"""What is varied: an axis a line, its values to tick. All combinations of what is ticked are the arms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QWidget
+
+from glyphscope_gui.evaluate.setup import Axis
+from glyphscope_gui.shared.flow import Flow
+from glyphscope_gui.shared.language import tr
+
+
+class EvalAxes(QWidget):
+    """`changed` when the user ticks or unticks."""
+
+    changed = Signal()
+
+    def __init__(self, axes: Sequence[Axis], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("evalArms")
+        self.setAccessibleName(tr("What is varied between arms"))
+        self._boxes: dict[str, list[tuple[Any, QCheckBox]]] = {}
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(14)
+        grid.setVerticalSpacing(11)
+        grid.setColumnStretch(1, 1)
+        for row, axis in enumerate(axes):
+            label = QLabel(axis.title, self)
+            label.setProperty("role", "muted")
+            label.setToolTip(axis.tip)
+            flow = Flow(self, gap=16, line_gap=7)
+            self._boxes[axis.name] = []
+            for choice in axis.choices:
+                box = QCheckBox(choice.words, flow)
+                box.setObjectName(f"{axis.name}-{choice.value}")
+                box.setAccessibleName(f"{axis.title}: {choice.words}")
+                box.setToolTip(choice.tip)
+                box.setAccessibleDescription(choice.tip)
+                box.clicked.connect(lambda _on=False: self.changed.emit())
+                flow.add(box)
+                self._boxes[axis.name].append((choice.value, box))
+            grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(flow, row, 1)
+        grid.setRowStretch(len(axes), 1)
+
+    def box(self, axis: str, value: Any) -> QCheckBox:
+        return next(box for other, box in self._boxes[axis] if other == value)
+
+    def values(self) -> dict[str, tuple[Any, ...]]:
+        """What is ticked, by member of Matrix."""
+        return {
+            name: tuple(value for value, box in boxes if box.isChecked())
+            for name, boxes in self._boxes.items()
+        }
+
+    def show_values(self, values: dict[str, tuple[Any, ...]]) -> None:
+        """Tick exactly these, without telling it; axes that are not named stay as they are."""
+        for name, boxes in self._boxes.items():
+            for value, box in boxes:
+                if name in values:
+                    box.setChecked(value in values[name])

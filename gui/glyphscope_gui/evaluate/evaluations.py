@@ -1,0 +1,190 @@
+"""The evaluation that goes on, if one does: begins it, holds it, and grows the result that the page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.running.progress import (
+    Begun,
+    Ended,
+    ModelMissing,
+    ModelOpened,
+    SampleBegun,
+    SampleDone,
+)
+from glyphscope.models import Model, Opening
+from glyphscope_gui.evaluate.result import EvalResult
+from glyphscope_gui.evaluate.worker import Before, EvalJob, EvalThread, Known
+from glyphscope_gui.runs.worker.model_keeper import Open
+
+LOOK_MS = 120
+"""How often what was told is taken over: samples are seen as they come, and the window stays free."""
+
+
+class EvalPhase(Enum):
+    """What Evaluate, Pause and Stop can do now."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPING = "stopping"
+
+
+@dataclass
+class EvalProgress:
+    """How far it is. `left` are seconds, None while nothing is known; `now` are the ids of samples being made."""
+
+    planned: int = 0
+    done: int = 0
+    left: float | None = None
+    model: str = ""
+    now: list[str] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
+    ok: int = 0
+    complete: bool = False
+
+
+class Evaluations(QObject):
+    """One at a time. `began` carries the growing EvalResult; `grew` it and whether it has new rows; `progressed` the
+    EvalProgress; `phaseChanged` an EvalPhase; `ended` the folder's path (None where none was made) after its figures
+    were written; `failed` what went wrong: a GlyphscopeError, or a mistake of ours.
+    """
+
+    began = Signal(object)
+    grew = Signal(object, bool)
+    progressed = Signal(object)
+    phaseChanged = Signal(object)
+    ended = Signal(object)
+    failed = Signal(object)
+
+    def __init__(self, open_model: Open, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.phase = EvalPhase.IDLE
+        self.progress = EvalProgress()
+        self.result: EvalResult | None = None
+        self._open_model = open_model
+        self._thread: EvalThread | None = None
+        self._opening: Opening | None = None
+        self._timer = QTimer(self, interval=LOOK_MS)
+        self._timer.timeout.connect(self._take)
+
+    @property
+    def is_busy(self) -> bool:
+        return self._thread is not None
+
+    def begin(self, job: EvalJob, context: int) -> None:
+        """Start it; nothing happens while another one goes on. `context` is what models are opened with, in tokens."""
+        if self._thread is not None:
+            return
+        self.progress, self.result = EvalProgress(planned=job.plan.cost.samples), None
+        self._opening = opening = Opening(lambda _done: None)
+        self._thread = EvalThread(job, self._opener(context, opening))
+        self._thread.finished.connect(self._finished)
+        self._set_phase(EvalPhase.RUNNING)
+        self.progressed.emit(self.progress)
+        self._timer.start()
+        self._thread.start()
+
+    def pause(self) -> None:
+        """The samples that are being made are made to their end."""
+        if self._thread is not None and self.phase is EvalPhase.RUNNING:
+            self._thread.control.pause()
+            self._set_phase(EvalPhase.PAUSED)
+
+    def resume(self) -> None:
+        if self._thread is not None and self.phase is EvalPhase.PAUSED:
+            self._thread.control.resume()
+            self._set_phase(EvalPhase.RUNNING)
+
+    def stop(self) -> None:
+        """What is there is kept, and can be gone on with."""
+        if self._thread is not None and self.phase is not EvalPhase.STOPPING:
+            self._end_thread(self._thread)
+            self._set_phase(EvalPhase.STOPPING)
+
+    def close(self) -> None:
+        """Stop, and wait for the thread: samples that are whole are in the folder."""
+        self._timer.stop()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.finished.disconnect(self._finished)
+            self._end_thread(thread)
+            thread.wait()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _opener(self, context: int, opening: Opening) -> Callable[[str], Model]:
+        open_model = self._open_model
+        return lambda name: open_model(name, context=context, progress=opening)
+
+    def _end_thread(self, thread: EvalThread) -> None:
+        thread.control.stop()
+        if self._opening is not None:
+            self._opening.cancel()
+
+    def _take(self) -> None:
+        thread = self._thread
+        if thread is None:
+            return
+        told = thread.take()
+        if not told:
+            return
+        samples: list[Sample] = []
+        progress = self.progress
+        for event in told:
+            match event:
+                case Begun(folder=folder, manifest=manifest, done=done):
+                    self.result = EvalResult(folder, manifest)
+                    progress.planned, progress.done = manifest.planned, done
+                    self.began.emit(self.result)
+                case Known(manifest=manifest) if self.result is not None:
+                    self.result.know(manifest)
+                    self.grew.emit(self.result, False)
+                case Before(samples=before):
+                    samples.extend(before)
+                    progress.ok += sum(sample.ok for sample in before)
+                case ModelOpened(name=name):
+                    progress.model = name
+                case ModelMissing(name=name, why=why):
+                    progress.missing[name] = why
+                case SampleBegun(id=id):
+                    progress.now.append(id)
+                case SampleDone(sample=sample, done=done, left=left):
+                    samples.append(sample)
+                    progress.done, progress.left = done, left
+                    progress.ok += sample.ok
+                    progress.now = [each for each in progress.now if each != sample.id]
+                case Ended(complete=complete):
+                    progress.complete = complete
+        if samples and self.result is not None:
+            self.grew.emit(self.result, self.result.add(samples))
+        self.progressed.emit(progress)
+
+    def _finished(self) -> None:
+        self._timer.stop()
+        thread = self._thread
+        if thread is None:
+            return
+        thread.wait()
+        self._take()
+        self._thread = self._opening = None
+        self.progress.now.clear()
+        folder: Path | None = self.result.path if self.result is not None else None
+        error = thread.error
+        stopped = self.phase is EvalPhase.STOPPING
+        self._set_phase(EvalPhase.IDLE)
+        self.ended.emit(folder)
+        if error is not None and not (stopped and isinstance(error, GlyphscopeError) and folder is None):
+            self.failed.emit(error)
+
+    def _set_phase(self, phase: EvalPhase) -> None:
+        if phase is not self.phase:
+            self.phase = phase
+            self.phaseChanged.emit(phase)

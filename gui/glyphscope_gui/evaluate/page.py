@@ -1,0 +1,119 @@
+"""The page where suites of prompts are asked of arms: setting up, going on, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QAbstractListModel, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+
+from glyphscope_gui.evaluate.progress import EvalProgressBar
+from glyphscope_gui.evaluate.result_view import EvalResultView
+from glyphscope_gui.evaluate.setup import Axis
+from glyphscope_gui.evaluate.setup_view import EvalSetupView
+from glyphscope_gui.evaluate.ticks_model import TicksModel
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.notice_banner import NoticeBanner
+from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.theme.sizes import GAP
+
+SETUP, RESULT = "setup", "result"
+
+
+class EvalPage(QWidget):
+    """Places the parts; what they tell each other is in `presenter.py`.
+
+    Empty until `make` is called, when it is first looked at: a start of the program does not wait for it.
+    """
+
+    openWanted = Signal()
+    reportWanted = Signal()
+    goOnWanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("evalPage")
+        self.setAccessibleName(tr("Evaluate"))
+        self._made = False
+
+    def make(self, axes: Sequence[Axis], results: QAbstractListModel) -> None:
+        """All that is on it."""
+        self._made = True
+        self.suites_model, self.models_model = TicksModel(self), TicksModel(self)
+        self.notice = NoticeBanner(self)
+        self.progress = EvalProgressBar(self)
+        self.views = Segmented(
+            (
+                (SETUP, tr("Set up"), tr("Choose suites and arms, and begin")),
+                (RESULT, tr("Result"), tr("The result that is open, or grows")),
+            ),
+            parent=self,
+        )
+        self.views.setAccessibleName(tr("Set up or result"))
+        self.title = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.title.setProperty("role", "muted")
+        self.go_on = QPushButton(tr("Go on"), self)
+        self.go_on.setObjectName("evalGoOnButton")
+        self.go_on.setToolTip(tr("Make the samples that are missing"))
+        self.go_on.hide()
+        self.open_button = QPushButton(tr("Open result…"), self)
+        self.open_button.setObjectName("evalOpenButton")
+        self.open_button.setToolTip(tr("Open the folder of a result"))
+        self.report_button = QPushButton(tr("Open report"), self)
+        self.report_button.setObjectName("evalReportButton")
+        self.report_button.setToolTip(tr("The result as a page for the browser, to keep or to pass on"))
+        self.report_button.setEnabled(False)
+        self.setup = EvalSetupView(self.suites_model, self.models_model, axes, results, self)
+        self.result = EvalResultView(self)
+        self.nothing = QLabel(
+            tr("No result is open.\n\nSet one up and press Evaluate, or open one of before."), self
+        )
+        self.nothing.setProperty("role", "muted")
+        self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.stack = QStackedWidget(self)
+        for view in (self.setup, self.result, self.nothing):
+            self.stack.addWidget(view)
+        self._has_result = False
+        self.views.chosen.connect(self.show_view)
+        self.open_button.clicked.connect(self.openWanted)
+        self.report_button.clicked.connect(self.reportWanted)
+        self.go_on.clicked.connect(self.goOnWanted)
+        self._lay_out()
+        self.setFocusProxy(self.views.button(SETUP))
+        self.result.arrange(self.width())
+
+    def show_view(self, name: str) -> None:
+        """Set up, or result."""
+        self.views.set_value(name)
+        shown = self.setup if name == SETUP else self.result if self._has_result else self.nothing
+        self.stack.setCurrentWidget(shown)
+
+    def show_has_result(self, title: str) -> None:
+        """Whether there is a result to show: its title, "" for none."""
+        self._has_result = bool(title)
+        self.title.setText(title)
+        self.report_button.setEnabled(bool(title))
+        self.show_view(self.views.value)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._made:
+            self.result.arrange(event.size().width())
+
+    def _lay_out(self) -> None:
+        head = QHBoxLayout()
+        head.setSpacing(10)
+        head.addWidget(self.views)
+        head.addWidget(self.title, 1)
+        head.addWidget(self.go_on)
+        head.addWidget(self.open_button)
+        head.addWidget(self.report_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(GAP, GAP, GAP, GAP)
+        layout.setSpacing(GAP)
+        layout.addLayout(head)
+        layout.addWidget(self.notice)
+        layout.addWidget(self.progress)
+        layout.addWidget(self.stack, 1)

@@ -1,0 +1,158 @@
+"""Two arms side by side: where they came to different ends, and of one such place both calls by field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QHeaderView, QLabel, QSplitter, QVBoxLayout, QWidget
+
+from glyphscope.evals.align import Alignment
+from glyphscope.evals.align_words import difference_words
+from glyphscope_gui.evaluate.pairs_model import FIRST, SCENARIO, SECOND, TRIAL, EvalPairsModel
+from glyphscope_gui.runs.compare_fields import CompareFields
+from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainTable
+
+NOTHING = tr("Choose a line to see both calls by field.")
+_NAMES = (tr("first"), tr("second"))
+
+
+class EvalPair(QWidget):
+    """`armsChosen` carries two ids when the user picks them, `pairChosen` a Pair, `opened` a Sample of one."""
+
+    armsChosen = Signal(str, str)
+    pairChosen = Signal(object)
+    opened = Signal(object)
+
+    def __init__(
+        self, pairs: EvalPairsModel, fields: CompareFieldsModel, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("evalCompare")
+        self.setAccessibleName(tr("Two arms side by side"))
+        self._pairs, self._fields = pairs, fields
+        self._names = _NAMES
+        self._shared = False
+        self.first, self.second = QComboBox(self), QComboBox(self)
+        for box, words in ((self.first, tr("First arm")), (self.second, tr("Second arm"))):
+            box.setAccessibleName(words)
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            box.setMinimumContentsLength(8)
+            box.activated.connect(self._arms_changed)
+        self.first.setObjectName("evalFirstArm")
+        self.second.setObjectName("evalSecondArm")
+        self.counted = QLabel(self)
+        self.counted.setProperty("role", "muted")
+        self.counted.setWordWrap(True)
+        self.counted.setTextFormat(Qt.TextFormat.PlainText)
+        self.table = PlainTable(pairs, stretch=SCENARIO, parent=self)
+        self.table.setObjectName("evalPairs")
+        self.table.setAccessibleName(tr("Where the two arms differ"))
+        self.table.fit_column(TRIAL, "10")
+        self.table.selectionModel().currentRowChanged.connect(self._row_changed)
+        self.table.doubleClicked.connect(self._double_clicked)
+        self.words = QLabel(NOTHING, self)
+        self.words.setProperty("role", "muted")
+        self.words.setWordWrap(True)
+        self.words.setTextFormat(Qt.TextFormat.PlainText)
+        self.aligned = CompareFields(fields, self)
+        self.aligned.setObjectName("evalAligned")
+        self.aligned.setAccessibleName(tr("Both calls by field"))
+        self._lay_out()
+
+    def show_arms(self, arms: Sequence[str], labels: dict[str, str]) -> None:
+        """What can be picked; what was picked stays, where there is such an arm, else the first two are."""
+        picked = self.arms
+        kept = all(arm in arms for arm in picked)
+        for place, box in enumerate((self.first, self.second)):
+            with QSignalBlocker(box):
+                box.clear()
+                for arm in arms:
+                    box.addItem(labels.get(arm, arm), arm)
+                box.setCurrentIndex(box.findData(picked[place]) if kept else min(place, len(arms) - 1))
+
+    def choose_arms(self, first: str, second: str) -> None:
+        """Pick two, and tell it."""
+        for box, arm in ((self.first, first), (self.second, second)):
+            box.setCurrentIndex(box.findData(arm))
+        self._arms_changed()
+
+    @property
+    def arms(self) -> tuple[str, str]:
+        return str(self.first.currentData() or ""), str(self.second.currentData() or "")
+
+    def show_counted(self, words: str, names: tuple[str, str] = _NAMES) -> None:
+        """How many pairs there are; the table was filled. `names` are the arms', as short as can be."""
+        self.counted.setText(words)
+        self._names = names
+        self.words.setText(NOTHING if self._pairs.rowCount() else "")
+        self.aligned.hide()
+        half = max((self.table.viewport().width() - self.table.columnWidth(TRIAL)) * 3 // 10, 84)
+        for column in (FIRST, SECOND):
+            self.table.horizontalHeader().setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
+            self.table.setColumnWidth(column, half)
+
+    def show_alignment(self, alignment: Alignment) -> None:
+        self._fields.show(alignment, self._names)
+        self.words.setText(difference_words(alignment, self._names))
+        self.aligned.show()
+        if not self._shared:
+            self._shared = True
+            half = self._splitter.height() // 2
+            self._splitter.setSizes([half, half])
+        row = next((n for n, row in enumerate(alignment.rows) if row is alignment.first), -1)
+        if 0 <= row < self._fields.rowCount():
+            self.aligned.scrollTo(self._fields.index(row, 0))
+
+    def tell(self, words: str) -> None:
+        """Instead of an alignment."""
+        self.words.setText(words)
+        self.aligned.hide()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _arms_changed(self) -> None:
+        first, second = self.arms
+        if first and second:
+            self.armsChosen.emit(first, second)
+
+    def _row_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
+        if current.isValid():
+            self.pairChosen.emit(self._pairs.pair(current.row()))
+
+    def _double_clicked(self, index: QModelIndex) -> None:
+        pair = self._pairs.pair(index.row())
+        self.opened.emit(pair.second if index.column() == SECOND else pair.first)
+
+    def _lay_out(self) -> None:
+        arms = QHBoxLayout()
+        arms.setContentsMargins(9, 10, 9, 0)
+        arms.setSpacing(8)
+        arms.addWidget(self.first, 1)
+        against = QLabel(tr("against"), self)
+        against.setProperty("role", "muted")
+        arms.addWidget(against)
+        arms.addWidget(self.second, 1)
+        below = QWidget(self)
+        column = QVBoxLayout(below)
+        column.setContentsMargins(0, 6, 0, 0)
+        column.setSpacing(6)
+        self.words.setContentsMargins(9, 0, 9, 0)
+        column.addWidget(self.words)
+        column.addWidget(self.aligned, 1)
+        column.addStretch(0)
+        self._splitter = splitter = QSplitter(Qt.Orientation.Vertical, self)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(self.table)
+        splitter.addWidget(below)
+        splitter.setStretchFactor(0, 3)
+        splitter.setStretchFactor(1, 2)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addLayout(arms)
+        self.counted.setContentsMargins(9, 0, 9, 0)
+        column.addWidget(self.counted)
+        column.addWidget(splitter, 1)

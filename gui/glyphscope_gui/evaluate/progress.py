@@ -1,0 +1,92 @@
+"""How far an evaluation is: a bar, the time left, what is being made now, Pause and Stop."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress
+from glyphscope_gui.evaluate.words import duration
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.theme.sizes import PAD
+
+
+class EvalProgressBar(QFrame):
+    """Hidden while there is nothing to tell. `pauseWanted` carries whether to pause, or to go on."""
+
+    pauseWanted = Signal(bool)
+    stopWanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("card")
+        self._phase = EvalPhase.IDLE
+        self.bar = QProgressBar(self)
+        self.bar.setObjectName("evalProgress")
+        self.bar.setAccessibleName(tr("Progress of the evaluation"))
+        self.bar.setTextVisible(False)
+        self.words = ElidedLabel(self)
+        self.now = ElidedLabel(self)
+        self.now.setProperty("role", "muted")
+        self.pause_button = QPushButton(tr("Pause"), self)
+        self.pause_button.setObjectName("evalPauseButton")
+        self.pause_button.setAccessibleDescription(tr("Pause between two samples, or go on"))
+        self.stop_button = QPushButton(tr("Stop"), self)
+        self.stop_button.setObjectName("evalStopButton")
+        self.stop_button.setAccessibleDescription(tr("Stop; what is there is kept and can be gone on with"))
+        self.pause_button.clicked.connect(lambda: self.pauseWanted.emit(self._phase is EvalPhase.RUNNING))
+        self.stop_button.clicked.connect(self.stopWanted)
+        texts = QVBoxLayout()
+        texts.setSpacing(5)
+        line = QHBoxLayout()
+        line.setSpacing(16)
+        line.addWidget(self.words, 3)
+        line.addWidget(self.now, 4)
+        texts.addLayout(line)
+        texts.addWidget(self.bar)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(PAD, 8, PAD, 8)
+        row.setSpacing(12)
+        row.addLayout(texts, 1)
+        row.addWidget(self.pause_button)
+        row.addWidget(self.stop_button)
+        self.hide()
+
+    def show_phase(self, phase: EvalPhase) -> None:
+        self._phase = phase
+        self.setVisible(phase is not EvalPhase.IDLE)
+        self.pause_button.setText(tr("Resume") if phase is EvalPhase.PAUSED else tr("Pause"))
+        self.pause_button.setEnabled(phase in (EvalPhase.RUNNING, EvalPhase.PAUSED))
+        self.stop_button.setEnabled(phase is not EvalPhase.STOPPING)
+
+    def show_progress(self, progress: EvalProgress) -> None:
+        self.bar.setRange(0, max(progress.planned, 1))
+        self.bar.setValue(progress.done)
+        words = progress_words(progress, self._phase)
+        self.words.setText(words)
+        self.bar.setAccessibleDescription(words)
+        self.now.setText(_now(progress, self._phase))
+
+
+def progress_words(progress: EvalProgress, phase: EvalPhase) -> str:
+    """Such as `120 of 400 samples, 78 % right, about 3 min left`."""
+    parts = [tr("{done:,} of {planned:,} samples", done=progress.done, planned=progress.planned)]
+    if progress.done:
+        parts.append(tr("{share:.0f} % right", share=progress.ok / progress.done * 100))
+    if phase is EvalPhase.PAUSED:
+        parts.append(tr("paused"))
+    elif phase is EvalPhase.STOPPING:
+        parts.append(tr("stopping…"))
+    elif progress.left is not None and progress.done < progress.planned:
+        parts.append(tr("{time} left", time=duration(progress.left)))
+    elif not progress.model:
+        parts.append(tr("opening the model…"))
+    return ", ".join(parts)
+
+
+def _now(progress: EvalProgress, phase: EvalPhase) -> str:
+    if not progress.now or phase is EvalPhase.STOPPING:
+        return ""
+    sample, more = progress.now[0], len(progress.now) - 1
+    return tr("{sample} and %n more", "", more, sample=sample) if more else sample

@@ -1,0 +1,239 @@
+"""Results and their runs, read off the window's thread."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from glyphscope.calling import fold_events
+from glyphscope.errors import GlyphscopeError, RecordError
+from glyphscope.evals.align import Alignment, align
+from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
+from glyphscope.evals.results.folder import SAMPLES, ResultFolder, list_results
+from glyphscope.evals.results.publish import REPORT, publish
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.results.summary import summarise
+from glyphscope.evals.running.kept import kept_plan
+from glyphscope.events import AnyEvent
+from glyphscope.sessions import read_record
+from glyphscope_gui.evaluate.bad_token import BadToken, bad_token, bad_turn
+from glyphscope_gui.evaluate.pairs_model import Pair
+from glyphscope_gui.evaluate.result import EvalResult
+from glyphscope_gui.evaluate.setup import Price, bundled_choices, price, suite_choice
+from glyphscope_gui.evaluate.worker import EvalJob
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.language import tr
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A result that was read whole. `note` is what a reader must know of its state; "" for nothing."""
+
+    result: EvalResult
+    note: str = ""
+    may_go_on: bool = False
+
+
+@dataclass(frozen=True)
+class OpenedRun:
+    """A sample's run, and where it went wrong."""
+
+    sample: Sample
+    events: tuple[AnyEvent, ...]
+    bad: BadToken | None
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A plan and its price, or why there is none."""
+
+    matrix: Matrix
+    plan: Plan | None = None
+    price: Price | None = None
+    problem: str = ""
+
+
+class EvalReading(QObject):
+    """A newer wish of a kind makes the older's outcome void. `failed` carries what went wrong."""
+
+    opened = Signal(object)
+    refreshed = Signal(object)
+    listed = Signal(object)
+    suitesFound = Signal(object)
+    suiteRead = Signal(object)
+    priced = Signal(object)
+    runOpened = Signal(object)
+    aligned = Signal(object, object)
+    reportMade = Signal(object)
+    failed = Signal(object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._background = Background(self)
+        self._waiting: set[str] = set()
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._waiting)
+
+    def open(self, path: Path) -> None:
+        """Read a result's samples and sum them up."""
+        self._start("open", lambda: read_result(path), self.opened.emit)
+
+    def refresh(self, path: Path) -> None:
+        """Read the result that is shown once more; a result that the user opens meanwhile is opened all the same."""
+        self._start("refresh", lambda: read_result(path), self.refreshed.emit)
+
+    def list(self, parent: Path) -> None:
+        self._start("list", lambda: list_results(parent), self.listed.emit)
+
+    def find_suites(self) -> None:
+        self._start("suites", bundled_choices, self.suitesFound.emit)
+
+    def read_suite(self, path: str) -> None:
+        self._start(f"suite {path}", lambda: suite_choice(path), self.suiteRead.emit)
+
+    def price(self, matrix: Matrix) -> None:
+        self._start("price", lambda: _priced(matrix), self.priced.emit)
+
+    def open_run(self, result: EvalResult, sample: Sample) -> None:
+        """The run of the turn that went wrong first."""
+        folder = ResultFolder(result.path, result.manifest)
+        self._start("run", lambda: _run(folder, sample), self.runOpened.emit)
+
+    def align(self, result: EvalResult, pair: Pair) -> None:
+        """Both runs of a pair beside each other, by field."""
+        folder = ResultFolder(result.path, result.manifest)
+        self._start("align", lambda: _aligned(folder, pair), lambda made: self.aligned.emit(pair, made))
+
+    def make_report(self, path: Path) -> None:
+        """The page for the browser: it is there, or is made now."""
+        self._start("report", lambda: _report(path), self.reportMade.emit)
+
+    def plan_again(self, result: EvalResult, then: Callable[[EvalJob], object]) -> None:
+        """The plan of a result, to make what is missing of it."""
+        folder = ResultFolder(result.path, result.manifest)
+        self._start("plan", lambda: _job_of(folder), then)
+
+    def close(self) -> None:
+        self._background.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _start(self, slot: str, work: Callable[[], object], done: Callable[[object], object]) -> None:
+        self._waiting.add(slot)
+        self._background.start(
+            slot,
+            work,
+            lambda value: self._end(slot, done, value),
+            lambda e: self._end(slot, self.failed.emit, e),
+        )
+
+    def _end(self, slot: str, tell: Callable[[object], object], value: object) -> None:
+        self._waiting.discard(slot)
+        tell(value)
+
+
+def read_result(path: Path) -> Opened:
+    """Raises StorageError, and RecordError where it is no result, a newer one, or damaged."""
+    path = path.parent if path.is_file() else path
+    folder = ResultFolder.open(path)
+    samples = folder.samples()
+    result = EvalResult(path, folder.manifest, samples, summarise(folder.manifest, samples))
+    unfinished = not folder.manifest.finished and not is_being_written(path)
+    return Opened(result, _note(path, result), unfinished)
+
+
+def _note(path: Path, result: EvalResult) -> str:
+    """What is missing, who is at it, what was torn."""
+    manifest, words = result.manifest, []
+    if is_being_written(path):
+        words.append(tr("Another evaluation is writing to this result: open it again to see more of it."))
+    elif not manifest.finished:
+        words.append(
+            tr(
+                "{samples:,} of {planned:,} samples are there: it was stopped before its end.",
+                samples=len(result.samples),
+                planned=manifest.planned,
+            )
+        )
+    if _is_torn(path / SAMPLES) and not words:
+        words.append(
+            tr("The last line of samples.jsonl is torn: its sample is left out, and made again with “Go on”.")
+        )
+    words.extend(
+        tr("{name} is left out: {why}", name=name, why=why) for name, why in manifest.missing.items()
+    )
+    return " ".join(words)
+
+
+def is_being_written(path: Path) -> bool:
+    """Whether another process has the right to write to it now."""
+    try:
+        with open(path / SAMPLES, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _is_torn(path: Path) -> bool:
+    try:
+        with open(path, "rb") as file:
+            if not file.seek(0, 2):
+                return False
+            file.seek(-1, 2)
+            return file.read(1) != b"\n"
+    except OSError:
+        return False
+
+
+def _report(path: Path) -> Path:
+    report = path / REPORT
+    if not report.is_file():
+        publish(path)
+    return report
+
+
+def _job_of(folder: ResultFolder) -> EvalJob:
+    return EvalJob(kept_plan(folder), folder.path.parent, folder.path)
+
+
+def _priced(matrix: Matrix) -> Priced:
+    try:
+        plan = plan_of(matrix)
+    except GlyphscopeError as error:
+        return Priced(matrix, problem=str(error))
+    return Priced(matrix, plan, price(plan))
+
+
+def _events(folder: ResultFolder, sample: Sample, turn: int) -> tuple[AnyEvent, ...]:
+    if not sample.runs:
+        raise RecordError(
+            tr("No run was recorded for this sample."), where=sample.id, hint=_why_no_run(sample)
+        )
+    return read_record(folder.record_path(sample, turn)).events
+
+
+def _why_no_run(sample: Sample) -> str:
+    return sample.failures[0].detail if sample.failures else ""
+
+
+def _run(folder: ResultFolder, sample: Sample) -> OpenedRun:
+    turn = bad_turn(sample)
+    events = _events(folder, sample, turn)
+    return OpenedRun(sample, events, bad_token(events, sample, turn))
+
+
+def _aligned(folder: ResultFolder, pair: Pair) -> Alignment:
+    """Of several turns the one in which either went wrong first."""
+    turn = min((bad_turn(sample) for sample in pair if sample.failures), default=1)
+    return align(
+        [fold_events(_events(folder, sample, max(1, min(turn, len(sample.runs))))) for sample in pair]
+    )

@@ -1,0 +1,181 @@
+"""A result as the window shows it: samples by arm and scenario, rows, and the figure of each cell. Knows no Qt.
+
+Samples are indexed once; a cell's figure is made when it is looked at, from what is known of each scenario: of a sample
+that comes nobody looks at the others again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Literal, NamedTuple
+
+from glyphscope.evals.results.figures import Summary
+from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.notes import is_greedy
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.statistics import share_of_counts
+from glyphscope_gui.evaluate.words import BY_NAME, MeasureName
+from glyphscope_gui.shared.language import tr
+
+RowKind = Literal["all", "suite", "group", "scenario"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the heat map: all scenarios but the control ones, a suite, a group of one, or a scenario."""
+
+    kind: RowKind
+    name: str
+    suite: str = ""
+    group: str = ""
+    depth: int = 0
+    control: bool = False
+
+    @property
+    def is_foldable(self) -> bool:
+        return self.kind in ("suite", "group")
+
+
+class CellFigure(NamedTuple):
+    """`of` samples were measured, of `n` that there are. `value` is a share (0 to 1, with Wilson's 95 % interval `low`
+    to `high`), or the median of a quantity with its least and its greatest value; None over no samples.
+    """
+
+    n: int
+    of: int
+    value: float | None = None
+    low: float = 0.0
+    high: float = 0.0
+    correct: int = 0
+
+
+class EvalResult:
+    """`samples` in the order they were made. Grown by `add`, in the window's thread only."""
+
+    def __init__(
+        self, path: Path, manifest: Manifest, samples: Iterable[Sample] = (), summary: Summary | None = None
+    ) -> None:
+        self.path = path
+        self.manifest = manifest
+        self.summary = summary
+        self.samples: list[Sample] = []
+        self._index: dict[tuple[str, str], dict[str, list[Sample]]] = {}
+        self._known: dict[tuple[str, str, str], dict[MeasureName, list[float]]] = {}
+        self._figures: dict[tuple[Row, str, str], CellFigure] = {}
+        self._order: dict[str, dict[str, dict[str, bool]]] = {suite.name: {} for suite in manifest.suites}
+        self._rows: list[Row] | None = None
+        self.add(samples)
+
+    @property
+    def arms(self) -> list[str]:
+        """The arms' ids, as the manifest orders them; those that it does not know last."""
+        known = [arm.id for arm in self.manifest.arms]
+        return known or list(dict.fromkeys(sample.arm for sample in self.samples))
+
+    def add(self, samples: Iterable[Sample]) -> bool:
+        """Take samples in. Returns whether there are new rows."""
+        grown = False
+        for sample in samples:
+            self.samples.append(sample)
+            groups = self._order.setdefault(sample.suite, {})
+            members = groups.setdefault(sample.group, {})
+            if sample.scenario not in members:
+                members[sample.scenario] = sample.control
+                grown = True
+            cell = self._index.setdefault((sample.suite, sample.scenario), {})
+            cell.setdefault(sample.arm, []).append(sample)
+            self._known.pop((sample.suite, sample.scenario, sample.arm), None)
+        self._figures.clear()
+        if grown:
+            self._rows = None
+        return grown
+
+    def know(self, manifest: Manifest) -> None:
+        """More is known of the models, and of how their arms draw tokens."""
+        self.manifest = manifest
+        self._figures.clear()
+
+    def rows(self) -> list[Row]:
+        """All rows in their order: everything, then suite by suite, its groups where it has several, its scenarios."""
+        if self._rows is None:
+            self._rows = list(self._make_rows())
+        return self._rows
+
+    def samples_of(self, row: Row, arm: str | None = None) -> Iterator[Sample]:
+        """The samples of a cell, or of a row in all arms."""
+        for key in self._scenarios(row):
+            by_arm = self._index.get(key, {})
+            for name in self.arms if arm is None else (arm,):
+                yield from by_arm.get(name, ())
+
+    def figure(self, row: Row, arm: str, measure: MeasureName) -> CellFigure:
+        """The figure of a cell."""
+        key = (row, arm, measure)
+        found = self._figures.get(key)
+        if found is None:
+            cells = list(self._scenarios(row))
+            clusters = [self._values(suite, scenario, arm, measure) for suite, scenario in cells]
+            if row.kind == "scenario" and not is_greedy(self.manifest, arm):
+                clusters = [[value] for values in clusters for value in values]
+            n = sum(len(self._index.get(cell, {}).get(arm, ())) for cell in cells)
+            found = self._figures[key] = figure_of(n, clusters, measure)
+        return found
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _values(self, suite: str, scenario: str, arm: str, measure: MeasureName) -> list[float]:
+        """Those of a scenario's samples that the model had its say in, and the measure is known of."""
+        known = self._known.setdefault((suite, scenario, arm), {})
+        if measure not in known:
+            samples = self._index.get((suite, scenario), {}).get(arm, ())
+            read = [_value(sample, measure) for sample in samples]
+            known[measure] = [value for value in read if value is not None]
+        return known[measure]
+
+    def _make_rows(self) -> Iterator[Row]:
+        yield Row("all", tr("All scenarios"))
+        for suite, groups in self._order.items():
+            if not groups:
+                continue
+            yield Row("suite", suite, suite)
+            several = len(groups) > 1
+            for group, members in groups.items():
+                if several:
+                    yield Row("group", group or tr("other"), suite, group, 1)
+                for scenario, control in members.items():
+                    yield Row("scenario", scenario, suite, group, 1 + several, control)
+
+    def _scenarios(self, row: Row) -> Iterable[tuple[str, str]]:
+        if row.kind == "scenario":
+            return ((row.suite, row.name),)
+        return (
+            (suite, scenario)
+            for suite, groups in self._order.items()
+            if row.kind == "all" or suite == row.suite
+            for group, members in groups.items()
+            if row.kind != "group" or group == row.group
+            for scenario, control in members.items()
+            if not (control and row.kind == "all")
+        )
+
+
+def _value(sample: Sample, measure: MeasureName) -> float | None:
+    return getattr(sample, measure) if sample.answered else None
+
+
+def figure_of(n: int, clusters: Sequence[Sequence[float]], measure: MeasureName) -> CellFigure:
+    """The figure of `n` samples of one arm, of which these values are known.
+
+    Intervals are as in the summary (`results/rows.py`): over scenarios like these, the trials of each a cluster. Of one
+    scenario alone each trial is one, and greedy trials are one together.
+    """
+    values = [value for cluster in clusters for value in cluster]
+    if not values:
+        return CellFigure(n, 0)
+    if not BY_NAME[measure].is_share:
+        return CellFigure(n, len(values), float(median(values)), min(values), max(values))
+    made = share_of_counts([(int(sum(cluster)), len(cluster)) for cluster in clusters if cluster])
+    return CellFigure(n, made.n, made.share, made.low, made.high, made.correct)

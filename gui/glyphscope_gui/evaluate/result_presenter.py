@@ -1,0 +1,194 @@
+"""Between a result and the parts that show it: cells, failures and pairs, each with the runs behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from glyphscope.evals.align import Alignment
+from glyphscope.evals.results.sample import Sample
+from glyphscope_gui.evaluate.pairs_model import Pair, pairs_that_differ
+from glyphscope_gui.evaluate.result import EvalResult, Row
+from glyphscope_gui.evaluate.words import pair_labels, provenance, summary_words
+from glyphscope_gui.shared.language import tr
+
+if TYPE_CHECKING:
+    from glyphscope_gui.evaluate.page import EvalPage
+    from glyphscope_gui.evaluate.reading import EvalReading
+
+GROWN_MS = 1000
+"""While a result grows, failures and runs follow once a second: who reads them is not torn away each time."""
+
+
+class EvalResultWiring(QObject):
+    """`runWanted` carries the EvalResult and the Sample whose run the user wants to see."""
+
+    runWanted = Signal(object, object)
+
+    def __init__(self, page: EvalPage, reading: EvalReading, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._page = page
+        self._view = page.result
+        self._reading = reading
+        self._cell: tuple[Row, str] | None = None
+        self._pair: Pair | None = None
+        self.result: EvalResult | None = None
+        self.title = ""
+        self._growing = QTimer(self, singleShot=True, interval=GROWN_MS)
+        self._growing.timeout.connect(self._follow)
+        view = self._view
+        view.table.cellChosen.connect(self._cell_chosen)
+        view.table.opened.connect(self._to_runs)
+        view.table.armsChosen.connect(self._columns_chosen)
+        view.failures.chosen.connect(self._show_runs)
+        view.runs.opened.connect(self._run_opened)
+        view.pair.armsChosen.connect(self._arms_chosen)
+        view.pair.pairChosen.connect(self._pair_chosen)
+        view.pair.opened.connect(self._run_opened)
+        view.measure.currentIndexChanged.connect(lambda _place: self._show_words())
+
+    def show(self, result: EvalResult, *, growing: bool = False) -> None:
+        """Another result; of the same one that was shown, what was chosen stays chosen."""
+        same = self.result is not None and self.result.path == result.path
+        self.result = result
+        if not same:
+            self._cell = None
+        chosen = self._cell
+        manifest = result.manifest
+        suites = ", ".join(suite.name for suite in manifest.suites)
+        self.title = f"{result.path.name}  ·  {suites}"
+        self._page.show_has_result(self.title)
+        self._growing.stop()
+        view = self._view
+        view.model.show(result)
+        view.pair.show_arms(result.arms, view.model.labels)
+        view.charts.show_summary(result.summary, view.model.labels)
+        self._show_words()
+        self._show_provenance()
+        self._show_failures()
+        self._show_runs("", ())
+        self._arms_chosen(*view.pair.arms)
+        if not growing and view.model.rowCount() and view.model.columnCount():
+            view.table.choose(*(view.model.place_of(*chosen) if chosen is not None else (0, 0)))
+
+    def grow(self, result: EvalResult, new_rows: bool) -> None:
+        """A result has more samples: nothing happens where another one is shown."""
+        if result is not self.result:
+            return
+        self._view.model.grow(new_rows)
+        if not self._growing.isActive():
+            self._growing.start()
+
+    def show_alignment(self, pair: Pair, alignment: Alignment) -> None:
+        if pair == self._pair:
+            self._view.pair.show_alignment(alignment)
+
+    def close(self) -> None:
+        self._growing.stop()
+
+    # -- what the user chooses ---------------------------------------------------------------------------------
+
+    def _cell_chosen(self, row: int, column: int) -> None:
+        model = self._view.model
+        if self.result is None or row >= model.rowCount():
+            return
+        self._cell = (model.row(row), model.arm(column))
+        self._show_cell()
+
+    def _show_cell(self) -> None:
+        if self.result is None or self._cell is None:
+            return
+        row, arm = self._cell
+        samples = sorted(
+            self.result.samples_of(row, arm), key=lambda sample: sample.ok
+        )  # what failed comes first
+        self._show_runs(f"{row.name}, {self._view.model.label(arm)}", samples)
+
+    def _show_runs(self, words: str, samples: Sequence[Sample]) -> None:
+        self._view.runs_model.show(samples, self._view.model.labels)
+        self._view.show_runs_of(words, len(samples))
+
+    def _to_runs(self) -> None:
+        self._show_cell()
+        self._view.runs.setFocus()
+        if self._view.runs_model.total and not self._view.runs.currentIndex().isValid():
+            self._view.runs.choose(0)
+
+    def _run_opened(self, sample: Sample) -> None:
+        if self.result is not None:
+            self.runWanted.emit(self.result, sample)
+
+    def _columns_chosen(self, first: int, second: int) -> None:
+        view = self._view
+        view.pair.choose_arms(view.model.arm(first), view.model.arm(second))
+        view.tabs.setCurrentWidget(view.pair)
+
+    def _arms_chosen(self, first: str, second: str) -> None:
+        view = self._view
+        self._pair = None
+        label = view.model.label
+        if self.result is None or not first or first == second:
+            view.pairs_model.show((), label(first), label(second))
+            view.pair.show_counted(tr("Choose two different arms.") if first else "")
+            return
+        pairs, count = pairs_that_differ(self.result, first, second)
+        parted = sum(pair.parted for pair in pairs)
+        arms = {arm.id: arm for arm in self.result.manifest.arms}
+        names = (label(first), label(second))
+        if first in arms and second in arms:
+            names = pair_labels(arms[first], arms[second])
+        view.pairs_model.show(pairs, *names)
+        view.pair.show_counted(
+            tr(
+                "%n pair(s) of the same scenario, trial and seed. In {parted:,} only one "
+                "is right, in {differing:,} more the calls differ.",
+                "",
+                count,
+                parted=parted,
+                differing=len(pairs) - parted,
+            ),
+            names,
+        )
+
+    def _pair_chosen(self, pair: Pair) -> None:
+        self._pair = pair
+        if self.result is None:
+            return
+        without = next((sample for sample in pair if not sample.runs), None)
+        if without is not None:
+            why = without.failures[0].detail if without.failures else tr("no run was recorded")
+            self._view.pair.tell(
+                tr("Nothing to align: {arm}: {why}", arm=self._view.model.label(without.arm), why=why)
+            )
+        else:
+            self._reading.align(self.result, pair)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _follow(self) -> None:
+        self._show_failures()
+        self._show_provenance()
+        self._page.show_has_result(self.title)
+        if self._view.runs.hasFocus() or self.result is None:
+            return
+        if self._cell is not None:
+            self._show_cell()
+        else:
+            self._show_runs(tr("all samples, the newest first"), self.result.samples[::-1])
+
+    def _show_failures(self) -> None:
+        if self.result is not None:
+            self._view.failures_model.show(self.result.samples, self._view.model.labels)
+
+    def _show_provenance(self) -> None:
+        if self.result is not None:
+            self._view.provenance.setText(provenance(self.result.manifest, len(self.result.samples)))
+
+    def _show_words(self) -> None:
+        result = self.result
+        if result is not None and result.summary is not None:
+            self._view.show_words(summary_words(result.summary, result.manifest, self._view.chosen_measure))
+        else:
+            self._view.show_words(())

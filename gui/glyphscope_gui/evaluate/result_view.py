@@ -1,0 +1,135 @@
+"""A result: the heat map, the runs of what was chosen below it, at the side failures, words, charts and two arms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox, QFrame, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
+
+from glyphscope_gui.evaluate.charts import EvalCharts
+from glyphscope_gui.evaluate.failures import EvalFailures
+from glyphscope_gui.evaluate.failures_model import EvalFailuresModel
+from glyphscope_gui.evaluate.pair import EvalPair
+from glyphscope_gui.evaluate.pairs_model import EvalPairsModel
+from glyphscope_gui.evaluate.runs import EvalRuns
+from glyphscope_gui.evaluate.runs_model import EvalRunsModel
+from glyphscope_gui.evaluate.table import EvalTable
+from glyphscope_gui.evaluate.table_model import EvalTableModel
+from glyphscope_gui.evaluate.words import MEASURES, MeasureName
+from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.splitter import splitter
+from glyphscope_gui.theme.sizes import PAD
+
+WIDE = 1180
+"""Pixels of width from which on the side has its full width."""
+HINT = tr("stronger is more, the bar is the 95 % interval")
+HINT_OF_QUANTITY = tr("median; stronger is more, the bar is from least to greatest")
+_NO_FIGURES = tr("Figures are summed up when the evaluation has ended.")
+
+
+class EvalResultView(QWidget):
+    """Places the parts of a result, and owns their models."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.model = EvalTableModel(self)
+        self.runs_model = EvalRunsModel(self)
+        self.failures_model = EvalFailuresModel(self)
+        self.pairs_model = EvalPairsModel(self)
+        self.table = EvalTable(self.model, self)
+        self.runs = EvalRuns(self.runs_model, self)
+        self.failures = EvalFailures(self.failures_model, self)
+        self.pair = EvalPair(self.pairs_model, CompareFieldsModel(self), self)
+        self.charts = EvalCharts(self)
+        self.words = QTextBrowser(self)
+        self.words.setObjectName("evalWords")
+        self.words.setAccessibleName(tr("The result in words"))
+        self.words.setOpenLinks(False)
+        self.words.setFrameShape(QFrame.Shape.NoFrame)
+        self.words.document().setDocumentMargin(PAD)
+        self.measure = QComboBox(self)
+        self.measure.setObjectName("evalMeasure")
+        self.measure.setAccessibleName(tr("What the cells show"))
+        for place, spec in enumerate(MEASURES):
+            self.measure.addItem(spec.title, spec.name)
+            self.measure.setItemData(place, spec.tip, Qt.ItemDataRole.ToolTipRole)
+        self.provenance = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.provenance.setObjectName("evalProvenance")
+        self.provenance.setProperty("role", "muted")
+        self.provenance.setContentsMargins(PAD - 5, 4, PAD - 5, 2)
+        self._wide: bool | None = None
+        self._lay_out()
+        self.measure.currentIndexChanged.connect(self._measure_changed)
+        self.setFocusProxy(self.table)
+
+    @property
+    def chosen_measure(self) -> MeasureName:
+        name: MeasureName = self.measure.currentData()
+        return name
+
+    def show_runs_of(self, words: str, count: int) -> None:
+        """Whose runs are below."""
+        self.runs_card.heading.hint.setText(
+            tr("{count:,} of {chosen}", count=count, chosen=words) if words else ""
+        )
+
+    def show_words(self, parts: Sequence[tuple[str, Sequence[str]]]) -> None:
+        """Headings with their paragraphs."""
+        html = []
+        for title, sentences in parts:
+            html.append(f"<h4>{escape(title)}</h4>")
+            html.extend(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+        if not html:
+            html = [f"<p>{escape(_NO_FIGURES)}</p>"]
+        self.words.setHtml("".join(html))
+
+    def arrange(self, width: int) -> None:
+        """The widths that suit the window; what the user drags stays until it changes from wide to narrow."""
+        wide = width >= WIDE
+        if wide == self._wide:
+            return
+        self._wide = wide
+        side = round(width * (0.33 if wide else 0.36))
+        self.columns.setSizes([width - side, side])
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _measure_changed(self, _place: int) -> None:
+        self.model.set_measure(self.chosen_measure)
+        self.table_card.heading.hint.setText(HINT if self.model.measure.is_share else HINT_OF_QUANTITY)
+
+    def _lay_out(self) -> None:
+        upper = QWidget(self)
+        column = QVBoxLayout(upper)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.table, 1)
+        column.addWidget(self.provenance)
+        self.table_card = Card(tr("Result"), upper, hint=HINT, actions=(self.measure,), padded=False)
+        self.runs_card = Card(tr("Runs"), self.runs, padded=False)
+        self.rows = splitter(Qt.Orientation.Vertical, (self.table_card, self.runs_card), (5, 3))
+        self.tabs = QTabWidget(self)
+        self.tabs.setObjectName("evalTabs")
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setAccessibleName(tr("What is beside the result"))
+        for part, title in (
+            (self.failures, tr("Failures")),
+            (self.words, tr("In words")),
+            (self.charts, tr("Charts")),
+            (self.pair, tr("Two arms")),
+        ):
+            self.tabs.addTab(part, title)
+        side = QFrame(self)
+        side.setObjectName("card")
+        column = QVBoxLayout(side)
+        column.setContentsMargins(1, 1, 1, 6)
+        column.addWidget(self.tabs)
+        self.columns = splitter(Qt.Orientation.Horizontal, (self.rows, side), (2, 1))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.columns)

@@ -1,0 +1,243 @@
+"""What can be varied in an evaluation, the questions that are prepared, and what a plan costs before it is begun."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import Plan
+from glyphscope.evals.matrix.profiles import profiles
+from glyphscope.evals.results.folder import ResultRow
+from glyphscope.evals.suites.reading import bundled_suites, load_suite
+from glyphscope.evals.suites.suite import Scenario, Suite
+from glyphscope.events import LoopSettings, RunRequest
+from glyphscope_gui.evaluate.words import duration
+from glyphscope_gui.shared.language import tr
+
+
+class Choice(NamedTuple):
+    """One value of an axis."""
+
+    value: Any
+    words: str
+    tip: str = ""
+
+
+class Axis(NamedTuple):
+    """What can be varied: a member of Matrix, and its values."""
+
+    name: str
+    title: str
+    choices: tuple[Choice, ...]
+    tip: str = ""
+
+
+def axes() -> tuple[Axis, ...]:
+    """All axes but suites and models, in the order in which they are offered."""
+    return (
+        Axis(
+            "notations",
+            tr("Notation"),
+            (
+                Choice("glyph", "GLYPH"),
+                Choice("json", "JSON"),
+                Choice(
+                    "native", tr("Native"), tr("The form that the model was trained on, where it has one")
+                ),
+            ),
+        ),
+        Axis(
+            "constraints",
+            tr("Constraint"),
+            (
+                Choice("off", tr("Off"), tr("The model writes what it wants")),
+                Choice("mask", tr("Mask"), tr("Tokens that no valid call can go on with are masked")),
+                Choice("gbnf", "GBNF", tr("llama.cpp's own grammars")),
+            ),
+        ),
+        Axis(
+            "strategies",
+            tr("Strategy"),
+            (
+                Choice(None, tr("Suite's own"), tr("What each suite is made for")),
+                Choice("direct", tr("Direct")),
+                Choice("two-stage", tr("Two-stage"), tr("First the tool's name, then its arguments")),
+                Choice("route-execute", tr("Route"), tr("A router chooses, an executor calls")),
+                Choice("loop", tr("Loop"), tr("The tool loop, with its limits")),
+            ),
+        ),
+        Axis(
+            "shapes",
+            tr("Shape"),
+            (
+                Choice("flat", tr("Flat")),
+                Choice("tool-args", tr("Tool + args")),
+                Choice("name-arguments", tr("Name + arguments")),
+            ),
+            tr("Where name and arguments stand in the call; the native form has its own"),
+        ),
+        Axis(
+            "repairs",
+            tr("Repair"),
+            (
+                Choice(0, tr("None")),
+                Choice(1, tr("Once"), tr("A text that is no valid call is sent back once")),
+                Choice(2, tr("Twice")),
+            ),
+        ),
+        Axis(
+            "profiles",
+            tr("Sampling"),
+            tuple(Choice(p.name, p.name.replace("_", " "), p.about) for p in profiles()),
+        ),
+        Axis(
+            "workarounds",
+            tr("Workarounds"),
+            (
+                Choice(
+                    "production", tr("With"), tr("What is recommended for a model by its name is applied")
+                ),
+                Choice("baseline", tr("Without")),
+            ),
+        ),
+    )
+
+
+class Preset(NamedTuple):
+    """A question that people have; `changes` are members of Matrix."""
+
+    title: str
+    tip: str
+    changes: dict[str, Any]
+
+
+_PLAIN: dict[str, Any] = {
+    "notations": ("glyph",), "shapes": ("flat",), "constraints": ("mask",), "strategies": (None,), "repairs": (0,),
+    "profiles": ("default",), "workarounds": ("production",),
+}  # fmt: skip
+PRESETS = (
+    Preset(
+        tr("GLYPH against JSON"),
+        tr(
+            "Both notations, without a constraint and under the mask: does GLYPH cost accuracy, does it save tokens?"
+        ),
+        {**_PLAIN, "notations": ("glyph", "json"), "constraints": ("off", "mask")},
+    ),
+    Preset(
+        tr("Does the mask help?"),
+        tr("The same calls without a constraint, under the mask and under llama.cpp's grammar"),
+        {**_PLAIN, "constraints": ("off", "mask", "gbnf")},
+    ),
+    Preset(
+        tr("Does two-stage pay?"),
+        tr("The whole call at once against first the tool, then its arguments"),
+        {**_PLAIN, "strategies": ("direct", "two-stage")},
+    ),
+)
+
+
+class SuiteChoice(NamedTuple):
+    """A suite that can be chosen: `source` is its name, or its file's path. `problem` is why it cannot be used."""
+
+    source: str
+    title: str
+    about: str
+    scenarios: int
+    problem: str = ""
+
+
+def bundled_choices() -> list[SuiteChoice]:
+    """All suites that come with the program. Reads files: not for the window's thread."""
+    return [suite_choice(name) for name in bundled_suites()]
+
+
+def suite_choice(source: str) -> SuiteChoice:
+    """A suite to choose; one that cannot be read is told, not raised."""
+    title = source.replace("\\", "/").rpartition("/")[2].removesuffix(".json")
+    try:
+        suite = load_suite(source)
+    except GlyphscopeError as error:
+        return SuiteChoice(source, title, "", 0, str(error))
+    return SuiteChoice(source, suite.name, suite.about, len(suite.scenarios))
+
+
+_MAX_TOKENS = next(each.default for each in msgspec.structs.fields(RunRequest) if each.name == "max_tokens")
+"""Of a run whose suite says nothing else."""
+
+
+class Price(NamedTuple):
+    """What a plan costs. `tokens` are at most decoded; the measured continuations of aborted runs come on top."""
+
+    arms: int
+    scenarios: int
+    trials: int
+    samples: int
+    tokens: int
+
+
+def price(plan: Plan) -> Price:
+    """Goes through arms and scenarios, not through samples."""
+    scenarios = [(loaded.suite, scenario) for loaded in plan.suites for scenario in loaded.suite.scenarios]
+    tokens = sum(_tokens_at_most(arm, suite, scenario) for arm in plan.arms for suite, scenario in scenarios)
+    trials = plan.matrix.trials
+    return Price(len(plan.arms), len(scenarios), trials, plan.cost.samples, tokens * trials)
+
+
+def _tokens_at_most(arm: Arm, suite: Suite, scenario: Scenario) -> int:
+    """By the limits of its runs: a run's own limit, once more for each repair; the loop's for all its turns."""
+    members: dict[str, Any] = {**suite.request, **scenario.request}
+    turns = 1 + len(scenario.turns)
+    if (members.get("strategy") or arm.strategy or suite.strategy) == "loop":
+        return turns * int(_member(members, "loop", "max_total_tokens", LoopSettings().max_total_tokens))
+    repairs = int(_member(members, "repair", "attempts", arm.repair))
+    routed = members.get("strategy", arm.strategy) == "route-execute" or suite.strategy == "route-execute"
+    stages = 2 + len(scenario.answers) if routed else 1
+    return turns * stages * int(members.get("max_tokens", _MAX_TOKENS)) * (1 + repairs)
+
+
+def _member(members: dict[str, Any], settings: str, name: str, otherwise: int) -> int:
+    """A member of a request's settings, where a suite or scenario says it."""
+    said = members.get(settings)
+    return said.get(name, otherwise) if isinstance(said, dict) else otherwise
+
+
+def seconds_a_sample(rows: Sequence[ResultRow], models: Iterable[str]) -> float | None:
+    """How long a sample took in the newest finished result of one of these models; None where there is none.
+
+    By the clock from its beginning to its end, times the jobs that were at work.
+    """
+    wanted = set(models)
+    for row in rows:
+        manifest = row.manifest
+        if manifest is None or not (manifest.finished and manifest.planned) or manifest.missing:
+            continue
+        if not wanted & {arm.model for arm in manifest.arms}:
+            continue
+        try:
+            took = datetime.fromisoformat(manifest.finished) - datetime.fromisoformat(manifest.started)
+        except ValueError:
+            continue
+        if took.total_seconds() > 0:
+            return took.total_seconds() * manifest.jobs / manifest.planned
+    return None
+
+
+def price_words(made: Price, seconds: float | None, jobs: int) -> str:
+    """The price in sentences."""
+    factors = (
+        tr("%n arm(s)", "", made.arms),
+        tr("%n scenario(s)", "", made.scenarios),
+        tr("%n trial(s)", "", made.trials),
+    )
+    product = " × ".join(factors) + " = " + tr("%n sample(s)", "", made.samples)
+    if seconds is None:
+        time = tr("How long is unknown until the first ones are done.")
+    else:
+        length = duration(seconds * made.samples / jobs)
+        time = tr("{duration}, at the speed of the last result.", duration=length[:1].upper() + length[1:])
+    return f"{product}\n" + tr("At most {tokens:,} tokens decoded. {time}", tokens=made.tokens, time=time)

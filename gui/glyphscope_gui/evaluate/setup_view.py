@@ -1,0 +1,321 @@
+"""Setting an evaluation up: suites at the left, arms in the middle, at the right how often, what it costs, and Go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QDoubleSpinBox,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QListView,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.evals.matrix.plan import Matrix
+from glyphscope_gui.evaluate.axes import EvalAxes
+from glyphscope_gui.evaluate.setup import PRESETS, Axis
+from glyphscope_gui.evaluate.ticks import TickList
+from glyphscope_gui.evaluate.ticks_model import TicksModel
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.flow import Flow
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.link import link
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.theme import theme
+from glyphscope_gui.theme.sizes import GAP, PAD
+
+MOST_JOBS = 64
+MOST_TRIALS = 1000
+MARGINS = (6, 0, 0, 0)
+"""Of the text in a box with buttons: there, Qt knows no padding of style sheets."""
+
+
+class EvalSetupView(QWidget):
+    """`changed` when the user changes anything; `presetWanted` carries the preset's place; the others are wishes.
+
+    `resultChosen` carries a row of the list of results.
+    """
+
+    changed = Signal()
+    presetWanted = Signal(int)
+    suiteFilesWanted = Signal()
+    modelFilesWanted = Signal()
+    endpointWanted = Signal()
+    resultChosen = Signal(int)
+
+    def __init__(
+        self,
+        suites: TicksModel,
+        models: TicksModel,
+        axes: Sequence[Axis],
+        results: QAbstractListModel,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("evalSetup")
+        self._suites, self._models = suites, models
+        self.suites = TickList(suites, "evalSuites", tr("Suites of scenarios"), (".json",), self)
+        self.models = TickList(models, "evalModels", tr("Models"), (".gguf",), self, fitted=True)
+        self.axes = EvalAxes(axes, self)
+        self.results = _Results(self)
+        self.results.setObjectName("evalResults")
+        self.results.setAccessibleName(tr("Results of before"))
+        self.results.setAccessibleDescription(tr("Enter opens a result."))
+        self.results.setModel(results)
+        self.results.setFrameShape(QListView.Shape.NoFrame)
+        self.results.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.results.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.results.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.add_suite = link(
+            tr("Add file…"), tr("A suite of your own: a JSON file, which can also be dropped here")
+        )
+        self.add_model = link(tr("Add file…"), tr("A GGUF file, which can also be dropped here"))
+        self.add_endpoint = link(tr("Endpoint…"), tr("A served model, by the address of its endpoint"))
+        self.trials = _spin(1, MOST_TRIALS, "evalTrials")
+        self.seed = _spin(0, 2_147_483_647, "evalSeed")
+        self.jobs = _spin(1, MOST_JOBS, "evalJobs")
+        self.savings = QDoubleSpinBox(self)
+        self.savings.setObjectName("evalSavings")
+        self.savings.setRange(0, 100)
+        self.savings.setDecimals(0)
+        self.savings.setSuffix(" %")
+        self.savings.setMinimumWidth(64)
+        self.savings.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.savings.lineEdit().setTextMargins(*MARGINS)
+        self.cost = words_label(role="", parent=self, name="evalCost")
+        self.cost.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.problem = words_label(role="problem", parent=self)
+        self.problem.hide()
+        self.arms_note = QLabel(self)
+        self.arms_note.setObjectName("evalArmsNote")
+        self.arms_note.setProperty("role", "muted")
+        self.arms_note.setTextFormat(Qt.TextFormat.PlainText)
+        self.arms_note.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.arms_note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.go = QPushButton(tr("Evaluate"), self)
+        self.go.setObjectName("evalRunButton")
+        self.go.setProperty("role", "primary")
+        self.go.setAccessibleDescription(tr("Begin the evaluation"))
+        self._lay_out()
+        self._connect()
+        self.setFocusProxy(self.suites)
+
+    # -- what is chosen ----------------------------------------------------------------------------------------
+
+    def matrix(self) -> Matrix:
+        """What is set, whether it can be evaluated or not."""
+        return Matrix(
+            suites=self._suites.ticked,
+            models=self._models.ticked,
+            **self.axes.values(),
+            trials=self.trials.value(),
+            seed=self.seed.value(),
+            jobs=self.jobs.value(),
+            savings=self.savings.value() / 100,
+        )
+
+    def show_matrix(self, changes: dict[str, Any]) -> None:
+        """Show these members of a Matrix, without telling it; the others stay."""
+        if "suites" in changes:
+            self._suites.tick(changes["suites"])
+        if "models" in changes:
+            self._models.tick(changes["models"])
+        self.axes.show_values(changes)
+        for name, box, factor in (
+            ("trials", self.trials, 1), ("seed", self.seed, 1), ("jobs", self.jobs, 1), ("savings", self.savings, 100),
+        ):  # fmt: skip
+            if name in changes:
+                before = box.blockSignals(True)
+                box.setValue(changes[name] * factor)
+                box.blockSignals(before)
+
+    def show_cost(
+        self, words: str, problem: str = "", *, arms: Sequence[str] = (), may_go: bool = False
+    ) -> None:
+        """What it costs and which arms there are, or why it cannot be evaluated."""
+        self.arms_note.setText("\n".join(arms))
+        self.arms_note.setToolTip("\n".join(arms))
+        self.cost.setText(words)
+        self.cost.setVisible(bool(words))
+        self.cost.setAccessibleName(words)
+        self.problem.setText(problem)
+        self.problem.setVisible(bool(problem))
+        self.go.setEnabled(may_go)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        for model in (self._suites, self._models):
+            model.changed.connect(self.changed)
+        self.axes.changed.connect(self.changed)
+        for box in (self.trials, self.seed, self.jobs, self.savings):
+            box.valueChanged.connect(lambda _value: self.changed.emit())
+        self.add_suite.clicked.connect(self.suiteFilesWanted)
+        self.add_model.clicked.connect(self.modelFilesWanted)
+        self.add_endpoint.clicked.connect(self.endpointWanted)
+        self.results.activated.connect(self._activated)
+        self.results.clicked.connect(self._activated)
+
+    def _activated(self, index: QModelIndex) -> None:
+        self.resultChosen.emit(index.row())
+
+    def _lay_out(self) -> None:
+        left, right = QWidget(self), QWidget(self)
+        suites = Card(tr("Suites"), self.suites, actions=(self.add_suite,), padded=False)
+        results = Card(tr("Results"), self.results, padded=False)
+        questions = Card(tr("Questions"), self._presets())
+        numbers, cost = Card(tr("How often"), self._numbers()), Card(tr("Cost"), self._cost())
+        for side, cards in (
+            (left, ((suites, 3), (results, 2))),
+            (right, ((questions, 0), (numbers, 0), (cost, 1))),
+        ):
+            column = QVBoxLayout(side)
+            column.setContentsMargins(0, 0, 0, 0)
+            column.setSpacing(GAP)
+            for card, stretch in cards:
+                column.addWidget(card, stretch)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(GAP)
+        row.addWidget(left, 5)
+        row.addWidget(self._arms_card(), 6)
+        right.setObjectName("evalRight")
+        row.addWidget(_Scrolled(right, self), 5)
+
+    def _arms_card(self) -> Card:
+        inside = QWidget(self)
+        inside.setObjectName("evalArmsInside")
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(PAD, 10, PAD, 10)
+        column.setSpacing(10)
+        head = QHBoxLayout()
+        label = QLabel(tr("Models"), inside)
+        label.setProperty("role", "muted")
+        head.addWidget(label)
+        head.addStretch(1)
+        head.addWidget(self.add_model)
+        head.addWidget(self.add_endpoint)
+        column.addLayout(head)
+        column.addWidget(self.models)
+        column.addWidget(self.axes, 1)
+        return Card(
+            tr("Arms"), _Scrolled(inside, self), hint=tr("all combinations of what is ticked"), padded=False
+        )
+
+    def _presets(self) -> QWidget:
+        flow = Flow(self, gap=8, line_gap=8)
+        for place, preset in enumerate(PRESETS):
+            button = QPushButton(preset.title, flow)
+            button.setObjectName(f"evalPreset{place}")
+            button.setToolTip(preset.tip)
+            button.setAccessibleDescription(preset.tip)
+            button.clicked.connect(lambda _on=False, chosen=place: self.presetWanted.emit(chosen))
+            flow.add(button)
+        return flow
+
+    def _numbers(self) -> QWidget:
+        inside = QWidget(self)
+        grid = QGridLayout(inside)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(10)
+        grid.setVerticalSpacing(8)
+        for place, (title, field, tip) in enumerate(
+            (
+                (
+                    tr("Trials"),
+                    self.trials,
+                    tr("How often each scenario is asked of each arm, each time with another seed"),
+                ),
+                (
+                    tr("Seed"),
+                    self.seed,
+                    tr("The same seed draws the same tokens in every arm, so that arms can be paired"),
+                ),
+                (
+                    tr("Jobs"),
+                    self.jobs,
+                    tr("Samples that are made at once, each by a model of its own: it needs its memory"),
+                ),
+                (
+                    tr("Savings"),
+                    self.savings,
+                    tr("The share of early aborts that are continued, to know what the abort saved"),
+                ),
+            )
+        ):
+            label = QLabel(title, inside)
+            label.setProperty("role", "muted")
+            label.setBuddy(field)
+            for part in (label, field):
+                part.setToolTip(tip)
+            field.setAccessibleName(title)
+            field.setAccessibleDescription(tip)
+            grid.addWidget(label, place // 2, place % 2 * 2)
+            grid.addWidget(field, place // 2, place % 2 * 2 + 1)
+        grid.setColumnStretch(1, 1)
+        grid.setColumnStretch(3, 1)
+        return inside
+
+    def _cost(self) -> QWidget:
+        inside = QWidget(self)
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        column.addWidget(self.cost)
+        column.addWidget(self.problem)
+        row = QHBoxLayout()
+        row.addWidget(self.go)
+        row.addStretch(1)
+        column.addLayout(row)
+        column.addWidget(self.arms_note, 1)
+        return inside
+
+
+class _Results(QListView):
+    """Says so while there are none."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self.model().rowCount():
+            painter = QPainter(self.viewport())
+            painter.setPen(theme().color("text-muted"))
+            box = self.viewport().rect().adjusted(9, 8, -9, -8)
+            painter.drawText(box, Qt.TextFlag.TextWordWrap, tr("None yet: what is evaluated is kept here."))
+
+
+class _Scrolled(QScrollArea):
+    """It scrolls up and down where large letters leave no room for all, and is never narrower than what is in it."""
+
+    def __init__(self, inside: QWidget, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setWidget(inside)
+
+    def minimumSizeHint(self) -> QSize:
+        bar = self.verticalScrollBar().sizeHint().width()
+        return QSize(self.widget().minimumSizeHint().width() + bar, 120)
+
+
+def _spin(least: int, most: int, name: str) -> QSpinBox:
+    spin = QSpinBox()
+    spin.setObjectName(name)
+    spin.setRange(least, most)
+    spin.setMinimumWidth(64)
+    spin.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+    spin.lineEdit().setTextMargins(*MARGINS)
+    return spin

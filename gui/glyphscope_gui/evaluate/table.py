@@ -1,0 +1,294 @@
+"""The heat map: how strong the colour is says how much, the number says it exactly, the bar how sure it is."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import (
+    QEvent,
+    QItemSelection,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPen, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
+
+from glyphscope_gui.evaluate.table_model import (
+    FOLDED_ROLE,
+    ROW_ROLE,
+    SHOWN_ROLE,
+    CellShown,
+    EvalTableModel,
+)
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.theme import theme
+
+_Index = QModelIndex | QPersistentModelIndex
+NARROWEST, WIDEST = 108, 190
+"""Pixels of a column at the usual font size."""
+SIDE = 9
+INDENT = 14
+NAMES = (150, 300)
+"""The least and the most width of the rows' names."""
+LARGEST = 0.94
+"""How much of the chart's colour a full cell has."""
+
+
+def ground(strength: float) -> QColor:
+    """The colour of a cell: from the panel's to the chart's, evenly in what the eye sees as lighter and darker."""
+    panel, full = theme().color("panel"), theme().color("chart-main")
+    share = 0.05 + strength * (LARGEST - 0.05)
+    mixed = (a + (b - a) * share for a, b in zip(panel.getRgbF()[:3], full.getRgbF()[:3]))
+    return QColor.fromRgbF(*mixed)
+
+
+def ink(on: QColor) -> QColor:
+    """Black or white: on any ground one of them has 4.5:1, which the theme's own colours of text have not."""
+    return max((QColor("black"), QColor("white")), key=lambda colour: contrast(colour, on))
+
+
+def contrast(one: QColor, other: QColor) -> float:
+    """WCAG's contrast ratio, 1 to 21."""
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: QColor) -> float:
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour.getRgbF()[:3]]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+class _CellDelegate(QStyledItemDelegate):
+    """Number and n, and below them the interval as a bar with a mark where the figure is."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        shown: CellShown = index.data(SHOWN_ROLE)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(option.rect).adjusted(1, 1, -1, -1)
+        fill = theme().color("panel") if shown.strength is None else ground(shown.strength)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(fill)
+        painter.drawRoundedRect(box, 4, 4)
+        colour = theme().color("text-faint") if shown.strength is None else ink(fill)
+        self._paint_words(painter, option, shown, colour)
+        if shown.strength is not None:
+            _paint_bar(painter, box, shown, colour)
+        if option.state & (QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_HasFocus):
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(theme().color("text"), 2))
+            painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
+        painter.restore()
+
+    def _paint_words(
+        self, painter: QPainter, option: QStyleOptionViewItem, shown: CellShown, colour: QColor
+    ) -> None:
+        small, bold = QFont(option.font), QFont(option.font)
+        small.setPointSizeF(max(option.font.pointSizeF() - 1.5, 6))
+        bold.setWeight(QFont.Weight.DemiBold)
+        inside = option.rect.adjusted(SIDE, 0, -SIDE, -6 if shown.strength is not None else 0)
+        painter.setPen(colour)
+        painter.setFont(bold)
+        painter.drawText(inside, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown.words)
+        room = inside.width() - QFontMetrics(bold).horizontalAdvance(shown.words) - 8
+        painter.setFont(small)
+        if QFontMetrics(small).horizontalAdvance(shown.note) <= room:
+            painter.drawText(inside, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, shown.note)
+
+
+def _paint_bar(painter: QPainter, box: QRectF, shown: CellShown, colour: QColor) -> None:
+    left, width, y = box.left() + SIDE - 1, box.width() - 2 * SIDE + 2, box.bottom() - 6
+    faint = QColor(colour)
+    faint.setAlphaF(0.22)
+    painter.setPen(QPen(faint, 1))
+    painter.drawLine(left, y, left + width, y)
+    painter.setPen(Qt.PenStyle.NoPen)
+    faint.setAlphaF(0.6)
+    painter.setBrush(faint)
+    painter.drawRoundedRect(
+        QRectF(left + shown.low * width, y - 1.5, max((shown.high - shown.low) * width, 2), 3), 1.5, 1.5
+    )
+    painter.setBrush(colour)
+    painter.drawRect(QRectF(left + shown.at * width - 1, y - 3.5, 2, 7))
+
+
+class _Names(QHeaderView):
+    """The rows' names: suites bold, what is below them further in, with a sign for folded and unfolded."""
+
+    def __init__(self, parent: QTableView) -> None:
+        super().__init__(Qt.Orientation.Vertical, parent)
+        self.setSectionsClickable(True)
+        self.setHighlightSections(False)
+        self.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(self._wanted(), 0)
+
+    def _wanted(self) -> int:
+        model, metrics = self.model(), self.fontMetrics()
+        widest = 0
+        for section in range(min(model.rowCount() if model is not None else 0, 400)):
+            row = model.headerData(section, Qt.Orientation.Vertical, ROW_ROLE)
+            widest = max(widest, metrics.horizontalAdvance(row.name) + row.depth * INDENT)
+        most = NAMES[1] if self.parentWidget().width() > 760 else 200
+        return min(max(widest + 3 * SIDE + INDENT, NAMES[0]), most)
+
+    def paintSection(self, painter: QPainter, rect: QRect, section: int) -> None:
+        if not rect.isValid():
+            return
+        model, orientation = self.model(), Qt.Orientation.Vertical
+        row = model.headerData(section, orientation, ROW_ROLE)
+        painter.save()
+        current = self.parentWidget().currentIndex().row() == section
+        painter.fillRect(rect, theme().color("selection" if current else "panel"))
+        font = QFont(self.font())
+        if row.kind != "scenario":
+            font.setWeight(QFont.Weight.DemiBold)
+        painter.setFont(font)
+        left = rect.left() + SIDE + row.depth * INDENT
+        if row.is_foldable:
+            folded = model.headerData(section, orientation, FOLDED_ROLE)
+            painter.setPen(theme().color("text-muted"))
+            painter.drawText(
+                QRect(left, rect.top(), INDENT, rect.height()),
+                Qt.AlignmentFlag.AlignVCenter,
+                "▸" if folded else "▾",
+            )
+        left += INDENT if row.is_foldable or row.kind == "scenario" else 0
+        painter.setPen(theme().color("text-muted" if row.control else "text"))
+        box = QRect(left, rect.top(), rect.right() - left - SIDE, rect.height())
+        name = tr("{name} (control)", name=row.name) if row.control else row.name
+        words = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, box.width())
+        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, words)
+        painter.restore()
+
+
+class EvalTable(QTableView):
+    """`cellChosen` carries row and column of the cell that is looked at, `opened` that its runs are wanted in focus;
+    `armsChosen` the columns that are selected as a whole, when there are two.
+    """
+
+    cellChosen = Signal(int, int)
+    opened = Signal()
+    armsChosen = Signal(int, int)
+
+    def __init__(self, model: EvalTableModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = model
+        self.setObjectName("evalTable")
+        self.setAccessibleName(tr("Result by scenario and arm"))
+        self.setAccessibleDescription(
+            tr(
+                "Arrows move between cells. Enter goes to a cell's runs. Space shows or hides what is below a suite or "
+                "a group. Two whole columns that are selected are compared."
+            )
+        )
+        self.setVerticalHeader(_Names(self))
+        self.setModel(model)
+        self.setItemDelegate(_CellDelegate(self))
+        self.setShowGrid(False)
+        self.setFrameShape(QTableView.Shape.NoFrame)
+        self.setCornerButtonEnabled(False)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectItems)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        head = self.horizontalHeader()
+        head.setHighlightSections(False)
+        head.setSectionsClickable(True)
+        head.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom)
+        head.setTextElideMode(Qt.TextElideMode.ElideNone)  # Qt shortens each of several lines by the longest
+        head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().sectionClicked.connect(self._name_clicked)
+        self.doubleClicked.connect(lambda _index: self.opened.emit())
+        model.modelReset.connect(self._fit)
+        model.rowsInserted.connect(lambda *_: self._fit())
+        model.layoutChanged.connect(self._fit)
+        self._fit()
+
+    def choose(self, row: int, column: int) -> None:
+        """Make that cell the current one."""
+        self.setCurrentIndex(self._model.index(row, column))
+
+    def toggle(self, row: int) -> None:
+        """Fold or unfold it; the cell that is looked at stays, if it is still there."""
+        self._model.toggle(row)
+        self.verticalHeader().viewport().update()
+
+    # -- Qt ----------------------------------------------------------------------------------------------------
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        index = self.currentIndex()
+        if event.key() == Qt.Key.Key_Space and index.isValid():
+            self.toggle(index.row())
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and index.isValid():
+            self.opened.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        super().mousePressEvent(event)
+        index = self.indexAt(event.position().toPoint())
+        if index.isValid() and index == self.currentIndex():
+            self.cellChosen.emit(index.row(), index.column())  # again: another list may be shown by now
+
+    def currentChanged(self, current: QModelIndex, previous: QModelIndex) -> None:
+        super().currentChanged(current, previous)
+        self.verticalHeader().viewport().update()
+        if current.isValid():
+            self.cellChosen.emit(current.row(), current.column())
+
+    def selectionChanged(self, selected: QItemSelection, deselected: QItemSelection) -> None:
+        super().selectionChanged(selected, deselected)
+        columns = sorted(index.column() for index in self.selectionModel().selectedColumns())
+        if len(columns) == 2:
+            self.armsChosen.emit(*columns)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange) and hasattr(self, "_model"):
+            self._fit()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _name_clicked(self, row: int) -> None:
+        if self._model.row(row).is_foldable:
+            self.toggle(row)
+        column = max(self.currentIndex().column(), 0)
+        self.choose(row, column)
+
+    def _fit(self) -> None:
+        """Rows with room for the bar; columns share the width, between what their names need and what they can use."""
+        metrics, model = QFontMetrics(self.font()), self._model
+        names = self.verticalHeader()
+        names.setDefaultSectionSize(metrics.height() + 16)
+        names.setFixedWidth(names.sizeHint().width())
+        head, scale = self.horizontalHeader(), metrics.height() / 15
+        lines, columns = 1, model.columnCount()
+        bar = self.verticalScrollBar().sizeHint().width()
+        share = (self.width() - names.width() - bar) // max(columns, 1)
+        for column in range(columns):
+            words = str(model.headerData(column, Qt.Orientation.Horizontal) or "").split("\n")
+            lines = max(lines, len(words))
+            widest = max(metrics.horizontalAdvance(word) for word in words) + 3 * SIDE
+            least = max(round(NARROWEST * scale), min(widest, round(240 * scale)))
+            head.resizeSection(column, max(least, min(share, round(WIDEST * scale))))
+        head.setFixedHeight(lines * metrics.height() + 14)

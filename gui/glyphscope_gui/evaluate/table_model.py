@@ -1,0 +1,296 @@
+"""The matrix of a result as a Qt table: suites, groups and scenarios down, arms across, a figure in each cell."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import QAbstractTableModel, QObject, Qt
+
+from glyphscope.evals.results.words import percent
+from glyphscope.evals.statistics import percentile
+from glyphscope_gui.evaluate.result import CellFigure, EvalResult, Row
+from glyphscope_gui.evaluate.words import (
+    BY_NAME,
+    MEASURES,
+    PART_TITLES,
+    MeasureName,
+    MeasureSpec,
+    arm_labels,
+    arm_parts,
+    quantity,
+)
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.table_model import NO_INDEX, Index
+
+SHOWN_ROLE = Qt.ItemDataRole.UserRole + 1
+"""A CellShown."""
+ROW_ROLE = Qt.ItemDataRole.UserRole + 2
+"""The Row, of a row's header."""
+FOLDED_ROLE = Qt.ItemDataRole.UserRole + 3
+MANY = 60
+"""With more scenarios, a result begins with its groups folded."""
+_MEASURED: dict[MeasureName, str] = {
+    "ok": tr("all right"),
+    "parsed": tr("parsed"),
+    "valid": tr("valid"),
+    "right_tool": tr("right tool"),
+    "right_arguments": tr("right arguments"),
+    "decoded": tr("tokens decoded"),
+    "first_token_ms": tr("first token"),
+    "total_ms": tr("total time"),
+    "saved": tr("saved"),
+}
+"""The titles of the measures, within a sentence."""
+
+
+class CellShown(NamedTuple):
+    """What is painted in a cell. `strength` is how strong its colour is, 0 to 1; `low`, `at` and `high` are places on
+    the bar, 0 to 1. `strength` None: there is nothing to show.
+    """
+
+    words: str
+    note: str
+    strength: float | None = None
+    low: float = 0.0
+    at: float = 0.0
+    high: float = 0.0
+
+
+class EvalTableModel(QAbstractTableModel):
+    """Shows one EvalResult by one measure. Rows of a folded suite or group are left out."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.result: EvalResult | None = None
+        self.measure: MeasureSpec = MEASURES[0]
+        self._arms: list[str] = []
+        self._labels: dict[str, str] = {}
+        self._tips: dict[str, str] = {}
+        self._folded: set[tuple[str, str, str]] = set()
+        self._rows: list[Row] = []
+        self._top: dict[str, float] = {}
+
+    # -- what is shown -----------------------------------------------------------------------------------------
+
+    def show(self, result: EvalResult | None) -> None:
+        """Another result, or none; one that was shown before is folded as it was."""
+        again = result is not None and self.result is not None and result.path == self.result.path
+        self.beginResetModel()
+        self.result = result
+        arms = result.manifest.arms if result is not None else ()
+        self._arms = result.arms if result is not None else []
+        self._labels = arm_labels(arms)
+        self._tips = {arm.id: _arm_tip(arm.id, arm_parts(arm)) for arm in arms}
+        if not again:
+            self._folded.clear()
+        if result is not None and not again and sum(row.kind == "scenario" for row in result.rows()) > MANY:
+            self._folded = {_key(row) for row in result.rows() if row.kind == "group"}
+            if not self._folded:
+                self._folded = {_key(row) for row in result.rows() if row.kind == "suite"}
+        self._arrange()
+        self.endResetModel()
+
+    def grow(self, new_rows: bool) -> None:
+        """The result has more samples than before."""
+        if new_rows:
+            self.layoutAboutToBeChanged.emit()
+            before = [self._rows[index.row()] for index in self.persistentIndexList()]
+            self._arrange()
+            places = {row: place for place, row in enumerate(self._rows)}
+            old = self.persistentIndexList()
+            moved = [self.index(places.get(row, -1), index.column()) for row, index in zip(before, old)]
+            self.changePersistentIndexList(old, moved)
+            self.layoutChanged.emit()
+        self._top.clear()
+        if self._rows:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, len(self._arms) - 1))
+
+    def set_measure(self, name: MeasureName) -> None:
+        self.measure = BY_NAME[name]
+        if self._rows and self._arms:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, len(self._arms) - 1))
+
+    def row(self, place: int) -> Row:
+        return self._rows[place]
+
+    def place_of(self, row: Row, arm: str) -> tuple[int, int]:
+        """Row and column of a cell; the first one where it is not in sight."""
+        if row not in self._rows or arm not in self._arms:
+            return 0, 0
+        return self._rows.index(row), self._arms.index(arm)
+
+    def arm(self, column: int) -> str:
+        return self._arms[column]
+
+    def label(self, arm: str) -> str:
+        return self._labels.get(arm, arm)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self._labels
+
+    def is_folded(self, row: Row) -> bool:
+        return _key(row) in self._folded
+
+    def toggle(self, place: int) -> bool:
+        """Fold or unfold a suite or a group. Returns whether the row is one."""
+        row = self._rows[place]
+        if not row.is_foldable:
+            return False
+        folding = _key(row) not in self._folded
+        below = 0
+        if folding:
+            for other in self._rows[place + 1 :]:
+                if other.depth <= row.depth:
+                    break
+                below += 1
+            if below:
+                self.beginRemoveRows(NO_INDEX, place + 1, place + below)
+            self._folded.add(_key(row))
+            self._arrange()
+            if below:
+                self.endRemoveRows()
+        else:
+            self._folded.discard(_key(row))
+            shown = self._visible()
+            below = len(shown) - len(self._rows)
+            if below:
+                self.beginInsertRows(NO_INDEX, place + 1, place + below)
+            self._rows = shown
+            if below:
+                self.endInsertRows()
+        self.headerDataChanged.emit(Qt.Orientation.Vertical, place, place)
+        return True
+
+    # -- Qt ----------------------------------------------------------------------------------------------------
+
+    def rowCount(self, parent: Index = NO_INDEX) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: Index = NO_INDEX) -> int:
+        return 0 if parent.isValid() else len(self._arms)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation == Qt.Orientation.Vertical:
+            row = self._rows[section]
+            if role == Qt.ItemDataRole.DisplayRole:
+                return row.name
+            if role == ROW_ROLE:
+                return row
+            if role == FOLDED_ROLE:
+                return self.is_folded(row)
+            if role == Qt.ItemDataRole.ToolTipRole:
+                return plain_tip(_row_tip(row))
+            return None
+        arm = self._arms[section]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self.label(arm).replace(" · ", "\n")
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(self._tips.get(arm, arm))
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if self.result is None:
+            return None
+        if role in (SHOWN_ROLE, Qt.ItemDataRole.DisplayRole):
+            shown = self._shown(index.row(), index.column())
+            return shown if role == SHOWN_ROLE else shown.words
+        if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
+            row, arm = self._rows[index.row()], self._arms[index.column()]
+            words = figure_words(self.result.figure(row, arm, self.measure.name), self.measure)
+            told = f"{row.name}, {self.label(arm)}: {words}"
+            return plain_tip(told) if role == Qt.ItemDataRole.ToolTipRole else told
+        return None
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _arrange(self) -> None:
+        self._rows = self._visible()
+        self._top.clear()
+
+    def _visible(self) -> list[Row]:
+        shown: list[Row] = []
+        hidden_below: int | None = None
+        for row in self.result.rows() if self.result is not None else ():
+            if hidden_below is not None and row.depth > hidden_below:
+                continue
+            hidden_below = row.depth if _key(row) in self._folded else None
+            shown.append(row)
+        return shown
+
+    def _shown(self, place: int, column: int) -> CellShown:
+        assert self.result is not None
+        figure = self.result.figure(self._rows[place], self._arms[column], self.measure.name)
+        if figure.value is None:
+            return CellShown("–", tr("not measured") if figure.n else "")
+        note = f"n {figure.of:,}"
+        if self.measure.is_share:
+            return CellShown(percent(figure.value), note, figure.value, figure.low, figure.value, figure.high)
+        top = self._greatest()
+        at = [max(min(value / top, 1.0), 0.0) for value in (figure.low, figure.value, figure.high)]
+        return CellShown(quantity(figure.value, self.measure.unit), note, at[1], *at)
+
+    def _greatest(self) -> float:
+        """The end of every bar: all but the greatest twentieth of the values, so that one of them does not flatten the
+        others.
+        """
+        assert self.result is not None
+        if self.measure.name not in self._top:
+            values = (getattr(sample, self.measure.name) for sample in self.result.samples if sample.answered)
+            known = sorted(float(v) for v in values if v is not None)
+            self._top[self.measure.name] = (percentile(known, 0.95) if known else 1.0) or 1.0
+        return self._top[self.measure.name]
+
+
+def figure_words(figure: CellFigure, measure: MeasureSpec) -> str:
+    """A cell's figure in a sentence."""
+    if figure.value is None:
+        return tr("not measured") if figure.n else tr("no samples")
+    left_out = tr("; {count:,} not measured", count=figure.n - figure.of) if figure.n != figure.of else ""
+    if measure.is_share:
+        return tr(
+            "{measure} {correct:,} of {all:,}, {share}, 95 % interval {low} to {high}{left_out}",
+            measure=_MEASURED[measure.name],
+            correct=figure.correct,
+            all=figure.of,
+            share=percent(figure.value),
+            low=percent(figure.low),
+            high=percent(figure.high),
+            left_out=left_out,
+        )
+    low, median, high = (quantity(v, measure.unit) for v in (figure.low, figure.value, figure.high))
+    return tr(
+        "{measure}: median {median}, from {low} to {high}, n {count:,}{left_out}",
+        measure=_MEASURED[measure.name],
+        median=tr("{tokens} tokens", tokens=median) if measure.unit == "tokens" else median,
+        low=low,
+        high=high,
+        count=figure.of,
+        left_out=left_out,
+    )
+
+
+def _key(row: Row) -> tuple[str, str, str]:
+    return (row.kind, row.suite, row.group)
+
+
+def _row_tip(row: Row) -> str:
+    if row.kind == "all":
+        return tr("All scenarios of all suites, but those that measure the prompt's discipline (control)")
+    control = (
+        "\n" + tr("A control: it measures the prompt's discipline and is not among “All scenarios”.")
+        if row.control
+        else ""
+    )
+    return (
+        f"{row.name}{control}\n" + tr("Space shows or hides what is below it.")
+        if row.is_foldable
+        else row.name + control
+    )
+
+
+def _arm_tip(name: str, parts: dict[str, str]) -> str:
+    return "\n".join([name, "", *(f"{PART_TITLES[part]}: {words}" for part, words in parts.items())])

@@ -1,0 +1,221 @@
+"""How an evaluation is told: measures, reasons, arms and times in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.results.figures import Summary
+from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.results.words import comparison_words, conclusion, sensitivity_words
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.model_names import model_name
+
+MeasureName: TypeAlias = Literal[
+    "ok", "parsed", "valid", "right_tool", "right_arguments", "decoded", "first_token_ms", "total_ms", "saved"
+]
+
+
+class MeasureSpec(NamedTuple):
+    """A measure as it is chosen and shown; `unit` is empty for shares, which are in percent."""
+
+    name: MeasureName
+    title: str
+    tip: str
+    unit: str = ""
+
+    @property
+    def is_share(self) -> bool:
+        return not self.unit
+
+
+MEASURES = (
+    MeasureSpec(
+        "ok", tr("All right"), tr("Everything the scenario asks for: tool, arguments, answer, effects")
+    ),
+    MeasureSpec("parsed", tr("Parsed"), tr("The text could be read as a call of its notation")),
+    MeasureSpec(
+        "valid", tr("Valid"), tr("The call satisfies the tool's schema, or none was wanted and none made")
+    ),
+    MeasureSpec(
+        "right_tool",
+        tr("Right tool"),
+        tr("Of the samples that want a call: the tool is one of the right ones"),
+    ),
+    MeasureSpec(
+        "right_arguments",
+        tr("Right arguments"),
+        tr("Of the samples that want a call: tool and arguments are right"),
+    ),
+    MeasureSpec(
+        "decoded", tr("Tokens decoded"), tr("Generated tokens of a sample; fewer are better"), "tokens"
+    ),
+    MeasureSpec(
+        "first_token_ms", tr("First token"), tr("Milliseconds to the first token; fewer are better"), "ms"
+    ),
+    MeasureSpec("total_ms", tr("Total time"), tr("Milliseconds of a sample's runs; fewer are better"), "ms"),
+    MeasureSpec(
+        "saved",
+        tr("Saved"),
+        tr("Tokens that an early abort saved, where the run was continued to know it"),
+        "tokens",
+    ),
+)
+BY_NAME = {measure.name: measure for measure in MEASURES}
+
+NOTATIONS = {"glyph": "GLYPH", "json": "JSON", "native": tr("Native")}
+CONSTRAINTS = {"off": tr("no constraint"), "mask": tr("mask"), "gbnf": "GBNF", "endpoint": tr("endpoint")}
+SHAPES = {"flat": tr("flat"), "tool-args": tr("tool + args"), "name-arguments": tr("name + arguments")}
+STRATEGIES = {
+    None: tr("suite's own"),
+    "direct": tr("direct"),
+    "two-stage": tr("two-stage"),
+    "route-execute": tr("route, then execute"),
+    "loop": tr("loop"),
+}
+WORKAROUNDS = {"production": tr("production"), "baseline": tr("baseline")}
+PART_TITLES = {
+    "model": tr("Model"),
+    "notation": tr("Notation"),
+    "shape": tr("Shape"),
+    "constraint": tr("Constraint"),
+    "strategy": tr("Strategy"),
+    "repair": tr("Repair"),
+    "profile": tr("Profile"),
+    "workarounds": tr("Workarounds"),
+    "preset": tr("Preset"),
+}
+"""Of what `arm_parts` tells."""
+
+
+def arm_parts(arm: Arm) -> dict[str, str]:
+    """What an arm varies, each in words."""
+    return {
+        "model": model_name(arm.model).name,
+        "notation": NOTATIONS[arm.notation],
+        "shape": SHAPES.get(arm.shape, arm.shape),
+        "constraint": CONSTRAINTS[arm.constraint],
+        "strategy": STRATEGIES[arm.strategy],
+        "repair": tr("%n repair(s)", "", arm.repair) if arm.repair else tr("no repair"),
+        "profile": arm.profile,
+        "workarounds": WORKAROUNDS.get(arm.workarounds, arm.workarounds),
+        "preset": tr("prompt {preset}", preset=arm.preset),
+    }
+
+
+def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
+    """By id: notation and constraint, and of the rest only what these arms differ in."""
+    parts = {arm.id: arm_parts(arm) for arm in arms}
+    differ = {
+        name for name in next(iter(parts.values()), {}) if len({each[name] for each in parts.values()}) > 1
+    }
+    shown = (
+        "model",
+        "notation",
+        "shape",
+        "constraint",
+        "strategy",
+        "repair",
+        "profile",
+        "workarounds",
+        "preset",
+    )
+    labels = {
+        key: " · ".join(each[name] for name in shown if name in differ or name in ("notation", "constraint"))
+        for key, each in parts.items()
+    }
+    taken = list(labels.values())  # two files of one name: their ids tell them apart
+    return {key: label if taken.count(label) == 1 else key for key, label in labels.items()}
+
+
+def pair_labels(first: Arm, second: Arm) -> tuple[str, str]:
+    """What two arms differ in, each in its own words: as short as can be."""
+    one, other = arm_parts(first), arm_parts(second)
+    differ = [name for name in one if one[name] != other[name]]
+    if not differ:
+        return first.id, second.id
+    return " · ".join(one[name] for name in differ), " · ".join(other[name] for name in differ)
+
+
+def quantity(value: float, unit: str) -> str:
+    """Such as `31` tokens, or `1.2 s` for milliseconds that are many."""
+    if unit == "ms":
+        if value >= 10_000:
+            return tr("{seconds:,.1f} s", seconds=value / 1000)
+        return tr("{ms:,.0f} ms", ms=value)
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
+
+
+def duration(seconds: float) -> str:
+    """A length of time as people say it."""
+    if seconds < 1.5:
+        return tr("about a second")
+    if seconds < 90:
+        return tr("about {seconds:.0f} s", seconds=seconds)
+    if seconds < 5400:
+        return tr("about {minutes:.0f} min", minutes=seconds / 60)
+    hours = seconds / 3600
+    return tr("about {hours:.1f} h", hours=hours) if hours < 10 else tr("about {hours:,.0f} h", hours=hours)
+
+
+def provenance(manifest: Manifest, samples: int) -> str:
+    """What every figure needs beside it: model, hash, quantisation, seed, n, versions."""
+    models = []
+    for name, info in manifest.models.items():
+        digest = f" {info.sha256[:12]}" if info.sha256 else ""
+        named = model_name(info.path or name).name if info.path else (info.name or name)
+        models.append(" ".join(part for part in (named, info.quantisation) if part) + digest)
+    size = (
+        f"n = {samples:,}"
+        if samples == manifest.planned
+        else tr("n = {samples:,} of {planned:,}", samples=samples, planned=manifest.planned)
+    )
+    versions = ", ".join(f"{name} {version}" for name, version in list(manifest.versions.items())[:4])
+    words = [
+        "; ".join(models) or tr("no model was opened"),
+        tr("seed {seed}", seed=manifest.seed),
+        size,
+        tr("%n trial(s)", "", manifest.trials),
+        versions,
+    ]
+    return "  ·  ".join(word for word in words if word)
+
+
+def summary_words(
+    summary: Summary, manifest: Manifest, measure: str = "ok"
+) -> list[tuple[str, tuple[str, ...]]]:
+    """What the figures say, in the report's sentences: headings, each with its paragraphs.
+
+    Comparisons are those by `measure`; other measures than shares are not compared, "ok" stands for them.
+    """
+    measure = measure if any(each.measure == measure for each in summary.comparisons) else "ok"
+    arms, labels = {arm.id: arm for arm in manifest.arms}, arm_labels(manifest.arms)
+    compared = [each for each in summary.comparisons if each.measure == measure]
+    told = tuple(
+        f"{comparison_words(each, arms, labels)} {conclusion(each, len(compared))}" for each in compared
+    )
+    format_alone = tuple(sensitivity_words(each, labels) for each in summary.sensitivity)
+    parts = (
+        (tr("Comparisons"), told),
+        (tr("What the format alone moves"), format_alone),
+        (tr("To know"), summary.notes),
+    )
+    return [(title, sentences) for title, sentences in parts if sentences]
+
+
+def verdict_words(sample: Sample) -> str:
+    if sample.ok:
+        return tr("✓ right")
+    return tr("✕ wrong") if sample.answered else tr("– no answer")
+
+
+def why_words(sample: Sample) -> str:
+    """Why a sample is not ok: its first failure, with the place."""
+    if not sample.failures:
+        return ""
+    failure = sample.failures[0]
+    place = f" {failure.path}" if failure.path else ""
+    code = f" ({failure.code})" if failure.code else ""
+    return f"{failure.reason}{code}{place}"

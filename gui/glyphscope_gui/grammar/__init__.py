@@ -1,0 +1,1 @@
+"""The page of grammars: edit, check, diagram, examples, and enforcement."""

@@ -1,0 +1,154 @@
+"""Completion of rule names: a small list at the cursor, while one types and on Ctrl+Space.
+
+The list is a part of the editor and no window of its own: the keyboard stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QKeyEvent, QTextCursor
+from PySide6.QtWidgets import QListWidget
+
+from glyphscope_gui.grammar.line_lexer import definition_in, words
+from glyphscope_gui.shared.language import tr
+
+if TYPE_CHECKING:
+    from glyphscope_gui.grammar.edit import GrammarEdit
+
+FROM_CHARACTERS = 2
+"""Typed characters of a name from which on it is completed unasked."""
+ROWS = 8
+MOST_OFFERED = 200
+
+
+class GrammarCompleter(QObject):
+    def __init__(self, editor: GrammarEdit) -> None:
+        super().__init__(editor)
+        self._editor = editor
+        self._names: list[str] = []
+        self.list = QListWidget(editor)
+        self.list.setObjectName("completionList")
+        self.list.setAccessibleName(tr("Rule names"))
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.itemClicked.connect(lambda item: self._insert(item.text()))
+        self.list.hide()
+        editor.installEventFilter(self)
+
+    def set_names(self, names: Sequence[str]) -> None:
+        self._names = sorted(names)
+
+    @property
+    def is_open(self) -> bool:
+        return self.list.isVisible()
+
+    def close(self) -> None:
+        self.list.hide()
+
+    def takes(self, event: QKeyEvent) -> bool:
+        """Whether the open list wants the key, which the text must not have then. It has been obeyed."""
+        if not self.is_open:
+            return False
+        key = event.key()
+        if key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            step = 1 if key == Qt.Key.Key_Down else -1
+            self.list.setCurrentRow((self.list.currentRow() + step) % self.list.count())
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Tab):
+            self._insert(self.list.currentItem().text())
+        elif key == Qt.Key.Key_Escape:
+            self.close()
+        else:
+            return False
+        return True
+
+    def typed(self, event: QKeyEvent) -> None:
+        """After a key: offer, narrow or close the list."""
+        letter = event.text()
+        if letter and (letter.isalnum() or letter == "-"):
+            if self.is_open or len(self._prefix()) >= FROM_CHARACTERS:
+                self.offer(asked=False)
+        elif self.is_open:
+            if event.key() == Qt.Key.Key_Backspace and self._prefix():
+                self.offer(asked=False)
+            else:
+                self.close()
+
+    def offer(self, asked: bool = True) -> None:
+        """Show the names that the typed characters can become: those that begin so first."""
+        if self._editor.isReadOnly() or not self._is_place_for_name():
+            self.close()
+            return
+        prefix = self._prefix().lower()
+        found = sorted(
+            (not name.lower().startswith(prefix), name) for name in self._names if prefix in name.lower()
+        )
+        names = [name for _, name in found][:MOST_OFFERED]
+        if not names or (names == [self._prefix()] and not asked):
+            self.close()
+            return
+        self.list.clear()
+        self.list.addItems(names)
+        self.list.setCurrentRow(0)
+        self._place()
+        self.list.show()
+        self.list.raise_()
+
+    def eventFilter(self, _editor: QObject, event: QEvent) -> bool:
+        """Escape belongs to the open list, not to whoever has it as a shortcut."""
+        if event.type() == QEvent.Type.FocusOut:
+            self.close()
+        is_key = event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent)
+        if is_key and self.is_open and event.key() == Qt.Key.Key_Escape:
+            event.accept()
+            return True
+        return False
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _place(self) -> None:
+        """Below the cursor, or above it where there is no room."""
+        editor = self._editor
+        cursor = editor.cursorRect().translated(editor.number_width(), 0)
+        row = self.list.sizeHintForRow(0)
+        height = row * min(self.list.count(), ROWS) + 6
+        width = min(max(self.list.sizeHintForColumn(0) + 36, 140), editor.width())
+        room = editor.height() - cursor.bottom()
+        top = cursor.bottom() + 2 if room > height else max(cursor.top() - height - 2, 0)
+        self.list.setGeometry(max(min(cursor.left(), editor.width() - width), 0), top, width, height)
+
+    def _before(self) -> str:
+        cursor = self._editor.textCursor()
+        return cursor.block().text()[: cursor.positionInBlock()]
+
+    def _prefix(self) -> str:
+        before = self._before()
+        start = len(before)
+        while start and (before[start - 1].isalnum() or before[start - 1] in "-_"):
+            start -= 1
+        return before[start:]
+
+    def _is_place_for_name(self) -> bool:
+        """Not inside literals, classes and comments, and not where a new rule gets its name."""
+        before = self._before()
+        last = next(iter(deque(words(before), maxlen=1)), None)
+        if last is not None and last.end == len(before):
+            if last.kind == "comment":
+                return False
+            if last.kind == "literal" and (len(last.text) == 1 or not last.text.endswith('"')):
+                return False
+            if last.kind == "class" and not last.text.endswith("]"):
+                return False
+        return definition_in(before) is not None or before[:1] in (" ", "\t", "|", "(")
+
+    def _insert(self, name: str) -> None:
+        self.close()
+        cursor = self._editor.textCursor()
+        cursor.movePosition(
+            QTextCursor.MoveOperation.Left, QTextCursor.MoveMode.KeepAnchor, len(self._prefix())
+        )
+        cursor.insertText(name)
+        self._editor.setTextCursor(cursor)

@@ -1,0 +1,104 @@
+"""What a text of the user's own enforces of the tools' constraints, by trying: the same examples, our own matcher.
+
+The text alone decides here. A constraint that it lets through may still be caught by the validator afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import Notation, Shape
+from glyphscope.grammar import Grammar
+from glyphscope.grammar.match import Limits, compile_grammar
+from glyphscope.proof import boundary_examples
+from glyphscope.proof.spelling import as_written, texts
+from glyphscope.registry import Tool, ToolRegistry
+from glyphscope_gui.enforcement.model import OWN, Cell, EnforcementRow
+from glyphscope_gui.enforcement.rows import constraint_row_words, leaking_value
+from glyphscope_gui.shared.language import tr
+
+MOST_TEXTS = 5_000
+"""Tried in all; more would hold up the next answer."""
+LIMITS = Limits(items=20_000)
+"""For each text: calls are short."""
+
+
+def own_rows(
+    grammar: Grammar,
+    registry: ToolRegistry,
+    notation: Notation,
+    shape: Shape,
+    cancelled: Callable[[], bool],
+) -> tuple[EnforcementRow, ...]:
+    """A row for each constraint of the tools that the text can call at all; none where it can call no tool."""
+    start = compile_grammar(grammar).start(LIMITS)
+    left = [MOST_TEXTS]
+
+    def accepted(text: str) -> bool:
+        left[0] -= 1
+        try:
+            return start.feed(text).accepted
+        except GlyphscopeError:
+            return False
+
+    rows: list[EnforcementRow] = []
+    for tool in registry.allowed:
+        if cancelled() or left[0] <= 0:
+            break
+        rows += _tool_rows(registry, tool, notation, shape, accepted)
+    return tuple(rows)
+
+
+def _tool_rows(
+    registry: ToolRegistry, tool: Tool, notation: Notation, shape: Shape, accepted: Callable[[str], bool]
+) -> list[EnforcementRow]:
+    found = boundary_examples(tool, closed=registry.unknown_arguments == "refuse")
+    cells: dict[tuple[str, str], Cell] = {}
+    callable_at_all = False
+    for example in found.examples:
+        key = (example.pointer, example.keyword)
+        broken = _written(tool, example.arguments, example.path, notation, shape)
+        valid = _written(tool, example.valid, example.path, notation, shape)
+        if not broken or not valid:
+            continue
+        right = accepted(valid[0])
+        callable_at_all = callable_at_all or right
+        leak = next((text for text in broken if accepted(text)), None)
+        before = cells.get(key)
+        if before is not None and before.state == "leaks":
+            continue  # the first example is the nearest one
+        if leak is not None:
+            value = leaking_value(leak, example.pointer, notation)
+            cells[key] = Cell(
+                "leaks", value, tr("Accepted: {call}\n{mistake}", call=leak, mistake=example.what)
+            )
+        elif right and (before is None or before.state == "unknown"):
+            cells[key] = Cell(
+                "enforced", "", tr("Refused every text that breaks it, and accepted one that does not.")
+            )
+        elif before is None:
+            cells[key] = Cell(
+                "unknown",
+                "",
+                tr("The text refuses the valid call beside it as well: {call}", call=valid[0]),
+            )
+    if not callable_at_all:
+        return []
+    return [
+        EnforcementRow(
+            tool.name,
+            pointer,
+            keyword,
+            constraint_row_words(registry, tool.name, pointer, keyword),
+            {OWN: cell},
+        )
+        for (pointer, keyword), cell in cells.items()
+    ]
+
+
+def _written(
+    tool: Tool, arguments: object, path: object, notation: Notation, shape: Shape
+) -> tuple[str, ...]:
+    made: Iterator[str] = texts(tool.name, arguments, path, notation, shape, as_written)  # type: ignore[arg-type]
+    return tuple(dict.fromkeys(made))

@@ -1,0 +1,123 @@
+"""The list of a grammar's mistakes: Enter goes to one, Ctrl+period or a click on its correction mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QResizeEvent
+from PySide6.QtWidgets import QHeaderView, QSizePolicy, QWidget
+
+from glyphscope_gui.grammar.diagnostics_model import (
+    FIX,
+    MESSAGE,
+    PLACE,
+    GrammarDiagnosticsModel,
+)
+from glyphscope_gui.grammar.problems import GrammarProblem
+from glyphscope_gui.shared.grammar_cells import LinkDelegate, PillDelegate, WordsDelegate
+from glyphscope_gui.shared.grammar_roles import PILL_ROLE
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.verdict import pill_font
+
+MOST_MEASURED = 100
+"""Rows that are as high as their words; more are one line high."""
+MOST_HEIGHT = 0.42
+"""Of the height the editor and the list share."""
+FIX_SHARE = 0.3
+
+
+class GrammarDiagnostics(PlainTable):
+    """`chosen` carries the problem to go to, `fixWanted` the one to mend."""
+
+    chosen = Signal(object)
+    fixWanted = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        self._model = GrammarDiagnosticsModel()
+        super().__init__(self._model, stretch=MESSAGE, parent=parent)
+        self._model.setParent(self)
+        self.setObjectName("grammarDiagnostics")
+        self.setAccessibleName(tr("Mistakes in the grammar"))
+        self.setAccessibleDescription(tr("Enter goes to the place, Ctrl+period makes the correction."))
+        self.setWordWrap(True)
+        self.setMouseTracking(True)
+        self.horizontalHeader().hide()
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.setItemDelegateForColumn(PLACE, PillDelegate(self))
+        self.setItemDelegateForColumn(MESSAGE, WordsDelegate(self))
+        self.setItemDelegateForColumn(FIX, LinkDelegate(self))
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.clicked.connect(self._clicked)
+        self.doubleClicked.connect(self._go)
+        self._height = 0
+        self.hide()
+
+    def show_problems(self, problems: Sequence[GrammarProblem]) -> None:
+        """These; without any the list takes no room."""
+        self._model.show(problems)
+        self.setVisible(bool(problems))
+        self._fit()
+
+    def set_room(self, height: int) -> None:
+        """How high the list and what is above it are together."""
+        self._height = height
+        self._fit()
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, self.height())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        problem = self._model.problem(self.currentIndex().row())
+        if problem is not None and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.chosen.emit(problem)
+        elif (
+            problem is not None
+            and event.key() == Qt.Key.Key_Period
+            and event.modifiers() & Qt.KeyboardModifier.ControlModifier
+        ):
+            self.fixWanted.emit(problem)
+        else:
+            super().keyPressEvent(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        super().mouseMoveEvent(event)
+        index = self.indexAt(event.position().toPoint())
+        link = index.isValid() and index.column() == FIX and index.data()
+        self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if link else Qt.CursorShape.ArrowCursor)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _clicked(self, index: QModelIndex) -> None:
+        problem = self._model.problem(index.row())
+        if problem is not None and index.column() == FIX and problem.edits:
+            self.fixWanted.emit(problem)
+
+    def _go(self, index: QModelIndex) -> None:
+        problem = self._model.problem(index.row())
+        if problem is not None and (index.column() != FIX or not problem.edits):
+            self.chosen.emit(problem)
+
+    def _fit(self) -> None:
+        rows = self._model.rowCount()
+        if not rows:
+            return
+        width = self.viewport().width()
+        shown = range(min(rows, MOST_MEASURED))
+        pills = [self._model.index(row, PLACE).data(PILL_ROLE)[0] for row in shown]
+        metrics = QFontMetrics(pill_font(self.font()))
+        self.setColumnWidth(PLACE, max(metrics.horizontalAdvance(pill) for pill in pills) + 30)
+        words = [self._model.index(row, FIX).data() or "" for row in range(min(rows, MOST_MEASURED))]
+        widest = max(self.fontMetrics().horizontalAdvance(text) for text in words) + 20
+        fix = min(widest, round(width * FIX_SHARE)) if any(words) else 0
+        self.setColumnWidth(FIX, fix)
+        self.setColumnWidth(MESSAGE, max(width - self.columnWidth(PLACE) - fix, 80))
+        for row in range(min(rows, MOST_MEASURED)):
+            self.resizeRowToContents(row)
+        needed = sum(self.rowHeight(row) for row in range(min(rows, MOST_MEASURED))) + 2
+        least = self.verticalHeader().defaultSectionSize() * 2
+        most = max(round(self._height * MOST_HEIGHT), least)
+        self.setFixedHeight(min(needed, most))

@@ -1,0 +1,424 @@
+"""The editor for GBNF: colours, completion of rule names, definitions, renaming, mistakes and their fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QRect, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QAction,
+    QColor,
+    QContextMenuEvent,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QTextBlock,
+    QTextCharFormat,
+    QTextCursor,
+)
+from PySide6.QtWidgets import QTextEdit, QToolTip, QWidget
+
+from glyphscope_gui.grammar.completer import GrammarCompleter
+from glyphscope_gui.grammar.highlighter import GrammarHighlighter
+from glyphscope_gui.grammar.line_lexer import (
+    break_long_lines,
+    definition_in,
+    find_definition,
+    is_name,
+    name_at,
+    occurrences,
+)
+from glyphscope_gui.grammar.problems import GrammarProblem
+from glyphscope_gui.grammar.rename_field import RenameField
+from glyphscope_gui.shared.code_edit import TAB_WORDS, CodeEdit, to_utf16
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.theme import theme
+
+MOST_UNDERLINED = 300
+"""Mistakes underlined at a time; the list has them all."""
+FAR = 2000
+"""Lines looked back through for the rule that the cursor is in."""
+_Underline = QTextCharFormat.UnderlineStyle
+READ_OF_LINE = 4000
+"""Characters of a line that are looked at for names."""
+LINES = {
+    "error": (_Underline.WaveUnderline, "impossible-line"),
+    "warning": (_Underline.DashUnderline, "mark"),
+    "hint": (_Underline.DotLine, "open-line"),
+}
+"""By severity: the line's style tells it as well as its colour."""
+
+
+class GrammarEdit(CodeEdit):
+    """`ruleEntered` tells the rule that the cursor is in, "" for none.
+
+    `rule_tip` gives the words for a rule under the mouse, for whoever knows where rules come from. `edited` is told for
+    every change of the text, without the text: ask `text()` when it is time.
+    """
+
+    edited = Signal()
+    ruleEntered = Signal(str)
+    fixWanted = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        self._highlighter: GrammarHighlighter | None = None
+        self._found: tuple[GrammarProblem, ...] = ()
+        self._wrong: dict[int, str] = {}
+        self._rule = ""
+        self.rule_tip: Callable[[str], str] = lambda _name: ""
+        super().__init__(parent)
+        self.setObjectName("grammarEdit")
+        self.setAccessibleName(tr("Grammar text (GBNF)"))
+        self.setAccessibleDescription(
+            tr(
+                "Ctrl+Space completes a rule's name, F12 goes to its definition, F2 renames it, "
+                "Ctrl+period corrects the mistake at the cursor, F8 goes to the next mistake."
+            )
+            + f" {TAB_WORDS}"
+        )
+        self.setMouseTracking(True)
+        self.viewport().setMouseTracking(True)
+        self.viewport().setAcceptDrops(True)
+        self._highlighter = GrammarHighlighter(self.document())
+        self.completer = GrammarCompleter(self)
+        self.rename_field = RenameField(self)
+        self.rename_field.renamed.connect(self.rename)
+        self._in_sight = QTimer(self, singleShot=True, interval=0)
+        self._in_sight.timeout.connect(self._color_in_sight)
+        self.updateRequest.connect(self._scrolled)
+        self.cursorPositionChanged.connect(self._follow_cursor)
+        self._make_actions()
+        self._restyle()
+
+    # -- text --------------------------------------------------------------------------------------------------
+
+    def text(self) -> str:
+        """The text as it is, with its no-break spaces."""
+        return self.document().toRawText().replace("\u2029", "\n")
+
+    def replace_all(self, text: str) -> None:
+        """Another text, whose undo begins anew."""
+        self._showing = True
+        self.set_problems(())
+        self.setPlainText(text)
+        self._showing = False
+        self._rule = ""
+        self._in_sight.start()
+        self._follow_cursor()
+
+    def follow(self, text: str) -> None:
+        """The same text a little changed, as the tools' grammar after an edit of the tools."""
+        before = self.text()
+        if not before:
+            self.replace_all(text)
+        elif text != before:
+            self.set_problems(())
+            self.show_text(text)
+            self._in_sight.start()
+            self._follow_cursor()
+
+    def set_rule_names(self, names: Sequence[str]) -> None:
+        """What completion offers."""
+        self.completer.set_names(names)
+
+    def _tell(self) -> None:
+        if not self._showing:
+            self.edited.emit()
+
+    # -- rules -------------------------------------------------------------------------------------------------
+
+    @property
+    def rule(self) -> str:
+        """The rule that the cursor is in."""
+        return self._rule
+
+    def go_to_rule(self, name: str) -> bool:
+        """Put the cursor on a rule's definition; False when it is defined nowhere."""
+        text = self.text()
+        place = find_definition(text, name)
+        if place is None:
+            return False
+        self.select(to_utf16(text, place), to_utf16(text, place + len(name)))
+        return True
+
+    def select(self, start: int, end: int) -> None:
+        """Select a stretch, by Qt positions, and show it. The cursor stands at its start."""
+        last = self.document().characterCount() - 1
+        cursor = self.textCursor()
+        cursor.setPosition(min(end, last))
+        cursor.setPosition(min(start, last), QTextCursor.MoveMode.KeepAnchor)
+        self.setTextCursor(cursor)
+        if not self.viewport().rect().contains(self.cursorRect()):
+            self.centerCursor()
+
+    def definition(self) -> None:
+        """From a name to where it is defined."""
+        name = self._name_at_cursor()
+        if name and not self.go_to_rule(name):
+            where = self.mapToGlobal(self.cursorRect().bottomLeft() + QPoint(self.number_width(), 4))
+            QToolTip.showText(where, tr("The rule {name} is not defined.", name=name), self)
+
+    def start_renaming(self) -> None:
+        """Ask for the new name, in place."""
+        name = self._name_at_cursor() or self._rule
+        if name and not self.isReadOnly():
+            self.rename_field.begin(name, self.cursorRect().translated(self.number_width(), 0))
+
+    def rename(self, old: str, new: str) -> None:
+        """Another name for a rule, everywhere, as one step of undo."""
+        if old == new or not is_name(new) or self.isReadOnly():
+            return
+        text = self.text()
+        here = self.textCursor().position()
+        cursor = QTextCursor(self.document())
+        cursor.beginEditBlock()
+        for place in reversed(occurrences(text, old)):
+            start = to_utf16(text, place)
+            cursor.setPosition(start)
+            cursor.setPosition(start + len(old), QTextCursor.MoveMode.KeepAnchor)
+            cursor.insertText(new)
+        cursor.endEditBlock()
+        back = self.textCursor()
+        back.setPosition(min(here, self.document().characterCount() - 1))
+        self.setTextCursor(back)
+        self._follow_cursor()
+
+    def _name_at_cursor(self) -> str:
+        cursor = self.textCursor()
+        word = name_at(
+            cursor.block().text(), min(cursor.position(), cursor.selectionStart()) - cursor.block().position()
+        )
+        return word.text if word else ""
+
+    def _follow_cursor(self) -> None:
+        name = self._rule_of(self.textCursor().block(), self.textCursor().positionInBlock())
+        if name != self._rule:
+            self._rule = name
+            self.ruleEntered.emit(name)
+
+    def _rule_of(self, block: QTextBlock, place: int) -> str:
+        """The rule whose text a line is part of, looking back."""
+        for _ in range(FAR):
+            if not block.isValid():
+                return ""
+            line = block.text()[:READ_OF_LINE]
+            found = definition_in(line) if "::=" in line else None
+            if found is not None and (found.start <= place or not line[: found.start].strip()):
+                return found.text
+            block = block.previous()
+            place = 1 << 30
+        return ""
+
+    # -- mistakes ----------------------------------------------------------------------------------------------
+
+    def set_problems(self, problems: Sequence[GrammarProblem]) -> None:
+        """Underline these."""
+        self._found = tuple(problems)
+        self._wrong = {}
+        for problem in reversed(self._found):
+            if problem.severity == "error" or self._wrong.get(problem.line) != "error":
+                self._wrong[problem.line] = problem.severity
+        self._mark()
+        self._numbers.update()
+
+    def problem_at_cursor(self) -> GrammarProblem | None:
+        """The mistake at the cursor, or else the first on its line; those with a fix first."""
+        position, line = self.textCursor().position(), self.textCursor().blockNumber() + 1
+        here = [p for p in self._found if p.start <= position <= p.end]
+        near = [p for p in self._found if p.line == line]
+        return next((p for p in (*here, *near) if p.edits), next(iter((*here, *near)), None))
+
+    def fix(self, problem: GrammarProblem) -> None:
+        """Apply a fix as one step of undo; the positions are those of the text that was checked."""
+        if self.isReadOnly() or not problem.edits:
+            return
+        cursor = QTextCursor(self.document())
+        last = self.document().characterCount() - 1
+        cursor.beginEditBlock()
+        for start, end, new in sorted(problem.edits, reverse=True):
+            cursor.setPosition(min(start, last))
+            cursor.setPosition(min(end, last), QTextCursor.MoveMode.KeepAnchor)
+            cursor.insertText(new)
+        cursor.endEditBlock()
+        self.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def next_problem(self, step: int = 1) -> None:
+        """Go to the next mistake, or the one before, round the end."""
+        starts = sorted({p.start for p in self._found})
+        if not starts:
+            return
+        here = self.textCursor().position()
+        after = [s for s in starts if s > here] if step > 0 else [s for s in starts if s < here]
+        start = (after or starts)[0] if step > 0 else (after or starts)[-1]
+        self.select(start, start)
+        self.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _fix_here(self) -> None:
+        problem = self.problem_at_cursor()
+        if problem is not None and problem.edits:
+            self.fixWanted.emit(problem)
+
+    # -- marks -------------------------------------------------------------------------------------------------
+
+    def _restyle(self) -> None:
+        super()._restyle()
+        if self._highlighter is not None:
+            self._highlighter.restyle()
+        self._line_colors = {kind: theme().color(role) for kind, (_, role) in LINES.items()}
+        self._numbers.update()
+
+    def _mark(self) -> None:
+        marks = [self._line_selection(), *self._bracket_selections()]
+        marks += [self._underlined(problem) for problem in self._found[:MOST_UNDERLINED]]
+        self.setExtraSelections(marks)
+
+    def _underlined(self, problem: GrammarProblem) -> QTextEdit.ExtraSelection:
+        last = self.document().characterCount() - 1
+        start = min(problem.start, max(last - 1, 0))
+        end = min(max(problem.end, start + 1), last)
+        style, _ = LINES.get(problem.severity, LINES["error"])
+        selection = QTextEdit.ExtraSelection()
+        selection.format.setUnderlineStyle(style)
+        selection.format.setUnderlineColor(self._line_colors.get(problem.severity, QColor("red")))
+        if problem.severity == "error":
+            selection.format.setBackground(theme().color("impossible-soft"))
+        selection.cursor = QTextCursor(self.document())
+        selection.cursor.setPosition(start)
+        selection.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+        return selection
+
+    def paint_numbers(self, area: QWidget, event: QPaintEvent) -> None:
+        """Numbers; a line with a mistake has it in its colour, with a bar whose form tells the severity."""
+        painter = QPainter(area)
+        painter.setFont(self.font())
+        block = self.firstVisibleBlock()
+        top = self.blockBoundingGeometry(block).translated(self.contentOffset()).top()
+        while block.isValid() and top <= event.rect().bottom():
+            height = self.blockBoundingRect(block).height()
+            number = block.blockNumber() + 1
+            severity = self._wrong.get(number)
+            painter.setPen(self._line_colors[severity] if severity else self._number_color)
+            box = QRect(0, round(top), area.width() - 8, self.fontMetrics().height())
+            painter.drawText(box, Qt.AlignmentFlag.AlignRight, str(number))
+            if severity:
+                lines = {"error": height - 4, "warning": height / 2, "hint": 3}
+                long = round(lines.get(severity, 3))
+                painter.fillRect(
+                    QRect(1, round(top + (height - long) / 2), 3, long), self._line_colors[severity]
+                )
+            top += height
+            block = block.next()
+
+    def _scrolled(self, _rect: QRect, _dy: int) -> None:
+        self._in_sight.start()
+
+    def _color_in_sight(self) -> None:
+        if self._highlighter is None:
+            return
+        first = self.firstVisibleBlock().blockNumber()
+        rows = self.viewport().height() // max(self.fontMetrics().height(), 1) + 2
+        self._highlighter.show_lines(first, first + rows)
+
+    # -- keys and mouse ----------------------------------------------------------------------------------------
+
+    def _make_actions(self) -> None:
+        self.complete_action = self._action(
+            tr("Complete the rule's name"), "Ctrl+Space", self.completer.offer
+        )
+        self.definition_action = self._action(tr("Go to the definition"), "F12", self.definition)
+        self.rename_action = self._action(tr("Rename the rule…"), "F2", self.start_renaming)
+        self.fix_action = self._action(tr("Correct the mistake here"), "Ctrl+.", self._fix_here)
+        self.next_action = self._action(tr("Next mistake"), "F8", lambda: self.next_problem(1))
+        self.previous_action = self._action(tr("Mistake before"), "Shift+F8", lambda: self.next_problem(-1))
+
+    def _action(self, words: str, keys: str, do: object) -> QAction:
+        action = QAction(words, self)
+        action.setShortcut(keys)
+        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        action.triggered.connect(lambda _checked=False: do())  # type: ignore[operator]
+        self.addAction(action)
+        return action
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            self._show_tip(event)
+            return True
+        return super().event(event)
+
+    def _show_tip(self, event: QHelpEvent) -> None:
+        position = self.cursorForPosition(self.viewport().mapFrom(self, event.pos())).position()
+        lines = []
+        for problem in self._found:
+            if problem.start <= position <= problem.end:
+                sign = {"error": "✕", "warning": "▲"}.get(problem.severity, "●")
+                lines.append(f"{sign} {problem.message}")
+                if problem.fix:
+                    lines.append("    " + tr("Ctrl+. at this place: {correction}", correction=problem.fix))
+        place = self.cursorForPosition(self.viewport().mapFrom(self, event.pos()))
+        word = name_at(place.block().text()[:4000], place.positionInBlock())
+        if word is not None and self._is_over(self.viewport().mapFrom(self, event.pos())):
+            lines += [tip for tip in [self.rule_tip(word.text)] if tip]
+        if lines:
+            QToolTip.showText(event.globalPos(), "\n".join(lines), self)
+        else:
+            QToolTip.hideText()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self.completer.takes(event):
+            return
+        super().keyPressEvent(event)
+        if not self.isReadOnly():
+            self.completer.typed(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        super().mouseMoveEvent(event)
+        cursor = self.cursorForPosition(event.position().toPoint())
+        block = cursor.block()
+        word = name_at(block.text()[:READ_OF_LINE], cursor.positionInBlock())
+        control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        over = word is not None and self._is_over(event.position().toPoint())
+        shape = Qt.CursorShape.PointingHandCursor if control and over else Qt.CursorShape.IBeamCursor
+        self.viewport().setCursor(shape)
+
+    def _is_over(self, place: QPoint) -> bool:
+        """Whether there is text under the mouse, not only a line's empty rest."""
+        cursor = self.cursorForPosition(place)
+        return abs(self.cursorRect(cursor).left() - place.x()) < 2 * self.fontMetrics().averageCharWidth()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self.completer.close()
+        if (
+            event.button() == Qt.MouseButton.LeftButton
+            and event.modifiers() == Qt.KeyboardModifier.ControlModifier
+        ):
+            self.setTextCursor(self.cursorForPosition(event.position().toPoint()))
+            self.definition()
+            event.accept()
+            return
+        super().mousePressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = self.createStandardContextMenu(event.pos())
+        menu.addSeparator()
+        problem = self.problem_at_cursor()
+        if problem is not None and problem.edits and not self.isReadOnly():
+            menu.addAction(problem.fix, self._fix_here)
+        menu.addAction(self.definition_action)
+        if not self.isReadOnly():
+            menu.addActions([self.rename_action, self.complete_action])
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(event.globalPos())
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        """Files that are dropped are opened by the page, not inserted as their names."""
+        if self.isReadOnly() or not source.hasText():
+            return
+        cursor = self.textCursor()
+        cursor.insertText(break_long_lines(source.text()))
+        self.setTextCursor(cursor)
+        self.ensureCursorVisible()
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        return not source.hasUrls() and super().canInsertFromMimeData(source)

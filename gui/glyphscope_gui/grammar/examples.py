@@ -1,0 +1,213 @@
+"""The examples of a grammar: edited in place, judged as one types."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+    QTimer,
+    Signal,
+)
+from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QMenu,
+    QStyleOptionViewItem,
+    QWidget,
+)
+
+from glyphscope_gui.grammar.examples_model import (
+    NO_MATCH,
+    RESULT,
+    SHOULD,
+    TEXT,
+    GrammarExamplesModel,
+)
+from glyphscope_gui.shared.grammar_cells import PillDelegate, TextDelegate, WordsDelegate
+from glyphscope_gui.shared.grammar_roles import PILL_ROLE
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.verdict import pill_font
+from glyphscope_gui.shared.wrapping_edit import WrappingEdit
+from glyphscope_gui.theme import mono_font
+
+MOST_MEASURED = 200
+RESULT_SHARE = 0.4
+_Index = QModelIndex | QPersistentModelIndex
+
+
+class _TextField(WrappingEdit):
+    """A text being edited; Shift+Enter is a line end of it."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("exampleField")
+        self.setAccessibleName(tr("Text of the example"))
+        self.setFont(mono_font(-1))
+        self.setTabChangesFocus(True)
+        self.document().setDocumentMargin(2)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+
+
+class _EditableText(TextDelegate):
+    """Enter ends editing, Escape takes the old text back; what is typed is told at once."""
+
+    def createEditor(self, parent: QWidget, _option: QStyleOptionViewItem, _index: _Index) -> QWidget:
+        field = _TextField(parent)
+        field.textChanged.connect(lambda: self._typed(field))
+        return field
+
+    def setEditorData(self, editor: QWidget, index: _Index) -> None:
+        assert isinstance(editor, _TextField)
+        text = index.data(Qt.ItemDataRole.EditRole) or ""
+        if editor.property("before") is None:
+            editor.setProperty("before", text)
+        if editor.toPlainText() != text:
+            editor.blockSignals(True)
+            editor.setPlainText(text)
+            editor.blockSignals(False)
+            editor.selectAll()
+
+    def setModelData(self, editor: QWidget, model: QAbstractItemModel, index: _Index) -> None:
+        assert isinstance(editor, _TextField)
+        text = editor.toPlainText()
+        if text != model.data(index, Qt.ItemDataRole.EditRole):
+            model.setData(index, text)
+
+    def eventFilter(self, editor: QObject, event: QEvent) -> bool:
+        if (
+            isinstance(editor, _TextField)
+            and isinstance(event, QKeyEvent)
+            and event.type() == QEvent.Type.KeyPress
+        ):
+            plain = not event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and plain:
+                self.commitData.emit(editor)
+                self.closeEditor.emit(editor)
+                return True
+            if event.key() == Qt.Key.Key_Escape:
+                editor.setPlainText(editor.property("before") or "")
+                self.commitData.emit(editor)
+                self.closeEditor.emit(editor)
+                return True
+        return super().eventFilter(editor, event)
+
+    def _typed(self, field: _TextField) -> None:
+        self.commitData.emit(field)
+
+
+class GrammarExamples(PlainTable):
+    """`stepWanted` carries a text to step through."""
+
+    stepWanted = Signal(str)
+
+    def __init__(self, model: GrammarExamplesModel, parent: QWidget | None = None) -> None:
+        super().__init__(model, stretch=TEXT, parent=parent)
+        self._model = model
+        self._new = -1
+        self._tidying = QTimer(self, singleShot=True, interval=0)
+        self._tidying.timeout.connect(self._tidy)
+        self.setObjectName("grammarExamples")
+        self.setWordWrap(True)
+        self.setAccessibleName(tr("Examples: texts that must match, and texts that must not"))
+        self.setAccessibleDescription(
+            tr("Enter edits the text, Space turns match into not match, Delete removes.")
+        )
+        self.setEditTriggers(
+            QAbstractItemView.EditTrigger.DoubleClicked | QAbstractItemView.EditTrigger.EditKeyPressed
+        )
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.setItemDelegateForColumn(SHOULD, WordsDelegate(self))
+        texts = _EditableText(self)
+        texts.closeEditor.connect(self._edited)
+        self.setItemDelegateForColumn(TEXT, texts)
+        self.setItemDelegateForColumn(RESULT, PillDelegate(self))
+        self.clicked.connect(self._clicked)
+        self.selectionModel().currentChanged.connect(self._chosen)
+        for signal in (model.dataChanged, model.rowsInserted, model.modelReset):
+            signal.connect(self._fit)
+        self._fit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        index = self.currentIndex()
+        if event.key() == Qt.Key.Key_Delete:
+            self._remove(index.row())
+        elif event.key() == Qt.Key.Key_Space:
+            self._model.turn(index.row())
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and index.isValid():
+            self.edit(self._model.index(index.row(), TEXT))
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        row = self.indexAt(event.pos()).row()
+        if not 0 <= row < len(self._model.examples):
+            return
+        example = self._model.examples[row]
+        menu = QMenu(self)
+        menu.addAction(tr("Step through it"), lambda: self.stepWanted.emit(example.text))
+        menu.addAction(
+            tr("It must not match") if example.matches else tr("It must match"), lambda: self._model.turn(row)
+        )
+        menu.addAction(tr("Edit"), lambda: self.edit(self._model.index(row, TEXT)))
+        menu.addAction(tr("Remove"), lambda: self._remove(row))
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(event.globalPos())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def edit_new(self) -> None:
+        """Begin a new example; while one is being written, that one goes on."""
+        if self.state() == QAbstractItemView.State.EditingState:
+            return
+        self.setCurrentIndex(self._model.index(len(self._model.examples), TEXT))
+        self.edit(self.currentIndex())
+
+    def edit(self, index: QModelIndex, *how: object) -> object:  # type: ignore[override]
+        """Also remembers whether the row is a new one: what stays empty is taken away again."""
+        if index.column() == TEXT:
+            self._new = index.row() if index.row() >= len(self._model.examples) else -1
+        return super().edit(index, *how)  # type: ignore[call-overload]
+
+    def _edited(self, *_how: object) -> None:
+        """Once the field is gone: it still tells its text when it is taken away."""
+        self._tidying.start()
+
+    def _tidy(self) -> None:
+        row, self._new = self._new, -1
+        if 0 <= row < len(self._model.examples) and not self._model.examples[row].text:
+            self._model.remove(row)
+
+    def _clicked(self, index: QModelIndex) -> None:
+        if index.row() >= len(self._model.examples):
+            self.edit(self._model.index(index.row(), TEXT))
+        elif index.column() == SHOULD:
+            self._model.turn(index.row())
+
+    def _chosen(self, index: QModelIndex, _before: QModelIndex) -> None:
+        if 0 <= index.row() < len(self._model.examples):
+            self.stepWanted.emit(self._model.examples[index.row()].text)
+
+    def _remove(self, row: int) -> None:
+        self._model.remove(row)
+        self.selectRow(min(row, self._model.rowCount() - 1))
+
+    def _fit(self, *_what: object) -> None:
+        width = self.viewport().width()
+        rows = range(min(self._model.rowCount(), MOST_MEASURED))
+        metrics = QFontMetrics(pill_font(self.font()))
+        pills = [self._model.index(row, RESULT).data(PILL_ROLE) for row in rows]
+        widest = max((metrics.horizontalAdvance(pill[0]) for pill in pills if pill), default=0) + 38
+        self.fit_column(SHOULD, NO_MATCH)
+        result = min(max(widest, 64), round(width * RESULT_SHARE))
+        self.setColumnWidth(RESULT, result)
+        self.setColumnWidth(TEXT, max(width - self.columnWidth(SHOULD) - result, 60))
+        for row in rows:
+            self.resizeRowToContents(row)

@@ -1,0 +1,102 @@
+"""Grammars on disk: opened from any bytes, saved whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from glyphscope.errors import StorageError
+from glyphscope.sessions import atomic_write
+from glyphscope_gui.grammar.line_lexer import break_long_lines
+from glyphscope_gui.project.grammar_document import GrammarDocument
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.language import tr
+
+MOST_BYTES = 20_000_000
+"""Of a file that is opened: larger ones are no grammars."""
+_FILTER = tr("Grammars (*.gbnf);;All files (*)")
+
+
+class GrammarFiles(QObject):
+    """`opened` tells a path and what was wrong with its bytes (mostly ""), `failed` a StorageError."""
+
+    opened = Signal(str, str)
+    failed = Signal(object)
+
+    def __init__(self, document: GrammarDocument, window: QWidget) -> None:
+        super().__init__(window)
+        self._document = document
+        self._window = window
+        self._background = Background(self)
+
+    def ask_to_open(self) -> None:
+        dialog = QFileDialog(self._window, tr("Open a grammar"), self._document.work.path, _FILTER)
+        dialog.setObjectName("openGrammarDialog")
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(self.open)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def ask_where_to_save(self) -> None:
+        path = self._document.work.path or "grammar.gbnf"
+        dialog = QFileDialog(self._window, tr("Save the grammar"), path, _FILTER)
+        dialog.setObjectName("saveGrammarDialog")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix("gbnf")
+        dialog.fileSelected.connect(self.save)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def open(self, path: str) -> None:
+        """Read a file in the background; what is open stays when it cannot be read."""
+        self._background.start(
+            "open", lambda: read_grammar(Path(path)), lambda read: self._opened(path, *read), self.failed.emit
+        )
+
+    def save(self, path: str) -> None:
+        """Write the text that is shown."""
+        try:
+            atomic_write(Path(path), self._document.text.encode("utf-8", "surrogateescape"))
+        except StorageError as error:
+            self.failed.emit(error)
+            return
+        if not self._document.is_generated:
+            self._document.saved_as(path)
+
+    def close(self) -> None:
+        self._background.close()
+
+    def _opened(self, path: str, text: str, trouble: str) -> None:
+        self._document.open_text(text, path)
+        self.opened.emit(path, trouble)
+
+
+def read_grammar(path: Path) -> tuple[str, str]:
+    """A file's text, and what was wrong with its bytes. Raises StorageError."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise StorageError(
+            tr("The grammar cannot be read: {why}.", why=error.strerror or error), where=str(path)
+        ) from error
+    if len(data) > MOST_BYTES:
+        raise StorageError(
+            tr("The file is larger than {megabytes} MB.", megabytes=MOST_BYTES // 1_000_000),
+            where=str(path),
+            hint=tr("Open a grammar."),
+        )
+    try:
+        text, trouble = data.decode("utf-8-sig"), ""
+    except UnicodeDecodeError as error:
+        text = data.decode("utf-8", "replace")
+        trouble = tr(
+            "The file is not UTF-8: from byte {place:,} on, such bytes are shown as �.", place=error.start
+        )
+    read = text.replace("\r\n", "\n").replace("\r", "\n")
+    shown = break_long_lines(read)
+    if shown != read:
+        trouble += tr(" Very long lines were broken after their |, which means the same.")
+    return shown, trouble.strip()

@@ -1,0 +1,95 @@
+"""Background work of which only the newest counts, a piece at a time: typing never piles work up.
+
+Every thread that computes in Python takes turns with the window's own, so that ten at once made each of its frames wait
+a quarter of a second (measured on two cores). So there are two lanes, and in each one job runs after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from PySide6.QtCore import QObject
+
+from glyphscope_gui.shared.background import Background
+
+Lane: TypeAlias = Literal["quick", "slow"]
+"""What somebody waits for while typing, and what may come later."""
+
+
+class _Task(NamedTuple):
+    work: Callable[[], Any]
+    done: Callable[[Any], None]
+    failed: Callable[[BaseException], None]
+
+
+class LatestJobs(QObject):
+    """Like Background, but a lane's jobs wait for each other, and of those of one slot only the newest is begun.
+
+    The outcome of a job that a newer one of its slot waits behind is dropped.
+    """
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._background = Background(self)
+        self._running: dict[Lane, str] = {}
+        self._waiting: dict[Lane, dict[str, _Task]] = {"quick": {}, "slow": {}}
+        self._dropped: set[str] = set()
+        self._closed = False
+
+    def start(
+        self,
+        slot: str,
+        work: Callable[[], Any],
+        done: Callable[[Any], None],
+        failed: Callable[[BaseException], None],
+        lane: Lane = "quick",
+    ) -> None:
+        """A slot always belongs to the same lane."""
+        if self._closed:
+            return
+        self._dropped.discard(slot)
+        self._waiting[lane][slot] = _Task(work, done, failed)
+        self._next(lane)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether any work is under way."""
+        return bool(self._running)
+
+    def drop(self, slot: str) -> None:
+        """What waits is not begun, and what runs is not told."""
+        for waiting in self._waiting.values():
+            waiting.pop(slot, None)
+        if slot in self._running.values():
+            self._dropped.add(slot)
+
+    def close(self) -> None:
+        """Begin nothing any more, and wait for what runs."""
+        self._closed = True
+        for waiting in self._waiting.values():
+            waiting.clear()
+        self._background.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _next(self, lane: Lane) -> None:
+        if lane in self._running or not self._waiting[lane] or self._closed:
+            return
+        slot = next(iter(self._waiting[lane]))
+        task = self._waiting[lane].pop(slot)
+        self._running[lane] = slot
+        self._background.start(
+            slot,
+            task.work,
+            lambda value: self._ended(lane, slot, lambda: task.done(value)),
+            lambda error: self._ended(lane, slot, lambda: task.failed(error)),
+        )
+
+    def _ended(self, lane: Lane, slot: str, tell: Callable[[], None]) -> None:
+        del self._running[lane]
+        outdated = slot in self._waiting[lane] or slot in self._dropped
+        self._dropped.discard(slot)
+        if not outdated:
+            tell()
+        self._next(lane)

@@ -1,0 +1,268 @@
+"""The grammar page: the text with its mistakes, the rule as a diagram, examples, stepping, and what an edit changed."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope_gui.enforcement.table import EnforcementTable
+from glyphscope_gui.grammar.diagnostics import GrammarDiagnostics
+from glyphscope_gui.grammar.edit import GrammarEdit
+from glyphscope_gui.grammar.examples import GrammarExamples
+from glyphscope_gui.grammar.examples_model import GrammarExamplesModel
+from glyphscope_gui.grammar.help import GrammarHelp
+from glyphscope_gui.grammar.railroad_view import RailroadView
+from glyphscope_gui.grammar.rule_costs import RuleCosts
+from glyphscope_gui.grammar.step import GrammarStep
+from glyphscope_gui.grammar.texts import GrammarTexts
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.elided_link import ElidedLink
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.link import link
+from glyphscope_gui.shared.notice_banner import NoticeBanner
+from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.splitter import splitter
+from glyphscope_gui.theme.sizes import GAP, PAD
+
+WIDE = 1180
+"""Pixels of width from which on samples and differences have a column of their own."""
+SIDE_WIDTH = 300
+
+
+class GrammarPage(QWidget):
+    """Places the parts; what they tell each other is in `presenter.py`. `fileDropped` carries a path."""
+
+    fileDropped = Signal(str)
+
+    def __init__(self, examples: GrammarExamplesModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("centre")
+        self.setAccessibleName(tr("Grammar"))
+        self.setAcceptDrops(True)
+        self.notice = NoticeBanner(self)
+        self.edit = GrammarEdit(self)
+        self.diagnostics = GrammarDiagnostics(self)
+        self.summary = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.summary.setObjectName("grammarSummary")
+        self.summary.setAccessibleName(tr("What the check found"))
+        self.summary.setProperty("role", "hint")
+        self.railroad = RailroadView(self)
+        self.origin = ElidedLink(self)
+        self.origin.setObjectName("originLink")
+        self.origin.hide()
+        self.enforcement = EnforcementTable(self)
+        self.examples = GrammarExamples(examples, self)
+        self.step = GrammarStep(self)
+        self.samples = GrammarTexts("grammarSamples", tr("Random texts of the grammar"), self)
+        self.differences = GrammarTexts("grammarDifferences", tr("What the edit changed"), self)
+        self.costs = RuleCosts(self)
+        self.help = GrammarHelp(self)
+        self._wide: bool | None = None
+        self._make_links()
+        self._lay_out()
+        self.setFocusProxy(self.edit)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange(event.size().width() >= WIDE)
+        self.diagnostics.set_room(self.edit_card.height())
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "step"):
+            self.step.restyle()
+            self.railroad.restyle()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if _dropped(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        path = _dropped(event)
+        if path:
+            event.acceptProposedAction()
+            self.fileDropped.emit(path)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _make_links(self) -> None:
+        self.copy_link = link(
+            tr("Edit as text"),
+            tr("Make a copy of the tools’ grammar that you can edit; the tools stay as they are"),
+            self,
+        )
+        self.tools_link = link(
+            tr("From tools"), tr("Show the grammar that follows the tools again; your text is kept"), self
+        )
+        self.own_link = link(tr("My text"), tr("Back to your own text"), self)
+        self.open_link = link(tr("Open…"), tr("Open a .gbnf file; one can also be dropped here"), self)
+        self.save_link = link(tr("Save as…"), tr("Save the text as a .gbnf file"), self)
+        self.use_link = link(tr("Use for runs"), "", self)
+        self.use_link.setCheckable(True)
+        self.use_link.setObjectName("useGrammarButton")
+        self.help_link = link(tr("Help"), tr("GBNF in short, and the keys of the editor"), self)
+        self.zoom_out_link = link("−", tr("Smaller (Ctrl+wheel)"), self)
+        self.zoom_in_link = link("+", tr("Larger (Ctrl+wheel)"), self)
+        self.zoom_fit_link = link(tr("Fit"), tr("As large as the view"), self)
+        self.save_diagram_link = link(tr("Save…"), tr("Save the diagram as SVG or PNG"), self)
+        self.zoom_out_link.setAccessibleName(tr("Smaller"))
+        self.zoom_in_link.setAccessibleName(tr("Larger"))
+        self.add_example_link = link(tr("Add"), tr("A new text that must match, or must not"), self)
+        self.add_run_link = link(
+            tr("Add the last run"), tr("What the last run wrote becomes an example"), self
+        )
+        self.again_link = link(tr("Again"), tr("Other random texts"), self)
+        self.zoom_out_link.clicked.connect(self.railroad.zoom_out)
+        self.zoom_in_link.clicked.connect(self.railroad.zoom_in)
+        self.zoom_fit_link.clicked.connect(self.railroad.zoom_fit)
+        self.save_diagram_link.clicked.connect(self.railroad.ask_where_to_save)
+        self.add_example_link.clicked.connect(self.examples.edit_new)
+
+    def _lay_out(self) -> None:
+        self.edit.setStyleSheet("#grammarEdit { border: none; border-radius: 0; padding: 0; }")
+        text = QWidget(self)
+        column = QVBoxLayout(text)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.edit, 1)
+        column.addWidget(self.diagnostics)
+        line = QHBoxLayout()
+        line.setContentsMargins(PAD - 5, 5, PAD - 8, 0)
+        line.addWidget(self.summary, 1)
+        line.addWidget(self.use_link)
+        line.addWidget(self.help_link)
+        column.addLayout(line)
+        links = (self.copy_link, self.own_link, self.tools_link, self.open_link, self.save_link)
+        self.edit_card = Card(tr("Grammar"), text, actions=links, padded=False)
+        self.edit_card.setMinimumHeight(150)
+
+        self.railroad.set_corner(
+            (self.zoom_out_link, self.zoom_in_link, self.zoom_fit_link, self.save_diagram_link)
+        )
+        rule = QSplitter(Qt.Orientation.Vertical, self)
+        rule.setChildrenCollapsible(False)
+        rule.addWidget(self.railroad)
+        rule.addWidget(self.enforcement)
+        rule.setStretchFactor(0, 1)
+        rule.setStretchFactor(1, 1)
+        rule.setSizes([500, 500])
+        self.rule_card = Card(tr("Rule"), rule, actions=(self.origin,), padded=False)
+        self.example_card = Card(
+            tr("Examples"), self.examples, actions=(self.add_run_link, self.add_example_link), padded=False
+        )
+
+        self.views = Segmented(
+            (
+                ("step", tr("Step"), tr("Step through a text")),
+                ("differences", tr("Differences"), tr("The shortest texts that an edit changed")),
+                ("samples", tr("Samples"), tr("Random texts of the grammar")),
+                ("costs", tr("Cost"), tr("What the mask cost under each rule of the last run")),
+            ),
+            small=True,
+            parent=self,
+        )
+        self.views.setAccessibleName(tr("Step, differences, samples or cost"))
+        self.stack = QStackedWidget(self)
+        self.stack.addWidget(self.step)
+        self.step_card = Card(tr("Step"), self.stack, actions=(self.views,), padded=False)
+        self.views.chosen.connect(self._show_view)
+
+        self.side = self._make_side()
+        self.left = _column(self.edit_card, self.example_card, (3, 2))
+        self.middle = _column(self.rule_card, self.step_card, (3, 2))
+        self.columns = QSplitter(Qt.Orientation.Horizontal, self)
+        self.columns.setObjectName("centreSplitter")
+        self.columns.setChildrenCollapsible(False)
+        self.columns.setHandleWidth(GAP)
+        for part in (self.left, self.middle, self.side):
+            self.columns.addWidget(part)
+        for place, stretch in enumerate((4, 5, 2)):
+            self.columns.setStretchFactor(place, stretch)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(GAP, GAP, GAP, GAP)
+        layout.setSpacing(GAP)
+        layout.addWidget(self.notice)
+        layout.addWidget(self.columns, 1)
+
+    def _make_side(self) -> QWidget:
+        side = QWidget(self)
+        self._side_column = QVBoxLayout(side)
+        self._side_column.setContentsMargins(0, 0, 0, 0)
+        self._side_column.setSpacing(GAP)
+        self.difference_card = Card(
+            tr("Differences"), _holder(), hint=tr("since it was opened or saved"), padded=False
+        )
+        self.sample_card = Card(
+            tr("Samples"), _holder(), hint=tr("random"), actions=(self.again_link,), padded=False
+        )
+        self.cost_card = Card(tr("Cost"), _holder(), hint=tr("mask, per rule, last run"), padded=False)
+        self._side_column.addWidget(self.difference_card, 2)
+        self._side_column.addWidget(self.sample_card, 3)
+        self._side_column.addWidget(self.cost_card, 2)
+        return side
+
+    def _arrange(self, wide: bool) -> None:
+        """With little width, differences, samples and costs share the place of the steps."""
+        if wide == self._wide:
+            return
+        self._wide = wide
+        for card, part in (
+            (self.difference_card, self.differences),
+            (self.sample_card, self.samples),
+            (self.cost_card, self.costs),
+        ):
+            if wide:
+                card.findChild(QFrame, "holder").layout().addWidget(part)
+                part.show()
+            else:
+                self.stack.addWidget(part)
+        self.side.setVisible(wide)
+        self.views.setVisible(not wide)
+        self.views.set_value("step")
+        self._show_view("step")
+        if wide:
+            width = self.width() - 2 * GAP
+            self.columns.setSizes([round(width * 0.33), round(width * 0.44), round(width * 0.23)])
+        else:
+            self.columns.setSizes([round(self.width() * 0.47), round(self.width() * 0.53), 0])
+
+    def _show_view(self, name: str) -> None:
+        parts = {
+            "step": (self.step, tr("Step")),
+            "differences": (self.differences, tr("Differences")),
+            "samples": (self.samples, tr("Samples")),
+            "costs": (self.costs, tr("Cost")),
+        }
+        part, title = parts[name]
+        self.stack.setCurrentWidget(part)
+        self.step_card.heading.set_title(title)
+
+
+def _holder() -> QFrame:
+    holder = QFrame()
+    holder.setObjectName("holder")
+    column = QVBoxLayout(holder)
+    column.setContentsMargins(4, 6, 4, 2)
+    return holder
+
+
+def _column(upper: QWidget, lower: QWidget, shares: tuple[int, int]) -> QSplitter:
+    column = splitter(Qt.Orientation.Vertical, (upper, lower), shares)
+    column.setSizes([share * 100 for share in shares])
+    return column
+
+
+def _dropped(event: QDropEvent) -> str:
+    """The one grammar that is dropped, or ""."""
+    urls = event.mimeData().urls()
+    path = urls[0].toLocalFile() if len(urls) == 1 else ""
+    return path if path.lower().endswith((".gbnf", ".txt")) else ""

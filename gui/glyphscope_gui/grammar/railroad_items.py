@@ -1,0 +1,194 @@
+"""A rule as the pieces of a railroad diagram: bounded, so that no rule is too large to draw.
+
+What goes beyond the bounds is drawn as `…`; its tip says what is behind it. Long sequences go on in a next row.
+"""
+
+from __future__ import annotations
+
+import railroad
+
+from glyphscope.grammar.chars import ALL, Ranges, subtract, union
+from glyphscope.grammar.gbnf.syntax import (
+    Alternatives,
+    AnyCharacter,
+    Class,
+    Group,
+    Item,
+    Quoted,
+    Reference,
+    Repetition,
+    Sequence,
+    Syntax,
+    Token,
+)
+from glyphscope_gui.shared.character_names import class_words, text_words
+from glyphscope_gui.shared.language import tr
+
+MOST_ITEMS = 160
+MOST_DEPTH = 14
+MOST_OPTIONS = 24
+LONGEST_WORDS = 36
+ENOUGH = 10_000
+"""What is left out is counted no further."""
+ROW_WIDTH = 700
+"""Of a sequence, in the diagram's own pixels; what is wider goes on below."""
+SHORT_ROW = 260
+"""A row that is no longer than this is not ended: it would only tear apart what belongs together."""
+
+railroad.INTERNAL_ALIGNMENT = "left"  # rows that begin at one edge are easier to read than centred ones
+railroad.CHAR_WIDTH = 8.2
+railroad.COMMENT_CHAR_WIDTH = 6.6
+
+
+class Piece(railroad.Terminal):  # type: ignore[misc]
+    """A rounded box: what is written. `tip` is all of it, where the words are short."""
+
+    def __init__(self, words: str, tip: str = "", kind: str = "text") -> None:
+        super().__init__(_short(words))
+        self.tip = tip or (words if len(words) > LONGEST_WORDS else "")
+        self.kind = kind
+
+
+class Link(railroad.NonTerminal):  # type: ignore[misc]
+    """A square box: another rule."""
+
+    def __init__(self, rule: str) -> None:
+        super().__init__(_short(rule))
+        self.rule = rule
+        self.tip = tr("Rule {rule}: a click goes there", rule=rule)
+        self.kind = "rule"
+
+
+class RailroadItems:
+    """Makes the pieces of one rule; `left_out` counts what did not go in."""
+
+    def __init__(self) -> None:
+        self._room = MOST_ITEMS
+        self.left_out = 0
+
+    def make(self, node: Item | Sequence | Alternatives, depth: int = 0) -> railroad.DiagramItem:
+        """The drawing of a node, as deep and as wide as there is room."""
+        if self._room <= 0 or depth > MOST_DEPTH:
+            return self._more(node)
+        if isinstance(node, Group):
+            return self.make(node.body, depth + 1)
+        if isinstance(node, Alternatives):
+            return self._choice(node, depth)
+        if isinstance(node, Sequence):
+            return self._sequence(node, depth)
+        self._room -= 1
+        if isinstance(node, Quoted):
+            return (
+                Piece(text_words(node.text), tr("The text {text!r}", text=node.text))
+                if node.text
+                else railroad.Skip()
+            )
+        if isinstance(node, Class):
+            words = class_words(*_ranges(node))
+            return Piece(words, tr("One character: {characters}", characters=words), "class")
+        if isinstance(node, AnyCharacter):
+            return Piece(tr("any character"), tr("One character, whichever"), "class")
+        if isinstance(node, Reference):
+            return Link(node.name)
+        if isinstance(node, Token):
+            shown = f"<{node.token}>" if isinstance(node.token, str) else f"<[{node.token}]>"
+            if node.negated:
+                tip = tr("One token of the model's vocabulary, any but this")
+                return Piece(tr("any token but {token}", token=shown), tip, "class")
+            return Piece(tr("token {token}", token=shown), tr("One token of the model's vocabulary"), "class")
+        return self._repeat(node, depth)
+
+    def _sequence(self, node: Sequence, depth: int) -> railroad.DiagramItem:
+        if not node.items:
+            return railroad.Skip()
+        rows: list[list[railroad.DiagramItem]] = [[]]
+        width = 0.0
+        for place, part in enumerate(node.items):
+            if self._room <= 0:
+                rows[-1].append(self._more(*node.items[place:]))
+                break
+            item = self.make(part, depth + 1)
+            if width > SHORT_ROW and width + item.width > ROW_WIDTH:
+                rows.append([])
+                width = 0.0
+            rows[-1].append(item)
+            width += item.width + 20
+        lines = [railroad.Sequence(*row) if len(row) > 1 else row[0] for row in rows]
+        return lines[0] if len(lines) == 1 else railroad.Stack(*lines)
+
+    def _choice(self, node: Alternatives, depth: int) -> railroad.DiagramItem:
+        shown = []
+        for place, option in enumerate(node.options):
+            if place >= MOST_OPTIONS or self._room <= 0:
+                shown.append(self._more(*node.options[place:]))
+                break
+            shown.append(self.make(option, depth + 1))
+        return railroad.Choice(0, *shown) if len(shown) > 1 else shown[0]
+
+    def _repeat(self, node: Repetition, depth: int) -> railroad.DiagramItem:
+        body = self.make(node.item, depth + 1)
+        least, most = node.minimum, node.maximum
+        if most == 0:
+            return railroad.Skip()
+        if (least, most) == (1, 1):
+            return body
+        if (least, most) == (0, 1):
+            return railroad.Optional(body)
+        words = repeat_words(least, most)
+        loop = railroad.OneOrMore(body, railroad.Comment(words)) if words else railroad.OneOrMore(body)
+        return loop if least else railroad.Optional(loop)
+
+    def _more(self, *nodes: Syntax) -> Piece:
+        count = _size(nodes)
+        self.left_out += count
+        return Piece(
+            "…",
+            tr(
+                "{count} more here; the text has them all",
+                count=f"{count:,}{'+' if count >= ENOUGH else ''}",
+            ),
+            "more",
+        )
+
+
+def repeat_words(least: int, most: int | None) -> str:
+    """How often, where it is neither once or more nor any number of times."""
+    if most is None:
+        return tr("{least:,} or more", least=least) if least > 1 else ""
+    if least == most:
+        return tr("{count:,} times", count=most)
+    return (
+        tr("up to {count:,} times", count=most)
+        if least <= 1
+        else tr("{least:,} to {most:,} times", least=least, most=most)
+    )
+
+
+def _ranges(node: Class) -> tuple[Ranges, bool]:
+    """A class's characters in order; a range the wrong way round is empty, as a mistake tells."""
+    ordered = [(low, min(high, ALL[-1][1])) for low, high in node.ranges if low <= high and low <= ALL[-1][1]]
+    surrogates: Ranges = ((0xD800, 0xDFFF),)
+    return subtract(union(ordered), surrogates), node.negated
+
+
+def _size(nodes: tuple[Syntax, ...]) -> int:
+    """How many pieces they have, counted no further than is worth telling."""
+    waiting: list[Syntax] = list(nodes)
+    count = 0
+    while waiting and count < ENOUGH:
+        inner = waiting.pop()
+        if isinstance(inner, Sequence):
+            waiting += inner.items
+        elif isinstance(inner, Alternatives):
+            waiting += inner.options
+        elif isinstance(inner, Group):
+            waiting.append(inner.body)
+        elif isinstance(inner, Repetition):
+            waiting.append(inner.item)
+        else:
+            count += 1
+    return count
+
+
+def _short(words: str) -> str:
+    return words if len(words) <= LONGEST_WORDS else words[: LONGEST_WORDS - 1] + "…"

@@ -1,0 +1,292 @@
+"""A rule as a railroad diagram: zoom, a click on a box goes to its rule, saved as SVG or PNG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QBuffer, QByteArray, QEvent, QIODevice, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QHelpEvent,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QWheelEvent,
+)
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QMenu, QScrollArea, QToolTip, QWidget
+
+from glyphscope.errors import StorageError
+from glyphscope.sessions import atomic_write
+from glyphscope_gui.grammar.railroad_drawing import RailroadBox, RailroadDrawing
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.theme import theme
+
+SMALLEST, LARGEST, STEP = 0.2, 4.0, 1.2
+LEAST_FIT = 0.62
+"""A wide diagram is made smaller to fit, but not so small that it cannot be read."""
+PNG_SCALE = 2
+MOST_PIXELS = 60_000_000
+"""Of a PNG; a diagram that is larger is saved smaller."""
+_FILTER = tr("SVG drawing (*.svg);;PNG picture (*.png)")
+
+
+class _Canvas(QWidget):
+    """The drawing itself, as large as its zoom makes it."""
+
+    def __init__(self, view: RailroadView) -> None:
+        super().__init__(view)
+        self._view = view
+        self.setMouseTracking(True)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        self._view.paint(self)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        box = self._view.box_at(event.position())
+        self.setCursor(Qt.CursorShape.PointingHandCursor if box and box.rule else Qt.CursorShape.ArrowCursor)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        event.accept()  # or the release went elsewhere
+        self._view.setFocus(Qt.FocusReason.MouseFocusReason)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        box = self._view.box_at(event.position())
+        if box and box.rule and event.button() == Qt.MouseButton.LeftButton:
+            self._view.ruleChosen.emit(box.rule)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            box = self._view.box_at(QPointF(event.pos()))
+            QToolTip.showText(event.globalPos(), (box.tip or box.words) if box else "", self)
+            return True
+        return super().event(event)
+
+
+class RailroadView(QScrollArea):
+    """`ruleChosen` carries the rule of a box that was clicked, or chosen with the arrow keys and Enter."""
+
+    ruleChosen = Signal(str)
+    failed = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("railroadView")
+        self.setAccessibleName(tr("Railroad diagram of the rule"))
+        self.setToolTip("")
+        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._drawing: RailroadDrawing | None = None
+        self._renderer = QSvgRenderer(self)
+        self._zoom = 0.0
+        self._chosen = -1
+        self._corner: QFrame | None = None
+        self._canvas = _Canvas(self)
+        self.setWidget(self._canvas)
+
+    # -- what is shown -----------------------------------------------------------------------------------------
+
+    @property
+    def drawing(self) -> RailroadDrawing | None:
+        return self._drawing
+
+    def show_drawing(self, drawing: RailroadDrawing | None) -> None:
+        """A rule's diagram; None when there is none."""
+        other = drawing is None or self._drawing is None or drawing.rule != self._drawing.rule
+        self._drawing = drawing
+        if other:
+            self._chosen = -1
+            self.horizontalScrollBar().setValue(0)
+            self.verticalScrollBar().setValue(0)
+        if drawing is not None:
+            self._renderer.load(QByteArray(drawing.svg))
+            words = ", ".join(box.words for box in drawing.boxes[:40])
+            self.setAccessibleDescription(tr("Rule {rule}: {boxes}", rule=drawing.rule, boxes=words))
+        self._fit()
+
+    def set_corner(self, parts: Sequence[QWidget]) -> None:
+        """What stands over the drawing at the lower right: buttons that belong to it."""
+        self._corner = QFrame(self)
+        self._corner.setObjectName("railroadCorner")
+        row = QHBoxLayout(self._corner)
+        row.setContentsMargins(4, 2, 4, 2)
+        row.setSpacing(2)
+        for part in parts:
+            row.addWidget(part)
+        self._place_corner()
+
+    def restyle(self) -> None:
+        self._canvas.update()
+
+    @property
+    def zoom(self) -> float:
+        """How large the diagram is shown; 1 is its own size."""
+        if self._zoom:
+            return self._zoom
+        if self._drawing is None:
+            return 1.0
+        room = self.viewport().size()
+        fitting = min(room.width() / self._drawing.width, room.height() / max(self._drawing.height, 1))
+        return min(max(fitting, LEAST_FIT), self._usual())
+
+    def set_zoom(self, zoom: float) -> None:
+        """0 fits the diagram to the view."""
+        self._zoom = min(max(zoom, SMALLEST), LARGEST) if zoom else 0.0
+        self._fit()
+
+    def zoom_in(self) -> None:
+        self.set_zoom(self.zoom * STEP)
+
+    def zoom_out(self) -> None:
+        self.set_zoom(self.zoom / STEP)
+
+    def zoom_fit(self) -> None:
+        self.set_zoom(0)
+
+    def box_at(self, place: QPointF) -> RailroadBox | None:
+        """The box at a place of the canvas."""
+        if self._drawing is None:
+            return None
+        x, y = place.x() / self.zoom, place.y() / self.zoom
+        for box in self._drawing.boxes:
+            if box.x <= x <= box.x + box.width and box.y <= y <= box.y + box.height:
+                return box
+        return None
+
+    def paint(self, canvas: QWidget) -> None:
+        painter = QPainter(canvas)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.fillRect(canvas.rect(), theme().color("panel"))
+        if self._drawing is None:
+            return
+        zoom = self.zoom
+        self._renderer.render(painter, QRectF(0, 0, self._drawing.width * zoom, self._drawing.height * zoom))
+        links = self._links()
+        if self.hasFocus() and 0 <= self._chosen < len(links):
+            box = links[self._chosen]
+            painter.setPen(QPen(theme().color("accent"), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            frame = QRectF(box.x * zoom, box.y * zoom, box.width * zoom, box.height * zoom)
+            painter.drawRoundedRect(frame.adjusted(-3, -3, 4, 4), 6, 6)
+
+    # -- to a file ---------------------------------------------------------------------------------------------
+
+    def ask_where_to_save(self) -> None:
+        """As SVG or PNG, by the name's ending."""
+        if self._drawing is None:
+            return
+        dialog = QFileDialog(self, tr("Save the diagram"), f"{self._drawing.rule}.svg", _FILTER)
+        dialog.setObjectName("saveRailroadDialog")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix("svg")
+        dialog.filterSelected.connect(
+            lambda chosen: dialog.setDefaultSuffix("png" if "*.png" in chosen else "svg")
+        )
+        dialog.fileSelected.connect(lambda path: self.save(Path(path)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def save(self, path: Path) -> None:
+        """Write the diagram; `failed` tells a StorageError."""
+        if self._drawing is None:
+            return
+        data = self._png() if path.suffix.lower() == ".png" else self._drawing.svg
+        try:
+            atomic_write(path, data)
+        except StorageError as error:
+            self.failed.emit(error)
+
+    def _png(self) -> bytes:
+        assert self._drawing is not None
+        wide, high = self._drawing.width, self._drawing.height
+        scale = min(PNG_SCALE, (MOST_PIXELS / (wide * high)) ** 0.5)
+        image = QImage(QSize(round(wide * scale), round(high * scale)), QImage.Format.Format_ARGB32)
+        image.fill(theme().color("panel"))
+        painter = QPainter(image)
+        self._renderer.render(painter)
+        painter.end()
+        return _png_bytes(image)
+
+    # -- keys and mouse ----------------------------------------------------------------------------------------
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            if event.angleDelta().y() > 0:
+                self.zoom_in()
+            elif event.angleDelta().y() < 0:
+                self.zoom_out()
+            event.accept()
+            return
+        super().wheelEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        links = self._links()
+        key = event.key()
+        control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        if control and key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
+            self.zoom_in()
+        elif control and key == Qt.Key.Key_Minus:
+            self.zoom_out()
+        elif control and key == Qt.Key.Key_0:
+            self.zoom_fit()
+        elif links and key in (Qt.Key.Key_Right, Qt.Key.Key_Left):
+            self._chosen = (self._chosen + (1 if key == Qt.Key.Key_Right else -1)) % len(links)
+            box = links[self._chosen]
+            middle_x, middle_y = (box.x + box.width / 2) * self.zoom, (box.y + box.height / 2) * self.zoom
+            self.ensureVisible(round(middle_x), round(middle_y), 120, 40)
+            self._canvas.update()
+        elif links and key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and 0 <= self._chosen < len(links):
+            self.ruleChosen.emit(links[self._chosen].rule)
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = QMenu(self)
+        menu.addAction(tr("Larger"), self.zoom_in)
+        menu.addAction(tr("Smaller"), self.zoom_out)
+        menu.addAction(tr("Fit"), self.zoom_fit)
+        menu.addSeparator()
+        menu.addAction(tr("Save the diagram…"), self.ask_where_to_save).setEnabled(self._drawing is not None)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(event.globalPos())
+
+    def resizeEvent(self, event: object) -> None:
+        super().resizeEvent(event)  # type: ignore[arg-type]
+        self._fit()
+        self._place_corner()
+
+    def _place_corner(self) -> None:
+        if self._corner is not None:
+            self._corner.adjustSize()
+            room = self.viewport().geometry()
+            self._corner.move(room.right() - self._corner.width(), room.bottom() - self._corner.height())
+            self._corner.raise_()
+
+    def _usual(self) -> float:
+        """Its own size follows the window's font."""
+        return max(self.fontMetrics().height() / 15, 0.8)
+
+    def _links(self) -> list[RailroadBox]:
+        return [box for box in self._drawing.boxes if box.rule] if self._drawing else []
+
+    def _fit(self) -> None:
+        if self._drawing is None:
+            self._canvas.resize(0, 0)
+            return
+        zoom = self.zoom
+        self._canvas.resize(round(self._drawing.width * zoom), round(self._drawing.height * zoom))
+        self._canvas.update()
+
+
+def _png_bytes(image: QImage) -> bytes:
+    data = QByteArray()
+    buffer = QBuffer(data)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    image.save(buffer, "PNG")
+    buffer.close()
+    return bytes(data.data())

@@ -1,0 +1,87 @@
+"""What the mask cost under each rule of the last run: measured, not estimated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from glyphscope_gui.runs.token_rules import RuleCost
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.table_model import Index, TableModel
+from glyphscope_gui.theme import theme
+
+EMPTY = tr("Run the model to see what each rule costs.")
+FREE = tr("The last run spent no time on masks.")
+RULE, SUM, MEAN = range(3)
+_COLUMNS = (
+    (tr("rule"), tr("The rule that the tokens belong to. A click shows it.")),
+    (tr("mask ms"), tr("Milliseconds that the masks of its tokens took together")),
+    (tr("a token"), tr("Milliseconds of a mask, on average. Forced tokens need none.")),
+)
+
+
+class _Costs(TableModel):
+    titles = tuple(title for title, _ in _COLUMNS)
+    tips = tuple(tip for _, tip in _COLUMNS)
+    figures = frozenset({SUM, MEAN})
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: tuple[RuleCost, ...] = ()
+
+    def show(self, rows: tuple[RuleCost, ...]) -> None:
+        self.beginResetModel()
+        self._rows = rows
+        self.endResetModel()
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        cost = self._rows[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return (cost.rule, f"{cost.ms:.2f}", f"{cost.ms / cost.masks:.2f}")[index.column()]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.alignment(index.column())
+        if role == Qt.ItemDataRole.ForegroundRole and index.column() != RULE:
+            return theme().color("text-muted")
+        if role == Qt.ItemDataRole.ToolTipRole:
+            masks = tr("%n mask(s)", "", cost.masks)
+            return tr("{rule}: {masks}, {ms:.2f} ms together", rule=cost.rule, masks=masks, ms=cost.ms)
+        return None
+
+
+class RuleCosts(QWidget):
+    """A short table, or a sentence where there is nothing. `ruleChosen` carries a rule's name."""
+
+    ruleChosen = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = _Costs(self)
+        self.table = PlainTable(self._model, stretch=RULE, parent=self)
+        self.table.setObjectName("ruleCosts")
+        self.table.setAccessibleName(tr("What the mask cost under each rule"))
+        self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        for column, widest in ((SUM, "00 000.00"), (MEAN, "000.00")):
+            self.table.fit_column(column, widest)
+        self.words = QLabel(EMPTY, self)
+        self.words.setWordWrap(True)
+        self.words.setProperty("role", "hint")
+        self.words.setContentsMargins(8, 4, 8, 4)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.words)
+        column.addWidget(self.table, 1)
+        column.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.table.hide()
+        for told in (self.table.clicked, self.table.activated):
+            told.connect(lambda index: self.ruleChosen.emit(index.siblingAtColumn(RULE).data()))
+
+    def show_costs(self, costs: tuple[RuleCost, ...] | None) -> None:
+        """The dearest first; None while no run was measured."""
+        self._model.show(costs or ())
+        self.table.setVisible(bool(costs))
+        self.words.setVisible(not costs)
+        self.words.setText(EMPTY if costs is None else FREE)

@@ -1,0 +1,258 @@
+"""Stepping through a text: which rules are being read at the cursor, and what may come next."""
+
+from __future__ import annotations
+
+from html import escape
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QLabel,
+    QSizePolicy,
+    QSlider,
+    QTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope_gui.grammar.problems import TextPositions
+from glyphscope_gui.grammar.work import StepView, TokensView
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.wrapping_edit import WrappingEdit
+from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.theme.sizes import PAD
+
+MOST_RULES = 8
+MOST_EXPECTED = 10
+LONGEST = 200_000
+"""Characters of a text that can be stepped through."""
+
+
+class GrammarStep(QWidget):
+    """`moved` carries the text and the character the cursor is at; `ruleChosen` a rule's name."""
+
+    moved = Signal(str, int)
+    ruleChosen = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("grammarStep")
+        self._places = TextPositions("")
+        self._view: StepView | None = None
+        self.edit = WrappingEdit(self)
+        self.edit.setObjectName("stepTextEdit")
+        self.edit.setAccessibleName(tr("Text to step through"))
+        self.edit.setPlaceholderText(tr("A text to step through: type it, or choose an example"))
+        self.edit.setFrameShape(QFrame.Shape.NoFrame)
+        self.edit.setTabChangesFocus(True)
+        self.edit.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.edit.setMinimumHeight(34)
+        self.slider = QSlider(Qt.Orientation.Horizontal, self)
+        self.slider.setObjectName("stepSlider")
+        self.slider.setAccessibleName(tr("Character of the text"))
+        self.slider.setToolTip(tr("Step through the text: the arrow keys go one character on and back"))
+        self.rules = self._answer(tr("Active rules"))
+        self.next = self._answer(tr("What may come next"))
+        self.tokens = self._answer(tr("How many tokens of the model may come next"))
+        self._lay_out()
+        self.edit.textChanged.connect(self._changed)
+        self.edit.cursorPositionChanged.connect(self._cursor_moved)
+        self.slider.valueChanged.connect(self._slid)
+        self.rules.linkActivated.connect(self.ruleChosen)
+        self._restyle()
+        self.show_view(None, "")
+        self.show_tokens(None)
+
+    @property
+    def text(self) -> str:
+        return self.edit.document().toRawText().replace("\u2029", "\n")
+
+    @property
+    def at(self) -> int:
+        """The character the cursor is before."""
+        return self._places.from_qt(self.edit.textCursor().position())
+
+    def set_text(self, text: str) -> None:
+        """Another text, with the cursor at its end."""
+        text = text[:LONGEST]
+        if text == self.text:
+            return
+        self.edit.setPlainText(text)
+        self.edit.moveCursor(QTextCursor.MoveOperation.End)
+
+    def show_view(self, view: StepView | None, why: str) -> None:
+        """What the grammar says at the cursor; None and why not."""
+        self._view = view
+        if view is None:
+            self.rules.setText(escape(why))
+            self.next.setText("")
+        else:
+            self.rules.setText(self._rule_links(view))
+            self.next.setText(self._next_words(view))
+        self._mark()
+
+    def show_tokens(self, view: TokensView | None) -> None:
+        """The model's tokens that may come at the cursor; None where that is not known (any more)."""
+        for part in (self.tokens, self._tokens_label):
+            part.setVisible(view is not None)
+        if view is None:
+            return
+        family = mono_font().families()[0]
+        few = " ".join(f"<span style=\"font-family:'{family}'\">{escape(text)}</span>" for text in view.few)
+        count = tr("{allowed:,} of {vocabulary:,}", allowed=view.allowed, vocabulary=view.vocabulary)
+        more = " …" if view.allowed > len(view.few) else ""
+        self.tokens.setText(f"{count}{'&nbsp;&nbsp; ' + few + more if few else ''}")
+
+    def words(self) -> str:
+        """Where the cursor is, for the heading."""
+        length = len(self.text)
+        return tr("character {place:,} of {length:,}", place=self.at, length=length) if length else ""
+
+    def restyle(self) -> None:
+        self._restyle()
+        self.show_view(self._view, "") if self._view else None
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _rule_links(self, view: StepView) -> str:
+        names = view.rules
+        shown = names if len(names) <= MOST_RULES else (*names[:3], "…", *names[-(MOST_RULES - 4) :])
+        color = theme().color("accent").name()
+        links = [
+            name
+            if name == "…"
+            else f'<a href="{escape(name)}" style="color:{color};text-decoration:none">{escape(name)}</a>'
+            for name in shown
+        ]
+        if links:
+            links[-1] = f"<b>{links[-1]}</b>"
+        return " › ".join(links)
+
+    def _next_words(self, view: StepView) -> str:
+        family = mono_font().families()[0]
+        shown = [
+            f"<span style=\"font-family:'{family}'\">{escape(words)}</span>"
+            for words in view.expected[:MOST_EXPECTED]
+        ]
+        more = len(view.expected) - len(shown)
+        if more > 0:
+            shown.append(tr("and %n more", "", more))
+        joined = " · ".join(shown) or tr("nothing")
+        if view.alive:
+            return joined
+        color = theme().color("impossible").name()
+        fails = escape(tr("✕ fails at {character}.", character=view.failed_at))
+        could = tr("What could come there: {pieces}", pieces=joined)
+        return f'<span style="color:{color}">{fails}</span> {could}'
+
+    def _answer(self, name: str) -> QLabel:
+        label = QLabel(self)
+        label.setAccessibleName(name)
+        label.setTextFormat(Qt.TextFormat.RichText)
+        label.setWordWrap(True)
+        label.setTextInteractionFlags(
+            Qt.TextInteractionFlag.LinksAccessibleByMouse
+            | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
+            | Qt.TextInteractionFlag.TextSelectableByMouse
+        )
+        label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        return label
+
+    def _lay_out(self) -> None:
+        column = QVBoxLayout(self)
+        column.setContentsMargins(PAD - 5, 6, PAD - 5, 6)
+        column.setSpacing(6)
+        column.addWidget(self.edit, 1)
+        column.addWidget(self.slider)
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(5)
+        grid.setColumnStretch(1, 1)
+        for row, (words, tip, answer) in enumerate(
+            (
+                (
+                    tr("Active rules"),
+                    tr("The rules being read at the cursor, outermost first. A click goes to one."),
+                    self.rules,
+                ),
+                (tr("May come next"), tr("What the grammar allows at the cursor."), self.next),
+                (
+                    tr("Tokens allowed"),
+                    tr(
+                        "How many tokens of the open model’s vocabulary the mask would leave here, the end of the text "
+                        "not counted; a few of them, by their number."
+                    ),
+                    self.tokens,
+                ),
+            )
+        ):
+            label = QLabel(words, self)
+            label.setProperty("role", "hint")
+            label.setToolTip(tip)
+            grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(answer, row, 1)
+        self._tokens_label = label
+        column.addLayout(grid)
+
+    def _restyle(self) -> None:
+        self.edit.setFont(mono_font(1))
+        self.edit.setStyleSheet("#stepTextEdit { border: none; background: transparent; padding: 0; }")
+
+    def _changed(self) -> None:
+        text = self.text
+        self._places = TextPositions(text)
+        self.slider.blockSignals(True)
+        self.slider.setRange(0, len(text))
+        self.slider.setValue(self.at)
+        self.slider.blockSignals(False)
+        self.slider.setEnabled(bool(text))
+        self.moved.emit(text, self.at)
+
+    def _cursor_moved(self) -> None:
+        at = self.at
+        if at == self.slider.value():
+            return
+        self.slider.blockSignals(True)
+        self.slider.setValue(at)
+        self.slider.blockSignals(False)
+        self.moved.emit(self.text, at)
+
+    def _slid(self, at: int) -> None:
+        cursor = self.edit.textCursor()
+        cursor.setPosition(self._places.in_qt(at))
+        self.edit.blockSignals(True)
+        self.edit.setTextCursor(cursor)
+        self.edit.blockSignals(False)
+        self.moved.emit(self.text, at)
+
+    def _mark(self) -> None:
+        """What comes after the cursor is quieter; from the character on that fails, it is struck."""
+        view = self._view
+        end = self.edit.document().characterCount() - 1
+        marks = []
+        here = self.edit.textCursor().position()
+        if here < end:
+            marks.append(self._stretch(here, end, theme().color("text-faint"), False))
+        if view is not None and view.failed_at is not None:
+            start = self._places.in_qt(view.failed_at)
+            if start < end:
+                marks.append(self._stretch(start, end, theme().color("impossible"), True))
+        self.edit.setExtraSelections(marks)
+
+    def _stretch(self, start: int, end: int, color: QColor, wrong: bool) -> QTextEdit.ExtraSelection:
+        selection = QTextEdit.ExtraSelection()
+        selection.format.setForeground(color)
+        if wrong:
+            selection.format.setBackground(theme().color("impossible-soft"))
+            selection.format.setUnderlineStyle(QTextCharFormat.UnderlineStyle.DotLine)
+            selection.format.setUnderlineColor(theme().color("impossible-line"))
+        selection.cursor = QTextCursor(self.edit.document())
+        selection.cursor.setPosition(start)
+        selection.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+        return selection
+
+    def sizeHint(self) -> QSize:
+        return QSize(300, 170)

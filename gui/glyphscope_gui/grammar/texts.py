@@ -1,0 +1,137 @@
+"""Short lists of texts that a grammar has to do with: what an edit changed, and random samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSize, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QResizeEvent
+from PySide6.QtWidgets import QHeaderView, QLabel, QMenu, QVBoxLayout, QWidget
+
+from glyphscope_gui.shared.grammar_cells import TextDelegate, WordsDelegate
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.theme import theme
+
+_Index = QModelIndex | QPersistentModelIndex
+_NONE = QModelIndex()
+
+
+class _Rows(QAbstractTableModel):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[tuple[str, str]] = []
+
+    def show(self, rows: list[tuple[str, str]]) -> None:
+        self.beginResetModel()
+        self.rows = rows
+        self.endResetModel()
+
+    def rowCount(self, parent: _Index = _NONE) -> int:
+        return 0 if parent.isValid() else len(self.rows)
+
+    def columnCount(self, parent: _Index = _NONE) -> int:
+        return 0 if parent.isValid() else 2
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        words = self.rows[index.row()][index.column()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return (
+                words.replace("\n", "⏎").replace("\t", "→")
+                if words or not index.column()
+                else tr("(the empty text)")
+            )
+        if role == Qt.ItemDataRole.ToolTipRole:
+            tip = tr("A click steps through it.")
+            return f"{words}\n{tip}" if index.column() else words
+        if role == Qt.ItemDataRole.ForegroundRole and index.column() == 0:
+            return theme().color("text-muted")
+        return None
+
+
+class GrammarTexts(QWidget):
+    """Texts with a word before each, or a sentence where there are none.
+
+    `stepWanted` carries a text that was chosen, `exampleWanted` one to keep and whether it must match.
+    """
+
+    stepWanted = Signal(str)
+    exampleWanted = Signal(str, bool)
+
+    def __init__(self, name: str, accessible: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = _Rows()
+        self.table = PlainTable(self._model, stretch=1, parent=self)
+        self._model.setParent(self.table)
+        self.table.setObjectName(name)
+        self.table.setWordWrap(True)
+        self.table.setAccessibleName(accessible)
+        self.table.horizontalHeader().hide()
+        self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.table.setItemDelegateForColumn(0, WordsDelegate(self.table))
+        self.table.setItemDelegateForColumn(1, TextDelegate(self.table))
+        self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.words = QLabel(self)
+        self.words.setWordWrap(True)
+        self.words.setTextFormat(Qt.TextFormat.PlainText)
+        self.words.setProperty("role", "hint")
+        self.words.setContentsMargins(8, 4, 8, 4)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addWidget(self.words)
+        column.addWidget(self.table, 1)
+        column.addStretch(0)
+        column.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.table.clicked.connect(self._chosen)
+        self.table.activated.connect(self._chosen)
+        self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
+
+    def show_rows(self, rows: Sequence[tuple[str, str]], words: str = "") -> None:
+        """`words` stand above; rows are a word and a text each."""
+        self._model.show(list(rows))
+        self.words.setText(words)
+        self.words.setVisible(bool(words))
+        self.table.setVisible(bool(rows))
+        self._fit()
+
+    def texts(self) -> list[str]:
+        return [text for _, text in self._model.rows]
+
+    def sizeHint(self) -> QSize:
+        rows = sum(self.table.rowHeight(row) for row in range(self._model.rowCount()))
+        return QSize(260, rows + (self.words.sizeHint().height() if self.words.isVisible() else 0) + 6)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        place = self.table.viewport().mapFromGlobal(event.globalPos())
+        index = self.table.indexAt(place)
+        if not index.isValid():
+            return
+        text = self._model.rows[index.row()][1]
+        menu = QMenu(self)
+        menu.addAction(tr("Step through it"), lambda: self.stepWanted.emit(text))
+        menu.addAction(tr("Add as an example that must match"), lambda: self.exampleWanted.emit(text, True))
+        menu.addAction(
+            tr("Add as an example that must not match"), lambda: self.exampleWanted.emit(text, False)
+        )
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(event.globalPos())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _chosen(self, index: QModelIndex) -> None:
+        self.stepWanted.emit(self._model.rows[index.row()][1])
+
+    def _fit(self) -> None:
+        labels = [label for label, _ in self._model.rows]
+        widest = max((self.fontMetrics().horizontalAdvance(label) for label in labels), default=0)
+        self.table.setColumnHidden(0, not widest)
+        first = widest + 18 if widest else 0
+        self.table.setColumnWidth(0, first)
+        self.table.setColumnWidth(1, max(self.table.viewport().width() - first, 60))
+        for row in range(self._model.rowCount()):
+            self.table.resizeRowToContents(row)
+        self.updateGeometry()

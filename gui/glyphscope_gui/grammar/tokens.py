@@ -1,0 +1,98 @@
+"""How many tokens of the open model may come where one steps through a text: worked out when the cursor rests."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.grammar import Grammar
+from glyphscope.grammar.match import TokenTrie
+from glyphscope.models import Vocabulary
+from glyphscope_gui.grammar import work
+from glyphscope_gui.grammar.jobs import LatestJobs
+
+REST_MS = 150
+"""After the last move of the cursor."""
+
+
+class GrammarTokens(QObject):
+    """`told` carries a TokensView; None where it is not known: no model, mistakes in the grammar, no text."""
+
+    told = Signal(object)
+    crashed = Signal(object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._jobs = LatestJobs(self)
+        self._vocabulary: Vocabulary | None = None
+        self._trie: TokenTrie | None = None
+        self._grammar: Grammar | None = None
+        self._place = ("", 0)
+        self._round = 0
+        self._later = QTimer(self, singleShot=True, interval=REST_MS)
+        self._later.timeout.connect(self._start)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an answer is under way, or waited for."""
+        return self._jobs.is_busy or self._later.isActive()
+
+    def set_vocabulary(self, vocabulary: Vocabulary | None) -> None:
+        """Of the model that is open now; its trie is made aside. None, or one without tokens: nothing is told."""
+        if vocabulary is not None and vocabulary is self._vocabulary:
+            return
+        self._vocabulary, self._trie = vocabulary, None
+        self._changed()
+        if vocabulary is None or not vocabulary.tokens:
+            self._jobs.drop("trie")
+            return
+        known = vocabulary
+        self._jobs.start("trie", lambda: work.make_trie(known), self._made, self.crashed.emit)
+
+    def set_grammar(self, grammar: Grammar | None) -> None:
+        """None while the text has mistakes."""
+        self._grammar = grammar
+        self._changed()
+
+    def set_place(self, text: str, at: int) -> None:
+        """The cursor moved: what is worked out for the place before is given up."""
+        if (text, at) != self._place:
+            self._place = (text, at)
+            self._changed()
+
+    def close(self) -> None:
+        """Stop, and wait for what runs."""
+        self._round += 1
+        self._later.stop()
+        self._jobs.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _made(self, trie: TokenTrie) -> None:
+        self._trie = trie
+        self._changed()
+
+    def _changed(self) -> None:
+        self._round += 1
+        self._jobs.drop("tokens")
+        if self._trie is None or self._grammar is None or not self._place[0]:
+            self._later.stop()
+            self.told.emit(None)
+        else:
+            self._later.start()
+
+    def _start(self) -> None:
+        grammar, trie, (text, at), mine = self._grammar, self._trie, self._place, self._round
+        if grammar is None or trie is None:
+            return
+        self._jobs.start(
+            "tokens",
+            lambda: work.step_tokens(grammar, text, at, trie, lambda: self._round != mine),
+            self.told.emit,
+            self._failed,
+        )
+
+    def _failed(self, error: BaseException) -> None:
+        self.told.emit(None)
+        if not isinstance(error, GlyphscopeError):  # a text read in too many ways is told beside it
+            self.crashed.emit(error)

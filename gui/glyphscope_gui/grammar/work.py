@@ -1,0 +1,231 @@
+"""What the grammar page lets the engine do, off the GUI thread: plain functions of snapshots."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from glyphscope.errors import GlyphscopeError, GrammarError
+from glyphscope.events import Notation, Shape
+from glyphscope.grammar import Grammar, Origin, build_call_grammar
+from glyphscope.grammar.difference import Bound, shortest_differences
+from glyphscope.grammar.gbnf import GbnfRule, check_gbnf
+from glyphscope.grammar.gbnf.emit import emit_gbnf
+from glyphscope.grammar.match import Limits, TokenTrie, allowed_tokens, compile_grammar, match_text
+from glyphscope.grammar.sample import sample_texts
+from glyphscope.models import Vocabulary
+from glyphscope.proof import EngineName, Proof, iterate_proofs
+from glyphscope.registry import ToolRegistry
+from glyphscope_gui.grammar.examples_model import ExampleVerdict
+from glyphscope_gui.grammar.problems import GrammarProblem, to_problems
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.token_words import token_text
+
+LARGE = 200_000
+"""Characters from which on a text makes so many objects that Python's collector is felt."""
+SAMPLE_DEPTH = 8
+LONGEST_SAMPLE = 300
+"""Characters of a sample that is shown, where there are shorter ones."""
+EXAMPLE_LIMITS = Limits(items=300_000)
+"""For each example, so that one hostile text does not hold up the others: about a second."""
+
+
+@dataclass(frozen=True)
+class Generated:
+    """The tools' grammar as text, with the schema place of each rule."""
+
+    text: str
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What is known of a text. `grammar` is None while there are errors."""
+
+    text: str
+    problems: tuple[GrammarProblem, ...]
+    counts: Mapping[str, int]
+    rules: Mapping[str, GbnfRule]
+    grammar: Grammar | None
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        return self.grammar is not None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Verdicts by text; `trouble` tells why a text has none."""
+
+    verdicts: Mapping[str, ExampleVerdict]
+    trouble: str = ""
+
+
+@contextmanager
+def _collector_resting(rests: bool) -> Iterator[None]:
+    """Millions of new objects made Python look through all of them again and again, a second at a time for all threads.
+
+    What is there in the end is kept out of its later rounds as well; it goes when nobody refers to it any more.
+    """
+    if not rests or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def generate(registry: ToolRegistry, notation: Notation, shape: Shape) -> Generated:
+    """The tools' grammar for llama.cpp. Raises GrammarError where a tool cannot be called."""
+    emitted = emit_gbnf(build_call_grammar(registry, notation, shape))
+    return Generated(emitted.text, emitted.origins)
+
+
+def check(text: str, cancel: Callable[[], bool]) -> Checked:
+    """Every mistake of a text, and its grammar if it has none that matters. Raises CheckCancelled."""
+    begun = time.perf_counter()
+    with _collector_resting(len(text) > LARGE):
+        found = check_gbnf(text, cancel=cancel)
+        grammar = found.grammar
+    seconds = time.perf_counter() - begun
+    counts: dict[str, int] = {}
+    for diagnostic in found.diagnostics:
+        counts[diagnostic.severity] = counts.get(diagnostic.severity, 0) + 1
+    rules: dict[str, GbnfRule] = {}
+    for rule in found.document.rules:
+        rules.setdefault(rule.name, rule)
+    return Checked(text, to_problems(text, found.diagnostics), counts, rules, grammar, seconds)
+
+
+def judge(
+    grammar: Grammar, texts: tuple[str, ...], known: Mapping[str, ExampleVerdict], cancel: Callable[[], bool]
+) -> Judged:
+    """What the grammar says to each text; those that are `known` for this grammar are not matched again."""
+    verdicts: dict[str, ExampleVerdict] = {}
+    trouble = ""
+    for text in dict.fromkeys(texts):
+        if text in known:
+            verdicts[text] = known[text]
+            continue
+        try:
+            report = match_text(grammar, text, limits=EXAMPLE_LIMITS, cancel=cancel)
+        except GlyphscopeError as error:
+            trouble = str(error)
+            continue
+        verdicts[text] = ExampleVerdict(report.accepted, report.failed_at, len(text), report.expected)
+    return Judged(verdicts, trouble)
+
+
+@dataclass(frozen=True)
+class StepView:
+    """A text up to a character: the rules being read, and what may come next. `failed_at` is of the whole text."""
+
+    at: int
+    rules: tuple[str, ...]
+    expected: tuple[str, ...]
+    accepted: bool
+    alive: bool
+    failed_at: int | None
+
+
+def step(grammar: Grammar, text: str, at: int, cancel: Callable[[], bool]) -> StepView:
+    """How the grammar stands after `at` characters of the text. Raises MatchLimit, MatchCancelled."""
+    state = compile_grammar(grammar).start(EXAMPLE_LIMITS).feed(text[:at], cancel=cancel)
+    whole = state.feed(text[at:], cancel=cancel)
+    return StepView(
+        at,
+        tuple(active.name for active in state.active_rules()),
+        state.expected(),
+        state.accepted,
+        state.alive,
+        whole.failed_at,
+    )
+
+
+FEW_TOKENS = 8
+
+
+@dataclass(frozen=True)
+class TokensView:
+    """How many tokens of a vocabulary may come, and the `few` of the lowest numbers as text."""
+
+    allowed: int
+    vocabulary: int
+    few: tuple[str, ...]
+
+
+def make_trie(vocabulary: Vocabulary) -> TokenTrie:
+    """Half a second for 49,000 tokens."""
+    with _collector_resting(True):
+        return TokenTrie(vocabulary.tokens, vocabulary.names)
+
+
+def step_tokens(
+    grammar: Grammar, text: str, at: int, trie: TokenTrie, cancel: Callable[[], bool]
+) -> TokensView | None:
+    """The tokens after `at` characters; None where nothing may come after them. Raises MatchLimit, MatchCancelled."""
+    state = compile_grammar(grammar).start(EXAMPLE_LIMITS).feed(text[:at], cancel=cancel)
+    if not state.alive:
+        return None
+    found = allowed_tokens(state, trie, cancel=cancel)
+    few = tuple(token_text(trie.tokens[token], "") for token in found[:FEW_TOKENS])
+    return TokensView(len(found), len(trie.tokens), few)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The shortest texts that only one of two versions accepts, None for none; `told` says how far was looked."""
+
+    now: str | None
+    no_longer: str | None
+    told: str
+
+
+COMPARE_BOUND = Bound(seconds=3.0)
+"""For each direction: the answer is for somebody who waits, and says how far was looked."""
+
+
+def compare(before: str, grammar: Grammar, cancel: Callable[[], bool]) -> Comparison:
+    """What an edit changed. Raises GrammarError where the version before has mistakes itself."""
+    base = check_gbnf(before, cancel=cancel).grammar
+    if base is None:
+        raise GrammarError(tr("The version before has mistakes, so there is nothing to compare with."))
+    found = shortest_differences(base, grammar, bound=COMPARE_BOUND, cancelled=cancel)
+    bound = f"{found.bound[:1].upper()}{found.bound[1:]}."
+    if found.same and found.exhausted:
+        told = tr("Both accept exactly the same texts.")
+    else:
+        told = "" if found.exhausted else bound
+    return Comparison(found.only_second, found.only_first, told)
+
+
+def samples(grammar: Grammar, count: int, seed: int) -> tuple[str, ...]:
+    """Random texts of the grammar, short ones first, without those that come twice. Raises GrammarError."""
+    texts = dict.fromkeys(sample_texts(grammar, 3 * count, seed=seed, depth=SAMPLE_DEPTH))
+    kept = [text for text in texts if len(text) <= LONGEST_SAMPLE] or [
+        text[:LONGEST_SAMPLE] for text in texts
+    ]
+    return tuple(sorted(kept[:count], key=len))
+
+
+def prove(
+    registry: ToolRegistry,
+    notation: Notation,
+    shape: Shape,
+    tell: Callable[[Proof], None],
+    cancelled: Callable[[], bool],
+) -> None:
+    """Each proof as it is made. llama.cpp's converter knows JSON only, so it is tried on calls in JSON."""
+    ours: tuple[EngineName, ...] = ("mask", "gbnf")
+    theirs: tuple[EngineName, ...] = ("converter",)
+    for proof in iterate_proofs(registry, notation, shape, ours, cancelled=cancelled):
+        tell(proof)
+    for proof in iterate_proofs(registry, "json", shape, theirs, cancelled=cancelled):
+        tell(proof)

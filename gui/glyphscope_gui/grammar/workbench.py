@@ -1,0 +1,363 @@
+"""The grammar page's engine room: what is worked out again after which change, always off the GUI thread.
+
+Every answer belongs to a text, and an answer about an older text is dropped. Nothing is worked out before the page is
+shown for the first time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from glyphscope.events import RunRequest
+from glyphscope.grammar import Origin
+from glyphscope.proof import Proof
+from glyphscope_gui.grammar import work
+from glyphscope_gui.grammar.custom_enforcement import own_rows
+from glyphscope_gui.grammar.examples_model import ExampleVerdict
+from glyphscope_gui.grammar.jobs import Lane, LatestJobs
+from glyphscope_gui.grammar.railroad_drawing import draw_rule
+from glyphscope_gui.grammar.work import Checked, Generated
+from glyphscope_gui.project.grammar_document import GrammarDocument
+from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.theme import theme
+from glyphscope_gui.theme.fonts import mono_families
+
+DEBOUNCE_MS = 120
+"""After the last key; a pause that short is not felt."""
+SAMPLES = 8
+MOST_CHARACTERS = 300_000
+"""Of a grammar that is compared, sampled and tried on the tools' constraints after each edit."""
+_TOO_LARGE = tr("Not worked out for a grammar as large as this one.")
+_MISTAKES = tr("Shown once the mistakes are corrected.")
+PROOF_DELAY_MS = 600
+"""After the last edit of the tools: proofs start processes, and nobody waits for them."""
+PROOF_SHOWN_MS = 150
+"""How often proofs are shown while they come."""
+
+
+class GrammarBench(QObject):
+    """`generated` tells the tools' grammar, `notGenerated` the error of tools that give none.
+
+    `checked` carries a Checked, `drawn` a RailroadDrawing or None, `judged` a Judged or None (the grammar has
+    mistakes), `stepped` a StepView or None with words that say why not, `sampled` and `compared` likewise. `proved`
+    carries the Proofs made so far, and whether that is all of them; `tried` the rows for a text of the user's own.
+    """
+
+    generated = Signal(object)
+    notGenerated = Signal(object)
+    checking = Signal()
+    checked = Signal(object)
+    drawn = Signal(object)
+    judged = Signal(object)
+    stepped = Signal(object, str)
+    sampled = Signal(object, str)
+    compared = Signal(object, str)
+    proved = Signal(object, bool)
+    tried = Signal(object)
+    crashed = Signal(object)
+
+    def __init__(
+        self, document: GrammarDocument, registry: RegistryDocument, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._document = document
+        self._registry = registry
+        self._jobs = LatestJobs(self)
+        self._active = False
+        self._closed = False
+        self._checks = 0
+        self._options = RunRequest(prompt="", registry={})
+        self._last: Checked | None = None
+        self._origins: dict[str, Origin] = {}
+        self._verdicts: dict[str, ExampleVerdict] = {}
+        self._rule = ""
+        self._step = ("", 0)
+        self._seed = 0
+        self._later = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
+        self._later.timeout.connect(self._check)
+        self._tools_later = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
+        self._tools_later.timeout.connect(self._generate)
+        self._proofs: list[Proof] = []
+        self._round = 0
+        self._prove_later = QTimer(self, singleShot=True, interval=PROOF_DELAY_MS)
+        self._prove_later.timeout.connect(self._prove)
+        self._proof_ticks = QTimer(self, interval=PROOF_SHOWN_MS)
+        self._proof_ticks.timeout.connect(lambda: self.proved.emit(tuple(self._proofs), False))
+        registry.changed.connect(lambda _registry: self._tools_changed())
+        document.examplesChanged.connect(self._judge)
+        document.sourceChanged.connect(self.text_changed)
+        document.baseChanged.connect(self._compare)
+
+    # -- what the page tells -----------------------------------------------------------------------------------
+
+    def activate(self) -> None:
+        """The page is shown: from now on its answers are kept up to date."""
+        if not self._active:
+            self._active = True
+            self._generate()
+            if not self._document.is_generated:
+                self._check()
+
+    def set_options(self, options: RunRequest) -> None:
+        """Notation and shape decide the tools' grammar."""
+        old, self._options = self._options, options
+        if (old.notation, old.shape) != (options.notation, options.shape):
+            self._tools_changed()
+
+    def text_changed(self) -> None:
+        """Somebody types, or another text is shown: check it after a short pause."""
+        if self._active and not self._closed:
+            self._later.start()
+
+    def set_rule(self, name: str) -> None:
+        """The rule whose diagram is shown."""
+        self._rule = name
+        self.draw()
+
+    def set_step(self, text: str, at: int) -> None:
+        self._step = (text, at)
+        self._do_step()
+
+    def sample_again(self) -> None:
+        """Other samples than before."""
+        self._seed += 1
+        self._sample()
+
+    @property
+    def last(self) -> Checked | None:
+        """The newest answer there is."""
+        return self._last
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an answer is under way, or waited for."""
+        timers = (self._later, self._tools_later, self._prove_later)
+        return self._jobs.is_busy or any(timer.isActive() for timer in timers)
+
+    @property
+    def origins(self) -> dict[str, Origin]:
+        """Where the rules of the tools' grammar come from; a rule of the user's own text may have the same name."""
+        return self._origins
+
+    def close(self) -> None:
+        """Stop waiting, and end what runs."""
+        self._closed = True
+        self._later.stop()
+        self._tools_later.stop()
+        self._prove_later.stop()
+        self._proof_ticks.stop()
+        self._jobs.close()
+
+    # -- the tools' grammar ------------------------------------------------------------------------------------
+
+    def _tools_changed(self) -> None:
+        if self._active and not self._closed:
+            self._tools_later.start()
+
+    def _generate(self) -> None:
+        registry, options = self._registry.registry, self._options
+        self._start(
+            "generate",
+            lambda: work.generate(registry, options.notation, options.shape),
+            self._generated,
+            self._not_generated,
+        )
+
+    def _prove(self) -> None:
+        """Older proofs are stopped: they are of other tools."""
+        self._round += 1
+        mine = self._round
+        registry, options = self._registry.registry, self._options
+        found: list[Proof] = []
+        self._proofs = found
+        self._proof_ticks.start()
+
+        def cancelled() -> bool:
+            return self._closed or self._round != mine
+
+        def done(_nothing: object) -> None:
+            self._proof_ticks.stop()
+            self.proved.emit(tuple(found), True)
+
+        def failed(error: BaseException) -> None:
+            done(None)
+            self.crashed.emit(error)
+
+        self._start(
+            "prove",
+            lambda: work.prove(registry, options.notation, options.shape, found.append, cancelled),
+            done,
+            failed,
+        )
+
+    def _generated(self, made: Generated) -> None:
+        self._origins = dict(made.origins)
+        self.generated.emit(made)
+        self._document.set_generated(made.text)
+        self._prove_later.start()
+
+    def _not_generated(self, error: BaseException) -> None:
+        self._origins = {}
+        self.notGenerated.emit(error)
+        self._document.set_generated("")
+        self._round += 1
+        self.proved.emit((), True)
+
+    # -- the text ----------------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        if self._closed:
+            return
+        text = self._document.text
+        self._checks += 1
+        mine = self._checks
+
+        def superseded() -> bool:
+            return self._closed or self._checks != mine
+
+        self.checking.emit()
+        self._start("check", lambda: work.check(text, superseded), self._checked)
+
+    def _checked(self, found: Checked) -> None:
+        if found.text != self._document.text:
+            return  # the check of the newer text waits in its timer
+        self._last = found
+        self._verdicts = {}
+        self.checked.emit(found)
+        self.draw()
+        self._judge()
+        self._do_step()
+        self._sample()
+        self._compare()
+        self._try_own()
+
+    def draw(self) -> None:
+        """The diagram of the rule, in the theme in force."""
+        rule = self._last.rules.get(self._rule) if self._last else None
+        if rule is None and self._last is not None:
+            rule = self._last.rules.get("root")
+        if rule is None:
+            self.drawn.emit(None)
+            return
+        colors, family = dict(theme().roles), mono_families()[0]
+        self._start("draw", lambda: draw_rule(rule, colors, family), self.drawn.emit)
+
+    # -- what is asked of a grammar without mistakes -------------------------------------------------------------
+
+    def _judge(self) -> None:
+        found = self._last
+        if found is None:
+            return
+        if found.grammar is None:
+            self._jobs.drop("examples")
+            self.judged.emit(None)
+            return
+        grammar, known = found.grammar, dict(self._verdicts)
+        texts = tuple(example.text for example in self._document.work.examples)
+
+        def done(judged: work.Judged) -> None:
+            if self._last is found:
+                self._verdicts.update(judged.verdicts)
+                self.judged.emit(judged)
+
+        self._start("examples", lambda: work.judge(grammar, texts, known, self._is_closed), done)
+
+    def _do_step(self) -> None:
+        found, (text, at) = self._last, self._step
+        if found is None or not text:
+            self.stepped.emit(None, "")
+        elif found.grammar is None:
+            self.stepped.emit(None, _MISTAKES)
+        else:
+            grammar = found.grammar
+            self._start(
+                "step",
+                lambda: work.step(grammar, text, at, self._is_closed),
+                lambda view: self.stepped.emit(view, ""),
+                lambda error: self.stepped.emit(None, str(error)),
+            )
+
+    def _sample(self) -> None:
+        found, seed = self._last, self._seed
+        if found is None:
+            return
+        if found.grammar is None:
+            self._jobs.drop("samples")
+            self.sampled.emit(None, _MISTAKES)
+            return
+        if len(found.text) > MOST_CHARACTERS:
+            self.sampled.emit(None, _TOO_LARGE)
+            return
+        grammar = found.grammar
+        self._start(
+            "samples",
+            lambda: work.samples(grammar, SAMPLES, seed),
+            lambda texts: self.sampled.emit(texts, ""),
+            lambda error: self.sampled.emit(None, str(error)),
+        )
+
+    def _compare(self) -> None:
+        found, base = self._last, self._document.base
+        if found is None or base is None or base == found.text:
+            self._jobs.drop("compare")
+            self.compared.emit(None, "" if base is None or found is None else tr("No change yet."))
+            return
+        if found.grammar is None:
+            self._jobs.drop("compare")
+            self.compared.emit(None, _MISTAKES)
+            return
+        if max(len(base), len(found.text)) > MOST_CHARACTERS:
+            self.compared.emit(None, _TOO_LARGE)
+            return
+        grammar = found.grammar
+
+        def superseded() -> bool:
+            return self._closed or self._last is not found
+
+        self._start(
+            "compare",
+            lambda: work.compare(base, grammar, superseded),
+            lambda differences: self.compared.emit(differences, ""),
+            lambda error: self.compared.emit(None, str(error)),
+        )
+
+    def _try_own(self) -> None:
+        found, registry, options = self._last, self._registry.registry, self._options
+        if (
+            found is None
+            or found.grammar is None
+            or self._document.is_generated
+            or len(found.text) > MOST_CHARACTERS
+        ):
+            self._jobs.drop("own")
+            self.tried.emit(())
+            return
+        grammar = found.grammar
+
+        def superseded() -> bool:
+            return self._closed or self._last is not found
+
+        self._start(
+            "own",
+            lambda: own_rows(grammar, registry, options.notation, options.shape, superseded),
+            self.tried.emit,
+        )
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _is_closed(self) -> bool:
+        return self._closed
+
+    def _start(
+        self,
+        slot: str,
+        what: Callable[[], Any],
+        done: Callable[[Any], None],
+        failed: Callable[[BaseException], None] | None = None,
+    ) -> None:
+        lane: Lane = "slow" if slot in ("samples", "compare", "own", "prove") else "quick"
+        self._jobs.start(slot, what, done, failed or self.crashed.emit, lane)

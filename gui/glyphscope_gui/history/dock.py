@@ -1,0 +1,245 @@
+"""The history: runs, newest first, found by a word, opened by a click; what is deleted can be taken back."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QListView,
+    QMenu,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.sessions import History, HistoryRow
+from glyphscope.sessions.exports import ExportForm
+from glyphscope_gui.history.delegate import HistoryDelegate
+from glyphscope_gui.history.export_dialog import ExportMenu
+from glyphscope_gui.history.model import ROW_ROLE, HistoryModel
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.language import tr
+
+SEARCH_DELAY_MS = 150
+UNDO_MS = 8000
+"""How long a deleted run can be taken back; it is deleted for good only then."""
+
+_EMPTY = tr("No runs yet.\n\nPress Run: each run is kept here and opens again with a click.")
+
+
+class HistoryDock(QWidget):
+    """`runOpened` and `saveWanted` tell a run's id, `exportWanted` its form too; `notified` tells a sentence.
+
+    Reads and writes off the GUI thread.
+    """
+
+    runOpened = Signal(object)
+    saveWanted = Signal(str)
+    exportWanted = Signal(str, str)
+    notified = Signal(object)
+
+    def __init__(self, history: History, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("history")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._history = history
+        self._background = Background(self)
+        self._doomed: list[str] = []
+        self._timer = QTimer(self, singleShot=True, interval=SEARCH_DELAY_MS)
+        self._timer.timeout.connect(self.refresh)
+        self._undo_timer = QTimer(self, singleShot=True, interval=UNDO_MS)
+        self._undo_timer.timeout.connect(self._delete_for_good)
+        self.model = HistoryModel(self)
+        self.search_edit = QLineEdit(self)
+        self.search_edit.setObjectName("historySearch")
+        self.search_edit.setAccessibleName(tr("Find runs"))
+        self.search_edit.setPlaceholderText(tr("Find runs: prompt, tool, model, outcome"))
+        self.search_edit.setClearButtonEnabled(True)
+        self.list = self._make_list()
+        self.empty = QLabel(_EMPTY, self, wordWrap=True, alignment=Qt.AlignmentFlag.AlignHCenter)
+        self.empty.setObjectName("historyEmpty")
+        self.empty.setProperty("role", "muted")
+        self.empty.setContentsMargins(12, 40, 12, 12)
+        self._undo_bar = QWidget(self)
+        self._undo_words = QLabel(self._undo_bar)
+        self.undo_button = QPushButton(tr("Undo"), self._undo_bar)
+        self._undo_bar.hide()
+        self._lay_out()
+        self.search_edit.textChanged.connect(self._search)
+        self.undo_button.clicked.connect(self.take_back)
+        self.refresh()
+
+    # -- what can be done --------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Load the rows again, as after a run."""
+        self._timer.stop()
+        history, words = self._history, self.search_edit.text()
+        self._background.start("rows", lambda: history.rows(words), self._show_rows, self._tell)
+
+    def open_current(self) -> None:
+        row = self._current()
+        if row is not None:
+            self.runOpened.emit(row.id)
+
+    def save_current(self) -> None:
+        """Ask for the run as a file."""
+        row = self._current()
+        if row is not None:
+            self.saveWanted.emit(row.id)
+
+    def export_current(self, form: ExportForm) -> None:
+        row = self._current()
+        if row is not None:
+            self.exportWanted.emit(row.id, form)
+
+    def delete_current(self) -> None:
+        """Take the run out of the list; for some seconds it can be taken back."""
+        row = self._current()
+        if row is None:
+            return
+        self._doomed.append(row.id)
+        self._undo_words.setText(tr("%n run(s) deleted.", "", len(self._doomed)))
+        self._undo_bar.show()
+        self._undo_timer.start()
+        place = self.list.currentIndex().row()
+        self.model.set_rows([r for r in self._rows() if r.id != row.id])
+        self.list.setCurrentIndex(self.model.index(min(place, self.model.rowCount() - 1), 0))
+        self._show_empty()
+
+    def take_back(self) -> None:
+        """Show the deleted runs again."""
+        self._doomed.clear()
+        self._undo_timer.stop()
+        self._undo_bar.hide()
+        self.refresh()
+
+    def pin_current(self) -> None:
+        row = self._current()
+        if row is not None:
+            history, run, pinned = self._history, row.id, not row.pinned
+            self._background.start(
+                "pin", lambda: history.pin(run, pinned), lambda _: self.refresh(), self._tell
+            )
+
+    def shut_down(self) -> None:
+        """End what runs in the background; the owner calls it when it closes."""
+        self._timer.stop()
+        if self._undo_timer.isActive():
+            self._delete_for_good()
+        self._background.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _make_list(self) -> QListView:
+        view = QListView(self)
+        view.setObjectName("historyList")
+        view.setAccessibleName(tr("Runs, newest first"))
+        view.setAccessibleDescription(
+            tr("Enter opens a run. Delete takes it out. P pins it to the top. S saves it.")
+        )
+        view.setModel(self.model)
+        view.setItemDelegate(HistoryDelegate(view))
+        view.setUniformItemSizes(True)
+        view.setMouseTracking(True)
+        view.setFrameShape(QListView.Shape.NoFrame)
+        view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        view.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+        view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        view.customContextMenuRequested.connect(self._show_menu)
+        view.clicked.connect(self.open_current)
+        self._actions = []
+        for text, keys, slot in (
+            (tr("Open"), ("Return", "Enter"), self.open_current),
+            (tr("Pin or unpin"), ("P",), self.pin_current),
+            (tr("Save run…"), ("S",), self.save_current),
+            (tr("Delete"), ("Del",), self.delete_current),
+        ):
+            action = QAction(text, view)
+            action.setShortcuts(list(keys))
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            action.triggered.connect(slot)
+            view.addAction(action)
+            self._actions.append(action)
+        return view
+
+    def _lay_out(self) -> None:
+        bar = QHBoxLayout(self._undo_bar)
+        bar.setContentsMargins(0, 0, 0, 0)
+        bar.addWidget(self._undo_words, 1)
+        bar.addWidget(self.undo_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(10, 12, 10, 10)
+        layout.setSpacing(8)
+        layout.addWidget(self.search_edit)
+        layout.addWidget(self.list, 1)
+        layout.addWidget(self.empty, 1)
+        layout.addWidget(self._undo_bar)
+
+    def _rows(self) -> list[HistoryRow]:
+        return [self.model.index(place, 0).data(ROW_ROLE) for place in range(self.model.rowCount())]
+
+    def _current(self) -> HistoryRow | None:
+        index = self.list.currentIndex()
+        return index.data(ROW_ROLE) if index.isValid() else None
+
+    def _show_rows(self, rows: list[HistoryRow]) -> None:
+        current = self._current()
+        self.model.set_rows([row for row in rows if row.id not in self._doomed])
+        place = self.model.row_of(current.id) if current else -1
+        if place >= 0:
+            self.list.setCurrentIndex(self.model.index(place, 0))
+        self._show_empty()
+        notice = self._history.take_notice()
+        if notice:
+            self.notified.emit(notice)
+
+    def _show_empty(self) -> None:
+        none = self.model.rowCount() == 0
+        words = self.search_edit.text()
+        self.empty.setText(tr("No run with “{words}”.", words=words) if words else _EMPTY)
+        self.empty.setVisible(none)
+        self.list.setVisible(not none)
+
+    def _search(self, _words: str) -> None:
+        self._timer.start()
+
+    def _delete_for_good(self) -> None:
+        self._undo_timer.stop()
+        self._undo_bar.hide()
+        history, doomed = self._history, tuple(self._doomed)
+        self._background.start(
+            "delete",
+            lambda: history.delete(*doomed),
+            lambda _: self._forget(doomed),
+            lambda error: self._not_deleted(doomed, error),
+        )
+
+    def _forget(self, runs: tuple[str, ...]) -> None:
+        self._doomed = [run for run in self._doomed if run not in runs]
+
+    def _not_deleted(self, runs: tuple[str, ...], error: BaseException) -> None:
+        """What is still there is shown again."""
+        self._forget(runs)
+        self.refresh()
+        self._tell(error)
+
+    def _tell(self, error: BaseException) -> None:
+        self.notified.emit(str(error))
+        self._show_empty()
+
+    def _show_menu(self, place: QPoint) -> None:
+        index: QModelIndex = self.list.indexAt(place)
+        if not index.isValid():
+            return
+        self.list.setCurrentIndex(index)
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addActions(self._actions)
+        exports = ExportMenu(tr("Export run"), menu)
+        exports.formChosen.connect(self.export_current)
+        menu.insertMenu(self._actions[-1], exports)
+        menu.popup(self.list.viewport().mapToGlobal(place))

@@ -1,0 +1,114 @@
+"""A run in another program's form: seen before it is copied or saved, with what is in it told in a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QLabel,
+    QMenu,
+    QPlainTextEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope_gui.runs.export_formats import FORMS, Exported
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.theme import mono_font
+
+MOST_SHOWN = 20_000
+"""Characters in sight; a line of a hundred thousand takes seconds to be laid out."""
+
+
+class ExportMenu(QMenu):
+    """All forms that a run can be had in; `formChosen` carries one of them."""
+
+    formChosen = Signal(str)
+
+    def __init__(self, words: str, parent: QWidget | None = None) -> None:
+        super().__init__(words, parent)
+        self.setObjectName("exportMenu")
+        for form, told in FORMS.items():
+            action = self.addAction(told.menu)
+            action.setObjectName(f"export-{form}")
+            action.triggered.connect(lambda _checked=False, wanted=form: self.formChosen.emit(wanted))
+
+
+class ExportDialog(QDialog):
+    """`saveWanted` carries a path and the whole text. Opened with `open()`; it deletes itself."""
+
+    saveWanted = Signal(str, str)
+
+    def __init__(self, exported: Exported, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._exported = exported
+        words = FORMS[exported.form]
+        self.setObjectName("exportDialog")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(tr("Export the run: {form}", form=words.menu.replace("&", "").rstrip("…")))
+        self.note = QLabel(exported.note, self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.note.setProperty("role", "muted")
+        self.view = QPlainTextEdit(exported.text[:MOST_SHOWN], self, readOnly=True)
+        self.view.setObjectName("exportView")
+        self.view.setAccessibleName(tr("What is exported"))
+        self.view.setFont(mono_font(-0.5))
+        self.view.setTabChangesFocus(True)
+        self.more = QLabel(self, textFormat=Qt.TextFormat.PlainText)
+        self.more.setProperty("role", "muted")
+        left = len(exported.text) - MOST_SHOWN
+        self.more.setText(
+            tr("1 more character is copied and saved with these.")
+            if left == 1
+            else tr("%n more characters are copied and saved with these.", "", max(left, 0))
+        )
+        self.more.setVisible(left > 0)
+        self.copy_button = QPushButton(tr("&Copy"), self)
+        self.save_button = QPushButton(tr("&Save as…"), self)
+        self.save_button.setProperty("role", "primary")
+        buttons = QDialogButtonBox(self)
+        buttons.addButton(self.save_button, QDialogButtonBox.ButtonRole.ActionRole)
+        buttons.addButton(self.copy_button, QDialogButtonBox.ButtonRole.ActionRole)
+        buttons.addButton(QDialogButtonBox.StandardButton.Close)
+        buttons.rejected.connect(self.reject)
+        self.save_button.setDefault(True)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 18, 20, 16)
+        column.setSpacing(12)
+        column.addWidget(self.note)
+        column.addWidget(self.view, 1)
+        column.addWidget(self.more)
+        column.addWidget(buttons)
+        self.resize(720, 480)
+        self.copy_button.clicked.connect(self._copy)
+        self.save_button.clicked.connect(self._ask_where)
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._exported.text)
+        self.copy_button.setText(tr("Copied"))
+
+    def _ask_where(self) -> None:
+        suffix = Path(self._exported.name).suffix
+        kind = FORMS[self._exported.form].kind
+        dialog = QFileDialog(
+            self,
+            tr("Save the export"),
+            self._exported.name,
+            tr("{kind} (*{suffix});;All files (*)", kind=kind, suffix=suffix),
+        )
+        dialog.setObjectName("saveExportDialog")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix(suffix[1:])
+        dialog.fileSelected.connect(self.save)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def save(self, path: str) -> None:
+        """Let the whole text be written there, and close."""
+        self.saveWanted.emit(path, self._exported.text)
+        self.accept()

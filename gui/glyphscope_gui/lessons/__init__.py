@@ -1,0 +1,1 @@
+"""The page of lessons: read, predict, run, and present them."""

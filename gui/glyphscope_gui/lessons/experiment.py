@@ -1,0 +1,308 @@
+"""An experiment of a lesson: what it changes, what the reader may change, a live run, and the recording of one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QFormLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.calling import RunState, fold_events
+from glyphscope.evals.align import align
+from glyphscope.evals.align_words import difference_words
+from glyphscope.events import NOTATIONS, SHAPES, AnyEvent, RunRequest
+from glyphscope.lessons import Experiment
+from glyphscope.lessons.asking import MOST_TOKENS, value_at
+from glyphscope_gui.lessons.prose import LessonProse
+from glyphscope_gui.lessons.run import LessonRun
+from glyphscope_gui.runs.run_controller import Aside
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.lesson_label import LessonLabel
+from glyphscope_gui.shared.plain_text import shown_exactly
+from glyphscope_gui.theme.sizes import PAD
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "notation": NOTATIONS,
+    "shape": SHAPES,
+    "constraint": ("off", "mask", "gbnf"),
+    "stop_on": ("error", "unknown-tool", "never"),
+}
+_FOR_LIVE = tr("Changes are for a live run; the recording is as the lesson says.")
+_WORDS = {
+    "prompt": tr("prompt"),
+    "notation": tr("notation"),
+    "shape": tr("shape"),
+    "constraint": tr("constraint"),
+    "stop_on": tr("stop on"),
+    "seed": tr("seed"),
+    "temperature": tr("temperature"),
+    "max_tokens": tr("longest answer"),
+}
+_CHOICE_WORDS = {
+    "flat": tr("flat"),
+    "off": tr("off"),
+    "mask": tr("mask"),
+    "error": tr("error"),
+    "unknown-tool": tr("unknown-tool"),
+    "never": tr("never"),
+}
+"""Of the choices; the others are written the same in every language."""
+
+
+class LessonExperiment(QFrame):
+    """`liveWanted` carries what the reader changed; `stopWanted` ends the run that goes on."""
+
+    liveWanted = Signal(object)
+    stopWanted = Signal()
+
+    def __init__(
+        self,
+        part: Experiment,
+        request: RunRequest,
+        recorded: tuple[AnyEvent, ...],
+        base: tuple[AnyEvent, ...],
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("lessonExperiment")
+        self.setAccessibleName(tr("Experiment: {title}", title=part.title))
+        self.part = part
+        self._request, self._recorded, self._base = request, recorded, base
+        self._fields: dict[str, QWidget] = {}
+        self._events: list[AnyEvent] = []
+        self._shown = False
+        self.is_running = False
+        self.title = LessonLabel(part.title, "heading", self)
+        self.about = LessonProse(part.about, self)
+        self.about.setVisible(bool(part.about))
+        self.changes = LessonLabel("   ".join(_change_words(part)), "mono", self)
+        self.live_button = QPushButton(tr("Run live"), self)
+        self.live_button.setObjectName("lessonLiveButton")
+        self.play_button = QPushButton(tr("Play the recording"), self)
+        self.play_button.setObjectName("lessonRecordingButton")
+        self.play_button.setToolTip(
+            tr("What the model that the lesson was made with wrote, without your changes")
+        )
+        self.notice = LessonLabel("", "muted", self)
+        self.run = LessonRun("", part.show, self)
+        self.run.hide()
+        self.difference = LessonLabel("", "title", self)
+        self._lay_out()
+        self.live_button.clicked.connect(self._live)
+        self.play_button.clicked.connect(self.play)
+
+    # -- what can be done --------------------------------------------------------------------------------------
+
+    def set_model(self, words: str) -> None:
+        """`words` says why nothing can run live; empty where it can."""
+        if self.is_running:
+            return
+        self.live_button.setEnabled(not words)
+        self.live_button.setToolTip(words or tr("Ask your model, with what is set here"))
+        if words and self._fields:
+            words = f"{words} {_FOR_LIVE}"
+        self.notice.set_words(words)
+        for widget in self._fields.values():
+            widget.setEnabled(self.live_button.isEnabled())
+
+    def play(self) -> None:
+        """The recording, from its beginning."""
+        self._shown = True
+        self._events = list(self._recorded)
+        self.run.show()
+        self.run.show_run(self._recorded)
+        self.run.player.play()
+        self.notice.set_words(tr("This is the recording, not a run of now."))
+        self._tell_difference()
+
+    def begin(self, request: RunRequest) -> None:
+        """A live run begins."""
+        self._shown, self.is_running = True, True
+        self._events = []
+        self.run.show()
+        self.run.begin_live(request)
+        self.difference.set_words("")
+        self.notice.set_words("")
+        self._set_running(True)
+
+    def take(self, aside: Aside) -> None:
+        """What the live run told."""
+        if aside.events:
+            self._events.extend(aside.events)
+            self.run.grow(aside.events)
+        if aside.ended:
+            self.is_running = False
+            self._set_running(False)
+            self._tell_difference()
+
+    def refuse(self, words: str) -> None:
+        """What cannot be run as it is set, and why."""
+        self.notice.set_words(words)
+
+    def changed(self) -> dict[str, Any]:
+        """What the reader set otherwise than the lesson has it."""
+        found: dict[str, Any] = {}
+        for name, widget in self._fields.items():
+            value = _value_of(widget)
+            if value != self._value(name):
+                found[name] = value
+        return found
+
+    def advance(self) -> bool:
+        """The next thing that one key does: play the recording, then its end. False where that was."""
+        if self.is_running:
+            return False
+        if not self._shown:
+            self.play()
+            return True
+        return self.run.advance()
+
+    def press(self, key: int, modifiers: Qt.KeyboardModifier) -> bool:
+        """What a key does here; False where it does nothing."""
+        if key == Qt.Key.Key_L:
+            if self.live_button.isEnabled():
+                self._live()
+            return True
+        return self._shown and self.run.press(key, modifiers)
+
+    def close_down(self) -> None:
+        self.run.close_down()
+
+    @property
+    def state(self) -> RunState:
+        """What the run that is shown came to."""
+        return fold_events(self._events)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _live(self) -> None:
+        if self.is_running:
+            self.stopWanted.emit()
+        else:
+            self.liveWanted.emit(self.changed())
+
+    def _set_running(self, running: bool) -> None:
+        self.live_button.setText(tr("Stop") if running else tr("Run live"))
+        self.play_button.setEnabled(not running)
+        for widget in self._fields.values():
+            widget.setEnabled(not running)
+
+    def _tell_difference(self) -> None:
+        """Against the run that the experiment departs from, in a sentence."""
+        state = self.state
+        if state.finished is None:
+            self.difference.set_words("")
+            return
+        words = difference_words(align([fold_events(self._base), state]), ["the run before", "this one"])
+        self.difference.set_words(f"{words[:1].upper()}{words[1:]}")
+
+    def _value(self, name: str) -> Any:
+        if "/" in name:
+            return value_at(self._request.registry, name)
+        if name in ("seed", "temperature"):
+            return getattr(self._request.sampling, name)
+        return getattr(self._request, name)
+
+    def _field(self, name: str) -> QWidget:
+        value = self._value(name)
+        if name in _CHOICES:
+            box = QComboBox(self)
+            for choice in _CHOICES[name]:
+                box.addItem(_CHOICE_WORDS.get(choice, choice), choice)
+            box.setCurrentIndex(max(box.findData(value), 0))
+            return box
+        if name == "temperature":
+            real = QDoubleSpinBox(self)
+            real.setRange(0, 10)
+            real.setSingleStep(0.1)
+            real.setValue(value)
+            return real
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31:
+            whole = QSpinBox(self)
+            whole.setRange(
+                1 if name == "max_tokens" else -(2**31), MOST_TOKENS if name == "max_tokens" else 2**31 - 1
+            )
+            whole.setValue(min(max(value, whole.minimum()), whole.maximum()))
+            return whole
+        line = QLineEdit(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), self)
+        line.setProperty("plain", isinstance(value, str))
+        line.returnPressed.connect(self._live)
+        line.setCursorPosition(0)
+        return line
+
+    def _lay_out(self) -> None:
+        form = QFormLayout()
+        form.setHorizontalSpacing(14)
+        form.setVerticalSpacing(6)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        for name in self.part.vary:
+            words = _WORDS.get(name, name)
+            field = self._field(name)
+            field.setAccessibleName(tr("{setting} of the experiment", setting=words))
+            field.setMaximumWidth(16_777_215 if name == "prompt" else 260)
+            label = QLabel(shown_exactly(words), self)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setProperty("role", "muted")
+            label.setBuddy(field)
+            form.addRow(label, field)
+            self._fields[name] = field
+        buttons = QHBoxLayout()
+        buttons.setSpacing(10)
+        buttons.addWidget(self.live_button)
+        buttons.addWidget(self.play_button)
+        buttons.addStretch(1)
+        for field in self._fields.values():
+            if isinstance(field, QAbstractSpinBox):
+                field.lineEdit().setTextMargins(6, 0, 0, 0)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(PAD + 2, 12, PAD + 2, 12)
+        column.setSpacing(8)
+        for widget in (self.title, self.about, self.changes):
+            column.addWidget(widget)
+        if self.part.vary:
+            column.addLayout(form)
+        column.addLayout(buttons)
+        for widget in (self.notice, self.run, self.difference):
+            column.addWidget(widget)
+
+
+def _change_words(part: Experiment) -> list[str]:
+    """What the lesson itself changes; what is long is told in its text."""
+    words = []
+    for name, value in part.given.items():
+        if name == "change" and isinstance(value, dict):
+            words += [f"{place} = {json.dumps(each, ensure_ascii=False)}" for place, each in value.items()]
+        elif name == "remove" and isinstance(value, list | tuple):
+            words += [tr("without {place}", place=place) for place in value]
+        else:
+            words.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
+    return [each if len(each) <= 120 else f"{each[:119]}…" for each in words]
+
+
+def _value_of(widget: QWidget) -> Any:
+    if isinstance(widget, QComboBox):
+        return widget.currentData()
+    if isinstance(widget, QSpinBox | QDoubleSpinBox):
+        return widget.value()
+    assert isinstance(widget, QLineEdit)
+    text = widget.text()
+    if widget.property("plain"):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text  # the request's own check tells what is wrong with it

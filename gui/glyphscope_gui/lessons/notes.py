@@ -1,0 +1,89 @@
+"""The presenter's notes: a window of their own, for the screen that the room does not see."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+
+from glyphscope_gui.lessons.prose import LessonProse
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.lesson_label import LessonLabel
+
+
+class LessonNotes(QWidget):
+    """Where the lecture is, what comes next, the notes of the step, and how long it goes on already."""
+
+    def __init__(self, parent: QWidget, keys: Callable[[QKeyEvent], bool]) -> None:
+        super().__init__(parent, Qt.WindowType.Window)
+        self.setObjectName("lessonNotes")
+        self.setWindowTitle(tr("Presenter notes"))
+        self.setAccessibleName(tr("Presenter notes"))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._keys = keys
+        self._began = time.monotonic()
+        self.place = QLabel(self, textFormat=Qt.TextFormat.PlainText)
+        self.place.setProperty("role", "muted")
+        self.clock = QLabel("0:00", self)
+        self.clock.setProperty("role", "title")
+        self.clock.setToolTip(tr("Since the lecture began"))
+        self.title = LessonLabel("", "heading", self)
+        self.answers = LessonLabel("", "title", self)
+        self.following = LessonLabel("", "muted", self)
+        self._area = QScrollArea(self)
+        self._area.setWidgetResizable(True)
+        self._area.setFrameShape(QFrame.Shape.NoFrame)
+        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._timer = QTimer(self, interval=1000)
+        self._timer.timeout.connect(self._tick)
+        head = QHBoxLayout()
+        head.addWidget(self.place, 1)
+        head.addWidget(self.clock)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 16, 20, 16)
+        column.setSpacing(10)
+        column.addLayout(head)
+        column.addWidget(self.title)
+        column.addWidget(self._area, 1)
+        column.addWidget(self.answers)
+        column.addWidget(self.following)
+
+    def sizeHint(self) -> QSize:
+        return QSize(620, 460)
+
+    def begin(self) -> None:
+        """The lecture begins now."""
+        self._began = time.monotonic()
+        self._timer.start()
+        self._tick()
+
+    def end(self) -> None:
+        self._timer.stop()
+        self.hide()
+
+    def show_step(self, place: str, title: str, notes: str, answers: str, following: str) -> None:
+        """`answers` are those of the questions on the slide, which the room does not see yet."""
+        self.place.setText(place)
+        self.title.set_words(title)
+        body = QWidget()
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 6, 0)
+        column.addWidget(LessonProse(notes or tr("*No notes for this step.*"), body))
+        column.addStretch(1)
+        self._area.setWidget(body)
+        self.answers.set_words(answers)
+        self.following.set_words(
+            tr("Next: {title}", title=following) if following else tr("This is the last one.")
+        )
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """The same keys as in the lecture."""
+        if not self._keys(event):
+            super().keyPressEvent(event)
+
+    def _tick(self) -> None:
+        seconds = int(time.monotonic() - self._began)
+        self.clock.setText(f"{seconds // 60}:{seconds % 60:02}")

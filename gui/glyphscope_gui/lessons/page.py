@@ -1,0 +1,133 @@
+"""The page of lessons: the list at the left, the lesson in the middle, and below it the way from step to step."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+
+from glyphscope.errors import GlyphscopeError, problem_words
+from glyphscope_gui.lessons.list_model import LessonListModel
+from glyphscope_gui.lessons.list_view import LessonList
+from glyphscope_gui.lessons.reader import LessonReader
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.link import link
+from glyphscope_gui.shared.notice_banner import NoticeBanner
+from glyphscope_gui.shared.plain_text import shown_exactly
+from glyphscope_gui.theme.sizes import GAP, letters
+
+LIST_WIDTH, SLIM_LIST_WIDTH = 250, 190
+WIDE = 1180
+_EMPTY = tr("Choose a lesson at the left. None of them needs a model: everything in them is recorded.")
+_MOST_PROBLEMS = 12
+
+
+class LessonPage(QWidget):
+    """Places the parts; `stepWanted` carries 1 or -1."""
+
+    stepWanted = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("lessonPage")
+        self.setAccessibleName(tr("Lessons"))
+        self.model = LessonListModel(self)
+        self.list = LessonList(self.model, self)
+        self.open_button = link(tr("Open…"), tr("A lesson of yours, from a Markdown file"))
+        self.open_button.setObjectName("openLessonButton")
+        self.open_button.setAccessibleName(tr("Open a lesson"))
+        self.notice = NoticeBanner(self)
+        self.reader = LessonReader(self)
+        self.empty = QLabel(_EMPTY, self)
+        self.empty.setProperty("role", "muted")
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty.setWordWrap(True)
+        self.empty.setTextFormat(Qt.TextFormat.PlainText)
+        self.empty.setMargin(30)
+        self.before_button = QPushButton(tr("‹ Back"), self)
+        self.before_button.setObjectName("lessonBackButton")
+        self.before_button.setToolTip(tr("The step before (Page Up)"))
+        self.after_button = QPushButton(tr("Next ›"), self)
+        self.after_button.setObjectName("lessonNextButton")
+        self.after_button.setProperty("role", "primary")
+        self.after_button.setToolTip(tr("The next step (Page Down)"))
+        self.place = QLabel(self)
+        self.place.setProperty("role", "muted")
+        self.again_button = link(tr("Begin anew"), tr("Forget how far you have come in this lesson"))
+        self.lecture_button = QPushButton(tr("Lecture"), self)
+        self.lecture_button.setObjectName("lectureButton")
+        self.lecture_button.setToolTip(tr("Large letters, one step a key, nothing else on the screen (F11)"))
+        self._lay_out()
+        self.reader.pageWanted.connect(self.stepWanted)
+        self.before_button.clicked.connect(lambda: self.stepWanted.emit(-1))
+        self.after_button.clicked.connect(lambda: self.stepWanted.emit(1))
+        self.setFocusProxy(self.list)
+        self.show_place(0, 0)
+
+    def show_place(self, step: int, steps: int) -> None:
+        """The step, from 1, of so many; 0 where no lesson is open."""
+        opened = steps > 0
+        self.stack.setCurrentWidget(self.reader if opened else self.empty)
+        self.foot.setVisible(opened)
+        self.place.setText(tr("Step {step} of {steps}", step=step, steps=steps))
+        self.before_button.setEnabled(step > 1)
+        self.after_button.setEnabled(step < steps)
+
+    def show_error(self, error: GlyphscopeError) -> None:
+        """Why a lesson cannot be taken, with its first mistakes."""
+        problems = [problem_words(problem) for problem in getattr(error, "problems", ())]
+        more = len(problems) - _MOST_PROBLEMS
+        lines = [" ".join(filter(None, (error.where, error.message, error.hint))), *problems[:_MOST_PROBLEMS]]
+        if more > 0:
+            lines.append(tr("… and {more} more: glyphscope lesson check tells all of them.", more=more))
+        self.empty.setText("\n".join(shown_exactly(line) for line in lines))
+        self.show_place(0, 0)
+
+    def set_lecture(self, lecture: bool) -> None:
+        """Without the list and the foot: the lesson alone."""
+        self.list_card.setVisible(not lecture)
+        self.foot.setVisible(not lecture)
+        self.layout().setContentsMargins(*((0, 0, 0, 0) if lecture else (GAP, GAP, GAP, GAP)))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        width = LIST_WIDTH if event.size().width() >= WIDE else SLIM_LIST_WIDTH
+        self.list_card.setFixedWidth(round(width * min(letters(self), 1.6)))
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        self.list_card = Card(tr("Lessons"), self.list, actions=(self.open_button,), padded=False)
+        self.stack = QStackedWidget(self)
+        self.stack.addWidget(self.empty)
+        self.stack.addWidget(self.reader)
+        self.foot = QWidget(self)
+        row = QHBoxLayout(self.foot)
+        row.setContentsMargins(16, 8, 16, 10)
+        row.setSpacing(12)
+        row.addWidget(self.before_button)
+        row.addWidget(self.after_button)
+        row.addWidget(self.place)
+        row.addStretch(1)
+        row.addWidget(self.again_button)
+        row.addWidget(self.lecture_button)
+        sheet = QFrame(self)
+        sheet.setObjectName("card")
+        inside = QVBoxLayout(sheet)
+        inside.setContentsMargins(1, 1, 1, 1)
+        inside.setSpacing(0)
+        line = QFrame(sheet)
+        line.setObjectName("cardLine")
+        inside.addWidget(self.stack, 1)
+        inside.addWidget(line)
+        inside.addWidget(self.foot)
+        right = QVBoxLayout()
+        right.setSpacing(GAP)
+        right.addWidget(self.notice)
+        right.addWidget(sheet, 1)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(GAP, GAP, GAP, GAP)
+        layout.setSpacing(GAP)
+        layout.addWidget(self.list_card)
+        layout.addLayout(right, 1)

@@ -1,0 +1,169 @@
+"""A run looked at token by token, forwards, backwards, at a pace: its events are folded and shown as of every run.
+
+Going back begins anew and folds up to the place: a lesson's run is short, and so nothing needs to be taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from glyphscope.calling import RunState, fold
+from glyphscope.events import AnyEvent, StageStarted, Token
+from glyphscope_gui.runs.run_controller import Applied
+
+SLOWEST, FASTEST = 0.2, 50.0
+"""Tokens a second."""
+
+
+class LessonPlayer(QObject):
+    """`began` carries a fresh RunState, `applied` an Applied, `moved` tells another place, `playingChanged` whether it
+    plays. A place is the number of tokens that are shown, of all stages together, between `first` and `last`.
+    """
+
+    began = Signal(object)
+    applied = Signal(object)
+    moved = Signal()
+    playingChanged = Signal(bool)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.state = RunState()
+        self.first = self.last = self.place = 0
+        self.is_playing = self.is_live = False
+        self._events: list[AnyEvent] = []
+        self._tokens: list[int] = []  # where in the events each token is
+        self._done = 0
+        self._whole = True
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._tick)
+        self.set_pace(3.0)
+
+    # -- what it shows -----------------------------------------------------------------------------------------
+
+    def show(
+        self, events: Sequence[AnyEvent], first: int = 0, last: int | None = None, *, at: int | None = None
+    ) -> None:
+        """A recorded run, tokens `first` to `last`, at the place `at` (the first)."""
+        self.pause()
+        self.is_live = False
+        self._events = list(events)
+        self._tokens = [place for place, event in enumerate(events) if isinstance(event, Token)]
+        self._whole = last is None or last >= len(self._tokens)
+        self.last = len(self._tokens) if last is None else min(last, len(self._tokens))
+        self.first = min(first, self.last)
+        self._begin()
+        self._fold_to(self.first if at is None else min(max(at, self.first), self.last))
+        self.moved.emit()
+
+    def begin_live(self) -> None:
+        """A run of which nothing is known yet."""
+        self.show(())
+        self.is_live = True
+
+    def grow(self, events: Sequence[AnyEvent]) -> None:
+        """What a live run told: it is shown at once, and where somebody looks at an earlier place, later."""
+        at_end = self.place == self.last
+        begin = len(self._events)
+        self._events.extend(events)
+        self._tokens += [begin + place for place, event in enumerate(events) if isinstance(event, Token)]
+        self.last = len(self._tokens)
+        if at_end:
+            self._fold_to(self.last)
+        self.moved.emit()
+
+    @property
+    def events(self) -> tuple[AnyEvent, ...]:
+        """All of the run, whatever of it is shown."""
+        return tuple(self._events)
+
+    @property
+    def at_end(self) -> bool:
+        return self.place >= self.last
+
+    # -- moving ------------------------------------------------------------------------------------------------
+
+    def go(self, place: int) -> None:
+        """So many tokens shown; what plays is paused."""
+        self.pause()
+        self._go(place)
+
+    def step(self, tokens: int) -> None:
+        self.go(self.place + tokens)
+
+    def play(self) -> None:
+        """On from here; from the beginning where this is the end."""
+        if self.last <= self.first or self.is_playing:
+            return
+        if self.at_end:
+            self._go(self.first)
+        self.is_playing = True
+        self._timer.start()
+        self.playingChanged.emit(True)
+
+    def pause(self) -> None:
+        if self.is_playing:
+            self.is_playing = False
+            self._timer.stop()
+            self.playingChanged.emit(False)
+
+    def set_pace(self, tokens_a_second: float) -> None:
+        pace = min(max(tokens_a_second, SLOWEST), FASTEST)
+        self.pace = pace
+        self._timer.setInterval(round(1000 / pace))
+
+    def close(self) -> None:
+        """Nothing plays any more."""
+        self.pause()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        self._go(self.place + 1)
+        if self.at_end:
+            self.pause()
+
+    def _go(self, place: int) -> None:
+        place = min(max(place, self.first), self.last)
+        if place == self.place:
+            return
+        if place < self.place:
+            self._begin()
+        self._fold_to(place)
+        self.moved.emit()
+
+    def _begin(self) -> None:
+        self.state, self._done, self.place = RunState(), 0, 0
+        self.began.emit(self.state)
+
+    def _fold_to(self, place: int) -> None:
+        """Up to the token before which `place` tokens are, with all that was told of those; at the end, everything."""
+        if place >= len(self._tokens):
+            stop = len(self._events) if self._whole or self.is_live else self._after(place)
+        else:
+            stop = self._after(place)
+        mine = tuple(self._events[self._done : stop])
+        self._done, self.place = max(stop, self._done), place
+        for event in mine:
+            fold(self.state, event)
+        if mine:
+            self.applied.emit(Applied(self.state, mine, "replay"))
+
+    def _after(self, place: int) -> int:
+        """Where the events of the first `place` tokens end: before the next token, or the stage that begins with it."""
+        if place >= len(self._tokens):
+            return len(self._events)
+        stop = self._tokens[place]
+        if place == 0:
+            return stop
+        begin = self._tokens[place - 1] + 1
+        stages = [n for n in range(begin, stop) if isinstance(self._events[n], StageStarted)]
+        return stages[0] if stages else stop
+
+
+def first_of_stage(events: Sequence[AnyEvent], stage: str) -> tuple[int, int]:
+    """The tokens of a stage among those of all: the first, and the one behind its last."""
+    names = [event.stage for event in events if isinstance(event, Token)]
+    mine = [place for place, name in enumerate(names) if name == stage]
+    return (mine[0], mine[-1] + 1) if mine else (0, len(names))

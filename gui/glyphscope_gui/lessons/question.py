@@ -1,0 +1,239 @@
+"""A question of a lesson: chosen by clicks or keys, then revealed, each answer with its reason."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from glyphscope.lessons import Choice, Sheet, judge
+from glyphscope_gui.lessons.characters import CharacterLine
+from glyphscope_gui.lessons.prose import LessonProse
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.lesson_label import LessonLabel
+from glyphscope_gui.shared.token_words import token_text
+from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme.sizes import PAD
+
+
+class ChoiceButton(QPushButton):
+    """Stays down while it is chosen. Its words wrap, which a button's own do not."""
+
+    def __init__(self, number: int, words: str, *, token: bool, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("lessonChoice")
+        self.setProperty("choice", "token" if token else "words")
+        self.setCheckable(True)
+        self.setAccessibleName(tr("Answer {number}: {answer}", number=number, answer=words))
+        self.setToolTip(
+            tr("Choose this answer ({number})", number=number) if number < 10 else tr("Choose this answer")
+        )
+        self.number = QLabel(str(number), self)
+        self.number.setProperty("role", "faint")
+        self.label = LessonLabel(words, "", self, mono_font(2) if token else None)
+        self.label.setWordWrap(not token)
+        for label in (self.number, self.label):
+            label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(10, 6, 12, 6)
+        row.setSpacing(10)
+        row.addWidget(self.number)
+        row.addWidget(self.label, 1)
+        sizes = QSizePolicy.Policy
+        policy = QSizePolicy(
+            sizes.Fixed if token else sizes.Preferred, sizes.Fixed if token else sizes.Minimum
+        )
+        policy.setHeightForWidth(not token)
+        self.setSizePolicy(policy)
+
+    def sizeHint(self) -> QSize:
+        return self.layout().sizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        return self.layout().minimumSize()
+
+    def hasHeightForWidth(self) -> bool:
+        return self.label.wordWrap()
+
+    def heightForWidth(self, width: int) -> int:
+        return self.layout().totalHeightForWidth(width) if self.label.wordWrap() else -1
+
+
+class ChoiceRow(QWidget):
+    """One answer, and after the reveal a sign with the reason."""
+
+    def __init__(self, number: int, choice: Choice, *, token: bool, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._choice = choice
+        words = token_text(choice.text.encode()) if token else choice.text
+        self.button = ChoiceButton(number, words, token=token, parent=self)
+        self.sign = LessonLabel("", "", self)
+        self.why = LessonLabel("", "muted", self)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(10)
+        row.addWidget(self.sign)
+        if token:
+            row.addWidget(self.button)
+            row.addWidget(self.why, 1)
+            row.addStretch(0)
+            return
+        column = QVBoxLayout()
+        column.setSpacing(2)
+        column.addWidget(self.button)
+        column.addWidget(self.why)
+        row.addLayout(column, 1)
+
+    def reveal(self) -> None:
+        """Whether it is right, by sign, words and colour, whatever was chosen."""
+        right = self._choice.right
+        self.sign.setWordWrap(False)
+        self.sign.set_words("✓" if right else "✕", "lesson-right" if right else "lesson-wrong")
+        self.sign.setAccessibleName(tr("right") if right else tr("not right"))
+        self.why.set_words(self._choice.why)
+        self.button.setEnabled(False)
+        self.button.setAccessibleDescription(f"{self.sign.accessibleName()}. {self._choice.why}")
+
+
+class LessonQuestion(QFrame):
+    """`answered` carries whether the answer was right, once, when it is revealed."""
+
+    answered = Signal(bool)
+
+    def __init__(self, sheet: Sheet, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("card")
+        self.setProperty("asking", True)
+        self.setAccessibleName(tr("Question: {question}", question=sheet.ask))
+        self.sheet = sheet
+        self.is_revealed = False
+        self.ask = LessonProse(sheet.ask, self)
+        before = f"{sheet.before}▮" if sheet.kind == "next" else ""
+        self.before = LessonLabel(before, "", self, mono_font(2))
+        self.before.setAccessibleName(tr("Written so far: {text}", text=sheet.before))
+        self.line = CharacterLine(sheet.text, self)
+        self.line.setVisible(sheet.kind == "character")
+        token = sheet.kind == "next"
+        self.rows = [
+            ChoiceRow(number, choice, token=token, parent=self)
+            for number, choice in enumerate(sheet.choices, 1)
+        ]
+        self.hint = QLabel(self._how(), self)
+        self.hint.setProperty("role", "hint")
+        self.hint.setWordWrap(True)
+        self.button = QPushButton(tr("Reveal"), self)
+        self.button.setObjectName("lessonRevealButton")
+        self.button.setProperty("role", "primary")
+        self.button.setToolTip(tr("Show what is right, and why (Enter)"))
+        self.result = LessonLabel("", "", self)
+        self.result.setObjectName("lessonResult")
+        self.why = LessonProse("", self, quiet=True)
+        self.why.hide()
+        self._lay_out()
+        self.button.clicked.connect(self.reveal)
+        for row in self.rows:
+            row.button.toggled.connect(self._toggled)
+
+    @property
+    def chosen(self) -> frozenset[int]:
+        """What is chosen now, as the sheet counts it."""
+        if self.sheet.kind == "character":
+            return frozenset({self.line.at}) if self.line.at >= 0 else frozenset()
+        return frozenset(number for number, row in enumerate(self.rows) if row.button.isChecked())
+
+    def choose(self, number: int) -> None:
+        """That answer, or not that any more; of a character, its place."""
+        if self.is_revealed:
+            return
+        if self.sheet.kind == "character":
+            self.line.choose(number)
+        elif 0 <= number < len(self.rows):
+            self.rows[number].button.toggle()
+
+    def reveal(self) -> None:
+        """What is right, and how the answer was."""
+        if self.is_revealed:
+            return
+        self.is_revealed = True
+        judged = judge(self.sheet, self.chosen)
+        if self.sheet.kind == "character":
+            self.line.reveal(self.sheet.at)
+        for row in self.rows:
+            row.reveal()
+        self.result.set_words(
+            f"{'✓' if judged.right else '✕'} {judged.words}",
+            "lesson-right" if judged.right else "lesson-wrong",
+        )
+        if self.sheet.why:
+            self.why.show_markdown(self.sheet.why)
+            self.why.show()
+        self.button.hide()
+        self.hint.hide()
+        if self.chosen:
+            self.answered.emit(judged.right)
+
+    def advance(self) -> bool:
+        """The next thing that one key does: the reveal. False where that was."""
+        if self.is_revealed:
+            return False
+        self.reveal()
+        return True
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter reveals, a digit chooses, arrows go from answer to answer."""
+        if not self.press(event.key()):
+            super().keyPressEvent(event)
+
+    def press(self, key: int) -> bool:
+        """What a key does here; False where it does nothing."""
+        if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.reveal()
+            return True
+        number = key - Qt.Key.Key_1
+        if 0 <= number < len(self.rows):
+            self.choose(number)
+            return True
+        if key in (Qt.Key.Key_Up, Qt.Key.Key_Down) and self.rows:
+            self._walk(1 if key == Qt.Key.Key_Down else -1)
+            return True
+        return False
+
+    def close_down(self) -> None:
+        """Nothing runs in it."""
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _how(self) -> str:
+        if self.sheet.kind == "character":
+            return tr("Click a character, or go to it with the arrow keys.")
+        last = len(self.rows)
+        if self.sheet.single:
+            return tr("Choose one (keys 1 to {last}), then reveal.", last=last)
+        return tr("Choose all that are right (keys 1 to {last}), then reveal.", last=last)
+
+    def _toggled(self, down: bool) -> None:
+        if down and self.sheet.single:
+            for row in self.rows:
+                if row.button is not self.sender():
+                    row.button.setChecked(False)
+
+    def _walk(self, step: int) -> None:
+        at = next((n for n, row in enumerate(self.rows) if row.button.hasFocus()), -1 if step > 0 else 0)
+        self.rows[(at + step) % len(self.rows)].button.setFocus(Qt.FocusReason.TabFocusReason)
+
+    def _lay_out(self) -> None:
+        column = QVBoxLayout(self)
+        column.setContentsMargins(PAD + 2, 12, PAD + 2, 12)
+        column.setSpacing(8)
+        column.addWidget(self.ask)
+        column.addWidget(self.before)
+        column.addWidget(self.line)
+        for row in self.rows:
+            column.addWidget(row)
+        foot = QHBoxLayout()
+        foot.setSpacing(12)
+        foot.addWidget(self.button)
+        foot.addWidget(self.hint, 1)
+        column.addLayout(foot)
+        column.addWidget(self.result)
+        column.addWidget(self.why)

@@ -1,0 +1,193 @@
+"""The reader: one step of a lesson, or a part of it, in a column that is not wider than can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QComboBox,
+    QFrame,
+    QLineEdit,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.lessons import AnyPart, Prose
+from glyphscope_gui.lessons.experiment import LessonExperiment
+from glyphscope_gui.lessons.prose import LessonProse
+from glyphscope_gui.lessons.question import LessonQuestion
+from glyphscope_gui.lessons.run import LessonRun
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.lesson_label import LessonLabel
+from glyphscope_gui.theme import ui_font
+from glyphscope_gui.theme.sizes import scale
+
+WORDS, PARTS = 690, 940
+"""The widest that words and the other parts are, in pixels at the usual letters: some 90 characters."""
+_MARGIN = 26
+_INPUTS = (QLineEdit, QAbstractSpinBox, QComboBox)
+Active: TypeAlias = LessonRun | LessonQuestion | LessonExperiment
+MakePart: TypeAlias = Callable[[AnyPart, QWidget], QWidget]
+
+
+class LessonReader(QScrollArea):
+    """`pageWanted` carries 1 or -1 for the next step or the one before."""
+
+    pageWanted = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("lessonReader")
+        self.setAccessibleName(tr("The lesson"))
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._lecture: Callable[[QKeyEvent], bool] | None = None
+        self.active: list[Active] = []
+        self._body: QWidget | None = None
+        self._words: list[QWidget] = []
+        self._parts: list[QWidget] = []
+
+    # -- what is shown -----------------------------------------------------------------------------------------
+
+    def show_parts(self, over: str, title: str, parts: tuple[AnyPart, ...], make: MakePart) -> None:
+        """`over` is told above the title in quieter words; `make` makes the widget of a part that is no text."""
+        self.clear()
+        body = QWidget(self.viewport())  # from the first in its place: fonts come from there
+        body.setObjectName("lessonBody")
+        column = QVBoxLayout(body)
+        column.setContentsMargins(_MARGIN, 20, _MARGIN, 28)
+        column.setSpacing(16)
+        head = LessonLabel(over, "muted", body)
+        font = ui_font(7)
+        font.setWeight(font.Weight.Bold)
+        heading = LessonLabel(title, "", body, font)
+        heading.setObjectName("lessonTitle")
+        self._words, self._parts = [head, heading], []
+        for part in parts:
+            if isinstance(part, Prose):
+                self._words.append(LessonProse(part.text, body))
+            else:
+                widget = make(part, body)
+                self._parts.append(widget)
+                if isinstance(widget, LessonRun | LessonQuestion | LessonExperiment):
+                    self.active.append(widget)
+        made = iter(self._words[2:]), iter(self._parts)
+        column.addWidget(head)
+        column.addWidget(heading)
+        for part in parts:
+            column.addWidget(next(made[0] if isinstance(part, Prose) else made[1]))
+        column.addStretch(1)
+        self._body = body
+        self._fit()
+        self.setWidget(body)
+        self.verticalScrollBar().setValue(0)
+        if self._lecture is not None:
+            self._quieten()
+
+    def clear(self) -> None:
+        """Nothing; what ran in it is at rest."""
+        for widget in self.active:
+            widget.close_down()
+        self.active, self._body = [], None
+        self._words, self._parts = [], []
+        old = self.takeWidget()
+        if old is not None:
+            old.deleteLater()
+
+    def set_lecture(self, keys: Callable[[QKeyEvent], bool] | None) -> None:
+        """With `keys`, every key comes to it first: nothing on the page takes the keyboard but what is typed into."""
+        self._lecture = keys
+
+    def in_sight(self, widget: QWidget) -> None:
+        """Scrolled so that the part is seen, its end before its beginning where it is too high for both."""
+        QTimer.singleShot(0, self, lambda: self._show(widget))
+
+    def scroll_on(self) -> bool:
+        """Nearly a page down; False at the end."""
+        bar = self.verticalScrollBar()
+        before = bar.value()
+        bar.setValue(before + round(self.viewport().height() * 0.8))
+        return bar.value() > before
+
+    # -- keys --------------------------------------------------------------------------------------------------
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Page Down and Page Up scroll, and at the edge turn the page."""
+        if self._lecture is not None and self._lecture(event):
+            event.accept()
+            return
+        bar = self.verticalScrollBar()
+        if event.key() == Qt.Key.Key_PageDown and bar.value() >= bar.maximum():
+            self.pageWanted.emit(1)
+        elif event.key() == Qt.Key.Key_PageUp and bar.value() <= bar.minimum():
+            self.pageWanted.emit(-1)
+        else:
+            super().keyPressEvent(event)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Of what is typed into during a lecture: Esc gives the keyboard back."""
+        if (
+            event.type() == QEvent.Type.KeyPress
+            and isinstance(event, QKeyEvent)
+            and event.key() == Qt.Key.Key_Escape
+        ):
+            self.setFocus()
+            return True
+        return super().eventFilter(watched, event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _fit(self) -> None:
+        """Nothing wider than it can be read, and the same left edge for all of it."""
+        if self._body is None:
+            return
+        larger = scale()
+        room = self.viewport().width()
+        widest = round((PARTS if self._parts else WORDS) * larger)
+        side = max((room - widest) // 2, _MARGIN)
+        self._body.layout().setContentsMargins(side, 20, side, 28)
+        inside = room - 2 * side
+        for widget in self._words:
+            widget.setMaximumWidth(min(round(WORDS * larger), max(inside, 120)))
+            widget.setMinimumWidth(min(round(WORDS * larger), max(inside, 120)))
+
+    def _quieten(self) -> None:
+        if self._body is None:
+            return
+        for widget in self._body.findChildren(QWidget):
+            if isinstance(widget, _INPUTS):
+                widget.installEventFilter(self)
+            elif not any(isinstance(above, _INPUTS) for above in _above(widget)):
+                widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setFocus()
+
+    def _show(self, widget: QWidget) -> None:
+        if widget not in self._parts or self._body is None:
+            return
+        top, height = widget.y(), widget.height()
+        view, bar = self.viewport().height(), self.verticalScrollBar()
+        if top + height > bar.value() + view:
+            bar.setValue(
+                min(top + height - view + 14, max(top - 14, 0)) if height > view else top + height - view + 14
+            )
+        elif top < bar.value():
+            bar.setValue(max(top - 14, 0))
+
+
+def _above(widget: QWidget) -> list[QWidget]:
+    found, here = [], widget.parentWidget()
+    while here is not None:
+        found.append(here)
+        here = here.parentWidget()
+    return found

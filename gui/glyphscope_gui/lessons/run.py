@@ -1,0 +1,418 @@
+"""A run in a lesson: the stream, what the chosen token could have been, and a way to go through it token by token."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSignalBlocker, QSize, Qt
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSlider,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.calling import RunState
+from glyphscope.calling.fold import StageState
+from glyphscope.events import Aborted, Alternative, AnyEvent, RunFailed, RunRequest, RunStarted, Token
+from glyphscope.lessons.lesson import View
+from glyphscope_gui.lessons.player import FASTEST, SLOWEST, LessonPlayer
+from glyphscope_gui.lessons.words import info_of, place_words, source_words, token_title, token_words
+from glyphscope_gui.runs.abort_banner import AbortBanner
+from glyphscope_gui.runs.alternatives_model import AlternativesModel, reasons
+from glyphscope_gui.runs.alternatives_table import AlternativesTable
+from glyphscope_gui.runs.field_table import FieldTable
+from glyphscope_gui.runs.field_table_model import DECIDED, TOKENS, VERDICT, FieldTableModel
+from glyphscope_gui.runs.outcome_text import outcome_words
+from glyphscope_gui.runs.run_controller import Applied
+from glyphscope_gui.runs.run_registry import registry_of
+from glyphscope_gui.runs.stage_choice import StageChoice, events_of
+from glyphscope_gui.runs.stream_view import StreamView
+from glyphscope_gui.runs.token_table import TokenTable
+from glyphscope_gui.runs.token_table_model import TokenTableModel
+from glyphscope_gui.shared.card import section_label
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.lesson_label import LessonLabel
+from glyphscope_gui.shared.verdict import VERDICTS
+from glyphscope_gui.theme import mono_font, ui_font
+from glyphscope_gui.theme.sizes import PAD, scale
+
+WIDE = 640
+"""Pixels of width at the usual letters from which on the alternatives stand beside the stream."""
+ROOMY = 860
+"""From which on the fields stand below the text alone, at the left of the alternatives."""
+SIDE = 300
+MOST_ROWS = 7
+MOST_LINES = 8
+_PACES = (0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 50.0)
+
+
+def shown_rows(token: Token) -> tuple[Alternative, ...]:
+    """The likeliest alternatives, and the token that came wherever it stood."""
+    told = token.step.alternatives
+    rows = told[:MOST_ROWS]
+    came = [each for each in told[MOST_ROWS:] if (each.id, each.data) == (token.step.id, token.step.data)]
+    return (*rows[: MOST_ROWS - 1], *came) if came else rows
+
+
+class LessonStream(StreamView):
+    """As high as the whole run will be, so that nothing moves while it is played."""
+
+    LARGER = 3
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("lessonStream")
+        self.setAccessibleName(tr("The text of the run"))
+        self._characters = 0
+
+    def make_room(self, characters: int) -> None:
+        """For a text of that many characters."""
+        self._characters = characters
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, self.height())
+
+    def sizeHint(self) -> QSize:
+        return QSize(300, self.height())
+
+    def _fit(self) -> None:
+        metrics = QFontMetrics(mono_font(self.LARGER))
+        a_line = max((self.viewport().width() - 24) // max(metrics.horizontalAdvance("m"), 1), 8)
+        lines = min(max(-(-self._characters // a_line) + 1, 2), MOST_LINES)
+        height = round(lines * metrics.height() * 1.65) + 14
+        if height != self.height():
+            self.setFixedHeight(height)
+
+
+class LessonRun(QFrame):
+    """`player` moves it; `caption` stands above it, and below whose run it is."""
+
+    def __init__(self, caption: str, show: tuple[View, ...], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("card")
+        self.setAccessibleName(caption or tr("A run"))
+        self.setAccessibleDescription(tr("Space plays, Left and Right are a token each"))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._views = show
+        self._characters = 0
+        self._token: int | None = None
+        self.player = LessonPlayer(self)
+        self.choice = StageChoice(self)
+        self.caption = LessonLabel(caption, "title", self)
+        self.stage_label = LessonLabel("", "muted", self)
+        self.source = LessonLabel("", "hint", self)
+        self.outcome = LessonLabel("", "muted", self)
+        self.stream = LessonStream(self)
+        self.banner = AbortBanner(self)
+        self.token_title = section_label(tr("Alternatives"), self)
+        self.token_note = LessonLabel("", "muted", self)
+        self.alternatives_model = AlternativesModel(self)
+        self.alternatives = AlternativesTable(self.alternatives_model, self)
+        self.alternatives.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # there is nothing to do in it
+        self.fields_model = FieldTableModel(self)
+        self.fields = FieldTable(self.fields_model, self)
+        self.fields.setFont(ui_font())
+        self.fields.fit_rows(11)
+        impossible = VERDICTS["impossible"]
+        for column, widest in (
+            (VERDICT, f"{impossible.sign} {impossible.words} "),
+            (DECIDED, tr("character {char}", char="000")),
+            (TOKENS, "0000"),
+        ):
+            self.fields.fit_column(column, widest)  # in the letters of a lecture
+        self.tokens_model = TokenTableModel(self)
+        self.tokens = TokenTable(self.tokens_model, self)
+        self._make_transport()
+        self._lay_out()
+        self._connect()
+
+    # -- what is shown -----------------------------------------------------------------------------------------
+
+    def show_run(
+        self, events: tuple[AnyEvent, ...], first: int = 0, last: int | None = None, token: int | None = None
+    ) -> None:
+        """A recorded run; with a `token`, shown as far as that one, which is chosen."""
+        self._characters = sum(len(event.step.text) for event in events if isinstance(event, Token))
+        self.stream.make_room(self._characters)
+        self.player.show(events, first, last, at=None if token is None else token + 1)
+
+    def begin_live(self, request: RunRequest) -> None:
+        """A run that goes on now."""
+        self.stream.make_room(max(self._characters, 60))
+        self.player.begin_live()
+        self.source.set_words(source_words(request, None, live=True))
+
+    def grow(self, events: tuple[AnyEvent, ...]) -> None:
+        """What a live run told."""
+        self.player.grow(events)
+
+    def advance(self) -> bool:
+        """The next thing that one key does: play, then the end. False where there is nothing more to do."""
+        player = self.player
+        if player.last <= player.first or (player.at_end and not player.is_playing):
+            return False
+        if player.is_playing:
+            player.go(player.last)
+        else:
+            player.play()
+        return True
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Space plays and pauses, Left and Right are a token each."""
+        if not self.press(event.key(), event.modifiers()):
+            super().keyPressEvent(event)
+
+    def press(self, key: int, modifiers: Qt.KeyboardModifier) -> bool:
+        """What a key does here; False where it does nothing."""
+        if modifiers & ~Qt.KeyboardModifier.KeypadModifier:
+            return False
+        player = self.player
+        match key:
+            case Qt.Key.Key_Space:
+                self._toggle()
+            case Qt.Key.Key_Right:
+                player.step(1)
+            case Qt.Key.Key_Left:
+                player.step(-1)
+            case Qt.Key.Key_Home:
+                player.go(player.first)
+            case Qt.Key.Key_End:
+                player.go(player.last)
+            case _:
+                return False
+        return True
+
+    def close_down(self) -> None:
+        self.player.close()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange(event.size().width() / scale())
+
+    # -- the run's events --------------------------------------------------------------------------------------
+
+    def _began(self, state: RunState) -> None:
+        self._token = None
+        self.outcome.set_words("")
+        self.banner.hide()
+        self.choice.begin(state)
+        self.choice.follow()
+
+    def _applied(self, applied: Applied) -> None:
+        for event in applied.events:
+            if isinstance(event, RunStarted):
+                self.fields_model.begin(registry_of(event.request), event.request.shape)
+                live = self.player.is_live
+                self.source.set_words(source_words(event.request, info_of(applied.state), live=live))
+            elif isinstance(event, RunFailed):
+                self.outcome.set_words(f"{event.code}: {event.message} {event.hint}".rstrip())
+        self.choice.apply(applied)
+        if applied.state.finished is not None:
+            self.outcome.set_words(outcome_words(applied.state))
+            self.stream.finish()
+            self.fields_model.add_missing(self.choice.stage)
+
+    def _show_stage(self, stage: StageState) -> None:
+        """Another stage from its beginning."""
+        state = self.player.state
+        several = len([each for each in state.stages if each.tokens or each.name]) > 1
+        self.stage_label.set_words((stage.title or stage.name) if several else "")
+        self.tokens_model.clear()
+        started = state.started
+        if started is not None:
+            named = next((each.tool.name for each in reversed(state.stages) if each.tool is not None), "")
+            self.fields_model.begin(
+                registry_of(started.request),
+                started.request.shape,
+                named if stage.kind == "arguments" else "",
+            )
+        self.banner.hide()
+        self._token = None
+        self.stream.begin(stage)
+        self._grow_stage(stage, events_of(stage))
+
+    def _grow_stage(self, stage: StageState, events: list[AnyEvent]) -> None:
+        self.stream.apply(events)
+        self.fields_model.apply(stage, events)
+        self.tokens_model.append([event for event in events if isinstance(event, Token)])
+        for event in events:
+            if isinstance(event, Aborted):
+                self.banner.show_abort(event, may_continue=False)
+
+    def _moved(self) -> None:
+        player = self.player
+        with QSignalBlocker(self.slider):
+            self.slider.setRange(player.first, max(player.last, player.first))
+            self.slider.setValue(player.place)
+        self.place.setText(place_words(player.place, player.first, player.last))
+        self.slider.setAccessibleDescription(self.place.text())
+        self.back_button.setEnabled(player.place > player.first)
+        self.forward_button.setEnabled(not player.at_end)
+        tokens = self.choice.stage.tokens
+        self._choose(len(tokens) - 1 if tokens else None)
+
+    # -- one token ---------------------------------------------------------------------------------------------
+
+    def _choose(self, index: int | None) -> None:
+        """The token of the stage whose alternatives are shown."""
+        stage, started = self.choice.stage, self.player.state.started
+        self._token = index
+        if index is None or index >= len(stage.tokens) or started is None:
+            self.stream.select_token(None)
+            self.alternatives_model.show((), (), -1)
+            self.token_title.setText(tr("No token yet"))
+            self.token_note.set_words(
+                tr("Play it, or go on token by token: what could have come stands here.")
+            )
+            self.alternatives.hide()
+            return
+        token = stage.tokens[index]
+        self.stream.select_token(token)
+        rows = shown_rows(token)
+        registry = registry_of(started.request)
+        why = (
+            reasons(started.request, registry, stage.text[: token.start], rows)
+            if registry is not None and stage.kind in ("call", "turn")
+            else [""] * len(rows)
+        )
+        self.alternatives_model.show(rows, why, token.step.id if token.step.id >= 0 else token.step.data)
+        self.alternatives.setVisible(bool(rows) and "alternatives" in self._views)
+        self.token_title.setText(token_title(token))
+        self.token_note.say(token_words(token, started.request))
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _toggle(self) -> None:
+        if self.player.is_playing:
+            self.player.pause()
+        else:
+            self.player.play()
+
+    def _playing_changed(self, playing: bool) -> None:
+        self.play_button.setText(tr("Pause") if playing else tr("Play"))
+
+    def _change_pace(self, place: int) -> None:
+        self.player.set_pace(_PACES[place])
+        self.pace_label.setText(tr("{pace:g} tokens/s", pace=_PACES[place]))
+
+    def set_pace(self, pace: float) -> None:
+        nearest = min(range(len(_PACES)), key=lambda n: abs(_PACES[n] - min(max(pace, SLOWEST), FASTEST)))
+        self.pace_slider.setValue(nearest)
+        self._change_pace(nearest)
+
+    def _make_transport(self) -> None:
+        self.play_button = QPushButton(tr("Play"), self)
+        self.play_button.setObjectName("lessonPlayButton")
+        self.play_button.setToolTip(tr("Play the run at its pace (Space)"))
+        self.back_button = QPushButton("‹", self)
+        self.back_button.setAccessibleName(tr("One token back"))
+        self.back_button.setToolTip(tr("One token back (Left)"))
+        self.forward_button = QPushButton("›", self)
+        self.forward_button.setAccessibleName(tr("One token on"))
+        self.forward_button.setToolTip(tr("One token on (Right)"))
+        self.slider = QSlider(Qt.Orientation.Horizontal, self)
+        self.slider.setObjectName("lessonSlider")
+        self.slider.setAccessibleName(tr("Tokens that are shown"))
+        self.slider.setToolTip(tr("Tokens that are shown"))
+        self.slider.setPageStep(5)
+        self.place = QLabel(self)
+        self.place.setProperty("role", "hint")
+        self.pace_slider = QSlider(Qt.Orientation.Horizontal, self)
+        self.pace_slider.setAccessibleName(tr("Tokens a second"))
+        self.pace_slider.setToolTip(tr("How fast it is played"))
+        self.pace_slider.setRange(0, len(_PACES) - 1)
+        self.pace_slider.setPageStep(1)
+        self.pace_slider.setFixedWidth(70)
+        self.pace_label = QLabel(self)
+        self.pace_label.setProperty("role", "hint")
+        self.set_pace(3.0)
+
+    def _connect(self) -> None:
+        player = self.player
+        player.began.connect(self._began)
+        player.applied.connect(self._applied)
+        player.moved.connect(self._moved)
+        player.playingChanged.connect(self._playing_changed)
+        self.choice.shown.connect(self._show_stage)
+        self.choice.grew.connect(self._grow_stage)
+        self.play_button.clicked.connect(self._toggle)
+        self.back_button.clicked.connect(lambda: player.step(-1))
+        self.forward_button.clicked.connect(lambda: player.step(1))
+        self.slider.valueChanged.connect(player.go)
+        self.pace_slider.valueChanged.connect(self._change_pace)
+        self.stream.tokenChosen.connect(self._choose)
+        self.tokens.tokenChosen.connect(self._choose)
+
+    def _lay_out(self) -> None:
+        self._side = QWidget(self)
+        side = QVBoxLayout(self._side)
+        side.setContentsMargins(0, 0, 0, 0)
+        side.setSpacing(4)
+        side.addWidget(self.token_title)
+        side.addWidget(self.alternatives)
+        side.addWidget(self.token_note)
+        side.addStretch(1)
+        self._side.setVisible("alternatives" in self._views)
+        left = QVBoxLayout()
+        left.setSpacing(6)
+        left.addWidget(self.stage_label)
+        left.addWidget(self.stream)
+        left.addWidget(self.banner)
+        left.addWidget(self.outcome)
+        left.addStretch(1)
+        self._grid = QGridLayout()
+        self._grid.setHorizontalSpacing(20)
+        self._grid.setVerticalSpacing(10)
+        self._grid.addLayout(left, 0, 0)
+        self._placed: tuple[bool, bool] | None = None
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(PAD, 10, PAD, 10)
+        layout.setSpacing(8)
+        layout.addWidget(self.caption)
+        layout.addLayout(self._transport())
+        layout.addLayout(self._grid)
+        self.fields.setVisible("fields" in self._views)
+        self.tokens.setVisible("tokens" in self._views)
+        layout.addWidget(self.tokens)
+        self.tokens.setFixedHeight(220)
+        layout.addWidget(self.source)
+        self._arrange(0)
+
+    def _transport(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.play_button)
+        row.addWidget(self.back_button)
+        row.addWidget(self.forward_button)
+        row.addWidget(self.slider, 1)
+        row.addWidget(self.place)
+        row.addSpacing(10)
+        row.addWidget(self.pace_slider)
+        row.addWidget(self.pace_label)
+        return row
+
+    def _arrange(self, width: float) -> None:
+        """What could have come, beside the text or below it; the fields beside it too, or below both."""
+        wide, roomy = width >= WIDE, width >= ROOMY
+        self._side.setMinimumWidth(round(SIDE * scale()) if wide else 0)
+        if (wide, roomy) == self._placed:
+            return
+        self._placed = (wide, roomy)
+        for widget in (self._side, self.fields):
+            self._grid.removeWidget(widget)
+        self._grid.addWidget(self.fields, 1, 0, 1, 2 if wide and not roomy else 1)
+        if wide:
+            self._grid.addWidget(self._side, 0, 1, 2 if roomy else 1, 1)
+        else:
+            self._grid.addWidget(self._side, 2, 0)
+        self._grid.setColumnStretch(0, 1)
+        self._grid.setRowStretch(1, 1)

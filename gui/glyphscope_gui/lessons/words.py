@@ -1,0 +1,97 @@
+"""What the page of lessons says of a run, a token, a lesson, in words and figures."""
+
+from __future__ import annotations
+
+import math
+
+from glyphscope.calling import RunState
+from glyphscope.events import ModelInfo, RunRequest, Token
+from glyphscope.lessons import Lesson, LessonProgress, Sheet
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.token_words import UNKNOWN, count, percent, step_text
+
+
+def token_words(token: Token, request: RunRequest) -> str:
+    """How a token came, with raw and final told apart."""
+    step = token.step
+    own = percent(None if step.logprob is None else math.exp(step.logprob))
+    if step.origin != "model":
+        return tr("Written before the model began; the model itself gave it {own} (raw).", own=own)
+    if step.forced:
+        return tr("Forced: the only token that was left. The model itself gave it {own} (raw).", own=own)
+    if request.constraint == "off":
+        return tr(
+            "No constraint: any of {allowed} tokens could come. Drawn at {probability} (final).",
+            allowed=count(step.allowed),
+            probability=percent(step.probability),
+        )
+    return tr(
+        "The mask left {allowed} tokens, {feasible} of what the model wanted. "
+        "Drawn at {probability} (final).",
+        allowed=count(step.allowed),
+        feasible=percent(step.feasible),
+        probability=percent(step.probability),
+    )
+
+
+def token_title(token: Token) -> str:
+    return tr("Token {index}  {token}", index=token.step.index, token=step_text(token.step))
+
+
+def place_words(place: int, first: int, last: int) -> str:
+    """How far a run is shown; `first` tokens were there before."""
+    if last <= first:
+        return tr("no tokens")
+    return (
+        tr("{place} of {all} tokens", place=place, all=last)
+        if not first
+        else tr("{place} of {all} tokens, from {first} on", place=place, all=last, first=first)
+    )
+
+
+def source_words(request: RunRequest, info: ModelInfo | None, *, live: bool) -> str:
+    """Whose run is shown: its model, and how it was drawn."""
+    name = info.name if info is not None and info.name else UNKNOWN
+    size = f", {info.quantisation}" if info is not None and info.quantisation else ""
+    sampling = request.sampling
+    drawn = (
+        tr("temperature 0")
+        if sampling.temperature == 0
+        else tr(
+            "temperature {temperature:g}, seed {seed}", temperature=sampling.temperature, seed=sampling.seed
+        )
+    )
+    model = f"{name}{size}"
+    if live:
+        return tr("Live: {model}, {sampling}", model=model, sampling=drawn)
+    return tr("Recorded: {model}, {sampling}", model=model, sampling=drawn)
+
+
+def info_of(state: RunState) -> ModelInfo | None:
+    return state.started.model if state.started is not None else None
+
+
+def right_words(sheet: Sheet) -> str:
+    """The right answers of a question in a line."""
+    if sheet.kind == "character":
+        return tr("character {place}, {char!r}", place=sheet.at, char=sheet.text[sheet.at])
+    return ", ".join(f"{number + 1} {sheet.choices[number].text}" for number in sorted(sheet.right))
+
+
+def lesson_facts(lesson: Lesson, progress: LessonProgress) -> str:
+    """The second line of a lesson in the list."""
+    steps = len(lesson.steps)
+    seen = len([number for number in progress.seen if number < steps])
+    words = [tr("{minutes} min", minutes=lesson.minutes)]
+    if seen >= steps:
+        words.append(tr("✓ all steps seen"))
+    elif seen:
+        words.append(tr("{seen} of {steps} steps seen", seen=seen, steps=steps))
+    else:
+        words.append(tr("%n step(s)", "", steps))
+    right = sum(progress.answers.values())
+    if progress.answers:
+        words.append(
+            tr("{right} of {answers} answers right at first", right=right, answers=len(progress.answers))
+        )
+    return " · ".join(words)

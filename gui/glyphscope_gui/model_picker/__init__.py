@@ -1,0 +1,1 @@
+"""The model picker: local files, downloads, endpoints."""

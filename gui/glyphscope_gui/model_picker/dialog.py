@@ -1,0 +1,204 @@
+"""Where models come from: those on this computer, one by its name, a file or an endpoint; in one calm view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.models import FoundModel
+from glyphscope.models.hub import Unfinished
+from glyphscope_gui.model_picker.getting import ModelGetting
+from glyphscope_gui.model_picker.hub_panel import HubPanel
+from glyphscope_gui.model_picker.offers import QUANTISATION, SIZE, SOURCE, FoundModelsModel
+from glyphscope_gui.shared.card import section_label
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.theme.sizes import ROW, letters
+
+FIRST_SIZE = QSize(720, 440)
+ROOMY = 560
+"""Less than this width, at the usual size of letters, is too little for all columns."""
+MOST_ROWS = 6
+
+
+class ModelDialog(QDialog):
+    """`chosen` carries what `open_model` takes. What is found is told by whoever looks for it (`show_found`)."""
+
+    chosen = Signal(str)
+    fileWanted = Signal()
+    endpointWanted = Signal()
+    discardWanted = Signal(object)
+
+    def __init__(self, getting: ModelGetting, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("modelDialog")
+        self.setWindowTitle(tr("Get a model"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.title = QLabel(tr("Where models come from"), self)
+        self.title.setProperty("role", "heading")
+        self.about = words_label(
+            tr(
+                "Glyphscope runs any language model in GGUF on this computer, or asks one that a server offers. "
+                "The small one that comes with it shows how everything works; one made for calling tools "
+                "(Qwen3, Llama 3, Granite …) shows how well. Nothing is asked over the network unless you ask for it."
+            ),
+            parent=self,
+        )
+        self.found = FoundModelsModel(self)
+        self.table = PlainTable(self.found, stretch=0, parent=self)
+        self.table.setObjectName("foundModels")
+        self.table.setAccessibleName(tr("Models on this computer"))
+        self.table.activated.connect(self._use_found)
+        self.table.selectionModel().selectionChanged.connect(self._show_usable)
+        self.use_button = QPushButton(tr("Use it"), self)
+        self.use_button.setObjectName("modelUseButton")
+        self.use_button.setAccessibleName(tr("Use the model that is chosen in the list"))
+        self.use_button.clicked.connect(self._use_found)
+        self.nothing = words_label(tr("Looking for models…"), parent=self)
+        self.hub = HubPanel(getting, self)
+        self.hub.useWanted.connect(self._use)
+        self.hub.discardWanted.connect(self.discardWanted)
+        self.hub.grew.connect(self._keep_in_sight)
+        self.file_button = QPushButton(tr("Open a GGUF…"), self)
+        self.file_button.clicked.connect(self.fileWanted)
+        self.endpoint_button = QPushButton(tr("Endpoint…"), self)
+        self.endpoint_button.setToolTip(
+            tr("llama-server, vLLM, SGLang, Ollama, LM Studio or any server that speaks as OpenAI’s does")
+        )
+        self.endpoint_button.clicked.connect(self.endpointWanted)
+        self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        self.buttons.rejected.connect(self.reject)
+        for button in self.findChildren(QPushButton):
+            button.setAutoDefault(False)  # Enter in the name asks for it, and does nothing else
+        self._lay_out()
+        self._show_usable()
+        screen = self.screen().availableSize()
+        self.resize((FIRST_SIZE * letters(self)).boundedTo(screen * 0.92))
+
+    def show_found(self, found: Sequence[FoundModel], unfinished: list[Unfinished]) -> None:
+        """What is on this computer, and which downloads are not finished."""
+        self.found.show(found)
+        rows = min(len(found), MOST_ROWS)
+        line = self.table.verticalHeader().defaultSectionSize()
+        self.table.setFixedHeight(self.table.horizontalHeader().sizeHint().height() + rows * line + ROW)
+        if found:
+            self.table.selectRow(0)
+        self.nothing.setText(
+            ""
+            if found
+            else tr(
+                "None was found: not the one that comes with Glyphscope (pip install 'glyphscope[demo]'), and none of "
+                "Hugging Face’s cache, LM Studio, Ollama, llama.cpp or the folders in Settings."
+            )
+        )
+        self.hub.show_unfinished(unfinished)
+        self._show_usable()
+        self._keep_in_sight()
+        self.scroll.ensureWidgetVisible(self.title)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        inner = QWidget(self)
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(22, 18, 22, 10)
+        column.setSpacing(8)
+        column.addWidget(self.title)
+        column.addWidget(self.about)
+        column.addSpacing(10)
+        column.addWidget(section_label(tr("On this computer"), inner))
+        column.addWidget(self.table)
+        column.addWidget(self.nothing)
+        column.addLayout(self._row(self.use_button))
+        column.addSpacing(10)
+        column.addWidget(section_label(tr("By its name at the Hugging Face Hub"), inner))
+        column.addWidget(self.hub)
+        column.addSpacing(10)
+        column.addWidget(section_label(tr("From elsewhere"), inner))
+        elsewhere = QHBoxLayout()
+        elsewhere.setSpacing(8)
+        elsewhere.addWidget(self.file_button)
+        elsewhere.addWidget(self.endpoint_button)
+        elsewhere.addStretch(1)
+        column.addLayout(elsewhere)
+        column.addStretch(1)
+        self.scroll = QScrollArea(self)
+        self.scroll.setWidget(inner)
+        inner.installEventFilter(self)
+        self.scroll.setWidgetResizable(True)
+        self.scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self.scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(0)
+        whole.addWidget(self.scroll, 1)
+        bottom = QHBoxLayout()
+        bottom.setContentsMargins(22, 8, 22, 14)
+        bottom.addWidget(self.buttons)
+        whole.addLayout(bottom)
+        self.table.fit_column(QUANTISATION, "UD-Q4_K_XL")
+        self.table.fit_column(SIZE, "123.4 GB")
+        self.table.fit_column(SOURCE, tr("comes with Glyphscope"))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """With large letters on a small screen the names have the room."""
+        super().resizeEvent(event)
+        self.table.setColumnHidden(SOURCE, self.width() < ROOMY * letters(self))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Words of several lines make the content higher only now."""
+        if event.type() == QEvent.Type.Resize and not self.hub.words.isHidden():
+            self.scroll.ensureWidgetVisible(self.hub.lowest(), 0, 12)
+        return super().eventFilter(watched, event)
+
+    def _row(self, button: QPushButton) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.addStretch(1)
+        row.addWidget(button)
+        return row
+
+    def _keep_in_sight(self) -> None:
+        """What came of a button stands below it: the view grows for it as far as the screen goes, then it scrolls."""
+        for layout in (self.hub.layout(), self.scroll.widget().layout()):
+            if layout is not None:
+                layout.activate()
+        more = self.scroll.widget().sizeHint().height() - self.scroll.viewport().height()
+        most = round(self.screen().availableSize().height() * 0.92)
+        if more > 0 and self.height() < most:
+            self.resize(self.width(), min(self.height() + more, most))
+        self.scroll.ensureWidgetVisible(self.hub.lowest(), 0, 12)
+
+    def _chosen_model(self) -> FoundModel | None:
+        rows = self.table.selectionModel().selectedRows()
+        return self.found.model(rows[0].row()) if rows else None
+
+    def _show_usable(self) -> None:
+        model = self._chosen_model()
+        self.table.setVisible(self.found.rowCount() > 0)
+        self.nothing.setVisible(bool(self.nothing.text()))
+        self.use_button.setVisible(self.found.rowCount() > 0)
+        self.use_button.setEnabled(model is not None and not model.problem)
+
+    def _use_found(self) -> None:
+        model = self._chosen_model()
+        if model is not None and not model.problem:
+            self._use(model.path)
+
+    def _use(self, model: str) -> None:
+        self.chosen.emit(model)
+        self.accept()

@@ -1,0 +1,114 @@
+"""An endpoint by its address, and its key: which goes into the keyring and is never seen."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFormLayout,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.models.remote import Address, read_address, set_key
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.theme import mono_font
+
+_NO_KEY = tr("only where it asks for one; kept in the system’s keyring")
+
+
+class EndpointDialog(QDialog):
+    """`chosen` carries the address as a model's name. A key is kept before that."""
+
+    chosen = Signal(str)
+
+    def __init__(self, address: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("endpointDialog")
+        self.setWindowTitle(tr("Open an endpoint"))
+        self.setMinimumWidth(520)
+        self._background = Background(self)
+        self._left = False
+        self.address_edit = QLineEdit(address, self)
+        self.address_edit.setObjectName("endpointAddressEdit")
+        self.address_edit.setPlaceholderText(tr("http://127.0.0.1:8080/v1   or   https://host/v1#model-name"))
+        self.address_edit.setFont(mono_font(-0.5))
+        self.key_edit = QLineEdit(self)
+        self.key_edit.setObjectName("endpointKeyEdit")
+        self.key_edit.setEchoMode(QLineEdit.EchoMode.Password)
+        self.key_edit.setPlaceholderText(_NO_KEY)
+        self.problem = words_label(role="problem", parent=self)
+        self.open_button = QPushButton(tr("Open"), self)
+        self.open_button.setProperty("role", "primary")
+        self.open_button.setDefault(True)
+        self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
+        self.buttons.addButton(self.open_button, QDialogButtonBox.ButtonRole.AcceptRole)
+        form = QFormLayout()
+        form.setHorizontalSpacing(14)
+        form.setVerticalSpacing(9)
+        form.addRow(tr("Address"), self.address_edit)
+        form.addRow(tr("Key"), self.key_edit)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 16, 18, 14)
+        column.setSpacing(12)
+        column.addLayout(form)
+        column.addWidget(self.problem)
+        column.addWidget(self.buttons)
+        self.address_edit.textChanged.connect(self._check)
+        self.buttons.accepted.connect(self._accept)
+        self.buttons.rejected.connect(self.reject)
+        self._check()
+
+    def done(self, result: int) -> None:
+        """While a key is being kept it only goes out of sight: a keyring may wait for somebody, the window may not."""
+        if self._background.is_busy:
+            self._left = True
+            self.hide()
+        else:
+            super().done(result)
+
+    def _check(self) -> None:
+        text = self.address_edit.text().strip()
+        try:
+            read_address(text)
+            words, ok = "", True
+        except GlyphscopeError as error:
+            words, ok = f"{error.message} {error.hint}".strip() if text else "", False
+        self.problem.setText(words)
+        self.open_button.setEnabled(ok)
+
+    def _accept(self) -> None:
+        try:
+            address = read_address(self.address_edit.text())
+        except GlyphscopeError:
+            return
+        key = self.key_edit.text()
+        if not key.strip():
+            self._kept(address)
+            return
+        self.open_button.setEnabled(False)
+        self._background.start(  # a keyring may ask the user first
+            "key", lambda: set_key(address, key), lambda _none: self._kept(address), self._not_kept
+        )
+
+    def _kept(self, address: Address) -> None:
+        self.key_edit.clear()
+        if self._left:
+            self.reject()
+            return
+        self.chosen.emit(str(address))
+        self.accept()
+
+    def _not_kept(self, error: BaseException) -> None:
+        if self._left:
+            self.reject()
+            return
+        hint = getattr(error, "hint", "")
+        self.problem.setText(f"{getattr(error, 'message', type(error).__name__)} {hint}".strip())
+        self.open_button.setEnabled(True)

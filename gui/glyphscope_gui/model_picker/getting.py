@@ -1,0 +1,175 @@
+"""Getting a model by its name: one question or one download at a time, off the window's thread, and stoppable.
+
+The download is the window's, not the dialog's: who closes the dialog does not stop it, and finds it again later.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from enum import Enum, auto
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.models.files import available_memory
+from glyphscope.models.hub import (
+    Choice,
+    Download,
+    Listing,
+    Lookup,
+    Pick,
+    Progress,
+    Stopped,
+    pick,
+    read_wanted,
+)
+from glyphscope.models.hub.download import Got
+from glyphscope_gui.shared.background import Background
+
+LOOK_MS = 200
+"""How often the window looks how far it is: figures that change faster cannot be read."""
+_SPAN = 5.0
+"""Seconds over which the speed is averaged."""
+
+
+class Phase(Enum):
+    IDLE = auto()
+    LOOKING = auto()
+    LOADING = auto()
+
+
+class Looked(NamedTuple):
+    """What a repository has. `pick` is None where nothing suits by itself; then `problem` says why."""
+
+    listing: Listing
+    pick: Pick | None
+    problem: GlyphscopeError | None
+
+
+class Loaded(NamedTuple):
+    """How far a download is; `speed` in bytes a second, 0 while it is not known."""
+
+    choice: Choice
+    progress: Progress
+    speed: float
+
+
+class ModelGetting(QObject):
+    """`phaseChanged` comes before any outcome. `failed` carries the error, `stopped` nothing: the user knows."""
+
+    phaseChanged = Signal()
+    looked = Signal(object)
+    progressed = Signal(object)
+    ended = Signal(object)
+    stopped = Signal()
+    failed = Signal(object)
+
+    def __init__(self, folder: Path, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.folder = folder
+        self.phase = Phase.IDLE
+        self.looked_at: Looked | None = None
+        self.loading: Loaded | None = None
+        self._background = Background(self)
+        self._errand: Lookup | Download | None = None
+        self._samples: deque[tuple[float, int]] = deque()
+        self._timer = QTimer(self, interval=LOOK_MS)
+        self._timer.timeout.connect(self._look_how_far)
+
+    def look(self, text: str) -> None:
+        """Ask what that repository has. `looked` or `failed` answers; a question that is under way is given up."""
+        if self.phase is Phase.LOADING:
+            return
+        self.cancel()
+        self.looked_at = None
+        try:
+            wanted = read_wanted(text)
+        except GlyphscopeError as error:
+            self._set_phase(Phase.IDLE)
+            self.failed.emit(error)
+            return
+        lookup = self._errand = Lookup(wanted)
+        self._set_phase(Phase.LOOKING)
+
+        def work() -> Looked:
+            listing = lookup.listing()
+            try:
+                return Looked(listing, pick(listing, wanted.which, available_memory()), None)
+            except GlyphscopeError as error:
+                return Looked(listing, None, error)
+
+        self._start(lookup, work, self._has_looked)
+
+    def load(self, listing: Listing, choice: Choice) -> None:
+        """Download it, or go on where an earlier download of it stopped."""
+        if self.phase is not Phase.IDLE:
+            return
+        download = self._errand = Download(listing, choice, self.folder)
+        self._samples.clear()
+        self.loading = Loaded(choice, download.progress, 0.0)
+        self._set_phase(Phase.LOADING)
+        self._timer.start()
+        self._start(download, download.run_to_end, self._has_loaded)
+
+    def cancel(self) -> None:
+        """Stop what is under way, at once; what was loaded is kept."""
+        if self._errand is not None:
+            self._errand.cancel()
+
+    def close(self) -> None:
+        """Stop, and wait until it has stopped."""
+        self.cancel()
+        self._timer.stop()
+        self._background.close()
+
+    def _start(self, errand: Lookup | Download, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """What an errand tells that nobody waits for any more is told to nobody."""
+
+        def told(tell: Callable[[Any], None]) -> Callable[[Any], None]:
+            return lambda outcome: tell(outcome) if errand is self._errand else None
+
+        self._background.start("errand", work, told(done), told(self._came_to_nothing))
+
+    def _set_phase(self, phase: Phase) -> None:
+        self.phase = phase
+        if phase is not Phase.LOADING:
+            self._timer.stop()
+        if phase is Phase.IDLE:
+            self._errand = None
+        self.phaseChanged.emit()
+
+    def _has_looked(self, looked: Looked) -> None:
+        self.looked_at = looked
+        self._set_phase(Phase.IDLE)
+        self.looked.emit(looked)
+
+    def _has_loaded(self, got: Got) -> None:
+        self._set_phase(Phase.IDLE)
+        self.ended.emit(got)
+
+    def _came_to_nothing(self, error: BaseException) -> None:
+        if isinstance(self._errand, Download):
+            self._look_how_far()
+        self._set_phase(Phase.IDLE)
+        if isinstance(error, Stopped):
+            self.stopped.emit()
+        else:
+            self.failed.emit(error)
+
+    def _look_how_far(self) -> None:
+        if not isinstance(self._errand, Download) or self.loading is None:
+            return
+        now, progress = time.monotonic(), self._errand.progress
+        if progress.phase != "downloading":
+            self._samples.clear()
+        self._samples.append((now, progress.done))
+        while now - self._samples[0][0] > _SPAN:
+            self._samples.popleft()
+        began, had = self._samples[0]
+        speed = (progress.done - had) / (now - began) if now - began > LOOK_MS / 2000 else 0.0
+        self.loading = Loaded(self.loading.choice, progress, max(speed, 0.0))
+        self.progressed.emit(self.loading)

@@ -1,0 +1,283 @@
+"""A model by its name: what a repository has, which of it, how far it has come, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QItemSelection, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.models.hub import Choice, Unfinished
+from glyphscope.models.hub.choosing import gigabytes
+from glyphscope.models.hub.download import Got
+from glyphscope_gui.model_picker.getting import Loaded, Looked, ModelGetting, Phase
+from glyphscope_gui.model_picker.offers import QUANTISATION, SIZE, ChoicesModel
+from glyphscope_gui.model_picker.words import MEND_HUB, hub_is_here, progress_words
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme.sizes import ROW
+
+STEPS = 1000
+"""Of the bar: sizes in bytes do not fit its numbers."""
+MOST_ROWS = 6
+MOST_UNFINISHED = 3
+
+
+class HubPanel(QWidget):
+    """`useWanted` carries the path of a model that was got; `discardWanted` an Unfinished."""
+
+    useWanted = Signal(str)
+    discardWanted = Signal(object)
+    grew = Signal()
+
+    def __init__(self, getting: ModelGetting, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("hubPanel")
+        self._getting = getting
+        self._path = ""
+        self.name_edit = QLineEdit(self)
+        self.name_edit.setObjectName("modelNameEdit")
+        self.name_edit.setAccessibleName(tr("Name of a repository"))
+        self.name_edit.setPlaceholderText(tr("OWNER/NAME   or   OWNER/NAME:Q4_K_M"))
+        self.name_edit.setFont(mono_font(-0.5))
+        self.look_button = QPushButton(tr("Look"), self)
+        self.look_button.setObjectName("modelLookButton")
+        self.look_button.setToolTip(tr("List the models of this repository"))
+        self.choices = ChoicesModel(self)
+        self.table = PlainTable(self.choices, stretch=0, parent=self)
+        self.table.setObjectName("modelChoices")
+        self.table.setAccessibleName(tr("Models of the repository"))
+        self.words = words_label(parent=self, selectable=True)
+        self.bar = QProgressBar(self)
+        self.bar.setObjectName("modelProgress")
+        self.bar.setAccessibleName(tr("How much of the model is here"))
+        self.bar.setTextVisible(False)
+        self.bar.setMaximum(STEPS)
+        self.load_button = QPushButton(self)
+        self.load_button.setObjectName("modelLoadButton")
+        self.load_button.setProperty("role", "primary")
+        self.cancel_button = QPushButton(tr("Cancel"), self)
+        self.cancel_button.setObjectName("modelCancelButton")
+        self.cancel_button.setToolTip(tr("Stop; what was loaded is kept, and gone on from the next time"))
+        self.use_button = QPushButton(tr("Use it"), self)
+        self.use_button.setObjectName("modelUseGotButton")
+        self.use_button.setProperty("role", "primary")
+        self._unfinished = QVBoxLayout()
+        self._unfinished.setSpacing(4)
+        self._rows: list[QWidget] = []
+        self.words.hide()
+        self._lay_out()
+        self._connect()
+        self._show_phase()
+        if not hub_is_here():
+            for widget in (self.name_edit, self.look_button):
+                widget.setEnabled(False)
+            self._say(
+                tr("Downloading by name needs huggingface_hub. Install it with: {command}", command=MEND_HUB)
+            )
+        elif getting.looked_at is not None:
+            self._show_looked(getting.looked_at)
+        if getting.phase is Phase.LOADING and getting.loading is not None:
+            self._show_progress(getting.loading)
+
+    def show_unfinished(self, found: list[Unfinished]) -> None:
+        """Downloads of earlier days that can be gone on with."""
+        for row in self._rows:
+            row.deleteLater()
+        self._rows = [self._row_of(each) for each in found[:MOST_UNFINISHED]]
+        before: QWidget = self.look_button
+        for row in self._rows:
+            self._unfinished.addWidget(row)
+            for button in row.findChildren(QPushButton):
+                self.setTabOrder(before, button)
+                before = button
+        self.setTabOrder(before, self.table)
+        self._show_phase()
+
+    def lowest(self) -> QWidget:
+        """What is shown lowest in it."""
+        shown = (self.use_button, self.load_button, self.cancel_button, self.words, self.name_edit)
+        return next(widget for widget in shown if not widget.isHidden())
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        line = QHBoxLayout()
+        line.setSpacing(8)
+        line.addWidget(self.name_edit, 1)
+        line.addWidget(self.look_button)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addStretch(1)
+        for button in (self.cancel_button, self.load_button, self.use_button):
+            buttons.addWidget(button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(line)
+        column.addLayout(self._unfinished)
+        column.addWidget(self.table)
+        column.addWidget(self.words)
+        column.addWidget(self.bar)
+        column.addLayout(buttons)
+        self.table.fit_column(QUANTISATION, "UD-Q4_K_XL")
+        self.table.fit_column(SIZE, "123.4 GB")
+
+    def _connect(self) -> None:
+        getting = self._getting
+        self.name_edit.returnPressed.connect(self._look)
+        self.name_edit.textChanged.connect(self._show_phase)
+        self.look_button.clicked.connect(self._look)
+        self.load_button.clicked.connect(self._load)
+        self.cancel_button.clicked.connect(getting.cancel)
+        self.use_button.clicked.connect(self._use)
+        self.table.selectionModel().selectionChanged.connect(self._chosen)
+        getting.phaseChanged.connect(self._show_phase)
+        getting.looked.connect(self._show_looked)
+        getting.progressed.connect(self._show_progress)
+        getting.ended.connect(self._show_got)
+        getting.stopped.connect(self._show_stopped)
+        getting.failed.connect(self._show_error)
+
+    def _row_of(self, part: Unfinished) -> QWidget:
+        row = QWidget(self)
+        line = QHBoxLayout(row)
+        line.setContentsMargins(0, 0, 0, 0)
+        name = part.file.rpartition("/")[2]
+        words = tr("Not finished: {name}, {size} are here", name=name, size=gigabytes(part.bytes))
+        line.addWidget(words_label(words, parent=row), 1)
+        acts: tuple[tuple[str, Callable[[], None]], ...] = (
+            (tr("Go on"), partial(self._go_on, part)),
+            (tr("Discard"), partial(self.discardWanted.emit, part)),
+        )
+        for title, act in acts:
+            button = QPushButton(title, row)
+            button.setProperty("role", "link")
+            button.setAccessibleName(f"{title}: {name}")
+            button.clicked.connect(lambda _checked=False, do=act: do())
+            line.addWidget(button)
+        return row
+
+    def _go_on(self, part: Unfinished) -> None:
+        self.name_edit.setText(f"{part.repo}:{part.file}")
+        self._look()
+
+    def _look(self) -> None:
+        text = self.name_edit.text().strip()
+        if text and self._getting.phase is not Phase.LOADING and self.name_edit.isEnabled():
+            self._path = ""
+            self._getting.look(text)
+
+    def _load(self) -> None:
+        choice, looked = self._choice(), self._getting.looked_at
+        if choice is not None and looked is not None:
+            self._path = ""
+            self._getting.load(looked.listing, choice)
+
+    def _use(self) -> None:
+        if self._path:
+            self.useWanted.emit(self._path)
+
+    def _choice(self) -> Choice | None:
+        rows = self.table.selectionModel().selectedRows()
+        return self.choices.choice(rows[0].row()) if rows else None
+
+    def _chosen(self, _new: QItemSelection, _old: QItemSelection) -> None:
+        looked = self._getting.looked_at
+        choice = self._choice()
+        if looked is not None and looked.pick is not None and choice is not None:
+            self._say(looked.pick.why if choice is looked.pick.choice else "")
+        self._path = ""
+        self._show_phase()
+
+    # -- what is told ------------------------------------------------------------------------------------------
+
+    def _say(self, words: str, role: str = "muted") -> None:
+        self.words.setProperty("role", role)
+        self.words.style().polish(self.words)
+        self.words.setText(words)
+        self.words.setAccessibleName(words)
+        self.words.setVisible(bool(words))
+
+    def _show_phase(self) -> None:
+        phase = self._getting.phase
+        choice = self._choice()
+        idle = phase is Phase.IDLE
+        self.look_button.setEnabled(
+            phase is not Phase.LOADING and bool(self.name_edit.text().strip()) and self.name_edit.isEnabled()
+        )
+        self.name_edit.setReadOnly(phase is Phase.LOADING)
+        self.table.setVisible(self.choices.rowCount() > 0)
+        self.table.setEnabled(idle)
+        self.bar.setVisible(not idle)
+        self.bar.setMaximum(STEPS if phase is Phase.LOADING else 0)
+        self.cancel_button.setVisible(not idle)
+        self.use_button.setVisible(idle and bool(self._path))
+        self.load_button.setVisible(idle and choice is not None and not self._path)
+        if choice is not None:
+            size = f" ({gigabytes(choice.bytes)})" if choice.bytes else ""
+            self.load_button.setText(tr("Download") + size)
+            self.load_button.setEnabled(not choice.missing)
+        for row in self._rows:
+            row.setVisible(idle)
+        if phase is Phase.LOOKING:
+            self.choices.show(())
+            self.table.hide()
+            self.load_button.hide()
+            self._say(tr("Asking…"))
+        self.grew.emit()
+
+    def _show_looked(self, looked: Looked) -> None:
+        self.choices.show(looked.listing.choices)
+        rows = min(self.choices.rowCount(), MOST_ROWS)
+        line = self.table.verticalHeader().defaultSectionSize()
+        self.table.setFixedHeight(self.table.horizontalHeader().sizeHint().height() + rows * line + ROW)
+        if looked.pick is not None:
+            self.table.selectRow(max(self.choices.row_of(looked.pick.choice), 0))
+            self._say(looked.pick.why)
+        elif looked.problem is not None:
+            self._show_error(looked.problem)
+        self._show_phase()
+
+    def _show_progress(self, loaded: Loaded) -> None:
+        total = loaded.progress.total
+        self.bar.setMaximum(STEPS if total else 0)
+        self.bar.setValue(round(loaded.progress.done / total * STEPS) if total else 0)
+        self._say(progress_words(loaded))
+
+    def _show_got(self, got: Got) -> None:
+        self._path = str(got.path)
+        words = {
+            "downloaded": tr("It is here: {path}.", path=got.path),
+            "kept": tr("It was here already, unchanged: {path}.", path=got.path),
+            "cached": tr(
+                "Hugging Face’s cache has it already, and it is used from there: {path}.", path=got.path
+            ),
+        }[got.how]
+        unknown = "" if got.hashed else tr(" The server tells no hash to hold it against.")
+        self._say(f"{words}{unknown}")
+        self._show_phase()
+        self.use_button.setFocus()
+
+    def _show_stopped(self) -> None:
+        loading = self._getting.loading
+        if loading is not None and loading.progress.done and self._choice() is loading.choice:
+            kept = gigabytes(loading.progress.done)
+            self._say(tr("Stopped. {size} are kept; Download goes on from there.", size=kept))
+        else:
+            self._say(tr("Stopped."))
+        self._show_phase()
+
+    def _show_error(self, error: BaseException) -> None:
+        message, hint = getattr(error, "message", ""), getattr(error, "hint", "")
+        if not isinstance(error, GlyphscopeError):
+            message = f"{type(error).__name__}: {error}"
+        self._say(f"{message} {hint}".strip(), "problem")
+        if self._getting.looked_at is None:
+            self.choices.show(())
+            self.name_edit.setFocus()
+        self._show_phase()

@@ -1,0 +1,116 @@
+"""The models that can be had, as Qt tables: those on this computer, and those of a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt
+
+from glyphscope.models import FoundModel
+from glyphscope.models.hub import Choice
+from glyphscope.models.hub.choosing import gigabytes
+from glyphscope_gui.model_picker.words import name_words, source_words
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.table_model import Index, TableModel
+from glyphscope_gui.theme import theme
+
+NAME, QUANTISATION, SIZE, SOURCE = range(4)
+
+
+class FoundModelsModel(TableModel):
+    """Those that can be opened first; the others say why not."""
+
+    titles = (tr("Model"), tr("Quantisation"), tr("Size"), tr("From"))
+    tips = (
+        "",
+        tr("How its weights are stored: fewer bits are smaller and less exact"),
+        tr("On the disk"),
+        "",
+    )
+    figures = frozenset({SIZE})
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: Sequence[FoundModel] = ()
+
+    def show(self, found: Sequence[FoundModel]) -> None:
+        self.beginResetModel()
+        self._rows = sorted(found, key=lambda model: bool(model.problem))
+        self.endResetModel()
+
+    def model(self, row: int) -> FoundModel:
+        return self._rows[row]
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        model, column = self._rows[index.row()], index.column()
+        words = (
+            f"{name_words(model)}  ✗ {model.problem}" if model.problem else name_words(model),
+            model.quantisation,
+            gigabytes(model.bytes),
+            source_words(model),
+        )
+        if role == Qt.ItemDataRole.DisplayRole:
+            return words[column]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.alignment(column)
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return theme().color("text" if column == NAME and not model.problem else "text-muted")
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(f"{model.path}\n{model.problem}".strip())
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return f"{self.titles[column]}: {words[column]}"
+        return None
+
+
+class ChoicesModel(TableModel):
+    """The models of one repository, small ones first."""
+
+    titles = (tr("File"), tr("Quantisation"), tr("Size"))
+    tips = FoundModelsModel.tips[:3]
+    figures = frozenset({SIZE})
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: Sequence[Choice] = ()
+
+    def show(self, choices: Sequence[Choice]) -> None:
+        self.beginResetModel()
+        self._rows = choices
+        self.endResetModel()
+
+    def choice(self, row: int) -> Choice:
+        return self._rows[row]
+
+    def row_of(self, choice: Choice) -> int:
+        """-1 where it is not among them."""
+        return next((row for row, other in enumerate(self._rows) if other is choice), -1)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        choice, column = self._rows[index.row()], index.column()
+        name = choice.name
+        if len(choice.files) > 1 or choice.missing:
+            parts = len(choice.files)
+            name = (
+                tr(
+                    "{name} ({parts} parts, {missing} are missing)",
+                    name=name,
+                    parts=parts,
+                    missing=choice.missing,
+                )
+                if choice.missing
+                else tr("{name} ({parts} parts)", name=name, parts=parts)
+            )
+        words = (name, choice.quantisation, gigabytes(choice.bytes) if choice.bytes else tr("unknown"))
+        if role == Qt.ItemDataRole.DisplayRole:
+            return words[column]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.alignment(column)
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return theme().color("text" if column == NAME and not choice.missing else "text-muted")
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(name)
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return f"{self.titles[column]}: {words[column]}"
+        return None

@@ -1,0 +1,246 @@
+"""Which model: a button with its name and quantisation, and a menu of all that can be found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QToolButton, QWidget
+
+from glyphscope.models import FoundModel, find_models
+from glyphscope.models.finding import EMBEDDED_SOURCE, FOLDER
+from glyphscope.models.remote import is_address
+from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
+from glyphscope_gui.project.settings_store import SettingsStore
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.model_names import ModelName, model_name
+from glyphscope_gui.theme import mono_font, theme
+
+SUFFIX = ".gguf"
+MAX_RECENT = 5
+_PADDING = 11
+_SOURCES = {EMBEDDED_SOURCE: tr("embedded"), FOLDER: tr("folder")}
+"""The others are names."""
+ARROW_ROOM = 20
+
+
+class _Entry(NamedTuple):
+    """A line of the menu: what is chosen, what is shown."""
+
+    model: str
+    name: str
+    quantisation: str
+    tip: str
+    usable: bool = True
+
+
+class ModelPicker(QToolButton):
+    """`modelChosen` tells what `open_model` takes: a path or a name. The shell says what is loaded, and how far."""
+
+    modelChosen = Signal(str)
+    getWanted = Signal()
+
+    def __init__(self, settings: SettingsStore, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._settings = settings
+        self._background = Background(self)
+        self._found: tuple[FoundModel, ...] | None = None
+        self.own_folder: Path | None = None
+        self._shown = ModelName(tr("Choose a model"))
+        self._path = ""
+        self._loading = False
+        self._fraction: float | None = None
+        self._progress_text = ""
+        self.setObjectName("modelPicker")
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._menu = QMenu(self)
+        self._menu.setToolTipsVisible(True)
+        self._menu.aboutToShow.connect(self._fill)
+        self.setMenu(self._menu)
+        self._tell()
+
+    # -- what the shell says -----------------------------------------------------------------------------------
+
+    def set_model(self, model: str, name: str = "", quantisation: str = "") -> None:
+        """The model in use; name and quantisation as the file itself says, where they are known."""
+        self._path = model
+        guess = model_name(model) if model else ModelName(tr("Choose a model"))
+        self._shown = ModelName(name or guess.name, quantisation or guess.quantisation)
+        self._tell()
+
+    def set_loading(self, fraction: float | None, text: str = "") -> None:
+        """How far loading is, 0 to 1; None with a text while that is not known, None without one when it is over."""
+        self._loading = fraction is not None or bool(text)
+        self._fraction, self._progress_text = fraction, text
+        self._tell()
+
+    def find(self) -> None:
+        """Look for models in the background; the menu shows them from then on."""
+        own = (self.own_folder,) if self.own_folder else ()
+        folders = (*own, *(Path(folder) for folder in self._settings.value.model_folders))
+        self._background.start("find", lambda: find_models(folders), self._found_models, self._found_none)
+
+    def look_again(self) -> None:
+        """Forget what was found, and look for it anew."""
+        self._found = None
+        self.find()
+
+    def ask_for_file(self) -> None:
+        """Choose a GGUF file."""
+        start = str(Path(self._path).parent) if self._path.endswith(SUFFIX) else ""
+        dialog = QFileDialog(
+            self.window(), tr("Open a model"), start, tr("GGUF models (*.gguf);;All files (*)")
+        )
+        dialog.setObjectName("openModelDialog")
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(self.modelChosen)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def ask_for_endpoint(self) -> None:
+        """Name an endpoint by its address."""
+        dialog = EndpointDialog(self._path if is_address(self._path) else "", self.window())
+        dialog.chosen.connect(self.modelChosen)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def shut_down(self) -> None:
+        """Wait for the search to end; the owner calls it when it closes."""
+        self._background.close()
+
+    # -- the menu ----------------------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        self._menu.clear()
+        recent = [model for model in self._settings.value.recent_models if model != self._path][:MAX_RECENT]
+        self._add_group(tr("Recent"), [_Entry(model, *model_name(model), tip=model) for model in recent])
+        known = {self._path, *recent}
+        found = [_entry(model) for model in self._found or () if model.path not in known]
+        self._add_group(tr("Found on this computer"), found)
+        if self._found is None:
+            self._add_title(tr("Looking for models…"))
+            self.find()
+        self._menu.addSeparator()
+        self._menu.addAction(tr("Get a model…")).triggered.connect(self.getWanted)
+        self._menu.addAction(tr("Open a GGUF…")).triggered.connect(self.ask_for_file)
+        self._menu.addAction(tr("Endpoint…")).triggered.connect(self.ask_for_endpoint)
+        self._menu.addAction(tr("Look again")).triggered.connect(self.look_again)
+
+    def _add_group(self, title: str, entries: Sequence[_Entry]) -> None:
+        if not entries:
+            return
+        self._add_title(title)
+        for entry in entries:
+            shown = self.fontMetrics().elidedText(entry.name, Qt.TextElideMode.ElideMiddle, 360)
+            action = self._menu.addAction(f"{shown}\t{entry.quantisation}".replace("&", "&&"))
+            action.setToolTip(entry.tip)
+            action.setEnabled(entry.usable)
+            action.triggered.connect(lambda _checked=False, chosen=entry.model: self.modelChosen.emit(chosen))
+
+    def _add_title(self, words: str) -> None:
+        """A line that cannot be chosen: style sheets leave the words of sections out."""
+        self._menu.addSeparator()
+        self._menu.addAction(words).setEnabled(False)
+
+    def _found_models(self, found: Sequence[FoundModel]) -> None:
+        self._found = tuple(found)
+        if self._menu.isVisible():
+            self._fill()
+
+    def _found_none(self, _error: BaseException) -> None:
+        """A folder that cannot be read hides only what is in it; a file can still be chosen."""
+        self._found_models(())
+
+    # -- looks -------------------------------------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        name, quantisation = self._shown
+        progress = self._progress_text or tr("loading")
+        state = f", {progress}" if self._loading else ""
+        self.setAccessibleName(
+            tr("Model: {name} {quantisation}", name=name, quantisation=quantisation).strip() + state
+        )
+        self.setToolTip(f"{name} {quantisation}".strip() + (f"\n{self._path}" if self._path else ""))
+        self.updateGeometry()
+        self.update()
+
+    def _words(self) -> tuple[str, str]:
+        if not self._loading:
+            return self._shown
+        percent = "" if self._fraction is None else f"{self._fraction:.0%}"
+        return self._progress_text or tr("Loading {name}", name=self._shown.name), percent
+
+    def sizeHint(self) -> QSize:
+        name, more = self._words()
+        width = self.fontMetrics().horizontalAdvance(name) + QFontMetrics(mono_font(-1)).horizontalAdvance(
+            more
+        )
+        return QSize(min(max(width + 2 * _PADDING + 34, 150), 320), self.fontMetrics().height() + 14)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(min(150, self.sizeHint().width()), self.sizeHint().height())
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.HoverEnter, QEvent.Type.HoverLeave):
+            self.update()
+        return super().event(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colors = theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.setPen(QPen(colors.color("accent" if self.hasFocus() else "border"), 1))
+        painter.setBrush(colors.color("hover" if self.underMouse() else "panel"))
+        painter.drawRoundedRect(box, 5, 5)
+        inner = self.rect().adjusted(_PADDING, 0, -_PADDING, 0)
+        self._paint_arrow(painter, inner.right() - 7, inner.center().y())
+        words, more = self._words()
+        small: QFont = mono_font(-1)
+        room = inner.width() - ARROW_ROOM
+        more_width = QFontMetrics(small).horizontalAdvance(more) + 8
+        if self.fontMetrics().horizontalAdvance(words) + more_width > room and not self._loading:
+            more, more_width = "", 0  # where it is narrow, the name comes first; the tooltip has both
+        shown = self.fontMetrics().elidedText(words, Qt.TextElideMode.ElideMiddle, room - more_width)
+        painter.setFont(self.font())
+        painter.setPen(colors.color("text-muted" if self._loading else "text"))
+        painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
+        painter.setFont(small)
+        painter.setPen(colors.color("text-muted"))
+        beside = inner.adjusted(self.fontMetrics().horizontalAdvance(shown) + 8, 0, 0, 0)
+        painter.drawText(beside, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, more)
+        if self._loading:
+            self._paint_progress(painter, box)
+
+    def _paint_arrow(self, painter: QPainter, x: float, y: float) -> None:
+        painter.setPen(QPen(theme().color("text-muted"), 1.4, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+        painter.drawPolyline([QPointF(x - 4, y - 1.5), QPointF(x, y + 2.5), QPointF(x + 4, y - 1.5)])
+
+    def _paint_progress(self, painter: QPainter, box: QRectF) -> None:
+        """A line along the bottom; full and faint while it is not known how far."""
+        fraction = 1.0 if self._fraction is None else self._fraction
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme().color("accent-soft" if self._fraction is None else "accent"))
+        painter.drawRoundedRect(
+            QRectF(box.left() + 4, box.bottom() - 3, (box.width() - 8) * fraction, 2), 1, 1
+        )
+
+
+def _entry(model: FoundModel) -> _Entry:
+    guess = model_name(model.path)
+    tip = f"{model.path}\n{_SOURCES.get(model.source, model.source)}, {_size(model.bytes)}"
+    if model.problem:
+        tip += f"\n{model.problem}"
+    return _Entry(
+        model.path, model.name or guess.name, model.quantisation or guess.quantisation, tip, not model.problem
+    )
+
+
+def _size(count: int) -> str:
+    return tr("{size:.1f} GB", size=count / 1e9) if count >= 1e9 else tr("{size:.0f} MB", size=count / 1e6)

@@ -1,0 +1,1 @@
+"""The page of a run: its header, stream, stages, charts and evidence."""

@@ -1,0 +1,1 @@
+"""Branches of a run: from a masked or typed token, and the tree of them."""

@@ -1,0 +1,249 @@
+"""What can be done at a token of a run: go on with another one, with a text, or without what was there.
+
+For an alternative that the constraint struck out it tells why, and what can be given up for it.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QPushButton, QVBoxLayout, QWidget
+
+from glyphscope.events import Alternative, Token
+from glyphscope_gui.playground.branches.field import BranchField
+from glyphscope_gui.playground.branches.refusal_text import Struck
+from glyphscope_gui.playground.branches.struck_box import StruckBox
+from glyphscope_gui.playground.branches.words import seen_alternative
+from glyphscope_gui.shared.flow import Flow
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.token_words import is_masked
+
+BUSY = tr("The run goes on: stop it, or wait for its end, to branch off.")
+_LONGEST = 16
+"""Characters of a token on a button."""
+CHOOSE = tr("Choose an alternative to go on with it.")
+
+
+class BranchBar(QWidget):
+    """Shows one token and, once it is chosen, one of its alternatives. The wishes are the user's: `takeWanted` carries
+    the Alternative, `typeWanted` a text, `relaxWanted` either and what is to be relaxed, `freeWanted` either.
+    `piecesWanted` carries a typed text that is to be judged. `grown`: it tells more than before, and may be out of
+    sight.
+    """
+
+    takeWanted = Signal(object)
+    typeWanted = Signal(str)
+    deleteWanted = Signal()
+    keepWanted = Signal()
+    relaxWanted = Signal(object, object)
+    freeWanted = Signal(object)
+    piecesWanted = Signal(str)
+    grown = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("branchBar")
+        self._token: Token | None = None
+        self._chosen: Alternative | None = None
+        self._refused: tuple[str, Struck] | None = None
+        self._why_not = ""
+        self._special: frozenset[int] = frozenset()
+        self.words = words_label(name="branchWords")
+        self.take_button = self._button("branchTakeButton", self._take)
+        self.box = StruckBox("branch", self)
+        self.box.relaxWanted.connect(lambda relax: self.relaxWanted.emit(self._chosen, relax))
+        self.box.freeWanted.connect(lambda: self.freeWanted.emit(self._chosen))
+        self.typed_box = StruckBox("typed", self)
+        self.typed_box.relaxWanted.connect(lambda relax: self.relaxWanted.emit(self.field.edit.text(), relax))
+        self.typed_box.freeWanted.connect(lambda: self.freeWanted.emit(self.field.edit.text()))
+        self.actions_ = {
+            "type": self._action(
+                tr("&Type instead…"), "T", tr("Put a text of your own in this token’s place"), self.open_field
+            ),
+            "delete": self._action(
+                tr("&Delete back to here and continue"),
+                "Del",
+                tr("Drop this token and all after it, and let the model go on"),
+                self.deleteWanted.emit,
+            ),
+            "keep": self._action(
+                tr("&Keep it and continue"),
+                "",
+                tr("Keep this token, drop all after it, and let the model go on"),
+                self.keepWanted.emit,
+            ),
+        }
+        self.links = Flow(self, gap=14)
+        self.link_buttons = [self._link(name) for name in self.actions_]
+        for link in self.link_buttons:
+            self.links.add(link)
+        self.field = BranchField(self)
+        self.field.typed.connect(self._typed)
+        self.field.piecesWanted.connect(self.piecesWanted)
+        self.field.edit.textChanged.connect(lambda _text: self.show_refused("", None))
+        self.field.closed.connect(self._close_field)
+        self._lay_out()
+        self.show_token(None)
+
+    # -- what it shows -----------------------------------------------------------------------------------------
+
+    def show_token(self, token: Token | None) -> None:
+        """A token of the run; None where none is chosen."""
+        self._token, self._chosen = token, None
+        self.box.hide()
+        self._shut_field()
+        self._show()
+
+    def show_why_not(self, words: str) -> None:
+        """Why nothing can be done here, such as that the run goes on; "" where something can."""
+        self._why_not = words
+        self._show()
+
+    def show_alternative(self, chosen: Alternative | None, struck: Struck | None = None) -> None:
+        """The alternative that was chosen, and of a struck one why."""
+        if chosen != self._chosen:
+            self._shut_field()
+        self._chosen = chosen
+        masked = chosen is not None and is_masked(chosen)
+        if chosen is not None and masked:
+            self.box.show_struck(self._name(chosen), struck or Struck())
+        self._show()
+        if masked and not self.box.isHidden():
+            self.grown.emit()
+
+    def show_refused(self, text: str, struck: Struck | None) -> None:
+        """Why the constraint refuses a typed text, unless another one stands there by now; None where it does not."""
+        if struck is not None and (text != self.field.edit.text() or self.field.isHidden()):
+            return
+        self._refused = (text, struck) if struck is not None else None
+        if struck is not None:
+            self.typed_box.show_struck(tr("What is typed"), struck)
+            self.grown.emit()
+        else:
+            self.typed_box.hide()
+
+    def show_special(self, special: frozenset[int]) -> None:
+        """The ids of special tokens, once they are known."""
+        self._special = special
+
+    def tell(self, words: str) -> None:
+        """Why what was wished cannot be done."""
+        self.words.setText(words)
+        self.words.show()
+
+    def open_field(self) -> None:
+        if self.can_branch:
+            self.box.hide()
+            self.field.open()
+            self.grown.emit()
+
+    @property
+    def can_branch(self) -> bool:
+        return self._token is not None and not self._why_not
+
+    @property
+    def chosen(self) -> Alternative | None:
+        return self._chosen
+
+    def go(self) -> None:
+        """Take the chosen alternative; of a struck one, go to what can be given up for it."""
+        if not self.can_branch or self._chosen is None:
+            return
+        if is_masked(self._chosen):
+            self.box.focus_first()
+        else:
+            self._take()
+
+    def menu(self, parent: QWidget) -> QMenu:
+        """What can be done here, as a menu."""
+        menu = QMenu(parent)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        boxed = () if self.box.isHidden() else (self.box.relax_button, self.box.free_button)
+        for button in (self.take_button, *boxed):
+            if not button.isHidden():
+                menu.addAction(button.text().replace("&", "&&").replace("\n", " ")).triggered.connect(
+                    button.click
+                )
+        menu.addActions(list(self.actions_.values()))
+        return menu
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        able, chosen = self.can_branch, self._chosen
+        self.setVisible(self._token is not None)
+        masked = chosen is not None and is_masked(chosen)
+        self.words.setText(self._why_not or ("" if chosen is not None else CHOOSE))
+        self.words.setVisible(bool(self._why_not) or (able and chosen is None and bool(self._alternatives())))
+        self.take_button.setVisible(able and chosen is not None and not masked)
+        self.box.setVisible(able and masked and self.field.isHidden())
+        self.links.setVisible(able)
+        for action in self.actions_.values():
+            action.setEnabled(able)
+        end = self._token is not None and self._token.step.end
+        self.actions_["keep"].setEnabled(able and not end)
+        if not able:
+            self._shut_field()
+        if chosen is not None:
+            self.take_button.setText(tr("Continue with {name}", name=self._name(chosen)))
+            self.take_button.setToolTip(tr("Put it in the token’s place, and let the model go on (Enter)"))
+
+    def _name(self, one: Alternative) -> str:
+        name = seen_alternative(one, self._special)
+        return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
+
+    def _alternatives(self) -> tuple[Alternative, ...]:
+        return self._token.step.alternatives if self._token is not None else ()
+
+    def _take(self) -> None:
+        if self._chosen is not None:
+            self.takeWanted.emit(self._chosen)
+
+    def _typed(self, text: str) -> None:
+        """A text that the constraint refuses is not tried: what can be given up for it stands below."""
+        if self._refused is not None and self._refused[0] == text:
+            self.typed_box.focus_first()
+        else:
+            self.typeWanted.emit(text)
+
+    def _shut_field(self) -> None:
+        self.field.close_field()
+        self._refused = None
+        self.typed_box.hide()
+
+    def _close_field(self) -> None:
+        self._shut_field()
+        self._show()
+        self.link_buttons[0].setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _button(self, name: str, slot) -> QPushButton:
+        button = QPushButton(self)
+        button.setObjectName(name)
+        button.clicked.connect(lambda _checked=False: slot())
+        return button
+
+    def _action(self, words: str, keys: str, tip: str, slot) -> QAction:
+        action = QAction(words, self)
+        action.setShortcut(keys)
+        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        action.setToolTip(f"{tip} ({keys})" if keys else tip)
+        action.triggered.connect(lambda _checked=False: slot())
+        return action
+
+    def _link(self, name: str) -> QPushButton:
+        action = self.actions_[name]
+        link = QPushButton(action.text().replace("&", ""), self)
+        link.setObjectName(f"branch{name.capitalize()}Link")
+        link.setProperty("role", "link")
+        link.setToolTip(action.toolTip())
+        link.clicked.connect(action.trigger)
+        action.changed.connect(lambda: link.setEnabled(action.isEnabled()))
+        return link
+
+    def _lay_out(self) -> None:
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        for part in (self.words, self.take_button, self.box, self.links, self.field, self.typed_box):
+            column.addWidget(part)

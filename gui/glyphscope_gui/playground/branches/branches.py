@@ -1,0 +1,269 @@
+"""The tree of branches that the shown run is in: found in the history, grown by new ones, gone through back and forth.
+
+A branch is a run like any other: it is started here, and recorded by whoever records runs.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+from PySide6.QtCore import QObject, Signal
+
+from glyphscope.calling import RunState, branch_request, branch_tree
+from glyphscope.calling.branch import Branch
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import AnyEvent, ConstraintKind, Relaxed, RunRequest, RunStarted
+from glyphscope.sessions import History, Kin
+from glyphscope.sessions.history import kin_of
+from glyphscope_gui.runs.run_controller import Applied
+from glyphscope_gui.shared.background import Background
+
+MOST_HELD = 64
+"""Runs of the tree whose events are held, so that going back and forth reads nothing."""
+Events = tuple[AnyEvent, ...]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is to stand in a token's place: the alternative `take`, the `text`, both, or nothing.
+
+    `relax` and `constraint` are what the branch is freed from.
+    """
+
+    token: int
+    take: int | None = None
+    text: str = ""
+    constraint: ConstraintKind | None = None
+    relax: Relaxed | None = None
+
+
+class Branches(QObject):
+    """`changed`: the tree, or which of its runs is shown. `wanted` carries the events of a run to be shown, `ready` the
+    request of a branch to be run, `refused` why there is no such branch, in words; `failed` a GlyphscopeError of the
+    history, `notFound` one that only leaves the tree without relatives; `keepWanted` the events of a run that
+    branches leave and the history may not have.
+    """
+
+    changed = Signal()
+    wanted = Signal(object)
+    ready = Signal(object)
+    refused = Signal(str)
+    failed = Signal(object)
+    notFound = Signal(object)
+    keepWanted = Signal(object)
+
+    def __init__(self, history: History, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._history = history
+        self._background = Background(self)
+        self._held: OrderedDict[str, Events] = OrderedDict()
+        self._kept: set[str] = set()
+        self._last: dict[str, str] = {}
+        self.kin: dict[str, Kin] = {}
+        self.roots: list[Branch] = []
+        self.shown = ""
+
+    @property
+    def parent_run(self) -> str:
+        """The run that the shown one leaves, if it is there; else ""."""
+        kin = self.kin.get(self.shown)
+        point = kin.started.request.branch_of if kin is not None else None
+        return point.run if point is not None and point.run in self.kin else ""
+
+    @property
+    def child_run(self) -> str:
+        """The branch of the shown run that was shown last, or else the newest; "" where there is none."""
+        last = self._last.get(self.shown, "")
+        if last in self.kin:
+            return last
+        children = (kin for kin in self.kin.values() if _parent(kin.started.request) == self.shown)
+        newest = max(children, key=lambda kin: kin.row.time, default=None)
+        return newest.started.run if newest is not None and self.shown else ""
+
+    def request_of(self, run: str) -> RunRequest | None:
+        kin = self.kin.get(run)
+        return kin.started.request if kin is not None else None
+
+    # -- what runs tell ----------------------------------------------------------------------------------------
+
+    def begin(self, _state: RunState) -> None:
+        """Another run begins, or is to be shown; which one is told with its first event."""
+        self.shown = ""
+
+    def apply(self, applied: Applied) -> None:
+        """The beginning of a run puts it into the tree, or begins another tree with it."""
+        if applied.kind == "continuation":
+            return
+        for event in applied.events:
+            if isinstance(event, RunStarted):
+                self._begin(event, is_new=applied.kind == "run")
+
+    def finish(self, applied: Applied) -> None:
+        if applied.kind == "continuation" or not applied.events or not self.shown:
+            return
+        if not isinstance(applied.events[0], RunStarted) or applied.events[0].run != self.shown:
+            return
+        if applied.kind == "run":
+            self._kept.add(self.shown)  # whoever records runs does it now
+        kin, before = kin_of(applied.events), self.kin.get(self.shown)
+        if before is not None:
+            row = kin.row._replace(name=before.row.name, note=before.row.note, pinned=before.row.pinned)
+            kin = kin._replace(row=row)
+        self.kin[self.shown] = kin
+        self._hold(self.shown, applied.events)
+        self._grow()
+
+    # -- what the user wants -----------------------------------------------------------------------------------
+
+    def start(self, events: Events, wish: Wish, model: Callable[[RunStarted], str]) -> None:
+        """Go on from a token of that run. `model` names what is to be opened for it."""
+
+        def work() -> RunRequest:
+            more = {"relax": (wish.relax.tool, wish.relax.pointer)} if wish.relax is not None else {}
+            return branch_request(
+                events, wish.token, take=wish.take, text=wish.text, constraint=wish.constraint, **more
+            )
+
+        def run(request: RunRequest) -> None:
+            started = events[0]
+            assert isinstance(started, RunStarted), "a run without its beginning has no request"
+            try:
+                name = model(started)
+            except GlyphscopeError as error:  # another model was opened meanwhile, or its file is gone
+                self._refuse(error)
+                return
+            if started.run not in self._kept:
+                self._kept.add(started.run)
+                self.keepWanted.emit(events)
+            self.ready.emit(msgspec.structs.replace(request, model=name))
+
+        self._background.start("branch", work, run, self._refuse)
+
+    def why_not(self, events: Events, told: Callable[[str], None]) -> None:
+        """Tells why nothing can branch off that run, in words; "" where something can."""
+
+        def work() -> str:
+            try:
+                branch_request(events, 0, text="x")
+            except GlyphscopeError as error:
+                return " ".join(part for part in (error.message, error.hint) if part)
+            return ""
+
+        self._background.start("why", work, told, self._fail)
+
+    def show(self, run: str) -> None:
+        """Have a run of the tree shown."""
+        if run in self.kin and run != self.shown:
+            self.read(run, self.wanted.emit)
+
+    def back(self) -> None:
+        """To the run that the shown one leaves."""
+        self.show(self.parent_run)
+
+    def forward(self) -> None:
+        """To the branch that was shown last."""
+        self.show(self.child_run)
+
+    def read(self, run: str, then: Callable[[Events], None]) -> None:
+        """The events of a run of the tree."""
+        held = self._held.get(run)
+        if held is not None:
+            self._held.move_to_end(run)
+            then(held)
+            return
+
+        def done(events: Events) -> None:
+            self._hold(run, events)
+            then(events)
+
+        self._background.start("read", lambda: self._history.events(run), done, self._fail)
+
+    def describe(self, run: str, *, name: str | None = None, note: str | None = None) -> None:
+        """Give a run of the tree a name or a note; they are kept with the history."""
+        kin = self.kin.get(run)
+        if kin is None:
+            return
+        row = kin.row._replace(**{k: v for k, v in (("name", name), ("note", note)) if v is not None})
+        if row == kin.row:
+            return
+        self.kin[run] = kin._replace(row=row)
+        held = None if run in self._kept else self._held.get(run)
+
+        def work() -> None:
+            if held is not None:
+                self._history.add(held)
+            self._history.describe(run, name=name, note=note)
+
+        self._kept.add(run)
+        self._background.start(f"describe {run}", work, lambda _: None, self._fail)
+        self.changed.emit()
+
+    def close(self) -> None:
+        self._background.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _begin(self, started: RunStarted, *, is_new: bool) -> None:
+        parent = _parent(started.request)
+        is_known = started.run in self.kin
+        if not started.run or not (is_known or parent in self.kin):
+            self.kin, self._last = {}, {}
+            self._held.clear()
+            self._kept.clear()
+        self.shown = started.run
+        if started.run:
+            if parent:
+                self._last[parent] = started.run
+            if not is_known:
+                self.kin[started.run] = kin_of((started,))
+        self._grow()
+        if started.run and not is_new and not is_known:
+            self._find(started.run)
+
+    def _find(self, run: str) -> None:
+        """Its relatives in the history."""
+        self._background.start(
+            "family",
+            lambda: self._history.family(run),
+            lambda family: self._found(run, family),
+            self.notFound.emit,
+        )
+
+    def _found(self, run: str, family: list[Kin]) -> None:
+        """What the history says holds for names and notes."""
+        if run not in self.kin:  # another tree is shown by now
+            return
+        self._kept |= {kin.started.run for kin in family}
+        for kin in family:
+            if kin.started.run in self._held or kin.started.run != self.shown:
+                self.kin[kin.started.run] = kin
+            else:
+                known = self.kin[self.shown]
+                row = known.row._replace(name=kin.row.name, note=kin.row.note)
+                self.kin[self.shown] = known._replace(row=row)
+        self._grow()
+
+    def _grow(self) -> None:
+        self.roots = branch_tree([kin.started] for kin in self.kin.values())
+        self.changed.emit()
+
+    def _hold(self, run: str, events: Events) -> None:
+        self._held[run] = events
+        self._held.move_to_end(run)
+        while len(self._held) > MOST_HELD:
+            self._held.popitem(last=False)
+
+    def _refuse(self, error: BaseException) -> None:
+        if not isinstance(error, GlyphscopeError):
+            raise error  # a mistake of ours is reported as any
+        self.refused.emit(" ".join(part for part in (error.message, error.hint) if part))
+
+    def _fail(self, error: BaseException) -> None:
+        self.failed.emit(error)
+
+
+def _parent(request: RunRequest) -> str:
+    return request.branch_of.run if request.branch_of is not None else ""

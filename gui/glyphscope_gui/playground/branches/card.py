@@ -1,0 +1,166 @@
+"""The tree of a run's branches above the stream: what was tried where, and what came of it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QAction, QKeyEvent, QPainter, QResizeEvent
+from PySide6.QtWidgets import QAbstractItemView, QMenu, QTreeView, QWidget
+
+from glyphscope_gui.playground.branches.tree_model import CAME, OUTCOME, RUN, BranchTreeModel
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.icon_button import IconButton
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.theme.sizes import ROW, letters
+
+ROWS_SHOWN = 6
+"""Rows in sight before the tree scrolls."""
+INDENT = 14
+"""Pixels that a branch stands further in than the run it leaves."""
+DEEPEST = 120
+"""Pixels that the last branch of branches stands further in at most: each of them less, where there are many."""
+NARROW = 560
+"""Pixels of width, at the usual size of letters, below which what came goes: the stream and the hint have it."""
+
+
+class BranchTree(QTreeView):
+    """`runChosen` carries the id of the run that the user wants to see."""
+
+    runChosen = Signal(str)
+
+    def __init__(self, model: BranchTreeModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._tree = model
+        self.setObjectName("branchTree")
+        self.setAccessibleName(tr("Branches of this run"))
+        self.setAccessibleDescription(tr("Up and down choose a run, Enter shows it, F2 names it."))
+        self.setModel(model)
+        self.setFrameShape(QTreeView.Shape.NoFrame)
+        self.setUniformRowHeights(True)
+        self.setItemsExpandable(False)
+        self.setRootIsDecorated(False)
+        self.setIndentation(INDENT)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.EditKeyPressed)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.setHeaderHidden(True)
+        self.header().setStretchLastSection(False)
+        self.header().setSectionResizeMode(CAME, self.header().ResizeMode.Stretch)
+        self.clicked.connect(self._tell)
+        self.customContextMenuRequested.connect(self._show_menu)
+        self.actions_ = [
+            self._action(tr("&Show"), self.show_current),
+            self._action(tr("&Name…"), self.name_current),
+        ]
+
+    def choose(self, run: str) -> None:
+        """Make a run's row the current one, without telling it."""
+        index = self._tree.index_of(run)
+        if index.isValid():
+            self.setCurrentIndex(index)
+            self.scrollTo(index)
+
+    def show_current(self) -> None:
+        self._tell(self.currentIndex())
+
+    def name_current(self) -> None:
+        index = self.currentIndex()
+        if index.isValid():
+            self.edit(index.siblingAtColumn(RUN))
+
+    def sizeHint(self) -> QSize:
+        rows = min(max(self._tree.count, 2), ROWS_SHOWN)
+        return QSize(320, rows * self._row_height() + 4)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, 2 * self._row_height() + 4)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share_width()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if is_enter and self.state() != QAbstractItemView.State.EditingState:
+            self.show_current()
+        else:
+            super().keyPressEvent(event)
+
+    def drawBranches(self, painter: QPainter, rect: QRect, index: QModelIndex) -> None:
+        """Nothing: what is further in branches off what is above, and nothing can be folded."""
+
+    def _row_height(self) -> int:
+        return self.fontMetrics().height() + ROW + 2
+
+    def _share_width(self) -> None:
+        width = self.viewport().width()
+        narrow = width < NARROW * letters(self)
+        self.setColumnHidden(CAME, narrow)
+        outcome = min(self.fontMetrics().averageCharWidth() * 26, round(width * 0.42))
+        self.setColumnWidth(OUTCOME, outcome)
+        self.setColumnWidth(RUN, width - outcome if narrow else round((width - outcome) * 0.5))
+
+    def _tell(self, index: QModelIndex) -> None:
+        if index.isValid():
+            self.runChosen.emit(self._tree.run(index))
+
+    def _action(self, words: str, slot) -> QAction:
+        action = QAction(words, self)
+        action.triggered.connect(lambda _checked=False: slot())
+        return action
+
+    def _show_menu(self, place: QPoint) -> None:
+        index = self.indexAt(place)
+        if not index.isValid():
+            return
+        self.setCurrentIndex(index)
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addActions(self.actions_)
+        menu.popup(self.viewport().mapToGlobal(place))
+
+
+class BranchCard(Card):
+    """Hidden while the shown run has no branches and is none. `appeared`: it became visible, or has more rows."""
+
+    appeared = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        self.model = BranchTreeModel()
+        self.tree = BranchTree(self.model)
+        self.back_action = _action(tr("&Back to the run it leaves"), "Alt+Left")
+        self.forward_action = _action(tr("&Forward to its branch"), "Alt+Right")
+        buttons = (IconButton("back", self.back_action), IconButton("forward", self.forward_action))
+        super().__init__(tr("Branches"), self.tree, actions=buttons, padded=False, parent=parent)
+        self.model.setParent(self)
+        for action in (self.back_action, self.forward_action):
+            action.setParent(self)
+        self._size = QSize()
+        self.hide()
+
+    def sizeHint(self) -> QSize:
+        """Of all rows, up to some: a layout inside would tell what it was before they came."""
+        return QSize(340, self.heading.sizeHint().height() + self.tree.sizeHint().height() + 14)
+
+    def show_tree(self, count: int) -> None:
+        """After the model was filled; `count` runs are in the tree."""
+        self.tree.expandAll()
+        self.tree.setIndentation(max(1, min(INDENT, DEEPEST // max(self.model.depth, 1))))
+        branches = count - self.model.rowCount()
+        self.heading.hint.setText(tr("1 branch") if branches == 1 else tr("%n branches", "", branches))
+        size, self._size = self._size, self.tree.sizeHint()
+        grown = self.isHidden() or size != self._size
+        self.tree.updateGeometry()
+        self.show()
+        if grown:
+            self.appeared.emit()
+
+
+def _action(words: str, keys: str) -> QAction:
+    action = QAction(words)
+    action.setShortcut(keys)
+    action.setIconText(words.replace("&", ""))
+    action.setToolTip(f"{action.iconText()} ({keys})")
+    return action

@@ -1,0 +1,100 @@
+"""A field for what is typed in a token's place, with the tokens that the model makes of it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from glyphscope_gui.shared.hidden_characters import hidden_words
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.text_label import words_label
+
+ASK_MS = 150
+"""The tokens of a text are asked for when nobody has typed for so long."""
+LONGEST = 20_000
+"""Characters: more would be no answer of any call."""
+
+
+class _Edit(QLineEdit):
+    """`left` when Escape was pressed in it."""
+
+    left = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.left.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+class BranchField(QWidget):
+    """Hidden until it is opened. `typed` carries the text; `piecesWanted` a text whose tokens are to be told."""
+
+    typed = Signal(str)
+    piecesWanted = Signal(str)
+    closed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("branchField")
+        self.edit = _Edit(self)
+        self.edit.setObjectName("branchTextEdit")
+        self.edit.setAccessibleName(tr("Text in place of the token"))
+        self.edit.setAccessibleDescription(tr("Enter lets the model go on from it. Escape closes the field."))
+        self.edit.setPlaceholderText(tr("What stands there instead"))
+        self.edit.setProperty("role", "mono")
+        self.edit.setMaxLength(LONGEST)
+        self.go_button = QPushButton(tr("Continue"), self)
+        self.go_button.setObjectName("branchTypeButton")
+        self.go_button.setToolTip(tr("Let the model go on from the typed text (Enter)"))
+        self.pieces = words_label(role="hint", parent=self, name="branchPieces")
+        self._later = QTimer(self, singleShot=True, interval=ASK_MS)
+        self._later.timeout.connect(lambda: self.piecesWanted.emit(self.edit.text()))
+        self.edit.textChanged.connect(self._changed)
+        self.edit.returnPressed.connect(self._go)
+        self.edit.left.connect(self.closed)
+        self.go_button.clicked.connect(self._go)
+        row = QHBoxLayout()
+        row.setSpacing(6)
+        row.addWidget(self.edit, 1)
+        row.addWidget(self.go_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(row)
+        column.addWidget(self.pieces)
+        self.hide()
+
+    def open(self, text: str = "") -> None:
+        """Empty, or with a text that is to be changed."""
+        self.edit.setText(text)
+        self._changed(text)
+        self.show()
+        self.edit.selectAll()
+        self.edit.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def close_field(self) -> None:
+        self._later.stop()
+        self.hide()
+
+    def show_pieces(self, text: str, words: str) -> None:
+        """What the model makes of `text`, unless another one stands there by now."""
+        if text == self.edit.text():
+            hidden = hidden_words(text)
+            lines = [words, tr("Not seen as itself: {characters}", characters=hidden) if hidden else ""]
+            self.pieces.setText("\n".join(line for line in lines if line))
+            self.pieces.setToolTip(plain_tip(self.pieces.text()))
+
+    def _changed(self, text: str) -> None:
+        self.go_button.setEnabled(bool(text))
+        self.pieces.setText(tr("The model cuts it into tokens.") if not text else "…")
+        if text:
+            self._later.start()
+        else:
+            self._later.stop()
+
+    def _go(self) -> None:
+        if self.edit.text():
+            self.typed.emit(self.edit.text())

@@ -1,0 +1,126 @@
+"""The shown run as a branch: where it leaves, what it cost, what it was freed from, and the user's words on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+
+from glyphscope_gui.playground.branches.tree_model import LONGEST_NAME
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import words_label
+
+LONGEST_NOTE = 2000
+"""Characters."""
+
+
+class CostLine(NamedTuple):
+    """A sentence on what a relaxation cost; `broken`: it tells what the call now breaks."""
+
+    words: str
+    broken: bool = False
+
+
+class BranchPanel(QWidget):
+    """`nameWanted` and `noteWanted` carry the run and what the user wrote of it, once he is done with it."""
+
+    nameWanted = Signal(str, str)
+    noteWanted = Signal(str, str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("branchPanel")
+        self.where = words_label(role="", name="branchWhere")
+        self.paid = words_label(name="branchPaid")
+        self.cost = QWidget()
+        self.cost.setObjectName("branchCost")
+        self.cost_lines = QVBoxLayout(self.cost)
+        self.cost_lines.setContentsMargins(0, 0, 0, 0)
+        self.cost_lines.setSpacing(6)
+        self.name_edit = _edit("branchNameEdit", tr("Name of this run"), tr("No name"), LONGEST_NAME)
+        self.note_edit = _edit("branchNoteEdit", tr("Note on this run"), tr("No note"), LONGEST_NOTE)
+        self._run = ""
+        self.name_edit.editingFinished.connect(self._name)
+        self.note_edit.editingFinished.connect(self._note)
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(6)
+        for row, (words, edit) in enumerate(((tr("Name"), self.name_edit), (tr("Note"), self.note_edit))):
+            label = QLabel(words)
+            label.setProperty("role", "muted")
+            grid.addWidget(label, row, 0)
+            grid.addWidget(edit, row, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        for part in (self.where, self.paid, self.cost):
+            column.addWidget(part)
+            part.hide()
+        column.addLayout(grid)
+
+    def show_run(self, run: str, where: str, name: str, note: str) -> None:
+        """That run; `where` is empty for one that leaves none. What is being written of it is not replaced, and of
+        another one is told first.
+        """
+        if run != self._run:
+            self.tell_edits()
+        is_other, self._run = run != self._run, run
+        self._tell(self.where, where)
+        for edit, text in ((self.name_edit, name), (self.note_edit, note)):
+            if edit.text() != text and (is_other or not edit.isModified()):
+                edit.setText(text)
+
+    def tell_edits(self) -> None:
+        """What is being written of the shown run is told now: it does not stay."""
+        for edit, tell in ((self.name_edit, self._name), (self.note_edit, self._note)):
+            if edit.isModified():
+                tell()
+
+    def show_paid(self, words: str) -> None:
+        self._tell(self.paid, words)
+
+    def show_cost(self, lines: Sequence[CostLine]) -> None:
+        """What being freed from a constraint cost; nothing where nothing was given up."""
+        while self.cost_lines.count():
+            self.cost_lines.takeAt(0).widget().deleteLater()
+        for line in lines:
+            words = f"✕ {line.words}" if line.broken else line.words
+            label = words_label(words, "problem" if line.broken else "muted", selectable=True)
+            self.cost_lines.addWidget(label)
+        self.cost.setAccessibleName(" ".join(line.words for line in lines))
+        self.cost.setVisible(bool(lines))
+
+    @property
+    def cost_words(self) -> str:
+        """What is shown of the cost, a sentence a line."""
+        labels = (self.cost_lines.itemAt(place).widget() for place in range(self.cost_lines.count()))
+        return "\n".join(label.text() for label in labels if isinstance(label, QLabel))
+
+    def set_editable(self, editable: bool) -> None:
+        """Not while it runs: there is nothing in the history yet that could keep the words."""
+        for edit in (self.name_edit, self.note_edit):
+            edit.setReadOnly(not editable)
+
+    def _name(self) -> None:
+        self.name_edit.setModified(False)
+        self.nameWanted.emit(self._run, self.name_edit.text().strip())
+
+    def _note(self) -> None:
+        self.note_edit.setModified(False)
+        self.noteWanted.emit(self._run, self.note_edit.text().strip())
+
+    def _tell(self, label: QLabel, words: str) -> None:
+        label.setText(words)
+        label.setAccessibleName(words)
+        label.setVisible(bool(words))
+
+
+def _edit(name: str, words: str, empty: str, longest: int) -> QLineEdit:
+    edit = QLineEdit()
+    edit.setObjectName(name)
+    edit.setAccessibleName(words)
+    edit.setPlaceholderText(empty)
+    edit.setMaxLength(longest)
+    return edit

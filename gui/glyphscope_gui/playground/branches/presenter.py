@@ -1,0 +1,388 @@
+"""Between the tokens of the shown run, the tree of its branches, and the runs that grow it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QMenu, QMenuBar
+
+from glyphscope.calling.own_tokens import same_model
+from glyphscope.calling.relaxation_cost import RelaxationCost, relaxation_cost
+from glyphscope.calling.relaxation_words import cost_words
+from glyphscope.errors import GlyphscopeError, ModelError
+from glyphscope.events import Alternative, ModelInfo, Relaxed, RunRequest, RunStarted
+from glyphscope.models.opening import EMBEDDED
+from glyphscope.models.remote import is_address
+from glyphscope_gui.playground.branches.bar import BUSY
+from glyphscope_gui.playground.branches.branches import Branches, Events, Wish
+from glyphscope_gui.playground.branches.panel import CostLine
+from glyphscope_gui.playground.branches.refusal_text import Struck, struck
+from glyphscope_gui.playground.branches.typed_text_presenter import TypedWiring
+from glyphscope_gui.playground.branches.words import (
+    NOTHING,
+    freed_words,
+    is_freed,
+    paid_words,
+    place_words,
+    put_words,
+)
+from glyphscope_gui.runs.alternatives_model import REASON_ROLE
+from glyphscope_gui.runs.run_controller import Applied, Phase
+from glyphscope_gui.runs.run_registry import registry_of
+from glyphscope_gui.runs.token_rules import Refusal
+from glyphscope_gui.runs.worker.jobs import ModelStatus
+from glyphscope_gui.runs.worker.tokenize_typed import Typed
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.token_words import is_masked
+
+if TYPE_CHECKING:
+    from glyphscope_gui.shell.main_window import MainWindow
+
+_OTHER_TEXT = tr("One branches off a run’s first text; this one answers what was wrong with it.")
+
+
+class BranchWiring(QObject):
+    """Made after `RulesWiring`, whose words on struck alternatives it shows where they can be acted on."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self._runs = window.runs
+        self._page = window.page
+        self._bar = window.evidence.branch_bar
+        self._panel = window.evidence.branch_panel
+        self._card = window.page.branches
+        self._special: frozenset[int] = frozenset()
+        self._known_special: tuple[ModelInfo, frozenset[int]] | None = None
+        self._why_not = ""
+        self._select: int | None = None
+        self._refusal: Refusal | None = None
+        self._cost_of = ""
+        self._asked_special = False
+        self._background = Background(self)
+        self._typing = TypedWiring(window)
+        self.branches = Branches(window.parts.history, self)
+        self._connect_runs()
+        self._connect_branches()
+        self._connect_tokens()
+        self._connect_wishes()
+        self._add_actions()
+        self._show_tree()
+
+    def close(self) -> None:
+        self.branches.close()
+        self._background.close()
+
+    # -- connections -------------------------------------------------------------------------------------------
+
+    def _connect_runs(self) -> None:
+        runs, branches = self._runs, self.branches
+        runs.began.connect(lambda _state: self._panel.tell_edits())
+        runs.began.connect(branches.begin)
+        runs.began.connect(lambda _state: self._forget())
+        runs.applied.connect(branches.apply)
+        runs.ended.connect(branches.finish)
+        runs.ended.connect(self._ended)
+        runs.phaseChanged.connect(lambda _phase: self._show_why_not())
+        runs.piecesTold.connect(lambda pieces: self._know_special(pieces.special))
+        runs.modelTold.connect(self._model_told)
+
+    def _connect_branches(self) -> None:
+        branches = self.branches
+        branches.changed.connect(self._show_tree)
+        branches.wanted.connect(self._show_run)
+        branches.ready.connect(self._run)
+        branches.refused.connect(self._bar.tell)
+        branches.failed.connect(self._window.tell_error)
+        branches.notFound.connect(lambda error: self._window.status.set_note(str(error)))
+        branches.keepWanted.connect(self._window.recorder.keep)
+        self._card.tree.runChosen.connect(self._run_chosen)
+        self._card.model.renamed.connect(lambda run, name: branches.describe(run, name=name))
+        self._card.back_action.triggered.connect(lambda _checked=False: branches.back())
+        self._card.forward_action.triggered.connect(lambda _checked=False: branches.forward())
+        self._panel.nameWanted.connect(lambda run, name: branches.describe(run, name=name))
+        self._panel.noteWanted.connect(lambda run, note: branches.describe(run, note=note))
+
+    def _connect_tokens(self) -> None:
+        table = self._window.evidence.alternatives
+        self._page.tokenChosen.connect(self._token_chosen)
+        self._window.rules.rules.refused.connect(self._refused)
+        table.rowChosen.connect(lambda _row: self._show_chosen())
+        table.rowTaken.connect(self._take_row)
+        table.menuWanted.connect(lambda place: self._bar.menu(table).popup(place))
+        tokens = self._page.tokens
+        tokens.menuWanted.connect(lambda place: self._bar.menu(tokens).popup(place))
+        for action in self._bar.actions_.values():
+            for view in (table, tokens, self._page.stream):
+                view.addAction(action)
+
+    def _connect_wishes(self) -> None:
+        bar = self._bar
+        bar.takeWanted.connect(self._take)
+        bar.typeWanted.connect(lambda text: self._start(text=text))
+        bar.deleteWanted.connect(self._start)
+        bar.keepWanted.connect(lambda: self._start(after=1))
+        bar.relaxWanted.connect(lambda what, relax: self._take(what, relax=relax))
+        bar.freeWanted.connect(lambda what: self._take(what, constraint="off"))
+
+    def _add_actions(self) -> None:
+        """Into the menu of runs, and behind their keys also while the tree is not in sight."""
+        window, actions = self._window, (self._card.back_action, self._card.forward_action)
+        window.addActions(list(actions))
+        bar = window.menuWidget().findChild(QMenuBar)
+        menu = bar.findChild(QMenu, "runMenu") if bar is not None else None
+        if menu is not None:
+            menu.addSeparator()
+            menu.addActions([*self._bar.actions_.values(), *actions])
+
+    # -- what the user wants -----------------------------------------------------------------------------------
+
+    def _take_row(self, row: int) -> None:
+        self._show_chosen()
+        self._bar.go()
+
+    def _take(
+        self, one: Alternative | str, *, constraint: str | None = None, relax: Relaxed | None = None
+    ) -> None:
+        if isinstance(one, str):
+            self._start(text=one, constraint=constraint, relax=relax)
+        elif one.id >= 0:
+            self._start(take=one.id, constraint=constraint, relax=relax)
+        else:  # of an endpoint that does not tell ids: its text is what can be sent
+            self._start(text=one.text, constraint=constraint, relax=relax)
+
+    def _start(self, *, after: int = 0, **wish: object) -> None:
+        token = self._page.current_token()
+        if token is None or not self._bar.can_branch:
+            return
+        try:
+            self._model_of(self._runs.state.started)
+        except ModelError as error:
+            self._bar.tell(" ".join((error.message, error.hint)))
+            return
+        events = tuple(self._runs.events)
+        self.branches.start(events, Wish(token.step.index + after, **wish), self._model_of)  # type: ignore[arg-type]
+
+    def _run(self, request: RunRequest) -> None:
+        if self._runs.is_busy:
+            self._bar.tell(BUSY)
+            return
+        self._select = request.branch_of.token if request.branch_of is not None else None
+        self._runs.run(request)
+
+    def _model_of(self, started: RunStarted | None) -> str:
+        """What is opened for a branch of that run: its tokens are those of one model. Raises ModelError."""
+        assert started is not None, "a run that is shown has begun"
+        if self._is_own_model(started):
+            return self._runs.model.name
+        name = started.request.model or started.model.path
+        if name == EMBEDDED or is_address(name) or name.startswith("scripted:"):
+            return name
+        if name and Path(name).expanduser().is_file():
+            return name
+        raise ModelError(
+            tr(
+                "A branch goes on with the model of its run, {model}, which is not here.",
+                model=started.model.name,
+            ),
+            hint=tr("Open that model (Ctrl+M), and try again."),
+        )
+
+    # -- going through the tree --------------------------------------------------------------------------------
+
+    def _run_chosen(self, run: str) -> None:
+        if not self._runs.is_busy:
+            self.branches.show(run)
+
+    def _show_run(self, events: Events) -> None:
+        """As it ended, at the token where the two that are gone between part."""
+        if self._runs.is_busy:
+            return
+        started = events[0]
+        assert isinstance(started, RunStarted), "the history keeps no run without its beginning"
+        self._select = self._parting(self.branches.shown, started)
+        self._window.wiring.show_record(events)
+
+    def _parting(self, left: str, started: RunStarted) -> int | None:
+        request, point = self.branches.request_of(left), started.request.branch_of
+        if request is not None and request.branch_of is not None and request.branch_of.run == started.run:
+            return request.branch_of.token
+        return point.token if point is not None else None
+
+    def _show_tree(self) -> None:
+        branches, card = self.branches, self._card
+        kin = branches.kin.get(branches.shown)
+        self._show_tree_actions()
+        section = self._window.evidence.branch_section
+        is_tree = kin is not None and (len(branches.kin) > 1 or kin.started.request.branch_of is not None)
+        section.setVisible(is_tree)
+        if kin is None:
+            if not branches.kin:
+                card.hide()
+            return
+        if not is_tree:
+            card.hide()
+            return
+        card.model.show(branches.roots, branches.kin, branches.shown, self._special)
+        card.show_tree(len(branches.kin))
+        card.tree.choose(branches.shown)
+        request = kin.started.request
+        put = put_words(request, self._special) or NOTHING
+        is_branch = request.branch_of is not None
+        gone = is_branch and not branches.parent_run
+        where = tr("Leaves its run {place}: {put}.", place=place_words(request), put=put) if is_branch else ""
+        where += tr(" That run is not in the history.") if gone else ""
+        self._window.evidence.branch_heading.set_title(tr("This branch") if is_branch else tr("This run"))
+        self._find_cost(request)
+        self._panel.show_run(branches.shown, where, kin.row.name, kin.row.note)
+
+    # -- one token of the shown run ----------------------------------------------------------------------------
+
+    def _token_chosen(self, index: int | None) -> None:
+        token = self._page.current_token() if index is not None else None
+        self._refusal = None
+        self._bar.show_token(token)
+        self._show_special()
+        started, busy = self._runs.state.started, self._runs.is_busy
+        if token is not None and not (self._asked_special or busy) and self._is_own_model(started):
+            self._asked_special = True
+            self._runs.ask_pieces(Typed(b"", ""))  # which of its tokens are special
+        self._show_why_not()
+
+    def _is_own_model(self, started: RunStarted | None) -> bool:
+        """Whether the open model is the one that wrote that run: its ids are those of the run's tokens."""
+        status = self._runs.model
+        if started is None or status.phase != "ready" or status.info is None:
+            return False
+        return _is_same(status.info, started.model)
+
+    def _refused(self, refusal: Refusal) -> None:
+        self._refusal = refusal
+        self._show_chosen()
+
+    def _show_chosen(self) -> None:
+        """The alternative that is chosen in the table, and of a struck one why."""
+        table, model = self._window.evidence.alternatives, self._window.evidence.alternatives_model
+        row = table.currentIndex().row()
+        if not 0 <= row < model.rowCount():
+            return
+        one = model.alternative(row)
+        self._bar.show_alternative(one, self._struck(row) if is_masked(one) else None)
+
+    def _struck(self, row: int) -> Struck:
+        started, token = self._runs.state.started, self._page.current_token()
+        if started is None or token is None:
+            return Struck()
+        model, refusal = self._window.evidence.alternatives_model, self._refusal
+        known = refusal is not None and refusal.index == token.step.index
+        found = refusal.constraints if refusal is not None and known else ()
+        refused = found[row] if row < len(found) else None
+        message, said = str(model.index(row, 0).data(REASON_ROLE) or ""), model.grammar_words(row)
+        registry, special = registry_of(started.request), model.alternative(row).id in self._special
+        return struck(started.request, registry, message, said, refused, known=known, special=special)
+
+    def _show_why_not(self) -> None:
+        busy = self._runs.phase is not Phase.IDLE
+        other = self._page.stage is not self._runs.state.stages[0]
+        words = BUSY if busy else self._why_not or (_OTHER_TEXT if other else "")
+        self._bar.show_why_not(words)
+        self._panel.set_editable(not busy)
+        self._show_tree_actions()
+
+    def _show_tree_actions(self) -> None:
+        idle = not self._runs.is_busy
+        self._card.back_action.setEnabled(idle and bool(self.branches.parent_run))
+        self._card.forward_action.setEnabled(idle and bool(self.branches.child_run))
+
+    # -- what runs tell ----------------------------------------------------------------------------------------
+
+    def _ended(self, applied: Applied) -> None:
+        if applied.kind == "continuation":
+            return
+        started = self._runs.state.started
+        self._why_not = "" if started is not None else tr("The run has no tokens to go on from.")
+        self._forget()
+        self._show_special()
+        if started is not None:
+            self.branches.why_not(applied.events, self._told_why_not)
+            if started.request.branch_of is not None:
+                self._panel.show_paid(paid_words(self._runs.state))
+                self._window.evidence.verticalScrollBar().setValue(0)  # what is told of it stands at the top
+        self._show_tree()
+        self._show_why_not()
+        if self._select is not None:
+            token, self._select = self._select, None
+            self._page.tokens.choose(min(token, self._page.tokens_model.rowCount() - 1))
+
+    def _forget(self) -> None:
+        """What was told of another run."""
+        self._panel.show_paid("")
+        self._panel.show_cost(())
+        self._cost_of = ""
+
+    def _told_why_not(self, words: str) -> None:
+        self._why_not = words
+        self._show_why_not()
+
+    def _find_cost(self, request: RunRequest) -> None:
+        """Once for each showing: the run that it leaves may be found in the history only after a while."""
+        run, parent = self.branches.shown, self.branches.parent_run
+        if self._runs.is_busy or not parent or self._cost_of == run:
+            return
+        if is_freed(request, self.branches.request_of(parent)):
+            self._cost_of, events = run, tuple(self._runs.events)
+            self.branches.read(parent, lambda before: self._show_cost(before, events))
+
+    def _show_cost(self, before: Events, events: Events) -> None:
+        """What both records tell of it; nothing once another run is shown."""
+        run = self.branches.shown
+
+        def told(cost: RelaxationCost) -> None:
+            if self.branches.shown == run:
+                self._panel.show_cost(self._cost_lines(cost))
+
+        def failed(error: BaseException) -> None:
+            if not isinstance(error, GlyphscopeError):
+                raise error  # a mistake of ours is reported as any
+            self._panel.show_cost((CostLine(tr("What it cost cannot be told: {error}", error=error)),))
+
+        self._background.start("cost", lambda: relaxation_cost(before, events), told, failed)
+
+    def _cost_lines(self, cost: RelaxationCost) -> list[CostLine]:
+        """The engine's sentences, under what was given up in the words of the tree."""
+        branches = self.branches
+        request = branches.request_of(branches.shown)
+        parent = branches.request_of(branches.parent_run)
+        given_up = freed_words(request, parent) if request is not None else ""
+        broken = {violation.message for violation in cost.violations}
+        lines = [tr("From there on {given_up}.", given_up=given_up), *cost_words(cost)[1:]]
+        return [CostLine(words, any(words.endswith(each) for each in broken)) for words in lines]
+
+    def _model_told(self, status: ModelStatus) -> None:
+        if status.phase != "ready":
+            self._asked_special = False
+
+    def _know_special(self, special: frozenset[int]) -> None:
+        info = self._runs.model.info
+        if special and info is not None:
+            self._known_special = (info, special)
+            self._show_special()
+
+    def _show_special(self) -> None:
+        """Which ids of the shown run are special tokens: known only where the model that told them wrote it."""
+        started, known = self._runs.state.started, self._known_special
+        if started is None or known is None:
+            return
+        special = known[1] if _is_same(known[0], started.model) else frozenset()
+        if special != self._special:
+            self._special = special
+            self._bar.show_special(special)
+            self._window.evidence.alternatives_model.set_special(special)
+            self._show_tree()
+
+
+def _is_same(one: ModelInfo, other: ModelInfo) -> bool:
+    return one.kind == other.kind and same_model(one, other)

@@ -1,0 +1,84 @@
+"""Why an alternative was struck out, in words: the constraint, what the grammar expected, and what can be given up."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from glyphscope.calling.refusing import Refused
+from glyphscope.events import Relaxed, RunRequest
+from glyphscope.registry import ToolRegistry
+from glyphscope.registry.pointer import follow
+from glyphscope_gui.playground.branches.words import constraint_words
+from glyphscope_gui.shared.language import tr
+
+_LONGEST_VALUE = 60
+LOOKING = tr("Looking for the constraint of the schema that refused it…")
+NO_CONSTRAINT = tr(
+    "No single constraint of the schema was found that refused it: only all of them can be given up."
+)
+SPECIAL = tr("It is a special token of the model’s, and no text of a call.")
+OWN_GRAMMAR = tr("A grammar of your own holds this run: only all of it can be given up.")
+
+
+@dataclass(frozen=True)
+class Struck:
+    """`why` are the reasons, one a line; `relax` what can be relaxed so that the alternative is let in, and `words`
+    that constraint, such as `minimum of max_results`.
+    """
+
+    why: tuple[str, ...] = ()
+    relax: Relaxed | None = None
+    words: str = ""
+
+
+def struck(
+    request: RunRequest,
+    registry: ToolRegistry | None,
+    message: str,
+    said: str,
+    refused: Refused | None,
+    *,
+    known: bool,
+    special: bool = False,
+) -> Struck:
+    """`message` is the schema's own word on it, `said` the grammar's, where there are any. `known`: it was looked for
+    the constraint that refused it, and `refused` is that. `special`: it is a special token.
+    """
+    words = [SPECIAL] if special else []
+    words += [message] if message else []
+    if refused is not None:
+        words.append(_place(refused, registry))
+    if said:
+        words.append(tr("The grammar: {reason}", reason=said))
+    if request.grammar is not None:
+        words.append(OWN_GRAMMAR)
+    elif not known:
+        words.append(LOOKING)
+    elif refused is None:
+        words.append(NO_CONSTRAINT)
+    else:
+        relax = Relaxed(refused.tool, refused.pointer)
+        return Struck(tuple(words), relax, constraint_words(refused.pointer, refused.tool))
+    return Struck(tuple(words))
+
+
+def _place(refused: Refused, registry: ToolRegistry | None) -> str:
+    """`search, /properties/max_results/minimum: 1`."""
+    tool = registry.get(refused.tool) if registry is not None else None
+    found = follow(tool.parameters, refused.pointer) if tool else None
+    if found is None:
+        return tr(
+            "Refused by {keyword}: {tool}, {pointer}",
+            keyword=refused.keyword,
+            tool=refused.tool,
+            pointer=refused.pointer,
+        )
+    value = json.dumps(found[1], ensure_ascii=False)
+    return tr(
+        "Refused by {keyword}: {tool}, {pointer} is {value}",
+        keyword=refused.keyword,
+        tool=refused.tool,
+        pointer=refused.pointer,
+        value=value if len(value) <= _LONGEST_VALUE else f"{value[:_LONGEST_VALUE]}…",
+    )

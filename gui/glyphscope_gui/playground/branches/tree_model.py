@@ -1,0 +1,176 @@
+"""The tree of a run's branches as Qt shows it: a row a run, named by the user or by what was put where it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Any
+
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QFont
+
+from glyphscope.calling.branch import Branch
+from glyphscope.sessions import Kin
+from glyphscope_gui.history.model import outcome_status
+from glyphscope_gui.playground.branches.words import came_words, outcome_line, row_words, tip_words
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.theme import theme
+
+_Index = QModelIndex | QPersistentModelIndex
+_NO_INDEX = QModelIndex()
+RUN, CAME, OUTCOME = range(3)
+LONGEST_NAME = 120
+"""Characters."""
+SIGNS = {"holds": "✓", "open": "◌", "impossible": "✕"}
+"""Those of the verdicts: an outcome is not told by its colour alone."""
+TITLES = (tr("branch"), tr("what came from there"), tr("outcome"))
+_TIPS = (
+    tr("Where it leaves the run above it, by the number of the token, and what was put there"),
+    tr("The text from there on; of a run that leaves none, all of it"),
+    tr("How it ended"),
+)
+
+
+class BranchTreeModel(QAbstractItemModel):
+    """`renamed` carries a run's id and the name that the user gave it."""
+
+    renamed = Signal(str, str)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._nodes: list[Branch] = []
+        self._roots: list[int] = []
+        self._children: list[list[int]] = []
+        self._parents: list[int] = []
+        self._places: list[int] = []
+        self._kin: Mapping[str, Kin] = {}
+        self._special: Container[int] = ()
+        self._shown = ""
+
+    def show(
+        self, roots: Sequence[Branch], kin: Mapping[str, Kin], shown: str, special: Container[int] = ()
+    ) -> None:
+        """`shown` is the run that the views show."""
+        self.beginResetModel()
+        self._nodes, self._children, self._parents, self._places = [], [], [], []
+        self._kin, self._shown, self._special = kin, shown, special
+        self._roots = []
+        # as many branches of branches as there are clicks: without recursion
+        waiting = [(branch, -1) for branch in reversed(roots)]
+        while waiting:
+            branch, above = waiting.pop()
+            number = len(self._nodes)
+            beside = self._roots if above < 0 else self._children[above]
+            self._nodes.append(branch)
+            self._parents.append(above)
+            self._places.append(len(beside))
+            self._children.append([])
+            beside.append(number)
+            waiting += [(child, number) for child in reversed(branch.children)]
+        self.endResetModel()
+
+    def run(self, index: _Index) -> str:
+        return self._nodes[index.internalId()].run
+
+    def index_of(self, run: str) -> QModelIndex:
+        number = next((n for n, node in enumerate(self._nodes) if node.run == run), -1)
+        return self.createIndex(self._places[number], RUN, number) if number >= 0 else QModelIndex()
+
+    @property
+    def count(self) -> int:
+        return len(self._nodes)
+
+    @property
+    def depth(self) -> int:
+        """How many runs branch off one another at most."""
+        depths: list[int] = []
+        for above in self._parents:  # each stands after the one it leaves
+            depths.append(depths[above] + 1 if above >= 0 else 1)
+        return max(depths, default=0)
+
+    # -- what Qt asks ------------------------------------------------------------------------------------------
+
+    def index(self, row: int, column: int, parent: _Index = _NO_INDEX) -> QModelIndex:
+        beside = self._children[parent.internalId()] if parent.isValid() else self._roots
+        if 0 <= row < len(beside) and 0 <= column < len(TITLES):
+            return self.createIndex(row, column, beside[row])
+        return QModelIndex()
+
+    def parent(self, index: _Index) -> QModelIndex:  # type: ignore[override]
+        above = self._parents[index.internalId()] if index.isValid() else -1
+        return self.createIndex(self._places[above], RUN, above) if above >= 0 else QModelIndex()
+
+    def rowCount(self, parent: _Index = _NO_INDEX) -> int:
+        if not parent.isValid():
+            return len(self._roots)
+        return len(self._children[parent.internalId()]) if parent.column() == RUN else 0
+
+    def columnCount(self, _parent: _Index = _NO_INDEX) -> int:
+        return len(TITLES)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return TITLES[section]
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.ToolTipRole:
+            return _TIPS[section]
+        return None
+
+    def flags(self, index: _Index) -> Qt.ItemFlag:
+        flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+        return flags | Qt.ItemFlag.ItemIsEditable if index.column() == RUN else flags
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        kin, column = self._of(index), index.column()
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return self._words(kin, column)
+            case Qt.ItemDataRole.EditRole:
+                return kin.row.name
+            case Qt.ItemDataRole.ToolTipRole:
+                return plain_tip(tip_words(kin, self._above(kin), self._special))
+            case Qt.ItemDataRole.FontRole if column == RUN and kin.started.run == self._shown:
+                font = QFont()
+                font.setWeight(QFont.Weight.DemiBold)
+                return font
+            case Qt.ItemDataRole.ForegroundRole if column == OUTCOME:
+                return theme().color(_status(kin))
+            case Qt.ItemDataRole.ForegroundRole if column == CAME:
+                return theme().color("text-muted")
+            case Qt.ItemDataRole.AccessibleTextRole:
+                shown = tr(", shown now") if column == RUN and kin.started.run == self._shown else ""
+                return f"{TITLES[column]}: {self._words(kin, column)}{shown}"
+        return None
+
+    def setData(self, index: _Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        if role != Qt.ItemDataRole.EditRole or index.column() != RUN:
+            return False
+        name = " ".join(str(value).split())[:LONGEST_NAME]
+        if name != self._of(index).row.name:
+            self.renamed.emit(self.run(index), name)
+        return True
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _of(self, index: _Index) -> Kin:
+        return self._kin[self._nodes[index.internalId()].run]
+
+    def _above(self, kin: Kin) -> Any:
+        point = kin.started.request.branch_of
+        parent = self._kin.get(point.run) if point is not None else None
+        return parent.started.request if parent is not None else None
+
+    def _words(self, kin: Kin, column: int) -> str:
+        if column == RUN:
+            words = row_words(kin, self._above(kin), self._special)
+            return f"▸ {words}" if kin.started.run == self._shown else words
+        if column == CAME:
+            return came_words(kin)
+        return f"{SIGNS[_status(kin)]} {outcome_line(kin)}"
+
+
+def _status(kin: Kin) -> str:
+    return outcome_status(kin.row.outcome)

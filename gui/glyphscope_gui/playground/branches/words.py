@@ -1,0 +1,180 @@
+"""A branch in words: where it leaves its run, what was put there, what came of it, and what no longer holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+
+from glyphscope.calling import RunState
+from glyphscope.calling.relaxing import parts_of
+from glyphscope.events import Alternative, Relaxed, RunRequest, Written
+from glyphscope.sessions import Kin
+from glyphscope_gui.history.model import outcome_words
+from glyphscope_gui.shared.hidden_characters import visible
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.token_words import token_text
+
+NOTHING = tr("nothing: the model goes on")
+_BEFORE = 14
+"""Characters of what is kept that tell where a branch leaves."""
+_LONGEST = 60
+
+
+def seen(data: bytes, text: str = "", *, special: bool = False) -> str:
+    """A token in sight: half a character as its bytes, what has no shape as a sign, a special token in brackets."""
+    words = visible(token_text(data, text))
+    return f"⟨{words}⟩" if special else words
+
+
+def seen_alternative(one: Alternative, special: Container[int] = ()) -> str:
+    return seen(one.data, one.text, special=one.id in special)
+
+
+def put_of(request: RunRequest) -> list[Written]:
+    """What somebody put where the run leaves the other one: an alternative, a typed text, both, or nothing."""
+    point = request.branch_of
+    return [] if point is None else [one for one in request.written[point.token :] if not one.kept]
+
+
+def put_words(request: RunRequest, special: Container[int] = ()) -> str:
+    """`·50`, `“typed”`, `⟨F0 9F⟩`, or that nothing was put there."""
+    pieces = [
+        seen(one.data, special=one.id in special)
+        if one.id >= 0
+        else f"“{visible(one.data.decode('utf-8', 'replace'))}”"
+        for one in put_of(request)
+    ]
+    words = " ".join(pieces)
+    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
+
+
+def kept_bytes(request: RunRequest) -> bytes:
+    """What of the answer is the other run's."""
+    return b"".join(one.data for one in request.written[: len(request.written) - len(put_of(request))])
+
+
+def before_words(request: RunRequest) -> str:
+    """The end of what is kept: `…_results=`."""
+    text = seen(kept_bytes(request))
+    return f"…{text[-_BEFORE:]}" if len(text) > _BEFORE else text
+
+
+def place_words(request: RunRequest) -> str:
+    """Where it leaves, such as `at token 14, after …_results=`."""
+    point = request.branch_of
+    if point is None:
+        return ""
+    before = before_words(request)
+    if before:
+        return tr("at token {token}, after “{before}”", token=point.token, before=before)
+    return tr("at token {token}", token=point.token)
+
+
+def came_words(kin: Kin) -> str:
+    """What the run wrote from where it leaves on; of one that leaves none, all of it."""
+    kept = kept_bytes(kin.started.request).decode("utf-8", "ignore")
+    answer = kin.answer
+    return visible(answer[len(kept) :] if answer.startswith(kept) else answer).replace("\n", "⏎")
+
+
+def freed(request: RunRequest, parent: RunRequest | None) -> tuple[Relaxed, ...]:
+    """What is relaxed in this run and was not in the one it leaves, as far as that is known."""
+    before = parent.relaxed if parent is not None else ()
+    return tuple(one for one in request.relaxed if one not in before)
+
+
+def is_freed(request: RunRequest, parent: RunRequest | None) -> bool:
+    """Whether less holds this run than the one it leaves."""
+    if parent is None:
+        return bool(request.relaxed)
+    return (request.constraint == "off" != parent.constraint) or bool(freed(request, parent))
+
+
+def freed_words(request: RunRequest, parent: RunRequest | None) -> str:
+    """`without a constraint`, `without minimum of max_results`; empty where all holds that held."""
+    if parent is not None and request.constraint == "off" != parent.constraint:
+        return tr("without a constraint")
+    constraints = [constraint_words(one.pointer) for one in freed(request, parent)]
+    return tr("without {constraints}", constraints=", ".join(constraints)) if constraints else ""
+
+
+def constraint_words(pointer: str, tool: str = "") -> str:
+    """`minimum of max_results`, for `/properties/max_results/minimum`; `required q` for a name that is required."""
+    steps, keyword, name = parts_of(pointer)
+    words = tr("required {name}", name=name) if name else keyword or tr("constraint")
+    names = [steps[n + 1] for n, step in enumerate(steps[:-1]) if step == "properties"]
+    place = ".".join(names) or tool
+    return tr("{constraint} of {place}", constraint=words, place=place) if place else words
+
+
+def row_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ()) -> str:
+    """A run in the tree: its name, where it leaves and what was put there, and what no longer holds it."""
+    request = kin.started.request
+    point = request.branch_of
+    if point is None:
+        return kin.row.name or tr("The run itself")
+    put = f"{point.token}  {put_words(request, special) or NOTHING}"
+    return "  ·  ".join(part for part in (kin.row.name, put, freed_words(request, parent)) if part)
+
+
+def tip_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ()) -> str:
+    """All that is known of a run of the tree, a line each."""
+    request = kin.started.request
+    lines = [kin.row.name, kin.row.title]
+    if request.branch_of is not None:
+        lines.append(
+            tr(
+                "Leaves {place}: {put}",
+                place=place_words(request),
+                put=put_words(request, special) or NOTHING,
+            )
+        )
+        freed = freed_words(request, parent)
+        lines.append(freed[:1].upper() + freed[1:])
+    lines += [kin.row.note, outcome_words(kin.row.outcome), tr("%n token(s)", "", kin.row.tokens)]
+    return "\n".join(line for line in lines if line)
+
+
+def paid_words(state: RunState) -> str:
+    """What the shown branch cost: its prompt from the cache, tokens kept, written and decoded. Only what is told."""
+    stage = state.stages[0]
+    words = []
+    if stage.prompt is not None and stage.prompt.tokens:
+        words.append(
+            tr(
+                "{cached:,} of {tokens:,} prompt tokens from the cache",
+                cached=stage.prompt.cached,
+                tokens=stage.prompt.tokens,
+            )
+        )
+    origins = [token.step.origin for token in stage.tokens]
+    kept, written, own = (origins.count(origin) for origin in ("kept", "written", "model"))
+    words.append(tr("{kept} kept, {written} written, {own} decoded", kept=kept, written=written, own=own))
+    return ". ".join(words) + "."
+
+
+def half_words(data: bytes) -> str:
+    """Where the bytes end within a character: `⟨F0 9F⟩`; empty where they do not."""
+    for length in range(1, min(4, len(data)) + 1):
+        tail = data[-length:]
+        if 0xC0 <= tail[0] < 0xF5:
+            needed = 2 if tail[0] < 0xE0 else 3 if tail[0] < 0xF0 else 4
+            return token_text(tail) if length < needed else ""
+        if tail[0] < 0x80:
+            return ""
+    return ""
+
+
+def pieces_words(pieces: Sequence[bytes], count: int) -> str:
+    """`3 tokens: ·AI | ·news | "`; without pieces, their number."""
+    number = tr("%n token(s)", "", count)
+    shown = "  ".join(f"[{seen(piece)}]" for piece in pieces[:24])
+    return f"{number}: {shown}" + (" …" if len(pieces) > 24 else "") if shown else number
+
+
+def outcome_line(kin: Kin) -> str:
+    """How the run ended; a valid call of one that was relaxed is not called valid without a word."""
+    if kin.row.outcome == "unfinished":
+        return tr("running")
+    words = outcome_words(kin.row.outcome)
+    relaxed = kin.row.outcome == "valid" and kin.started.request.relaxed
+    return tr("{outcome}, relaxed", outcome=words) if relaxed else words

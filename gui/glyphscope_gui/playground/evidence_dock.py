@@ -1,0 +1,352 @@
+"""The right side: what else could have come, what the call costs, and the run step by step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.calling import RunState
+from glyphscope.calling.fold import StageState
+from glyphscope.events import AnyEvent, RunStarted, Token
+from glyphscope.registry import ToolRegistry
+from glyphscope_gui.playground.branches.bar import BranchBar
+from glyphscope_gui.playground.branches.panel import BranchPanel
+from glyphscope_gui.playground.rule_line import RuleLine
+from glyphscope_gui.playground.savings_chart import SavingsChart
+from glyphscope_gui.playground.size_chart import LEGEND, SizeChart, summary
+from glyphscope_gui.playground.step_chart import StepChart
+from glyphscope_gui.playground.wanted_view import WantedView
+from glyphscope_gui.runs.alternatives_model import AlternativesModel, reasons
+from glyphscope_gui.runs.alternatives_table import AlternativesTable
+from glyphscope_gui.runs.run_controller import Applied, Saving
+from glyphscope_gui.runs.run_registry import registry_of
+from glyphscope_gui.runs.token_rules import Refusal, TokenRule
+from glyphscope_gui.runs.worker.jobs import Measured
+from glyphscope_gui.shared.bars import edge_role
+from glyphscope_gui.shared.card import Heading
+from glyphscope_gui.shared.flow import Flow
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.token_words import count, percent, step_text
+from glyphscope_gui.theme import theme
+from glyphscope_gui.theme.sizes import PAD
+
+_MEASURES = (
+    (
+        "allowed",
+        tr("Allowed"),
+        tr("How many tokens the constraint left at each step, on a logarithmic scale"),
+    ),
+    ("feasible", tr("Mass"), tr("The share of the model's own probability that the constraint left")),
+    ("ms", tr("Time"), tr("Milliseconds of each step: mask, sampling and decoding")),
+)
+_WHOLE_CALLS = ("call", "turn")
+"""The kinds of stages whose text is judged as a call of the whole registry."""
+FEW = 6
+"""Alternatives that are shown at first: the rest are seldom likely enough to matter."""
+_NO_TOKEN = tr("Choose a token in the stream or the table to see what else could have come.")
+
+
+class EvidenceDock(QScrollArea):
+    """Sections under each other; it scrolls where they do not fit. `tokenChosen` as in the step chart,
+    `ruleChosen` the rule of the token that is shown.
+    """
+
+    tokenChosen = Signal(object)
+    ruleChosen = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._registry: ToolRegistry | None = None
+        self._savings: list[Saving] = []
+        self._started: RunStarted | None = None
+        self._shown: tuple[StageState, int | None] = (StageState(), None)
+        self._all = False
+        self._refusal: Refusal | None = None
+        self.alternatives_model = AlternativesModel(self)
+        self.alternatives = AlternativesTable(self.alternatives_model, self)
+        self.alternatives_note = words_label(_NO_TOKEN)
+        self.branch_bar = BranchBar(self)
+        self.branch_bar.grown.connect(self._show_bar, Qt.ConnectionType.QueuedConnection)
+        self.branch_panel = BranchPanel(self)
+        self.rule_line = RuleLine(self)
+        self.rule_line.chosen.connect(self.ruleChosen)
+        self.expected_note = words_label("")
+        self.expected_note.hide()
+        self.all_button = QPushButton(self)
+        self.all_button.setProperty("role", "link")
+        self.all_button.clicked.connect(self._show_all)
+        self.wanted = WantedView(self)
+        self.size_chart = SizeChart(self)
+        self.size_note = words_label("")
+        self.step_chart = StepChart(self)
+        self.measure = Segmented(_MEASURES, small=True, parent=self)
+        self.measure.setAccessibleName(tr("What the step chart shows"))
+        self.savings_chart = SavingsChart(self)
+        self.measure.chosen.connect(self.step_chart.set_measure)
+        self.step_chart.tokenChosen.connect(self.tokenChosen)
+        self._lay_out()
+
+    def minimumSizeHint(self) -> QSize:
+        """Wide enough that nothing is cut off at the side; it scrolls only up and down."""
+        bar = self.verticalScrollBar().sizeHint().width()
+        return QSize(self.widget().minimumSizeHint().width() + bar, 200)
+
+    # -- the run -----------------------------------------------------------------------------------------------
+
+    def begin(self, _state: RunState) -> None:
+        self._started = None
+        self.size_section.hide()
+
+    def apply(self, applied: Applied) -> None:
+        if applied.kind == "continuation":
+            return
+        if isinstance(applied.events[0], RunStarted):
+            self._started = applied.events[0]
+            self._registry = registry_of(applied.events[0].request)
+
+    def show_stage(self, stage: StageState) -> None:
+        """Another stage of the run, as it is by now."""
+        self.show_token(stage, None)
+        self.step_chart.begin()
+        self.step_chart.append(stage.tokens)
+
+    def grow_stage(self, _stage: StageState, events: Sequence[AnyEvent]) -> None:
+        """What that stage grew by."""
+        self.step_chart.append(event for event in events if isinstance(event, Token))
+
+    def finish(self, applied: Applied) -> None:
+        if applied.kind != "continuation":
+            self.step_chart.finish()
+
+    def show_token(self, state: StageState, index: int | None) -> None:
+        """The alternatives of one token of the stage, with the reasons of those that no valid call can go on with."""
+        if self._shown[1] != index or index is None:
+            self.rule_line.show_rule(None)
+        self._shown, self._refusal = (state, index), None
+        self.expected_note.hide()
+        self.step_chart.select(index)
+        started = self._started
+        if index is None or started is None:
+            self.alternatives_model.show((), (), -1)
+            self.alternatives.hide()
+            self.all_button.hide()
+            self.alternatives_heading.set_title(tr("Alternatives"))
+            self.alternatives_note.setText(_NO_TOKEN)
+            return
+        token = state.tokens[index]
+        all_rows = token.step.alternatives
+        rows = all_rows if self._all else all_rows[:FEW]
+        before = state.text[: token.start]
+        why = (
+            reasons(started.request, self._registry, before, rows)
+            if self._registry and state.kind in _WHOLE_CALLS
+            else [""] * len(rows)
+        )
+        self.alternatives_model.show(rows, why, token.step.id if token.step.id >= 0 else token.step.data)
+        self.alternatives.setVisible(bool(rows))
+        self.all_button.setVisible(len(all_rows) > FEW)
+        self.all_button.setText(
+            tr("Show fewer") if self._all else tr("Show all {count}", count=len(all_rows))
+        )
+        self.alternatives_heading.set_title(tr("Alternatives of token {index}", index=index))
+        self.alternatives_note.setText(_words(token, started, masked=_is_masked(state, started)))
+
+    def show_rule(self, rule: TokenRule | None) -> None:
+        """The rule of the token that is shown; None where it is not known, or no grammar holds the run."""
+        self.rule_line.show_rule(rule)
+
+    def show_refusal(self, refusal: Refusal) -> None:
+        """What the grammar expected in the place of that token, if it is still the one that is shown."""
+        if refusal.index != self._shown[1]:
+            return
+        rows = self.alternatives_model.rowCount()
+        self.alternatives_model.set_refused(refusal.alternatives[:rows], refusal.place)
+        self.expected_note.setText(refusal.place)
+        self.expected_note.setVisible(bool(refusal.place))
+        self._refusal = refusal
+
+    def _show_bar(self) -> None:
+        """All that can be done at the token, once it is laid out."""
+        self.widget().layout().activate()
+        self.ensureWidgetVisible(self.branch_bar, 0, 8)
+
+    def _show_all(self) -> None:
+        self._all = not self._all
+        refusal = self._refusal
+        self.show_token(*self._shown)
+        if refusal is not None:
+            self.show_refusal(refusal)
+
+    def show_sizes(self, measured: Measured) -> None:
+        self.size_chart.show_sizes(measured.sizes)
+        self.size_note.setText(summary(measured.sizes, measured.instructions))
+        self.size_section.show()
+
+    def add_saving(self, saving: Saving) -> None:
+        self._savings.append(saving)
+        self.savings_chart.show_savings(self._savings)
+        self.savings_section.show()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        body = QWidget(self)
+        body.setObjectName("right")
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self.alternatives_heading = Heading(tr("Alternatives"), parent=self)
+        self.alternatives.hide()
+        self.all_button.hide()
+        self.branch_heading = Heading(tr("This branch"))
+        self.branch_section = _section(self.branch_heading, self.branch_panel)
+        self.branch_section.hide()
+        column.addWidget(self.branch_section)
+        sections = (
+            _section(
+                self.alternatives_heading,
+                self.rule_line,
+                self.expected_note,
+                self.alternatives,
+                self.all_button,
+                self.alternatives_note,
+                self.branch_bar,
+            ),
+            _section(Heading(tr("Size of this call")), _legend(LEGEND), self.size_chart, self.size_note),
+            _section(
+                Heading(tr("Steps"), actions=(self.measure,)),
+                self.step_chart,
+                _legend(
+                    ((tr("sampled"), "chart-main"), (tr("forced by grammar"), "chart-forced")),
+                    slim="chart-forced",
+                ),
+            ),
+            _section(Heading(tr("Wanted and got")), self.wanted),
+            _section(
+                Heading(tr("Saved by stopping early")),
+                _legend(((tr("not stopped"), "chart-other"), (tr("stopped early"), "chart-main"))),
+                self.savings_chart,
+                words_label(
+                    tr("Tokens decoded without and with stopping, measured by letting each run go on.")
+                ),
+            ),
+        )
+        for section in sections:
+            column.addWidget(section)
+        _, self.size_section, _, self.wanted_section, self.savings_section = sections
+        self.wanted_section.hide()
+        self.size_section.hide()
+        self.savings_section.hide()
+        column.addStretch(1)
+        self.setWidget(body)
+
+
+def _is_masked(stage: StageState, started: RunStarted) -> bool:
+    """Whether a constraint held the stage; old records tell it only by their request."""
+    if started.request.strategy == "direct":
+        return started.request.constraint != "off"
+    return stage.constraint is not None
+
+
+def _words(token: Token, started: RunStarted, *, masked: bool) -> str:
+    step = token.step
+    if step.forced:
+        wanted = (
+            _untold(started)
+            if step.logprob is None
+            else tr("The model itself gave it {share}.", share=percent(math.exp(step.logprob)))
+        )
+        return tr("Forced: the grammar allowed only this token. {wanted}", wanted=wanted)
+    if not step.alternatives:
+        return _untold(started)
+    if started.request.constraint == "endpoint":
+        return tr("The endpoint held the constraint; it does not tell what that left.")
+    if not masked:
+        return (
+            tr("No constraint was on: any of {allowed} tokens could come.", allowed=count(step.allowed))
+            if step.allowed
+            else tr("No constraint was on.")
+        )
+    return tr(
+        "The mask left {share} of what the model wanted: {allowed} tokens allowed, {token} was taken.",
+        share=percent(step.feasible),
+        allowed=count(step.allowed),
+        token=step_text(step),
+    )
+
+
+def _untold(started: RunStarted) -> str:
+    if started.request.evidence == "all":
+        return tr("This model tells no probabilities.")
+    return tr(
+        "The model's own figures were not asked for (evidence: {evidence}).",
+        evidence=started.request.evidence,
+    )
+
+
+def _section(heading: Heading, *widgets: QWidget) -> QFrame:
+    """A heading with what belongs to it, and a rule below."""
+    box = QFrame()
+    box.setObjectName("evidenceSection")
+    column = QVBoxLayout(box)
+    column.setContentsMargins(PAD, 12, PAD, 12)
+    column.setSpacing(8)
+    column.addWidget(heading)
+    for widget in widgets:
+        column.addWidget(widget)
+    return box
+
+
+def _legend(entries: Sequence[tuple[str, str]], slim: str = "") -> QWidget:
+    """What the bars mean, in the order in which they stand; those of the role `slim` are slim in the chart too."""
+    box = Flow()
+    for words, role in entries:
+        box.add(_Key(words, role, 4 if role == slim else 9))
+    return box
+
+
+class _Key(QWidget):
+    """A bar in a role's colour, and its name."""
+
+    def __init__(self, words: str, role: str, width: int) -> None:
+        super().__init__()
+        self._role = role
+        self._width = width
+        self._square = QLabel()
+        label = QLabel(words)
+        label.setProperty("role", "hint")
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(5)
+        row.addWidget(self._square)
+        row.addWidget(label)
+        self._paint()
+
+    def changeEvent(self, event) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.PaletteChange and hasattr(self, "_square"):
+            self._paint()
+
+    def _paint(self) -> None:
+        self._square.setFixedSize(self._width, 9)
+        fill, edge = theme().roles[self._role], theme().roles[edge_role(self._role)]
+        self._square.setStyleSheet(f"background: {fill}; border: 1px solid {edge}; border-radius: 2px;")

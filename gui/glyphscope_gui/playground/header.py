@@ -1,0 +1,295 @@
+"""The line at the top: which model, how the call is written, what is enforced, and Run."""
+
+from __future__ import annotations
+
+import msgspec
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDoubleSpinBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.events import RunRequest
+from glyphscope_gui.playground.strategy_settings import STRATEGY_WORDS, StrategySettings
+from glyphscope_gui.shared.call_shapes import SHAPES
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.theme import theme
+from glyphscope_gui.theme.sizes import PAD
+
+SEED_MAX = 2**31 - 1
+
+
+class Header(QFrame):
+    """`optionsChosen` carries a dict of the fields of RunRequest that the user changed."""
+
+    optionsChosen = Signal(object)
+
+    def __init__(self, picker: QWidget, run: QAction, stop: QAction, step: QAction) -> None:
+        super().__init__()
+        self.setObjectName("header")
+        self._sampling = RunRequest(prompt="", registry={}).sampling
+        self._native = False
+        self.picker = picker
+        self.logo = QLabel(self)
+        self.logo.setAccessibleName("Glyphscope")
+        self.brand = QLabel("Glyphscope", self)
+        self.brand.setProperty("role", "brand")
+        self._make_pickers()
+        self._make_spins()
+        self._fit_fields()
+        self.step_button = self._button("stepButton", step)
+        self.stop_button = self._button("stopButton", stop)
+        self.run_button = self._button("runButton", run)
+        self.run_button.setProperty("role", "primary")
+        self._lay_out()
+        self.restyle()
+
+    def show_options(self, options: RunRequest) -> None:
+        """What the project says, without telling it back."""
+        self._sampling = options.sampling
+        self.notation.set_value("native" if options.native else options.notation)
+        self._native = bool(options.native)
+        self.shape.setEnabled(self.notation.isEnabled() and not self._native)
+        # what a run at an endpoint was held by is no choice: any of the others becomes it there
+        self.constraint.set_value("mask" if options.constraint == "endpoint" else options.constraint)
+        self.shape.setCurrentIndex(self.shape.findData(options.shape))
+        self.strategy.setCurrentIndex(self.strategy.findData(options.strategy))
+        about = self.strategy.currentData(Qt.ItemDataRole.ToolTipRole) or ""
+        self.strategy.setToolTip(tr("How the model is asked. {about}", about=about))
+        self.settings.show_options(options)
+        for spin, value in (
+            (self.seed, options.sampling.seed),
+            (self.temperature, options.sampling.temperature),
+        ):
+            spin.blockSignals(True)
+            spin.setValue(value)
+            spin.blockSignals(False)
+
+    def set_editable(self, editable: bool) -> None:
+        """While a run goes on its settings stand still: what is shown is what runs."""
+        for widget in (
+            self.notation,
+            self.constraint,
+            self.strategy,
+            self.settings_button,
+            self.seed,
+            self.temperature,
+        ):
+            widget.setEnabled(editable)
+        self.shape.setEnabled(editable and not self._native)
+        self.picker.setEnabled(editable)
+
+    def restyle(self) -> None:
+        """Colours of the theme and sizes of the font in force."""
+        scale = self.devicePixelRatioF()
+        size = self._icon_size
+        self._fit_fields()
+        self._fit(self.width())
+        self.logo.setPixmap(theme().pixmap("logo", "accent", round(size * 1.25), scale))
+        for button, icon, role in (
+            (self.step_button, "step", "text"),
+            (self.stop_button, "stop", "text"),
+            (self.run_button, "run", "on-accent"),
+            (self.settings_button, "settings", "text-muted"),
+        ):
+            button.setIcon(theme().icon(icon, role, size=max(size, 16)))
+            button.setIconSize(QSize(size, size))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(640, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit(event.size().width())
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _make_pickers(self) -> None:
+        self.notation = Segmented(
+            (
+                ("glyph", "GLYPH", tr("Calls are written in GLYPH")),
+                ("json", "JSON", tr("Calls are written in JSON")),
+                (
+                    "native",
+                    tr("Native"),
+                    tr(
+                        "Calls are written as the model was trained to, by its own chat template, "
+                        "which also has the shape"
+                    ),
+                ),
+            ),
+            parent=self,
+        )
+        self.notation.setObjectName("notationPicker")
+        self.notation.setAccessibleName(tr("Notation"))
+        self.notation.chosen.connect(self._choose_notation)
+        self.shape = QComboBox(self)
+        self.shape.setObjectName("shapePicker")
+        self.shape.setAccessibleName(tr("Shape of a call"))
+        for value, words, example in SHAPES:
+            self.shape.addItem(words, value)
+            self.shape.setItemData(self.shape.count() - 1, example, Qt.ItemDataRole.ToolTipRole)
+        self.shape.setToolTip(tr("What a call looks like: its keys for the tool's name and its arguments"))
+        self.shape.activated.connect(
+            lambda place: self.optionsChosen.emit({"shape": self.shape.itemData(place)})
+        )
+        self.constraint = Segmented(
+            (
+                (
+                    "off",
+                    tr("Off"),
+                    tr("The model writes what it wants; the run stops when no valid call can come any more"),
+                ),
+                ("mask", tr("Mask"), tr("Only tokens that can still become a valid call are allowed")),
+                ("gbnf", "GBNF", tr("The same in llama.cpp’s own sampler, from the grammar’s GBNF text")),
+            ),
+            parent=self,
+        )
+        self.constraint.setObjectName("constraintPicker")
+        self.constraint.setAccessibleName(tr("Constraint on tokens"))
+        self.constraint.chosen.connect(lambda value: self.optionsChosen.emit({"constraint": value}))
+        self.strategy = QComboBox(self)
+        self.strategy.setObjectName("strategyPicker")
+        self.strategy.setAccessibleName(tr("Strategy"))
+        for value, words, about in STRATEGY_WORDS:
+            self.strategy.addItem(words, value)
+            self.strategy.setItemData(self.strategy.count() - 1, about, Qt.ItemDataRole.ToolTipRole)
+        self.strategy.view().setMinimumWidth(self.fontMetrics().horizontalAdvance(tr("Route → execute")) + 40)
+        self.strategy.activated.connect(
+            lambda place: self.optionsChosen.emit({"strategy": self.strategy.itemData(place)})
+        )
+        self.settings = StrategySettings(self)
+        self.settings.optionsChosen.connect(self.optionsChosen)
+        self.settings_button = QPushButton(self)
+        self.settings_button.setObjectName("strategySettingsButton")
+        self.settings_button.setAccessibleName(tr("Strategy settings"))
+        self.settings_button.setToolTip(tr("Strategy settings: repairs, limits, what may run"))
+        self.settings_button.clicked.connect(lambda: self.settings.show_below(self.settings_button))
+
+    def _make_spins(self) -> None:
+        self.seed = QSpinBox(self)
+        self.seed.setObjectName("seedSpin")
+        self.seed.setAccessibleName(tr("Seed"))
+        self.seed.setRange(0, SEED_MAX)
+        self.seed.setPrefix(tr("Seed "))
+        self.seed.setToolTip(tr("The same seed draws the same tokens again"))
+        self.temperature = QDoubleSpinBox(self)
+        self.temperature.setObjectName("temperatureSpin")
+        self.temperature.setAccessibleName(tr("Temperature"))
+        self.temperature.setRange(0, 5)
+        self.temperature.setDecimals(1)
+        self.temperature.setSingleStep(0.1)
+        self.temperature.setPrefix(tr("Temp "))
+        self.temperature.setToolTip(tr("0 always takes the likeliest token; higher draws more freely"))
+        for spin in (self.seed, self.temperature):
+            spin.setKeyboardTracking(False)
+            spin.lineEdit().setTextMargins(7, 0, 0, 0)
+        self.seed.valueChanged.connect(lambda value: self._sample(seed=value))
+        self.temperature.valueChanged.connect(lambda value: self._sample(temperature=round(value, 2)))
+
+    def _fit_fields(self) -> None:
+        """As wide as the longest they are meant to show; style sheets make Qt's own guess far too wide."""
+        metrics = self.fontMetrics()
+        for field, widest, around in (
+            (self.shape, "name/args", 50),
+            (self.strategy, tr("Route → execute"), 56),
+            (self.seed, tr("Seed ") + "0000", 20),
+            (self.temperature, tr("Temp ") + "0.0", 20),
+        ):
+            field.setFixedHeight(self.notation.sizeHint().height())
+            field.setFixedWidth(metrics.horizontalAdvance(widest) + around)
+        self.settings_button.setFixedSize(max(34, self._icon_size + 18), self.notation.sizeHint().height())
+
+    def _choose_notation(self, value: str) -> None:
+        native = value == "native"
+        self.optionsChosen.emit({"native": "auto"} if native else {"native": "", "notation": value})
+
+    def _sample(self, **changes: float) -> None:
+        self._sampling = msgspec.structs.replace(self._sampling, **changes)
+        self.optionsChosen.emit({"sampling": self._sampling})
+
+    def _button(self, name: str, action: QAction) -> QPushButton:
+        """A button that does what the action does, and can when it can."""
+        button = QPushButton(action.iconText(), self)
+        button.setObjectName(name)
+        button.setAccessibleName(action.iconText())
+        button.setToolTip(action.toolTip())
+        button.setEnabled(action.isEnabled())
+        button.clicked.connect(action.trigger)
+        action.enabledChanged.connect(button.setEnabled)
+        return button
+
+    @property
+    def _icon_size(self) -> int:
+        return max(self.fontMetrics().height(), 14)
+
+    def _lay_out(self) -> None:
+        self._first = (self.logo, self.brand, self.picker, self.notation, self.shape, self.constraint)
+        self._second = (self.strategy, self.settings_button, self.seed, self.temperature)
+        self._buttons = (self.step_button, self.stop_button, self.run_button)
+        self._lines = (QHBoxLayout(), QHBoxLayout())
+        column = QVBoxLayout(self)
+        column.setSpacing(0)
+        for line in self._lines:
+            column.addLayout(line)
+        self._two: bool | None = None
+        self._share(two=False)
+
+    def _share(self, *, two: bool) -> None:
+        """One line, or two where large letters leave no room for all in one."""
+        if two == self._two:
+            return
+        self._two = two
+        upper, lower = self._lines
+        for line in self._lines:
+            while line.count():
+                line.takeAt(0)
+        for widget in self._first:
+            upper.addWidget(widget)
+        last = lower if two else upper
+        for widget in self._second:
+            last.addWidget(widget)
+        for line in {id(line): line for line in (upper, last)}.values():
+            line.addStretch(1)
+        for button in self._buttons:
+            last.addWidget(button)
+        self.layout().setSpacing(8 if two else 0)
+
+    def _needs(self) -> int:
+        """Pixels of width that all of it takes in one line."""
+        widgets = [w for w in (*self._first, *self._second, *self._buttons) if not w.isHidden()]
+        widths = [min(max(w.minimumSizeHint().width(), w.minimumWidth()), w.maximumWidth()) for w in widgets]
+        margins = self.layout().contentsMargins()
+        return sum(widths) + len(widths) * self._lines[0].spacing() + margins.left() + margins.right()
+
+    def _fit(self, width: int) -> None:
+        """What is the least missed goes first: the name, the sign, the words of Step and Stop."""
+        self.brand.setVisible(width >= 1240)
+        short = width < 1140
+        self.logo.setVisible(not short)
+        self.picker.setMaximumWidth(max(110, 13 * self._icon_size // 2) if short else 16_777_215)
+        for spin, prefix, figures in (
+            (self.seed, tr("Seed "), "0000"),
+            (self.temperature, tr("Temp "), "0.0"),
+        ):
+            spin.setPrefix("" if short else prefix)
+            widest = figures if short else prefix + figures
+            spin.setFixedWidth(self.fontMetrics().horizontalAdvance(widest) + 20)
+        for line in self._lines:
+            line.setSpacing(5 if short else 8)
+        self.layout().setContentsMargins(*((10, 8, 10, 8) if short else (PAD, 8, PAD, 8)))
+        widest = tr("Two-stage") if short else tr("Route → execute")
+        self.strategy.setFixedWidth(self.fontMetrics().horizontalAdvance(widest) + (49 if short else 56))
+        for button in (self.step_button, self.stop_button):
+            button.setText("" if short else button.accessibleName())
+            button.setMaximumWidth(max(40, self._icon_size + 22) if short else 16_777_215)
+        self._share(two=self._needs() > width)

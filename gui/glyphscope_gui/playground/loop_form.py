@@ -1,0 +1,246 @@
+"""The settings of the tool loop: presets that fill them in, and every one of them in the open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
+
+from glyphscope.calling.loop.guards import calls_per_turn
+from glyphscope.calling.loop.presets import compose, loop_presets
+from glyphscope.calling.loop.transforms import TRANSFORMS
+from glyphscope.events import LoopSettings
+from glyphscope_gui.playground.strategy_texts import words, words_of
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.settings_grid import (
+    ChoiceSetting,
+    FlagSetting,
+    NumberSetting,
+    SettingsGrid,
+    TextSetting,
+)
+
+_MOST = 2**31 - 1
+_NUMBERS = (
+    ("max_turns", tr("Turns"), 1, 10_000, "", tr("Turns of the model before the run ends")),
+    (
+        "max_total_tokens",
+        tr("Tokens in all"),
+        1,
+        _MOST,
+        "",
+        tr("What the model may write in all turns together"),
+    ),
+    ("max_seconds", tr("Time"), 1, 86_400, tr(" s"), tr("Seconds before the run ends")),
+    ("max_tool_seconds", tr("Time of a call"), 1, 86_400, tr(" s"), tr("Seconds before a tool is given up")),
+    (
+        "max_tool_args_bytes",
+        tr("Arguments"),
+        1,
+        _MOST,
+        tr(" bytes"),
+        tr("Larger arguments are not carried out; the model is told"),
+    ),
+    (
+        "max_tool_output_bytes",
+        tr("Results"),
+        1,
+        _MOST,
+        tr(" bytes"),
+        tr("Of a larger result the model is told only its size"),
+    ),
+    (
+        "max_identical_calls",
+        tr("The same call"),
+        1,
+        1000,
+        tr(" times"),
+        tr("How often one and the same call may run"),
+    ),
+    (
+        "max_invalid_turns",
+        tr("Turns for nothing"),
+        1,
+        1000,
+        "",
+        tr("Turns in a row that lead nowhere before it gives up"),
+    ),
+)
+_USES = (
+    ("relaxed", tr("If it wants"), tr("The model may call tools, or answer at once")),
+    ("enforced", tr("At least once"), tr("An answer without a call that went well is refused")),
+    ("disabled", tr("Never"), tr("No tools are shown, and none can run")),
+)
+_POLICIES = (
+    ("fatal", tr("Must not fail"), tr("The last call of every tool must have gone well")),
+    ("tolerated", tr("May fail"), tr("The run goes on after a call that failed")),
+)
+
+
+class LoopForm(QWidget):
+    """`chosen` carries the LoopSettings after an edit."""
+
+    chosen = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._settings = LoopSettings()
+        self._fields: dict[str, Any] = {}
+        self.presets_button = self._make_menu_button(tr("Presets"), self._preset_menu())
+        self.transforms_button = self._make_menu_button(tr("None"), self._transform_menu())
+        self.presets_note = QLabel(self)
+        self.presets_note.setProperty("role", "hint")
+        line = QHBoxLayout()
+        line.setSpacing(10)
+        line.addWidget(self.presets_button)
+        line.addWidget(self.presets_note, 1)
+        self.grid = SettingsGrid(2, self)
+        self._fill()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(line)
+        column.addWidget(self.grid)
+
+    def show_settings(self, settings: LoopSettings) -> None:
+        """Show them without telling."""
+        self._settings = settings
+        for name, field in self._fields.items():
+            per_turn = (
+                name == "max_tool_calls_per_turn"
+            )  # what holds, which is 1 where several are not wanted
+            field.show_value((calls_per_turn(settings) or 0) if per_turn else getattr(settings, name))
+        self._fields["max_tool_calls_per_turn"].setEnabled(settings.parallel_tool_calls)
+        self._fields["fix_empty_final_disable_tools"].setEnabled(settings.fix_empty_final)
+        self.transforms_button.setText(words_of(settings.transforms)[:60] or tr("None"))
+        for action in self.transforms_button.menu().actions():
+            action.setChecked(action.data() in settings.transforms)
+        for action in self.presets_button.menu().actions():
+            action.setChecked(action.data() in settings.presets)
+        if not settings.presets:
+            note = tr("Chosen one by one")
+        else:
+            note = words_of(settings.presets)
+            if settings != compose(settings.presets):
+                note = tr("{presets}, then changed by hand", presets=note)
+        self.presets_note.setText(note)
+
+    def field(self, name: str) -> Any:
+        """The field of that setting."""
+        return self._fields[name]
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        self._add(
+            "tool_use",
+            tr("Calls tools"),
+            ChoiceSetting(_USES),
+            tr("Whether a run may, must or cannot call tools"),
+        )
+        self._add(
+            "failure_policy",
+            tr("A call"),
+            ChoiceSetting(_POLICIES),
+            tr("What a call that failed does to the run"),
+        )
+        for name, title, least, most, suffix, tip in _NUMBERS:
+            self._add(name, title, NumberSetting(least, most, suffix), tip)
+        per_turn = NumberSetting(0, 1000)
+        per_turn.setSpecialValueText(tr("no limit"))
+        parallel = FlagSetting(tr("Several calls in a turn"))
+        self._add_check(
+            "parallel_tool_calls", parallel, tr("Off: the first call of a turn runs, the rest are counted")
+        )
+        self._add(
+            "max_tool_calls_per_turn",
+            tr("Calls in a turn"),
+            per_turn,
+            tr("How many of them run, where several may"),
+        )
+        empty = FlagSetting(tr("An empty answer is asked for again"))
+        self._add_check("fix_empty_final", empty, tr("Once, with a question for an answer in words"))
+        without = FlagSetting(tr("… without tools"))
+        self._add_check("fix_empty_final_disable_tools", without, tr("That once, no tools are shown"))
+        allow = TextSetting(lambda text: words(text) or None, words_of, tr("all tools"))
+        self._add(
+            "allow",
+            tr("Only these"),
+            allow,
+            tr("Names of tools between commas: only they are shown, and may run"),
+        )
+        deny = TextSetting(words, words_of, tr("none"))
+        self._add(
+            "deny",
+            tr("Never these"),
+            deny,
+            tr("Names of tools between commas: they are not shown, and cannot run"),
+        )
+        self.grid.add(
+            tr("Transforms"),
+            self.transforms_button,
+            tr("Changes for models that write calls their own way; each is told when it acts"),
+            wide=True,
+        )
+
+    def _add(self, name: str, title: str, field: Any, tip: str) -> None:
+        self._fields[name] = field
+        self.grid.add(title, field, tip)
+        field.told.connect(lambda value, name=name: self._set(name, value))
+
+    def _add_check(self, name: str, field: FlagSetting, tip: str) -> None:
+        self._fields[name] = field
+        self.grid.add_check(field, tip)
+        field.told.connect(lambda value, name=name: self._set(name, value))
+
+    def _set(self, name: str, value: Any) -> None:
+        if name == "max_tool_calls_per_turn":
+            value = value or None
+        if name in ("max_seconds", "max_tool_seconds"):
+            value = float(value)
+        self._tell(msgspec.structs.replace(self._settings, **{name: value}))
+
+    def _tell(self, settings: LoopSettings) -> None:
+        self.show_settings(settings)
+        self.chosen.emit(settings)
+
+    def _make_menu_button(self, words_: str, menu: QMenu) -> QPushButton:
+        button = QPushButton(words_, self)
+        button.setMenu(menu)
+        menu.setParent(button, menu.windowFlags())
+        return button
+
+    def _preset_menu(self) -> QMenu:
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        for preset in loop_presets():
+            action = menu.addAction(preset.name)
+            action.setCheckable(True)
+            action.setData(preset.name)
+            action.setToolTip(preset.about)
+            action.triggered.connect(self._compose)
+        return menu
+
+    def _compose(self) -> None:
+        """All settings from the checked presets, in their order."""
+        names = [a.data() for a in self.presets_button.menu().actions() if a.isChecked()]
+        self._tell(compose(names))
+
+    def _transform_menu(self) -> QMenu:
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        for transform in TRANSFORMS.values():
+            action = menu.addAction(transform.name)
+            action.setCheckable(True)
+            action.setData(transform.name)
+            action.setToolTip(f"{transform.about} ({transform.surface})")
+            action.triggered.connect(self._transform)
+        return menu
+
+    def _transform(self) -> None:
+        """Those that were on keep their order; a new one comes last."""
+        on = [a.data() for a in self.transforms_button.menu().actions() if a.isChecked()]
+        kept = [name for name in self._settings.transforms if name in on]
+        self._set("transforms", (*kept, *(name for name in on if name not in kept)))

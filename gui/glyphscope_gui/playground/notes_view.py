@@ -1,0 +1,129 @@
+"""What a row of the timeline tells, to read: results, differences, refusals, pictures."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QBuffer, QByteArray, QEvent, QIODevice, QSize, Qt
+from PySide6.QtGui import QFont, QImageReader, QTextBlockFormat, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QTextEdit, QWidget
+
+from glyphscope_gui.playground.timeline_notes import Block
+from glyphscope_gui.shared.hidden_characters import visible
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.wrapping_edit import bear, ease
+from glyphscope_gui.theme import mono_font, theme, ui_font
+
+IMAGE_WIDTH = 420
+"""Logical pixels a picture is shown at most."""
+IMAGE_MB = 64
+"""Of memory that decoding one may take: a small file can unfold to much."""
+_SIGNS = {"gone": "impossible", "new": "holds"}
+
+
+class NotesView(QTextEdit):
+    """Read-only; plain text only ever gets in as text, whatever a tool sends."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("notesView")
+        self.setAccessibleName(tr("What was told in this row of the timeline"))
+        self.setReadOnly(True)
+        self.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self.setFrameShape(QTextEdit.Shape.NoFrame)
+        self.setUndoRedoEnabled(False)
+        self.setAcceptRichText(False)
+        self.setTabChangesFocus(True)
+        self.setWordWrapMode(self.wordWrapMode().WrapAtWordBoundaryOrAnywhere)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.document().setDocumentMargin(10)
+        self.setStyleSheet("QTextEdit#notesView { background: transparent; border: none; padding: 0; }")
+        self._blocks: list[Block] = []
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, 60)
+
+    def show_blocks(self, blocks: list[Block]) -> None:
+        """These, from the top; the same ones again leave the view where it is."""
+        if blocks == self._blocks:
+            return
+        self._blocks = list(blocks)
+        self._write()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_blocks"):
+            self._write()
+
+    def _write(self) -> None:
+        text = "\n".join(
+            f"{block.text}{''.join(piece for _, piece in block.pieces)}" for block in self._blocks
+        )
+        self.clear()
+        bear(self, text)
+        cursor = QTextCursor(self.document())
+        cursor.beginEditBlock()
+        for number, block in enumerate(self._blocks):
+            shape = QTextBlockFormat()
+            shape.setTopMargin(9 if number and block.kind == "heading" else 2 if number else 0)
+            shape.setLineHeight(118, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+            if number:
+                cursor.insertBlock(shape)
+            else:
+                cursor.setBlockFormat(shape)
+            self._insert(cursor, block)
+        cursor.endEditBlock()
+        ease(self, text)
+        self.moveCursor(QTextCursor.MoveOperation.Start)
+
+    def _insert(self, cursor: QTextCursor, block: Block) -> None:
+        match block.kind:
+            case "image":
+                self._insert_image(cursor, block)
+            case "difference":
+                for kind, text in block.pieces:
+                    cursor.insertText(visible(text), self._piece_format(kind))
+            case _:
+                cursor.insertText(visible(block.text), self._format(block.kind))
+
+    def _format(self, kind: str) -> QTextCharFormat:
+        format_ = QTextCharFormat()
+        format_.setFont(mono_font(0) if kind == "text" else ui_font(0))
+        if kind == "heading":
+            format_.setFontWeight(QFont.Weight.DemiBold)
+        role = {"problem": "impossible", "words": "text-muted"}.get(kind, "text")
+        format_.setForeground(theme().color(role))
+        return format_
+
+    def _piece_format(self, kind: str) -> QTextCharFormat:
+        """What is gone is struck out, what is new is underlined: not by colour alone."""
+        format_ = QTextCharFormat()
+        format_.setFont(mono_font(0.5))
+        role = _SIGNS.get(kind)
+        format_.setForeground(theme().color(role or "text"))
+        if role is not None:
+            format_.setBackground(theme().color(f"{role}-soft"))
+            format_.setFontStrikeOut(kind == "gone")
+            format_.setFontUnderline(kind == "new")
+        return format_
+
+    def _insert_image(self, cursor: QTextCursor, block: Block) -> None:
+        buffer = QBuffer(self)
+        buffer.setData(QByteArray(block.data))
+        buffer.open(QIODevice.OpenModeFlag.ReadOnly)
+        reader = QImageReader(buffer)
+        reader.setAutoTransform(True)
+        reader.setDecideFormatFromContent(True)
+        QImageReader.setAllocationLimit(IMAGE_MB)
+        size = reader.size()
+        if size.isValid() and size.width() > IMAGE_WIDTH:
+            reader.setScaledSize(
+                size.scaled(IMAGE_WIDTH, IMAGE_WIDTH * 4, Qt.AspectRatioMode.KeepAspectRatio)
+            )
+        image = reader.read()
+        buffer.close()
+        buffer.deleteLater()
+        if image.isNull():
+            cursor.insertText(tr("This picture cannot be read."), self._format("problem"))
+        else:
+            cursor.insertImage(image)

@@ -1,0 +1,77 @@
+"""A question of the model's that the run waits for."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.language import tr
+
+LONGEST = 2000
+"""Characters of a question that are shown, and of an answer."""
+
+
+class QuestionCard(Card):
+    """Hidden until `ask`. `answered` carries the answer, or None where the user skips it."""
+
+    answered = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        body = QWidget()
+        super().__init__(tr("The model asks"), body, parent=parent)
+        self.setProperty("asking", True)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self.question = QLabel(body)
+        self.question.setWordWrap(True)
+        self.question.setTextFormat(Qt.TextFormat.PlainText)
+        self.question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.edit = QLineEdit(body)
+        self.edit.setPlaceholderText(tr("Your answer"))
+        self.edit.setMaxLength(LONGEST)
+        self.answer_button = QPushButton(tr("Answer"), body)
+        self.answer_button.setProperty("role", "primary")
+        self.answer_button.setToolTip(tr("The run goes on with your answer (Enter)"))
+        self.skip_button = QPushButton(tr("Skip"), body)
+        self.skip_button.setToolTip(tr("The run ends without an answer"))
+        line = QHBoxLayout()
+        line.setSpacing(8)
+        line.addWidget(self.edit, 1)
+        line.addWidget(self.skip_button)
+        line.addWidget(self.answer_button)
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self.question)
+        column.addLayout(line)
+        self.edit.textChanged.connect(self._edited)
+        self.edit.returnPressed.connect(self._answer)
+        self.answer_button.clicked.connect(self._answer)
+        self.skip_button.clicked.connect(lambda: self.answered.emit(None))
+        self.hide()
+
+    def ask(self, question: str) -> None:
+        self.question.setText(question[:LONGEST])
+        self.edit.clear()
+        self._edited("")
+        self.edit.setAccessibleName(tr("Your answer to: {question}", question=question[:LONGEST]))
+        self.show()
+
+    def dismiss(self) -> None:
+        """Nobody waits any more."""
+        self.hide()
+
+    def _edited(self, text: str) -> None:
+        self.answer_button.setEnabled(bool(text.strip()))
+
+    def _answer(self) -> None:
+        if self.edit.text().strip():
+            self.answered.emit(self.edit.text().strip())

@@ -1,0 +1,119 @@
+"""The settings of route-execute: what the router is told beside the tools' names, and both prompts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
+
+from glyphscope.calling.routing.routers import router_preset, router_presets
+from glyphscope.events import RouterSettings
+from glyphscope.prompting.strategies import strategy_preset
+from glyphscope_gui.playground.strategy_texts import lines_of, named_lists
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.settings_grid import LinesSetting, NumberSetting, SettingsGrid
+
+
+class RouterForm(QWidget):
+    """`chosen` carries the RouterSettings after an edit."""
+
+    chosen = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._settings = RouterSettings()
+        menu = QMenu(self)
+        for name in router_presets():
+            menu.addAction(name).triggered.connect(
+                lambda _on=False, name=name: self._tell(router_preset(name))
+            )
+        self.presets_button = QPushButton(tr("Fill in"), self)
+        self.presets_button.setMenu(menu)
+        self.presets_button.setToolTip(
+            tr("Settings that come with the program, for the registry of their name")
+        )
+        note = QLabel(tr("The router sees the tools’ names, never their arguments."), self)
+        note.setProperty("role", "hint")
+        line = QHBoxLayout()
+        line.setSpacing(10)
+        line.addWidget(self.presets_button)
+        line.addWidget(note, 1)
+        self._fields: dict[str, Any] = {}
+        self.grid = SettingsGrid(1, self)
+        self._fill()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(line)
+        column.addWidget(self.grid)
+
+    def show_settings(self, settings: RouterSettings) -> None:
+        """Show them without telling."""
+        self._settings = settings
+        for name, field in self._fields.items():
+            field.show_value(getattr(settings, name))
+
+    def field(self, name: str) -> Any:
+        """The field of that setting."""
+        return self._fields[name]
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        rules = LinesSetting(_lines, "\n".join, tr("General questions choose none."))
+        self._add("rules", tr("Rules"), rules, tr("Sentences that the router must keep, a line each"))
+        synonyms = LinesSetting(named_lists, lines_of, tr("search: look up, find on the web"))
+        self._add(
+            "synonyms", tr("Synonyms"), synonyms, tr("Phrases by tool, a line each: `tool: phrase, phrase`")
+        )
+        names = LinesSetting(named_lists, lines_of, tr("city: Paris, London"))
+        self._add(
+            "names",
+            tr("Known names"),
+            names,
+            tr("Looked for in the prompt before it is routed: `kind: name, name`"),
+        )
+        answers = LinesSetting(_lines, "\n".join, tr("asked when it comes to it"))
+        self._add(
+            "answers",
+            tr("Answers"),
+            answers,
+            tr("Given to the router's questions beforehand, in order, a line each"),
+        )
+        self._add(
+            "max_questions", tr("Questions"), NumberSetting(0, 100), tr("How often the router may ask you")
+        )
+        for name, title in (("router", tr("Router prompt")), ("executor", tr("Executor prompt"))):
+            field = LinesSetting(_own, _text, tr("the preset “{preset}”", preset=name))
+            field.document().setDocumentMargin(4)
+            tip = tr(
+                "A template of your own instead of the preset, which is:\n\n{template}",
+                template=strategy_preset(name).system_template,
+            )
+            self._add(f"{name}_system", title, field, tip)
+
+    def _add(self, name: str, title: str, field: Any, tip: str) -> None:
+        self._fields[name] = field
+        self.grid.add(title, field, tip)
+        field.told.connect(lambda value, name=name: self._set(name, value))
+
+    def _set(self, name: str, value: Any) -> None:
+        self._tell(msgspec.structs.replace(self._settings, **{name: value}))
+
+    def _tell(self, settings: RouterSettings) -> None:
+        self.show_settings(settings)
+        self.chosen.emit(settings)
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
+
+
+def _own(text: str) -> str | None:
+    return text if text.strip() else None
+
+
+def _text(value: str | None) -> str:
+    return value or ""

@@ -1,0 +1,367 @@
+"""The centre: the prompt, the timeline, the stream with what stopped it, the fields, the tokens."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+
+from glyphscope.calling import RunState
+from glyphscope.calling.fold import StageState
+from glyphscope.events import Aborted, AnyEvent, PromptRendered, RunFailed, RunStarted, StageFinished, Token
+from glyphscope_gui.calls.approval_card import MOST_HEIGHT, ApprovalCard
+from glyphscope_gui.playground.branches.card import BranchCard
+from glyphscope_gui.playground.notes_view import NotesView
+from glyphscope_gui.playground.question_card import QuestionCard
+from glyphscope_gui.playground.timeline import Timeline
+from glyphscope_gui.playground.timeline_notes import notes_of
+from glyphscope_gui.playground.timeline_rows import TimelineRow
+from glyphscope_gui.project.prompt_document import PromptDocument
+from glyphscope_gui.runs.abort_banner import AbortBanner
+from glyphscope_gui.runs.field_table import FieldTable
+from glyphscope_gui.runs.field_table_model import FieldTableModel
+from glyphscope_gui.runs.run_controller import Applied, Saving
+from glyphscope_gui.runs.run_registry import registry_of
+from glyphscope_gui.runs.stage_choice import events_of
+from glyphscope_gui.runs.stream_view import StreamView
+from glyphscope_gui.runs.token_table import TokenTable
+from glyphscope_gui.runs.token_table_model import TokenTableModel
+from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.notice_banner import NoticeBanner
+from glyphscope_gui.shared.verdict import VerdictLegend
+from glyphscope_gui.theme.sizes import GAP, is_crowded
+
+_NOT_COUNTED = tr("Tokens are counted when it runs.")
+NARROW = 560
+"""Pixels of width below which the legend is short."""
+LOW = 660
+"""Pixels of height below which every line counts."""
+_KEYS = tr("Ctrl + Enter runs")
+
+
+class RunPage(QWidget):
+    """Shows one run: its timeline, and of one stage the stream, the fields and the tokens, or what a row of the
+    timeline tells. `tokenChosen` carries a token's index in that stage or None; the wishes are the user's.
+    """
+
+    tokenChosen = Signal(object)
+    runWanted = Signal()
+    continueWanted = Signal()
+    renderedWanted = Signal()
+
+    def __init__(self, prompt: PromptDocument, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("centre")
+        self.fields_model = FieldTableModel(self)
+        self.tokens_model = TokenTableModel(self)
+        self.notice = NoticeBanner(self)
+        self.prompt_edit = UserPromptEdit(prompt, self)
+        self.approval = ApprovalCard(self)
+        self.question = QuestionCard(self)
+        self.timeline = Timeline(self)
+        self.branches = BranchCard(self)
+        self.stream = StreamView(self)
+        self.notes = NotesView(self)
+        self.banner = AbortBanner(self)
+        self.legend = VerdictLegend(self)
+        self.fields = FieldTable(self.fields_model, self)
+        self.tokens = TokenTable(self.tokens_model, self)
+        self.costs = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.costs.setText(_NOT_COUNTED)
+        self.costs.setProperty("role", "muted")
+        self.rendered_link = QPushButton(tr("Show the rendered prompt"), self)
+        self.rendered_link.setProperty("role", "link")
+        self._moved = self._asking = False
+        self._lay_out()
+        self.prompt_edit.runRequested.connect(self.runWanted)
+        self.rendered_link.clicked.connect(self.renderedWanted)
+        self.banner.continueWanted.connect(self.continueWanted)
+        self.stream.tokenChosen.connect(self.tokens.choose)
+        self.tokens.tokenChosen.connect(self._choose)
+        self.timeline.appeared.connect(self._share_room)
+        self.branches.appeared.connect(self._share_room)
+        self._state = RunState()
+        self.stage = self._state.present
+        self._row: TimelineRow | None = None
+        self._ended = False
+
+    # -- the run -----------------------------------------------------------------------------------------------
+
+    def begin(self, state: RunState) -> None:
+        self._state = state
+        self.notice.hide()
+        self.timeline.begin(state)
+
+    def apply(self, applied: Applied) -> None:
+        """What the run tells as a whole; what its stage grew by comes by `grow_stage`."""
+        if applied.kind == "continuation":
+            text = "".join(event.step.text for event in applied.events if isinstance(event, Token))
+            self.stream.say(text)
+            return
+        for event in applied.events:
+            match event:
+                case RunStarted():
+                    self._started(event)
+                case PromptRendered(note=note) if note:
+                    self.notice.tell(note)
+                case RunFailed():
+                    self.notice.tell(" ".join(part for part in (event.message, event.hint) if part))
+        self.timeline.apply(applied)
+        if self._row is None and not self.timeline.isHidden():
+            self._show_current_row()
+        self._show_notes()
+
+    def finish(self, applied: Applied) -> None:
+        if applied.kind == "continuation":
+            return
+        self.timeline.finish(applied)
+        self._show_notes()
+        if not self._ended:
+            self._stage_ended()
+
+    # -- one stage of it ---------------------------------------------------------------------------------------
+
+    def show_stage(self, stage: StageState) -> None:
+        """That stage from its beginning, as it is by now."""
+        self.stage = stage
+        self._ended = False
+        self.banner.hide()
+        self.tokens_model.clear()
+        self._choose(None)  # Qt tells nobody that the chosen row went with its model's rows
+        started = self._state.started
+        self.fields_model.begin(
+            registry_of(started.request) if started else None,
+            started.request.shape if started else "flat",
+            self._named_before(stage),
+        )
+        self.stream.begin(stage)
+        self.token_card.heading.hint.setText("")
+        self.grow_stage(stage, events_of(stage))
+        self.show_stream()
+        if stage.finished is not None or stage is not self._state.present:
+            self._stage_ended()
+
+    def grow_stage(self, stage: StageState, events: list[AnyEvent]) -> None:
+        """What the stage grew by."""
+        for event in events:
+            match event:
+                case PromptRendered():
+                    self._show_costs(event)
+                case Aborted():
+                    self._show_abort(event)
+        self.tokens_model.append([event for event in events if isinstance(event, Token)])
+        self.fields_model.apply(stage, events)
+        self.stream.apply(events)
+        self.tokens.follow()
+        if any(isinstance(event, StageFinished) for event in events):
+            self._stage_ended()
+
+    def show_row(self, row: TimelineRow) -> None:
+        """What a row of the timeline tells: its stage's text, or what was told there."""
+        stage = self._state.stages[row.stage]
+        if row.is_stage and stage.kind != "tool":
+            self.show_stream()
+            return
+        self._row = row
+        self.stream_card.heading.set_title(row.title)
+        self._show_notes()
+        self._set_noting(True)
+
+    def show_stream(self) -> None:
+        """The text of the stage, instead of what a row tells."""
+        self._row = None
+        self.stream_card.heading.set_title(tr("Stream"))
+        self._set_noting(False)
+        self._show_current_row()
+
+    def show_asking(self, asking: bool) -> None:
+        """Whether a card asks a person: it has the room of the fields, in a low window of the prompt and tokens too."""
+        self._asking = asking
+        self._show_cards()
+
+    def show_saving(self, saving: Saving) -> None:
+        self.banner.show_saving(saving)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a low window the tables go without headings: their columns have titles that say it too."""
+        super().resizeEvent(event)
+        roomy = event.size().height() >= LOW
+        for card in (self.field_card, self.token_card):
+            card.show_heading(roomy)
+        self.timeline.set_low(not roomy)
+        self.approval.set_room(MOST_HEIGHT if roomy else round(MOST_HEIGHT * 0.7))
+        self.show_asking(self._asking)
+        self.legend.set_short(event.size().width() < NARROW or is_crowded(self))
+        self._share_room()
+
+    def _share_room(self) -> None:
+        """Fields as high as those of a usual call; stream and tokens share the rest, until the user moves a border."""
+        if self._moved:
+            return
+        handles = 4 - self.timeline.isHidden() - self.branches.isHidden()
+        room = self.splitter.height() - handles * self.splitter.handleWidth()
+        line = 0 if self.timeline.isHidden() else min(self.timeline.sizeHint().height(), round(room * 0.34))
+        tree = 0 if self.branches.isHidden() else min(self.branches.sizeHint().height(), round(room * 0.26))
+        room -= tree
+        if self.token_card.isHidden():
+            self.splitter.setSizes([line, tree, room - line, 0, 0])
+            return
+        fields = (
+            0
+            if self.field_card.isHidden()
+            else min(self.field_card.sizeHint().height(), round((room - line) * 0.36))
+        )
+        rest = room - line - fields
+        stream = round(rest * (0.4 if self.height() >= LOW else 0.47))
+        self.splitter.setSizes([line, tree, stream, fields, rest - stream])
+
+    def current_token(self) -> Token | None:
+        index = self.tokens.currentIndex()
+        return self.tokens_model.token(index.row()) if index.isValid() else None
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _border_moved(self, _place: int, _border: int) -> None:
+        self._moved = True
+
+    def _place(self) -> int:
+        """The place of the shown stage in its run."""
+        return next((n for n, stage in enumerate(self._state.stages) if stage is self.stage), 0)
+
+    def _set_noting(self, noting: bool) -> None:
+        """What a row tells has the room of all that shows a stage's text."""
+        if noting == bool(self.stack.currentIndex()):
+            return
+        self.stack.setCurrentIndex(int(noting))
+        self.legend.setVisible(not noting)
+        self._show_cards()
+
+    def _show_cards(self) -> None:
+        noting, crowded = bool(self.stack.currentIndex()), self._asking and self.height() < LOW
+        self.prompt_card.setVisible(not crowded)
+        self.field_card.setVisible(not (noting or self._asking))
+        self.token_card.setVisible(not (noting or crowded))
+        self._share_room()
+
+    def _show_current_row(self) -> None:
+        self.timeline.table.show_row(self.timeline.model.row_of_stage(self._place()))
+
+    def _named_before(self, stage: StageState) -> str:
+        """The tool whose arguments alone the stage writes: an earlier one named it."""
+        if stage.kind != "arguments":
+            return ""
+        stages = self._state.stages
+        before = stages[: next((n for n, other in enumerate(stages) if other is stage), 0)]
+        return next((other.tool.name for other in reversed(before) if other.tool is not None), "")
+
+    def _stage_ended(self) -> None:
+        """The shown stage goes on no more."""
+        stage, self._ended = self.stage, True
+        self.stream.finish()
+        self.fields_model.add_missing(stage)
+        forced, total = stage.forced, len(stage.tokens)
+        if total:
+            self.token_card.heading.hint.setText(
+                tr("{forced} of {total} forced", forced=forced, total=total)
+                if forced
+                else tr("{total} decoded", total=total)
+            )
+            self.tokens.choose(telling_token(stage))
+
+    def _show_abort(self, event: Aborted) -> None:
+        request = self._state.started.request if self._state.started is not None else None
+        alone = request is None or (request.strategy == "direct" and not request.repair.attempts)
+        self.banner.show_abort(event, may_continue=alone)
+
+    def _show_notes(self) -> None:
+        row = self._row
+        if row is not None:
+            events = tuple(self._state.stages[row.stage].outline) if row.is_stage else row.events
+            self.notes.show_blocks(notes_of(events))
+
+    def _started(self, event: RunStarted) -> None:
+        self.fields_model.begin(registry_of(event.request), event.request.shape)
+        other = event.request.prompt != self.prompt_edit.toPlainText()
+        self.prompt_card.heading.hint.setText(
+            tr("The run below: “{prompt}”", prompt=event.request.prompt) if other else _KEYS
+        )
+        self.legend.show_forced(event.request.constraint != "off")
+
+    def _show_costs(self, event: PromptRendered) -> None:
+        sums: dict[str, int] = {}
+        for part in event.parts:
+            sums[part.name] = sums.get(part.name, 0) + part.tokens
+        words = [
+            tr("%n token(s)", "", event.tokens)
+            + (tr(", {cached:,} from the cache", cached=event.cached) if event.cached else "")
+        ]
+        named = (("tools", tr("tools cost")), ("examples", tr("examples")), ("user", tr("your text")))
+        costs = [f"{title} {sums[name]}" for name, title in named if name in sums]
+        if costs:
+            words.append(", ".join(costs))
+        self.costs.setText("     ".join(words))
+
+    def _choose(self, index: int | None) -> None:
+        self.stream.select_token(None if index is None else self.tokens_model.token(index))
+        self.tokenChosen.emit(index)
+
+    def _lay_out(self) -> None:
+        prompt = QWidget(self)
+        column = QVBoxLayout(prompt)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self.prompt_edit)
+        line = QHBoxLayout()
+        line.setSpacing(12)
+        line.addWidget(self.costs, 1)
+        line.addWidget(self.rendered_link)
+        column.addLayout(line)
+
+        stream = QWidget(self)
+        self.stack = QStackedWidget(self)
+        self.stack.addWidget(stream)
+        self.stack.addWidget(self.notes)
+        column = QVBoxLayout(stream)
+        column.setContentsMargins(8, 2, 8, 4)
+        column.setSpacing(8)
+        column.addWidget(self.stream, 1)
+        column.addWidget(self.banner)
+
+        self.token_card = Card(tr("Tokens"), self.tokens, padded=False)
+        splitter = QSplitter(Qt.Orientation.Vertical, self)
+        splitter.setObjectName("centreSplitter")
+        splitter.setChildrenCollapsible(False)
+        splitter.setHandleWidth(GAP)
+        self.stream_card = Card(tr("Stream"), self.stack, actions=(self.legend,), padded=False)
+        splitter.addWidget(self.timeline)
+        splitter.addWidget(self.branches)
+        splitter.addWidget(self.stream_card)
+        self.field_card = Card(tr("Fields"), self.fields, padded=False)
+        splitter.addWidget(self.field_card)
+        splitter.addWidget(self.token_card)
+        for place, stretch in enumerate((0, 0, 3, 0, 5)):
+            splitter.setStretchFactor(place, stretch)
+        splitter.splitterMoved.connect(self._border_moved)
+        self.splitter = splitter
+
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(GAP + 4, GAP, GAP + 4, GAP)
+        layout.setSpacing(GAP)
+        layout.addWidget(self.notice)
+        self.prompt_card = Card(tr("Prompt"), prompt, hint=_KEYS)
+        layout.addWidget(self.prompt_card)
+        layout.addWidget(self.approval)
+        layout.addWidget(self.question)
+        layout.addWidget(splitter, 1)
+
+
+def telling_token(state: StageState) -> int:
+    """The token worth a look when a stage has ended: the one that broke it, else the last with a choice."""
+    last = len(state.tokens) - 1
+    if state.aborted is not None:
+        return min(state.aborted.token, last)
+    chosen = (t.step.index for t in reversed(state.tokens) if not t.step.forced and not t.step.end)
+    return next(chosen, last)

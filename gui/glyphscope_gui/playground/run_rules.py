@@ -1,0 +1,197 @@
+"""Which rule each token of the run belongs to: read beside the run, off the GUI thread, in batches.
+
+One job at a time, so that nobody else feeds the run's grammar meanwhile; what is found of an older run is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import Alternative, RunRequest, RunStarted, Token
+from glyphscope.registry import ToolRegistry
+from glyphscope_gui.runs.alternatives_model import LONGEST_TEXT
+from glyphscope_gui.runs.run_controller import Applied
+from glyphscope_gui.runs.run_registry import registry_of
+from glyphscope_gui.runs.token_rules import Refusal, RuleReader, TokenRule
+from glyphscope_gui.shared.background import Background
+
+BATCH_MS = 100
+"""How often the tokens that came are read: a rule need not be there in the same moment."""
+AT_ONCE = 2_000
+"""Tokens that one job reads, so that rules show up while a long run is read."""
+
+
+class _Run:
+    """A run that is read: its tokens so far, and how many of them were given to a job."""
+
+    def __init__(self, request: RunRequest, registry: ToolRegistry) -> None:
+        self.request = request
+        self.registry = registry
+        self.tokens: list[Token] = []
+        self.given = 0
+        self.reader: RuleReader | None = None
+        self.over = False
+        self.trouble = ""
+        self.dropped = False
+
+    def read(self, tokens: Sequence[Token]) -> list[Any]:
+        """In the job's thread. Raises GlyphscopeError."""
+        return self._made().read(tokens, self._is_dropped)
+
+    def judge(self, index: int, text: str) -> Any:
+        """In the job's thread: what the grammar says to a text in the place of that token. Raises GlyphscopeError."""
+        one = Alternative(-1, text.encode("utf-8", "replace"), text, 0.0, None, allowed=False)
+        if self.tokens[index].start > LONGEST_TEXT:
+            return Refusal(index, "", ("",))
+        return self._made().refusals(self.tokens[:index], (one,), self._is_dropped)
+
+    def refuse(self, index: int) -> Any:
+        """In the job's thread. Raises GlyphscopeError."""
+        rows = self.tokens[index].step.alternatives
+        if self.tokens[index].start > LONGEST_TEXT:
+            return Refusal(index, "", ("",) * len(rows))
+        return self._made().refusals(self.tokens[:index], rows, self._is_dropped)
+
+    def _made(self) -> RuleReader:
+        if self.reader is None:
+            self.reader = RuleReader(self.request, self.registry)
+        return self.reader
+
+    def _is_dropped(self) -> bool:
+        return self.dropped
+
+
+class RunRules(QObject):
+    """`began` tells whether a grammar holds the run; `found` the first row and the TokenRules of the tokens from there;
+    `refused` a Refusal; `judged` a text in a token's place and the Refusal of it alone, which says nothing where the
+    grammar takes it; `priced` the RuleCosts of a run that is over. Tokens that could not be read have
+    TokenRules that say why.
+    """
+
+    began = Signal(bool)
+    found = Signal(int, object)
+    refused = Signal(object)
+    judged = Signal(str, object)
+    priced = Signal(object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._background = Background(self)
+        self._run: _Run | None = None
+        self._wanted: int | None = None
+        self._typed: tuple[int, str] | None = None
+        self._working = False
+        self._closed = False
+        self._later = QTimer(self, singleShot=True, interval=BATCH_MS)
+        self._later.timeout.connect(self._next)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything is under way, or waited for."""
+        return self._working or self._later.isActive()
+
+    @property
+    def grammar(self) -> str | None:
+        """The text of the user's own that the run was held to; None where it was the tools'."""
+        return self._run.request.grammar if self._run is not None else None
+
+    def apply(self, applied: Applied) -> None:
+        """Tokens that came; what would have been said is not held to anything that is shown here."""
+        if applied.kind == "continuation":
+            return
+        for event in applied.events:
+            if isinstance(event, RunStarted):
+                self._begin(event.request)
+            elif isinstance(event, Token) and self._run is not None:
+                self._run.tokens.append(event)
+        if self._run is not None and not self._later.isActive():
+            self._later.start()
+
+    def finish(self, applied: Applied) -> None:
+        if applied.kind != "continuation" and self._run is not None:
+            self._run.over = True
+            self._next()
+
+    def ask(self, index: int | None) -> None:
+        """What was expected in the place of that token is told by `refused`; of several wishes, the last."""
+        self._wanted = index
+        self._next()
+
+    def judge(self, index: int, text: str) -> None:
+        """What the grammar says to a text in the place of that token is told by `judged`; of several, to the last."""
+        self._typed = index, text
+        self._next()
+
+    def close(self) -> None:
+        """Stop, and wait for what runs."""
+        self._closed = True
+        self._drop()
+        self._later.stop()
+        self._background.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _drop(self) -> None:
+        if self._run is not None:
+            self._run.dropped = True
+        self._run, self._wanted, self._typed = None, None, None
+
+    def _begin(self, request: RunRequest) -> None:
+        self._drop()
+        held = (
+            request.constraint != "off" and request.strategy == "direct"
+        )  # others have a grammar for each stage
+        registry = registry_of(request) if held else None
+        if registry is not None:
+            self._run = _Run(request, registry)
+        self.began.emit(self._run is not None)
+        self.priced.emit(None)
+
+    def _next(self) -> None:
+        run = self._run
+        if run is None or self._working or self._closed:
+            return
+        if self._wanted is not None and self._wanted < len(run.tokens):
+            index, self._wanted = self._wanted, None
+            self._start(run, lambda: run.refuse(index), self.refused.emit)
+        elif self._typed is not None and self._typed[0] < len(run.tokens):
+            (place, text), self._typed = self._typed, None
+            self._start(run, lambda: run.judge(place, text), lambda refusal: self.judged.emit(text, refusal))
+        elif run.given < len(run.tokens) and not run.trouble:
+            first = run.given
+            tokens = run.tokens[first : first + AT_ONCE]
+            run.given += len(tokens)
+            self._start(run, lambda: run.read(tokens), lambda rules: self.found.emit(first, rules), first)
+        elif run.given < len(run.tokens):
+            first, run.given = run.given, len(run.tokens)
+            self.found.emit(first, [TokenRule(words=run.trouble)] * (run.given - first))
+            self._next()
+        elif run.over:
+            run.over = False
+            self.priced.emit(run.reader.costs() if run.reader is not None else ())
+
+    def _start(
+        self, run: _Run, work: Callable[[], Any], done: Callable[[Any], None], first: int | None = None
+    ) -> None:
+        """`first`: the number of the first token that the job reads; if it cannot, it and all after it tell why."""
+        self._working = True
+
+        def told(value: Any) -> None:
+            self._working = False
+            if run is self._run:
+                done(value)
+            self._next()
+
+        def failed(error: BaseException) -> None:
+            self._working = False
+            if first is not None:
+                run.trouble, run.given = str(error), first
+            self._next()
+            if not isinstance(error, GlyphscopeError):
+                raise error  # a mistake of ours is reported as any
+
+        self._background.start("rules", work, told, failed)

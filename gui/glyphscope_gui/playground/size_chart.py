@@ -1,0 +1,84 @@
+"""What the call costs in GLYPH and in JSON, by every measure and against every baseline that people use."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QWidget
+
+from glyphscope.events import Notation
+from glyphscope.notation import Sizes
+from glyphscope_gui.shared.bars import BarChart, Series
+from glyphscope_gui.shared.language import tr
+
+_STYLES = {
+    "openai": (tr("OpenAI wrapper"), "chart-faint"),
+    "json-spaced": (tr("JSON spaced"), "chart-soft"),
+    "json": (tr("JSON compact"), "chart-other"),
+    "glyph": ("GLYPH", "chart-main"),
+    "glyph-canonical": (tr("GLYPH canonical"), "chart-main-soft"),
+}
+_MEASURES = {"characters": tr("characters"), "bytes": tr("bytes"), "tokens": tr("tokens")}
+LEGEND = [(words, role) for words, role in _STYLES.values()]
+
+
+class SizeChart(BarChart):
+    """`show_sizes` takes the sizes of one call in every style."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("sizeChart", tr("Size of this call in GLYPH and JSON"), 150, parent)
+
+    def show_sizes(self, sizes: tuple[Sizes, ...]) -> None:
+        by_style = {size.style: size for size in sizes}
+        with_tokens = all(size.tokens is not None for size in sizes)
+        measures = [measure for measure in _MEASURES if with_tokens or measure != "tokens"]
+        series = [
+            Series(words, role, tuple(getattr(by_style[style], measure) for measure in measures))
+            for style, (words, role) in _STYLES.items()
+            if style in by_style
+        ]
+        self.show_series([_MEASURES[measure] for measure in measures], series)
+
+
+def summary(sizes: tuple[Sizes, ...], instructions: dict[Notation, int]) -> str:
+    """GLYPH against the smallest JSON, and what telling the model about the notation costs."""
+    by_style = {size.style: size for size in sizes}
+    glyph, json_ = by_style["glyph"], by_style["json"]
+    lines = []
+    if glyph.tokens is not None and json_.tokens is not None:
+        lines.append(
+            tr(
+                "Against compact JSON, GLYPH takes {bytes} and {tokens} of this model.",
+                bytes=_bytes(glyph.bytes, json_.bytes),
+                tokens=_tokens(glyph.tokens, json_.tokens),
+            )
+        )
+    else:
+        lines.append(
+            tr(
+                "Against compact JSON, GLYPH takes {bytes}. "
+                "Tokens can be counted while the model that wrote it is open.",
+                bytes=_bytes(glyph.bytes, json_.bytes),
+            )
+        )
+    if instructions:
+        lines.append(
+            tr(
+                "Instructions cost {glyph:,} tokens in GLYPH, {json:,} in JSON.",
+                glyph=instructions["glyph"],
+                json=instructions["json"],
+            )
+        )
+    return " ".join(lines)
+
+
+def _bytes(ours: int, theirs: int) -> str:
+    if ours == theirs:
+        return tr("as many bytes")
+    by = abs(ours - theirs)
+    return tr("%n byte(s) fewer", "", by) if ours < theirs else tr("%n byte(s) more", "", by)
+
+
+def _tokens(ours: int, theirs: int) -> str:
+    if ours == theirs:
+        return tr("as many tokens")
+    by = abs(ours - theirs)
+    return tr("%n token(s) fewer", "", by) if ours < theirs else tr("%n token(s) more", "", by)

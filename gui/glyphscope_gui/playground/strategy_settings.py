@@ -1,0 +1,172 @@
+"""What belongs to the chosen strategy, in a panel below its picker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from PySide6.QtCore import QPoint, QSize, Qt, Signal
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
+
+from glyphscope.events import ApprovalRule, RunRequest, Strategy
+from glyphscope.tools.approval import ApprovalError
+from glyphscope_gui.playground.loop_form import LoopForm
+from glyphscope_gui.playground.router_form import RouterForm
+from glyphscope_gui.playground.strategy_texts import approval_rules, approvals_text
+from glyphscope_gui.shared.card import section_label
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.settings_grid import FlagSetting, NumberSetting, SettingsGrid, TextSetting
+from glyphscope_gui.theme.sizes import PAD
+
+STRATEGY_WORDS: Sequence[tuple[Strategy, str, str]] = (
+    ("direct", tr("Direct"), tr("One prompt, one text, one call.")),
+    (
+        "two-stage",
+        tr("Two-stage"),
+        tr("First the tool's name, then its arguments under that tool's own grammar."),
+    ),
+    (
+        "route-execute",
+        tr("Route → execute"),
+        tr("A router chooses a tool by name; an executor, who sees only it, calls it."),
+    ),
+    (
+        "loop",
+        tr("Tool loop"),
+        tr("Turn after turn: calls are carried out and their results told, until there is an answer."),
+    ),
+)
+WIDTH = 560
+
+
+class StrategySettings(QFrame):
+    """A popup. `optionsChosen` carries a dict of the fields of RunRequest that the user changed."""
+
+    optionsChosen = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent, Qt.WindowType.Popup)
+        self.setObjectName("strategySettings")
+        self.setAccessibleName(tr("Strategy settings"))
+        self._options = RunRequest(prompt="", registry={})
+        self.about = QLabel(self)
+        self.about.setProperty("role", "muted")
+        self.about.setWordWrap(True)
+        self.loop = LoopForm()
+        self.router = RouterForm()
+        self._make_common()
+        self._lay_out()
+        self.loop.chosen.connect(lambda settings: self._tell(loop=settings))
+        self.router.chosen.connect(lambda settings: self._tell(router=settings))
+        self.attempts.told.connect(lambda value: self._repair(attempts=value))
+        self.extract.told.connect(lambda value: self._repair(extract=value))
+        self.dispatch.told.connect(lambda value: self._tell(dispatch=value))
+        self.approvals.told.connect(self._approve)
+
+    def show_options(self, options: RunRequest) -> None:
+        """What the project says, without telling it back."""
+        self._options = options
+        strategy = options.strategy
+        self.about.setText(next((about for name, _, about in STRATEGY_WORDS if name == strategy), ""))
+        self.loop_box.setVisible(strategy == "loop")
+        self.router_box.setVisible(strategy == "route-execute")
+        self.dispatch.setVisible(strategy != "loop")
+        self.loop.show_settings(options.loop)
+        self.router.show_settings(options.router)
+        self.attempts.show_value(options.repair.attempts)
+        self.extract.show_value(options.repair.extract)
+        self.dispatch.show_value(options.dispatch)
+        self.approvals.show_value(options.approvals)
+        self.approvals.setEnabled(strategy == "loop" or options.dispatch)
+
+    def show_below(self, anchor: QWidget) -> None:
+        """Below the button, within its window's screen."""
+        self.show_options(self._options)
+        self.body.adjustSize()
+        room = anchor.screen().availableGeometry()
+        bottom = anchor.mapToGlobal(QPoint(0, anchor.height() + 4))
+        size = QSize(WIDTH, min(self.body.sizeHint().height() + 2, room.bottom() - bottom.y() - 8))
+        self.resize(size)
+        self.move(max(min(bottom.x(), room.right() - size.width() - 8), room.left()), bottom.y())
+        self.show()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _make_common(self) -> None:
+        self.attempts = NumberSetting(0, 20, tr(" times"))
+        self.attempts.setSpecialValueText(tr("not at all"))
+        self.extract = FlagSetting(tr("Take a call out of what is around it"))
+        self.dispatch = FlagSetting(tr("Carry out the call"))
+        self.dispatch.setToolTip(tr("Off: the run ends with the call, as text"))
+        self.approvals = TextSetting(_rules, approvals_text, tr("every call is asked about"))
+
+    def _lay_out(self) -> None:
+        repair = SettingsGrid(2)
+        repair.add(
+            tr("Ask again"),
+            self.attempts,
+            tr("How often the model is asked again, with the error, for a text that is none"),
+        )
+        repair.add_check(self.extract, tr("Fences, words around it, a trailing comma: each change is told"))
+        calls = SettingsGrid(2)
+        calls.add(
+            tr("Without asking"),
+            self.approvals,
+            tr(
+                "search=allow, demo/*=deny: what becomes of calls without you. The first rule that fits counts; "
+                "a call that none fits is asked about"
+            ),
+            wide=True,
+        )
+        self.loop_box = _section(tr("Tool loop"), self.loop)
+        self.router_box = _section(tr("Router and executor"), self.router)
+        self.body = QWidget()
+        self.body.setObjectName("strategyBody")
+        column = QVBoxLayout(self.body)
+        column.setContentsMargins(PAD, 12, PAD, 14)
+        column.setSpacing(14)
+        column.addWidget(self.about)
+        column.addWidget(self.loop_box)
+        column.addWidget(self.router_box)
+        column.addWidget(_section(tr("A text that is no call"), repair))
+        column.addWidget(_section(tr("Calls"), self.dispatch, calls))
+        column.addStretch(1)
+        scroll = QScrollArea(self)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(self.body)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(1, 1, 1, 1)
+        whole.addWidget(scroll)
+
+    def _approve(self, rules: tuple[ApprovalRule, ...]) -> None:
+        """What a rule is bound to is not in the text, and must not be lost by an edit beside it."""
+        bound = {(r.tool, r.source, r.action): r for r in self._options.approvals}
+        self._tell(approvals=tuple(bound.get((r.tool, r.source, r.action), r) for r in rules))
+
+    def _repair(self, **changes: Any) -> None:
+        self._tell(repair=msgspec.structs.replace(self._options.repair, **changes))
+
+    def _tell(self, **changes: Any) -> None:
+        self._options = msgspec.structs.replace(self._options, **changes)
+        self.optionsChosen.emit(changes)
+
+
+def _rules(text: str) -> tuple[ApprovalRule, ...]:
+    try:
+        return approval_rules(text)
+    except ApprovalError as error:
+        raise ValueError(str(error)) from error
+
+
+def _section(title: str, *widgets: QWidget) -> QWidget:
+    box = QWidget()
+    column = QVBoxLayout(box)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(7)
+    column.addWidget(section_label(title, box))
+    for widget in widgets:
+        column.addWidget(widget)
+    return box

@@ -1,0 +1,52 @@
+"""Settings of strategies as lines of text that a person edits: lists by name, and rules of approval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from glyphscope.events import ApprovalRule
+from glyphscope.tools.approval import parse_approvals
+from glyphscope_gui.shared.language import tr
+
+
+def lines_of(named: Mapping[str, Iterable[str]]) -> str:
+    """`tool: phrase, phrase`, a line for each name."""
+    return "\n".join(f"{name}: {', '.join(values)}" for name, values in named.items())
+
+
+def named_lists(text: str) -> dict[str, tuple[str, ...]]:
+    """The other way. Raises ValueError for a line without a name."""
+    found: dict[str, tuple[str, ...]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        name, colon, values = line.partition(":")
+        if not colon or not name.strip():
+            raise ValueError(tr("Line {number} has no name before a colon.", number=number))
+        parts = tuple(part.strip() for part in values.split(",") if part.strip())
+        found[name.strip()] = (*found.get(name.strip(), ()), *parts)
+    return found
+
+
+def words_of(values: Iterable[str] | None) -> str:
+    """`search, browse`."""
+    return ", ".join(values or ())
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Names between commas, each once."""
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def approvals_text(rules: Iterable[ApprovalRule]) -> str:
+    """As `--approve` takes them: `search=allow, demo/*=ask`. What a rule is bound to beside that is left out."""
+    texts = []
+    for rule in rules:
+        place = rule.tool if rule.source == "*" else f"{rule.source}/{rule.tool}"
+        texts.append(rule.action if place == "*" else f"{place}={rule.action}")
+    return ", ".join(texts)
+
+
+def approval_rules(text: str) -> tuple[ApprovalRule, ...]:
+    """The rules of such a text. Raises ApprovalError."""
+    return parse_approvals(words(text))

@@ -1,0 +1,250 @@
+"""The run's timeline: stages and turns in order, with what each cost of its budget and what was told there."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent, QPainter, QResizeEvent
+from PySide6.QtWidgets import QPushButton, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+
+from glyphscope.calling import RunState
+from glyphscope_gui.playground.budget_gauges import BudgetGauges, paint_share
+from glyphscope_gui.playground.timeline_budgets import budgets
+from glyphscope_gui.playground.timeline_model import (
+    BYTES,
+    PROMPT,
+    ROW_ROLE,
+    SPENT_ROLE,
+    STAGE,
+    TIME,
+    TOKENS,
+    WORDS,
+    TimelineModel,
+)
+from glyphscope_gui.playground.timeline_rows import Mark, TimelineRow
+from glyphscope_gui.runs.run_controller import Applied
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.theme import theme
+
+_Index = QModelIndex | QPersistentModelIndex
+
+MARKS: dict[Mark, tuple[str, str]] = {
+    "running": ("◌", "open"),
+    "holds": ("✓", "holds"),
+    "impossible": ("✕", "impossible"),
+    "waits": ("?", "mark"),
+    "told": ("•", "text-faint"),
+}
+"""The sign and the colour of each state: never the colour alone."""
+INDENT = 16
+"""Pixels that what was told in a stage stands further in."""
+ROWS_SHOWN = 6
+"""Rows in sight before the timeline scrolls."""
+ROOMY = 640
+"""Pixels of width below which the prompt's price goes: the hint on a stage has it."""
+WIDE = 720
+"""Pixels of width from which the title of a turn has all its room."""
+NARROW = 560
+"""Pixels of width below which the bytes go."""
+NARROWEST = 460
+"""Pixels of width below which the times go too."""
+_WIDEST = {PROMPT: tr("0,000 of 0,000"), TOKENS: "00 000", BYTES: "000 000", TIME: tr("0000 ms")}
+
+
+class TimelineDelegate(QStyledItemDelegate):
+    """The stage's cell with its sign, and thin bars below figures that have a budget."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        row: TimelineRow = index.data(ROW_ROLE)
+        painter.save()
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, theme().color("selection"))
+        box = option.rect.adjusted(9, 0, -9, 0)
+        if index.column() == STAGE:
+            self._paint_stage(painter, option.font, box, row)
+        else:
+            self._paint_words(painter, box, row, index)
+        painter.restore()
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+        return QSize(60, option.fontMetrics.height() + 8)
+
+    def _paint_stage(self, painter: QPainter, font: QFont, box: QRect, row: TimelineRow) -> None:
+        sign, role = MARKS[row.mark]
+        box = box.adjusted(0 if row.is_stage else INDENT, 0, 0, 0)
+        bold = QFont(font)
+        bold.setWeight(QFont.Weight.Bold)
+        painter.setFont(bold)
+        painter.setPen(theme().color(role))
+        painter.drawText(QRect(box.left(), box.top(), 14, box.height()), Qt.AlignmentFlag.AlignVCenter, sign)
+        bold.setWeight(QFont.Weight.DemiBold if row.is_stage else QFont.Weight.Normal)
+        painter.setFont(bold)
+        painter.setPen(theme().color("text" if row.is_stage else "text-muted"))
+        box = box.adjusted(18, 0, 0, 0)
+        words = QFontMetrics(bold).elidedText(row.title, Qt.TextElideMode.ElideRight, box.width())
+        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, words)
+
+    def _paint_words(self, painter: QPainter, box: QRect, row: TimelineRow, index: _Index) -> None:
+        spent = index.data(SPENT_ROLE)
+        share = spent.share if spent is not None else None
+        right = index.column() != WORDS
+        problem = row.mark == "impossible" and not right
+        painter.setPen(theme().color("impossible" if problem else "text" if row.is_stage else "text-muted"))
+        align = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
+        metrics, words = painter.fontMetrics(), str(index.data() or "") if right else row.words
+        text = metrics.elidedText(words, Qt.TextElideMode.ElideRight, box.width())
+        painter.drawText(box, align | Qt.AlignmentFlag.AlignVCenter, text)
+        if row.aside and not right:
+            beside = box.adjusted(metrics.horizontalAdvance(text) + (12 if text else 0), 0, 0, 0)
+            painter.setPen(theme().color("text-faint"))
+            aside = metrics.elidedText(row.aside, Qt.TextElideMode.ElideRight, max(beside.width(), 0))
+            if len(aside) > 1:
+                painter.drawText(beside, align | Qt.AlignmentFlag.AlignVCenter, aside)
+        if share is not None:
+            paint_share(painter, QRectF(box.left() + 8, box.bottom() - 2, box.width() - 8, 2), share)
+
+
+class TimelineTable(PlainTable):
+    """`rowChosen` carries the TimelineRow that the user chose, by mouse or keys; a row that is shown is not told."""
+
+    rowChosen = Signal(object)
+
+    def __init__(self, model: TimelineModel, parent: QWidget | None = None) -> None:
+        super().__init__(model, stretch=WORDS, parent=parent)
+        self._timeline = model
+        self._told = True
+        self._telling = False
+        self.following = True
+        self.setObjectName("timelineTable")
+        self.setAccessibleName(tr("Timeline of the run"))
+        self.setAccessibleDescription(tr("Up and down choose a stage, which is then shown below."))
+        self.setItemDelegate(TimelineDelegate(self))
+        self.setColumnWidth(STAGE, self.fontMetrics().averageCharWidth() * 24)
+        for column, widest in _WIDEST.items():
+            self.fit_column(column, widest)
+        self.fit_rows(9)
+        self.selectionModel().currentRowChanged.connect(self._current_changed)
+
+    def show_row(self, place: int) -> None:
+        """Make it the current one without telling it; while a choice of the user's is told, that one stays."""
+        known = 0 <= place < self._timeline.rowCount() and place != self.currentIndex().row()
+        if known and not self._telling:
+            self._told = False
+            self.setCurrentIndex(self._timeline.index(place, STAGE))
+            self._told = True
+
+    def sizeHint(self) -> QSize:
+        rows = min(max(self._timeline.rowCount(), 2), ROWS_SHOWN)
+        head = 0 if self.horizontalHeader().isHidden() else self.horizontalHeader().sizeHint().height()
+        return QSize(320, head + rows * self.verticalHeader().defaultSectionSize() + 4)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, 2 * self.verticalHeader().defaultSectionSize() + 6)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        width = self.width()
+        if self.following:
+            self.scrollToBottom()
+        self.setColumnHidden(PROMPT, width < ROOMY)
+        self.setColumnHidden(BYTES, width < NARROW)
+        self.setColumnHidden(TIME, width < NARROWEST)
+        letters = 14 if width < NARROWEST else 18 if width < NARROW else 22 if width < WIDE else 29
+        self.setColumnWidth(STAGE, self.fontMetrics().averageCharWidth() * letters)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter tells the current row again: it pins the stage that is shown anyway."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self._tell(self.currentIndex().row())
+        else:
+            super().keyPressEvent(event)
+
+    def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
+        if self._told and current.isValid():
+            self._tell(current.row())
+
+    def _tell(self, place: int) -> None:
+        self._telling = True
+        self.rowChosen.emit(self._timeline.row(place))
+        self._telling = False
+
+
+class Timeline(Card):
+    """The card. Hidden until a run has more to tell than one stage's text. `rowChosen` as the table's; `followWanted`:
+    the user wants to see the newest stage again; `appeared`: it became visible, or has more rows.
+    """
+
+    rowChosen = Signal(object)
+    followWanted = Signal()
+    appeared = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        self.model = TimelineModel()
+        self.table = TimelineTable(self.model)
+        self.gauges = BudgetGauges()
+        self.follow_link = QPushButton(tr("Follow"))
+        super().__init__(
+            tr("Timeline"), self.table, actions=(self.gauges, self.follow_link), padded=False, parent=parent
+        )
+        self.model.setParent(self)
+        self.follow_link.setObjectName("followLink")
+        self.follow_link.setProperty("role", "link")
+        self.follow_link.setToolTip(tr("Show the stage that is being written, and those to come"))
+        self.follow_link.clicked.connect(self.followWanted)
+        self.follow_link.hide()
+        self.table.rowChosen.connect(self.rowChosen)
+        self.hide()
+
+    def sizeHint(self) -> QSize:
+        """Of all rows, up to some: a layout inside would tell what it was before they came."""
+        return QSize(340, self.heading.sizeHint().height() + self.table.sizeHint().height() + 14)
+
+    def set_low(self, low: bool) -> None:
+        """Without the columns' titles, where every line counts; the cells' hints say what they are."""
+        self.table.horizontalHeader().setHidden(low)
+
+    def begin(self, _state: RunState) -> None:
+        self.model.begin()
+        self.gauges.show_budgets(())
+        self.hide()
+
+    def apply(self, applied: Applied) -> None:
+        if applied.kind == "continuation":
+            return
+        self._show(applied.state, applied.events[-1].t, over=False)
+
+    def finish(self, applied: Applied) -> None:
+        if applied.kind != "continuation":
+            self._show(applied.state, applied.events[-1].t if applied.events else 0.0, over=True)
+
+    def show_pinned(self, pinned: bool) -> None:
+        """Whether the user keeps a stage in sight while the run goes on."""
+        self.follow_link.setVisible(pinned)
+
+    def _show(self, state: RunState, now: float, *, over: bool) -> None:
+        if not tells(state):  # a plain run costs nothing here; what comes later reads on from its beginning
+            return
+        before = self.model.rowCount()
+        bar = self.table.verticalScrollBar()
+        self.table.following = bar.value() >= bar.maximum() - 4
+        if over:
+            self.model.finish(state, now)
+        else:
+            self.model.apply(state, now)
+        self.gauges.show_budgets(budgets(state, now, self.model.limits))
+        grown = self.model.rowCount() != before
+        if self.isHidden() or grown:
+            self.show()
+            self.table.updateGeometry()
+            self.appeared.emit()
+        if grown and self.table.following:
+            self.table.scrollToBottom()
+
+
+def tells(state: RunState) -> bool:
+    """Whether a run has something to tell beside the text of one stage."""
+    if len(state.stages) > 1:
+        return True
+    strategy = state.started.request.strategy if state.started is not None else "direct"
+    return strategy != "direct" or bool(state.stages[0].outline)

@@ -1,0 +1,162 @@
+"""The rows of a run's timeline as a Qt table; a batch of events touches only the rows that they changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt
+
+from glyphscope.calling import RunState
+from glyphscope.events import LimitReached, RunRequest
+from glyphscope_gui.playground.timeline_rows import Spent, StageRows, TimelineRow
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
+from glyphscope_gui.shared.token_words import count
+from glyphscope_gui.theme import theme
+
+ROW_ROLE = Qt.ItemDataRole.UserRole
+SPENT_ROLE = Qt.ItemDataRole.UserRole + 1
+"""The Spent of a cell with a figure."""
+COLUMNS = (
+    (tr("Stage"), tr("Stages and turns in order; below each, what was decided or came back there")),
+    (tr("What it came to"), tr("The result, or where it stands")),
+    (tr("Cached"), tr("Tokens of the prompt that were in the model's cache already, of all")),
+    (tr("Tokens"), tr("Tokens that were written; the line is their share of the most a stage may write")),
+    (tr("Bytes"), tr("Bytes that were written or came back; the line is their share of the limit")),
+    (tr("Time"), tr("How long it took; the line is its share of the time the run may take")),
+)
+STAGE, WORDS, PROMPT, TOKENS, BYTES, TIME = range(6)
+_MARKS = {
+    "running": tr("goes on"),
+    "holds": tr("well"),
+    "impossible": tr("not well"),
+    "waits": tr("waits for you"),
+    "told": "",
+}
+
+
+class TimelineModel(TableModel):
+    """`apply` takes a RunState that has grown. Rows are only added and changed, until `begin`."""
+
+    titles = tuple(title for title, _ in COLUMNS)
+    tips = tuple(tip for _, tip in COLUMNS)
+    figures = frozenset({PROMPT, TOKENS, BYTES, TIME})
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: list[TimelineRow] = []
+        self._stages: list[StageRows] = []
+        self._over = False
+
+    def begin(self) -> None:
+        self.beginResetModel()
+        self._rows, self._stages, self._over = [], [], False
+        self.endResetModel()
+
+    def apply(self, state: RunState, now: float) -> None:
+        """Read the last stage on, and those that are new; `now` in seconds since the run started."""
+        first = max(len(self._stages) - 1, 0)
+        request = state.started.request if state.started is not None else None
+        for place in range(first, len(state.stages)):
+            ends = state.stages[place + 1].began if place + 1 < len(state.stages) else now
+            self._update(place, state, request, ends)
+
+    def finish(self, state: RunState, now: float) -> None:
+        """The run is over: nothing goes on any more."""
+        self._over = True
+        self.apply(state, now)
+
+    def row(self, place: int) -> TimelineRow:
+        return self._rows[place]
+
+    def row_of_stage(self, stage: int) -> int:
+        """The row of a stage itself; -1 where there is none."""
+        return next((n for n, row in enumerate(self._rows) if row.stage == stage and row.is_stage), -1)
+
+    @property
+    def limits(self) -> dict[str, LimitReached]:
+        """The limits that fired, by the name of their setting; of each the last time."""
+        return {e.limit: e for row in self._rows for e in row.events if isinstance(e, LimitReached)}
+
+    # -- the table ---------------------------------------------------------------------------------------------
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        row, column = self._rows[index.row()], index.column()
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._text(row, column)
+        if role == ROW_ROLE:
+            return row
+        if role == SPENT_ROLE:
+            return _spent(row, column)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.alignment(column)
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return theme().color("text" if row.is_stage else "text-muted")
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(self._tip(row, column))
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            if column == STAGE:
+                return ", ".join(part for part in (row.title, _MARKS[row.mark], row.words) if part)
+            return f"{COLUMNS[column][0]}: {self._tip(row, column)}"
+        return None
+
+    def _text(self, row: TimelineRow, column: int) -> str:
+        if column == STAGE:
+            return row.title
+        if column == WORDS:
+            return " · ".join(part for part in (row.words, row.aside) if part)
+        if column == PROMPT:
+            return row.prompt
+        spent = _spent(row, column)
+        return spent_words(spent.used, column) if spent is not None else ""
+
+    def _tip(self, row: TimelineRow, column: int) -> str:
+        if column in (STAGE, WORDS):
+            return "\n".join(part for part in (row.words, row.tip) if part)
+        if column == PROMPT:
+            return row.tip
+        spent = _spent(row, column)
+        if spent is None or spent.used is None:
+            return ""
+        amount = spent_words(spent.used, column)
+        if spent.most:
+            amount = tr("{used} of {most}", used=amount, most=spent_words(spent.most, column))
+        return tr("{amount} bytes", amount=amount) if column == BYTES else amount
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _update(self, place: int, state: RunState, request: RunRequest | None, now: float) -> None:
+        if place == len(self._stages):
+            self._stages.append(StageRows(place, request))
+            self.beginInsertRows(NO_INDEX, len(self._rows), len(self._rows))
+            self._rows.append(self._stages[place].rows[0])
+            self.endInsertRows()
+        rows = self._stages[place]
+        last = place + 1 == len(state.stages)
+        failed = state.failed.message if last and state.failed is not None else ""
+        before = rows.update(state.stages[place], now, over=self._over or not last, failed=failed)
+        first = self._first_row(place)
+        self.dataChanged.emit(self.index(first, 0), self.index(first + before - 1, len(COLUMNS) - 1))
+        new = rows.rows[before:]
+        if new:
+            at = first + before
+            self.beginInsertRows(NO_INDEX, at, at + len(new) - 1)
+            self._rows[at:at] = new
+            self.endInsertRows()
+
+    def _first_row(self, place: int) -> int:
+        return sum(len(stage.rows) for stage in self._stages[:place])
+
+
+def _spent(row: TimelineRow, column: int) -> Spent | None:
+    return {TOKENS: row.tokens, BYTES: row.bytes, TIME: row.ms}.get(column)
+
+
+def spent_words(used: float | None, column: int) -> str:
+    """A figure of that column: `1 204`, `840 ms`, `12.4 s`."""
+    if used is None:
+        return ""
+    if column == TIME:
+        return tr("{ms:.0f} ms", ms=used) if used < 1000 else tr("{seconds:.1f} s", seconds=used / 1000)
+    return count(round(used))

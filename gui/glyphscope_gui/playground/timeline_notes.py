@@ -1,0 +1,292 @@
+"""What one row of a timeline tells, whole: as blocks of headings, words, texts and differences. Without Qt.
+
+Long texts are cut with a note: the record has all of them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from glyphscope.events import (
+    AnyEvent,
+    ApprovalGiven,
+    ApprovalNeeded,
+    CandidatesFound,
+    Extracted,
+    FinalAnswer,
+    LimitReached,
+    QuestionAnswered,
+    QuestionAsked,
+    RepairTried,
+    Routed,
+    ToolContent,
+    ToolProgressed,
+    ToolResult,
+    ToolStarted,
+    TransformActed,
+)
+from glyphscope_gui.playground.timeline_words import (
+    CONTENT_WORDS,
+    approval_words,
+    progress_words,
+    repair_words,
+)
+from glyphscope_gui.shared.language import tr
+
+Kind: TypeAlias = Literal["heading", "words", "problem", "text", "difference", "image"]
+Piece: TypeAlias = tuple[Literal["same", "gone", "new"], str]
+
+LONGEST = 20_000
+"""Characters of a text that are shown."""
+LONGEST_DIFFERENCE = 4_000
+"""Characters a side that are compared character by character; the time grows with their product."""
+LARGEST_IMAGE = 8 * 1024 * 1024
+"""Bytes of a picture that is decoded."""
+_SURFACES = {
+    "message": tr("message"),
+    "response": tr("response"),
+    "tool": tr("tool"),
+    "call": tr("call", "of a tool"),
+    "result": tr("result"),
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    """`text` for words and texts, `pieces` for a difference, `data` for a picture."""
+
+    kind: Kind
+    text: str = ""
+    pieces: tuple[Piece, ...] = ()
+    data: bytes = b""
+
+
+def notes_of(events: tuple[AnyEvent, ...]) -> list[Block]:
+    """The blocks of a row's events, in order."""
+    return [block for event in events for block in _notes(event)]
+
+
+def _notes(event: AnyEvent) -> Iterator[Block]:
+    match event:
+        case ApprovalNeeded():
+            where = f", {event.identity}" if event.identity != event.source else ""
+            yield Block(
+                "heading", tr("{tool} of {source}{where}", tool=event.tool, source=event.source, where=where)
+            )
+            yield from _claims(event.claims)
+            yield Block("text", json_text(event.arguments))
+        case ApprovalGiven():
+            words = approval_words(event)
+            yield Block("words", f"{words[:1].upper()}{words[1:]}.")
+            if event.edited:
+                yield Block("heading", tr("Arguments that run"))
+                yield Block("text", json_text(event.arguments))
+        case ToolStarted():
+            yield Block(
+                "heading", tr("{tool}, carried out by {source}", tool=event.tool, source=event.source)
+            )
+            yield Block("text", json_text(event.arguments))
+        case ToolProgressed():
+            yield Block("words", progress_words(event))
+        case ToolResult():
+            yield from _result(event)
+        case RepairTried():
+            yield from _repair(event)
+        case Extracted():
+            yield Block("heading", tr("What was changed to get at the call"))
+            for change in event.changes:
+                yield Block(
+                    "words", tr("• at character {char}: {change}", char=change.char, change=change.what)
+                )
+            yield _difference(event.before, event.after)
+        case _:
+            yield from _told(event)
+
+
+def _told(event: AnyEvent) -> Iterator[Block]:
+    """What is said in a sentence or two."""
+    match event:
+        case LimitReached():
+            yield Block("problem", event.message or tr("{limit} was reached.", limit=event.limit))
+            yield Block(
+                "words",
+                tr(
+                    "{limit} allows {allowed:,g}; it came to {used:,g}.",
+                    limit=event.limit,
+                    allowed=event.allowed,
+                    used=event.used,
+                ),
+            )
+        case TransformActed():
+            yield Block("heading", f"{event.name} ({_SURFACES.get(event.surface, event.surface)})")
+            yield Block("words", event.what)
+        case CandidatesFound():
+            yield Block("heading", tr("Known names that the prompt seems to mean"))
+            if event.library:
+                yield Block("words", tr("Compared by {library}; 100 is the same.", library=event.library))
+            for found in event.candidates:
+                words = tr(
+                    "“{text}” at {start}–{end}, {score:.0f}",
+                    text=found.text,
+                    start=found.start,
+                    end=found.end,
+                    score=found.score,
+                )
+                yield Block("words", f"• {found.name} ({found.kind}): {words}")
+            if not event.candidates:
+                yield Block("words", tr("None was found."))
+        case Routed():
+            choice = {
+                "call_tool": tr("The tool {tool} is called.", tool=event.tool),
+                "none": tr("No tool fits: none is called."),
+            }
+            yield Block("words", choice.get(event.choice, tr("The user is asked.")))
+            if event.question:
+                yield Block("text", event.question)
+        case QuestionAsked():
+            yield Block("heading", tr("The model asks"))
+            yield Block("text", _cut(event.question))
+        case QuestionAnswered():
+            yield Block("heading", tr("The answer"))
+            yield (
+                Block("words", tr("Nobody answered."))
+                if event.answer is None
+                else Block("text", event.answer)
+            )
+        case FinalAnswer():
+            if event.recovered:
+                yield Block("words", tr("The first answer was empty: the model was asked once more."))
+            yield Block("text", _cut(event.text))
+
+
+def claim_words(claims: dict[str, Any]) -> list[str]:
+    """What a tool says of itself, as its words: nothing of it was checked."""
+    known = {
+        ("readOnlyHint", True): tr("says it only reads"),
+        ("readOnlyHint", False): tr("says it changes things"),
+        ("destructiveHint", True): tr("says it may destroy"),
+        ("destructiveHint", False): tr("says it destroys nothing"),
+        ("idempotentHint", True): tr("says twice is as once"),
+        ("openWorldHint", True): tr("says it reaches the outside world"),
+        ("openWorldHint", False): tr("says it stays on this machine"),
+    }
+    words = []
+    for name, value in claims.items():
+        if isinstance(value, bool) and (name, value) in known:
+            words.append(known[name, value])
+        elif name == "title" and isinstance(value, str):
+            words.append(tr("calls itself “{title}”", title=value[:60]))
+        elif not isinstance(value, bool):
+            words.append(
+                tr(
+                    "says {name}: {value}",
+                    name=name,
+                    value=json.dumps(value, ensure_ascii=False, default=str)[:60],
+                )
+            )
+    return words
+
+
+def _claims(claims: dict[str, Any]) -> Iterator[Block]:
+    words = claim_words(claims)
+    if words:
+        yield Block(
+            "words",
+            tr("The tool {claims}. Its own words: nothing of it was checked.", claims=", ".join(words)),
+        )
+
+
+def _result(event: ToolResult) -> Iterator[Block]:
+    if not event.ok:
+        kinds = {
+            "tool": tr("The tool's own error; the model is told, and may do better."),
+            "protocol": tr("The server's error, not the tool's."),
+            "timeout": tr("It took too long."),
+            "cancelled": tr("It was stopped."),
+            "denied": tr("It was not allowed to run."),
+            "guard": tr("A guardrail kept it from running, or from coming back."),
+            "unknown": tr("Nobody carries out this tool."),
+        }
+        yield Block("heading", tr("No result: {code}", code=event.code) if event.code else tr("No result"))
+        yield Block("problem", event.message or kinds.get(event.fault, tr("It failed.")))
+        if event.fault in kinds and event.message:
+            yield Block("words", kinds[event.fault])
+    else:
+        yield Block("heading", tr("Result: {bytes:,} bytes in {ms:,.0f} ms", bytes=event.bytes, ms=event.ms))
+    for problem in event.schema_problems:
+        yield Block("problem", tr("Breaks its own output schema: {problem}", problem=problem))
+    for piece in event.content:
+        yield from _content(piece)
+    if event.structured is not None:
+        yield Block("heading", tr("Structured"))
+        yield Block("text", json_text(event.structured))
+    if event.told and [piece.text for piece in event.content] != [event.told]:
+        yield Block("heading", tr("What the model is told"))
+        yield Block("text", _cut(event.told))
+
+
+def _content(piece: ToolContent) -> Iterator[Block]:
+    if piece.kind == "text":
+        yield Block("text", _cut(piece.text))
+        return
+    name = piece.name or piece.uri or piece.mime or tr("without a name")
+    kind = CONTENT_WORDS.get(piece.kind, piece.kind)
+    yield Block("words", tr("{kind}: {name}, {size:,} bytes", kind=kind, name=name, size=piece.size))
+    if piece.kind == "image" and piece.data and len(piece.data) <= LARGEST_IMAGE:
+        yield Block("image", name, data=piece.data)
+    elif piece.text:
+        yield Block("text", _cut(piece.text))
+
+
+def _repair(event: RepairTried) -> Iterator[Block]:
+    yield Block(
+        "heading",
+        tr(
+            "Attempt {attempt} of {attempts}, {tokens:,} tokens",
+            attempt=event.attempt,
+            attempts=event.attempts,
+            tokens=event.tokens,
+        ),
+    )
+    yield Block("problem" if event.now_code else "words", repair_words(event))
+    yield Block("heading", tr("What the model was told"))
+    yield Block("text", _cut(event.message))
+    yield Block("heading", tr("What changed"))
+    yield _difference(event.before, event.after)
+
+
+def _difference(before: str, after: str) -> Block:
+    """Character by character where both are short enough, else line by line and cut."""
+    if max(len(before), len(after)) <= LONGEST_DIFFERENCE:
+        return Block("difference", pieces=tuple(_pieces(before, after, "")))
+    old, new = before[:LONGEST].splitlines(keepends=True), after[:LONGEST].splitlines(keepends=True)
+    return Block("difference", pieces=tuple(_pieces(old, new, "")))
+
+
+def _pieces(before: Any, after: Any, join: str) -> Iterator[Piece]:
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=True).get_opcodes():
+        if kind == "equal":
+            yield "same", join.join(before[a:b])
+            continue
+        if b > a:
+            yield "gone", join.join(before[a:b])
+        if d > c:
+            yield "new", join.join(after[c:d])
+
+
+def json_text(value: Any) -> str:
+    try:
+        return _cut(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    except (RecursionError, ValueError):
+        return tr("Nested too deep to be shown.")
+
+
+def _cut(text: str) -> str:
+    if len(text) <= LONGEST:
+        return text
+    left = len(text) - LONGEST
+    return f"{text[:LONGEST]}\n… " + tr("%n more characters are in the record.", "", left)

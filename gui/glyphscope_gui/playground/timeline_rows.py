@@ -1,0 +1,233 @@
+"""A run as rows: its stages in order, and below each what the strategy told there. Grown from the RunState, no Qt.
+
+Each stage reads on where it stopped the last time, so a row costs what came since, not what there is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from glyphscope.calling.fold import StageState
+from glyphscope.events import (
+    AnyEvent,
+    ApprovalGiven,
+    ApprovalNeeded,
+    CandidatesFound,
+    Extracted,
+    FinalAnswer,
+    LimitReached,
+    QuestionAnswered,
+    QuestionAsked,
+    RepairTried,
+    Routed,
+    RunRequest,
+    ToolProgressed,
+    ToolResult,
+    ToolStarted,
+    TransformActed,
+)
+from glyphscope_gui.playground.timeline_words import (
+    allowed_words,
+    answer_words,
+    approval_words,
+    candidate_words,
+    count_words,
+    extracted_words,
+    limit_words,
+    mask_words,
+    one_line,
+    progress_words,
+    prompt_tokens,
+    repair_words,
+    result_words,
+    routed_words,
+    stage_title,
+    stage_words,
+)
+from glyphscope_gui.shared.language import tr
+
+Mark: TypeAlias = Literal["running", "holds", "impossible", "waits", "told"]
+"""How a row stands: it goes on, it is well, it is not, it waits for a person, or it only tells something."""
+
+MOST_ROWS = 400
+"""Of one stage: a transform that acts a thousand times is read in the record."""
+
+
+@dataclass(slots=True)
+class Spent:
+    """A figure, and what there may be of it; None where nothing limits it, or it is not known."""
+
+    used: float | None = None
+    most: float | None = None
+
+    @property
+    def share(self) -> float | None:
+        """Of the budget, 1.0 and more where it is used up."""
+        if self.used is None or not self.most:
+            return None
+        return self.used / self.most
+
+
+@dataclass(slots=True)
+class TimelineRow:
+    """`stage` is the place of its stage in the run. `events` are what it tells of; a stage's own row has none.
+    `prompt` is what of the stage's prompt was in the cache, `aside` what is said less loudly than `words`.
+    """
+
+    stage: int
+    title: str
+    words: str = ""
+    aside: str = ""
+    mark: Mark = "told"
+    events: tuple[AnyEvent, ...] = ()
+    tokens: Spent | None = None
+    bytes: Spent | None = None
+    ms: Spent | None = None
+    prompt: str = ""
+    tip: str = ""
+
+    @property
+    def is_stage(self) -> bool:
+        return not self.events
+
+
+class StageRows:
+    """The rows of one stage, the stage's own first."""
+
+    def __init__(self, place: int, request: RunRequest | None) -> None:
+        self.place = place
+        self._request = request
+        self._looped = request is not None and request.strategy == "loop"
+        self.rows = [TimelineRow(place, "")]
+        self._seen = self._tokens_seen = self._bytes = self._forced = 0
+        self._waiting: TimelineRow | None = None
+        self._calls: dict[str, TimelineRow] = {}
+
+    def update(self, stage: StageState, now: float, *, over: bool, failed: str = "") -> int:
+        """Read on; returns how many rows there were before: any of those may have changed. `failed` is why the run
+        ended in this stage, where it could not go on.
+        """
+        before = len(self.rows)
+        for event in stage.outline[self._seen :]:
+            if len(self.rows) < MOST_ROWS:
+                self._add(event)
+        self._seen = len(stage.outline)
+        self._fill_stage(stage, now, over)
+        if failed and stage.finished is None:
+            self.rows[0].words, self.rows[0].mark = one_line(failed), "impossible"
+        return before
+
+    # -- the stage itself --------------------------------------------------------------------------------------
+
+    def _fill_stage(self, stage: StageState, now: float, over: bool) -> None:
+        row = self.rows[0]
+        for token in stage.tokens[self._tokens_seen :]:
+            self._bytes += len(token.step.data)
+            self._forced += token.step.forced
+        self._tokens_seen = len(stage.tokens)
+        row.title = stage_title(stage)
+        row.words, row.tip = stage_words(stage, over), count_words(stage, self._forced)
+        row.mark = self._mark(stage, over)
+        if stage.kind != "tool":
+            self._fill_prompt(row, stage)
+            most = self._request.max_tokens if self._request is not None else None
+            row.tokens = Spent(len(stage.tokens), most)
+            args = self._request.loop.max_tool_args_bytes if self._request and self._looped else None
+            row.bytes = Spent(self._bytes, args if stage.call is not None or not over else None)
+        done = stage.finished
+        ms = done.ms if done is not None and done.ms else max(now - stage.began, 0.0) * 1000
+        row.ms = Spent(ms, self._request.loop.max_seconds * 1000 if self._request and self._looped else None)
+
+    def _fill_prompt(self, row: TimelineRow, stage: StageState) -> None:
+        total, cached = prompt_tokens(stage)
+        row.prompt = tr("{cached:,} of {total:,}", cached=cached, total=total) if total else ""
+        row.aside = mask_words(stage)
+
+    def _mark(self, stage: StageState, over: bool) -> Mark:
+        waiting = any(row.mark == "waits" for row in self.rows[1:])
+        if waiting and not over:
+            return "waits"
+        if stage.finished is not None and stage.finished.reason == "cancelled":
+            return "told"
+        if stage.finished is not None:
+            return "holds" if stage.finished.valid or stage.call is not None else "impossible"
+        if stage.aborted is not None:
+            return "impossible"
+        if over:
+            return "holds" if stage.call is not None else "told"
+        return "running"
+
+    # -- what was told -----------------------------------------------------------------------------------------
+
+    def _add(self, event: AnyEvent) -> None:
+        match event:
+            case ApprovalNeeded():
+                words = tr("{tool} waits for a person", tool=event.tool)
+                self._calls[event.call] = self._new(tr("Approval"), words, "waits", event)
+            case ApprovalGiven():
+                self._approved(event)
+            case ToolStarted() | ToolProgressed() | ToolResult():
+                self._tool(event)
+            case QuestionAsked():
+                self._waiting = self._new(tr("Question"), f"“{event.question}”", "waits", event)
+            case QuestionAnswered():
+                self._answered(event)
+            case LimitReached():
+                self._new(tr("Limit"), limit_words(event), "impossible", event)
+            case RepairTried():
+                mark: Mark = "holds" if event.now_code is None else "impossible"
+                self._new(tr("Difference"), repair_words(event), mark, event)
+                self.rows[-1].tokens = Spent(event.tokens)
+            case Extracted():
+                self._new(
+                    tr("Extracted"), extracted_words(event), "holds" if event.valid else "impossible", event
+                )
+            case CandidatesFound():
+                self._new(tr("Names"), candidate_words(event), "told", event)
+            case Routed():
+                self._new(tr("Routed"), routed_words(event), "told", event)
+            case TransformActed():
+                self._new(tr("Transform"), f"{event.name}: {event.what}", "told", event)
+            case FinalAnswer():
+                self._new(tr("Answer"), answer_words(event), "holds", event)
+
+    def _new(self, title: str, words: str, mark: Mark, event: AnyEvent) -> TimelineRow:
+        self.rows.append(TimelineRow(self.place, title, words, mark=mark, events=(event,)))
+        return self.rows[-1]
+
+    def _approved(self, event: ApprovalGiven) -> None:
+        mark: Mark = "holds" if event.action == "allow" else "impossible"
+        row = self._calls.pop(event.call, None)
+        if row is None:
+            self._new(tr("Approval"), approval_words(event), mark, event)
+        else:
+            row.words, row.mark, row.events = approval_words(event), mark, (*row.events, event)
+
+    def _tool(self, event: ToolStarted | ToolProgressed | ToolResult) -> None:
+        key = f"tool {event.call}"
+        row = self._calls.get(key)
+        if row is None:
+            row = self._calls[key] = self._new(tr("Result"), "", "running", event)
+            if isinstance(event, ToolStarted):
+                row.events, row.words = (event,), allowed_words(event)
+        elif isinstance(event, ToolProgressed | ToolResult):  # of the progress only the newest counts
+            row.events = (*(e for e in row.events if not isinstance(e, ToolProgressed)), event)
+        else:
+            row.events = (*row.events, event)
+        if isinstance(event, ToolProgressed):
+            row.words = progress_words(event)
+        elif isinstance(event, ToolResult):
+            row.words, row.mark = result_words(event), "holds" if event.ok else "impossible"
+            most = self._request.loop.max_tool_output_bytes if self._request and self._looped else None
+            row.bytes, row.ms = Spent(event.bytes, most), Spent(event.ms)
+
+    def _answered(self, event: QuestionAnswered) -> None:
+        row = self._waiting or self._new(tr("Question"), "", "waits", event)
+        if row.events[-1] is not event:
+            row.events = (*row.events, event)
+        self._waiting = None
+        asked = f"{row.words} " if row.words else ""
+        answer = tr("nobody answered") if event.answer is None else f"“{event.answer}”"
+        row.words = f"{asked}→ {answer}"
+        row.mark = "impossible" if event.answer is None else "holds"

@@ -1,0 +1,233 @@
+"""What a strategy tells, in the few words of a timeline's row."""
+
+from __future__ import annotations
+
+from glyphscope.calling.fold import StageState
+from glyphscope.events import (
+    ApprovalGiven,
+    CandidatesFound,
+    Extracted,
+    FinalAnswer,
+    LimitReached,
+    RepairTried,
+    Routed,
+    StageKind,
+    ToolProgressed,
+    ToolResult,
+    ToolStarted,
+)
+from glyphscope_gui.shared.hidden_characters import visible
+from glyphscope_gui.shared.language import tr
+
+_TITLES: dict[StageKind, str] = {
+    "call": tr("Call"),
+    "name": tr("Name"),
+    "arguments": tr("Arguments"),
+    "router": tr("Router"),
+    "executor": tr("Executor"),
+    "turn": tr("Turn"),
+    "final": tr("Final answer"),
+    "repair": tr("Repair"),
+    "tool": tr("Tool"),
+    "continuation": tr("Continuation"),
+}
+_REASONS = {
+    "complete": tr("complete"),
+    "length": tr("cut off at the token limit"),
+    "end-of-text": tr("the model ended"),
+    "cancelled": tr("stopped by you"),
+    "answered": tr("answered"),
+    "limit": tr("ended by a limit"),
+}
+_SCOPES = {
+    "once": "",
+    "run": tr(" for this run"),
+    "tool": tr(" for this tool"),
+    "source": tr(" for this source"),
+}
+_APPROVED = {
+    "person": (tr("allowed by you"), tr("denied by you")),
+    "rule": (tr("allowed by a rule"), tr("denied by a rule")),
+    "nobody": (tr("allowed as nobody answered"), tr("denied as nobody answered")),
+}
+_FAULTS = {
+    "tool": tr("tool"),
+    "protocol": tr("protocol"),
+    "timeout": tr("timeout"),
+    "cancelled": tr("cancelled"),
+    "denied": tr("denied"),
+    "guard": tr("guard"),
+    "unknown": tr("unknown"),
+}
+CONTENT_WORDS = {
+    "text": tr("text"),
+    "image": tr("image"),
+    "audio": tr("audio"),
+    "resource": tr("resource"),
+    "link": tr("link"),
+}
+"""The kinds of what a tool answers with."""
+LONGEST = 200
+"""Characters of a model's or a tool's text in a row; all of it is in the notes."""
+
+
+def stage_title(stage: StageState) -> str:
+    """`Router`, `Turn 2`; the strategy's own words where it has some."""
+    return one_line(stage.title or _TITLES.get(stage.kind, stage.kind))
+
+
+def stage_words(stage: StageState, over: bool) -> str:
+    """What the stage came to, or is at."""
+    extracted = stage.finished is not None and not stage.finished.valid
+    if stage.call is not None and extracted:
+        words = tr("a call of {tool}, taken out of the text", tool=stage.call.tool)
+    elif stage.aborted is not None:
+        words = tr("stopped at character {char}: {code}", char=stage.aborted.char, code=stage.aborted.code)
+    elif stage.call is not None:
+        words = tr("a valid call of {tool}", tool=stage.call.tool)
+    elif stage.violations:
+        words = ", ".join(dict.fromkeys(violation.code for violation in stage.violations))
+    elif stage.kind == "tool":
+        words = _tool_words(stage)
+    elif stage.finished is not None:
+        words = one_line(stage.text) or _REASONS.get(stage.finished.reason, stage.finished.reason)
+    elif stage.tokens:
+        words = one_line(stage.text) if over else tr("is being written")
+    elif over:
+        words = tr("not begun")
+    else:
+        words = tr("reads the prompt") if stage.prompt is not None else ""
+    return words
+
+
+def _tool_words(stage: StageState) -> str:
+    if stage.finished is None:
+        return ""
+    if stage.finished.valid:
+        return tr("carried out")
+    reasons = {
+        "denied": tr("not allowed"),
+        "guard": tr("kept back by a limit"),
+        "unknown": tr("nobody carries it out"),
+        "cancelled": tr("stopped"),
+    }
+    reason = stage.finished.reason
+    return reasons.get(reason) or tr("failed: {reason}", reason=_FAULTS.get(reason, reason))
+
+
+def count_words(stage: StageState, forced: int) -> str:
+    """The prompt's and the mask's price, where they are known: `184 prompt tokens, 170 from the cache`."""
+    parts = []
+    total, cached = prompt_tokens(stage)
+    if total and cached:
+        parts.append(tr("{total:,} prompt tokens, {cached:,} from the cache", total=total, cached=cached))
+    elif total:
+        parts.append(tr("%n prompt token(s)", "", total))
+    mask = mask_words(stage)
+    if mask:
+        parts.append(mask)
+    if forced:
+        parts.append(tr("%n token(s) forced", "", forced))
+    return " · ".join(parts)
+
+
+def prompt_tokens(stage: StageState) -> tuple[int, int]:
+    """All tokens of the stage's prompt, and those of them that were not paid for; zeros while they are not known."""
+    done, prompt = stage.finished, stage.prompt
+    if done is not None and done.prompt_tokens:
+        return done.prompt_tokens, done.cached
+    return (prompt.tokens, prompt.cached) if prompt is not None else (0, 0)
+
+
+def mask_words(stage: StageState) -> str:
+    """Where the stage's mask came from."""
+    ready = stage.constraint
+    if ready is None:
+        return ""
+    return (
+        tr("mask from the cache")
+        if ready.hit
+        else tr("mask built in {ms:.1f} ms", ms=ready.build_ms + ready.compile_ms)
+    )
+
+
+def approval_words(event: ApprovalGiven) -> str:
+    """`allowed by you for this run, with edited arguments`."""
+    allowed, denied = _APPROVED[event.by]
+    done = allowed if event.action == "allow" else denied
+    edited = tr(", with edited arguments") if event.edited else ""
+    reason = f": {one_line(event.reason)}" if event.reason and event.by != "nobody" else ""
+    return f"{done}{_SCOPES[event.scope]}{edited}{reason}"
+
+
+def allowed_words(event: ToolStarted) -> str:
+    return tr("{tool} is carried out by {source}", tool=event.tool, source=event.source)
+
+
+def progress_words(event: ToolProgressed) -> str:
+    done = f"{event.done:g}"
+    if event.total is not None:
+        done = tr("{done:g} of {total:g}", done=event.done, total=event.total)
+    return done + (f", {one_line(event.message)}" if event.message else "")
+
+
+def result_words(event: ToolResult) -> str:
+    """The answer's beginning, or what was wrong."""
+    if not event.ok:
+        code = f"{event.code}: " if event.code else ""
+        return f"{code}{one_line(event.message) or _FAULTS.get(event.fault, event.fault)}"
+    text = " ".join(
+        one_line(piece.text) or f"({CONTENT_WORDS.get(piece.kind, piece.kind)})"
+        for piece in event.content[:4]
+    )
+    problems = tr(" · breaks its own output schema") if event.schema_problems else ""
+    return (text or tr("an empty answer")) + problems
+
+
+def limit_words(event: LimitReached) -> str:
+    return tr("{limit}: {used:,g} of {allowed:,g}", limit=event.limit, used=event.used, allowed=event.allowed)
+
+
+def repair_words(event: RepairTried) -> str:
+    """`CONSTRAINT_MAX at character 46: now it is right`, or where the error moved."""
+    was = tr("{code} at character {char}", code=event.code, char=event.char)
+    if event.now_code is None:
+        return tr("{was}: now it is right", was=was)
+    if event.now is None or (event.now == event.char and event.now_code == event.code):
+        return tr("{was}: not better", was=was)
+    if event.now > event.char:
+        return tr("{was}: now {code}, later at {char}", was=was, code=event.now_code, char=event.now)
+    if event.now < event.char:
+        return tr("{was}: now {code}, earlier at {char}", was=was, code=event.now_code, char=event.now)
+    return tr("{was}: now {code}, there at {char}", was=was, code=event.now_code, char=event.now)
+
+
+def extracted_words(event: Extracted) -> str:
+    return "; ".join(one_line(change.what) for change in event.changes[:6]) or tr("nothing had to be changed")
+
+
+def candidate_words(event: CandidatesFound) -> str:
+    if not event.candidates:
+        return tr("none of the known names is in the prompt")
+    return ", ".join(f"{one_line(c.name)} ({c.kind}, {c.score:.0f})" for c in event.candidates[:6])
+
+
+def routed_words(event: Routed) -> str:
+    match event.choice:
+        case "call_tool":
+            return tr("call {tool}", tool=event.tool)
+        case "clarify":
+            return tr("ask: “{question}”", question=one_line(event.question))
+        case _:
+            return tr("no tool")
+
+
+def answer_words(event: FinalAnswer) -> str:
+    answer = one_line(event.text) or tr("empty")
+    return tr("{answer} (asked for once more)", answer=answer) if event.recovered else answer
+
+
+def one_line(text: str, most: int = LONGEST) -> str:
+    """Its beginning, white space as single blanks, and what is not seen as signs."""
+    head = visible(" ".join(text[: most * 2].split()))
+    return f"{head[:most]}…" if len(head) > most or len(text) > most * 2 else head

@@ -1,0 +1,87 @@
+"""Wanted X, got Y as a table: a row a field, in the order of the text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt
+
+from glyphscope.calling.wanted import AROUND, Want
+from glyphscope.calling.wanted_words import field_name, loss_words, tokens_taken
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.table_model import Index, TableModel
+from glyphscope_gui.shared.token_words import UNKNOWN, token_text
+from glyphscope_gui.theme import theme
+
+FIELD, TAKEN, STRUCK = range(3)
+_COLUMNS = (
+    (tr("field"), tr("A field of the call; (around) is what is written around them")),
+    (
+        tr("taken"),
+        tr(
+            "How many of the field's tokens the constraint took from the model: its own (raw) probability of what was "
+            "struck, summed over them"
+        ),
+    ),
+    (
+        tr("want → got"),
+        tr(
+            "The model's first choice where it was struck at the highest price, and what came; empty where it never was"
+        ),
+    ),
+)
+
+
+class WantedModel(TableModel):
+    """Rows are Wants. A field in which nothing was struck is paler than one in which grammar and model fight."""
+
+    titles = tuple(title for title, _ in _COLUMNS)
+    tips = tuple(tip for _, tip in _COLUMNS)
+    figures = frozenset({TAKEN})
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: tuple[Want, ...] = ()
+
+    def show(self, rows: tuple[Want, ...]) -> None:
+        self.beginResetModel()
+        self._rows = rows
+        self.endResetModel()
+
+    def want(self, row: int) -> Want:
+        return self._rows[row]
+
+    def worst(self) -> int | None:
+        """The row of the field with the worst fight, or of what is around the fields; None where there is no fight."""
+        fights = [row for row, want in enumerate(self._rows) if want.fight is not None]
+        return max(fights, key=lambda row: (bool(self._rows[row].path), self._rows[row].lost), default=None)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        want = self._rows[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._text(want, index.column())
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.alignment(index.column())
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return theme().color("text" if want.fight is not None else "text-muted")
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(f"{field_name(want)}: {loss_words(want)}")
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            words = self._text(want, index.column()) or tr("nothing")
+            return f"{self.titles[index.column()]}: {words}"
+        return None
+
+    def _text(self, want: Want, column: int) -> str:
+        struck = want.fight
+        match column:
+            case 0:
+                return tr("(around)") if want.path == AROUND else field_name(want)
+            case 1:
+                return tokens_taken(want.lost) if want.tokens > want.unknown else UNKNOWN
+            case _:
+                return "" if struck is None else f"{_token(struck.wanted)} → {_token(struck.got)}"
+
+
+def _token(text: str) -> str:
+    return token_text(text.encode("utf-8", "replace")) if text else tr("⟨end⟩")

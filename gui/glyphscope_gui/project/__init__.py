@@ -1,0 +1,1 @@
+"""The documents of a project (registry, prompt, grammar) and the settings store."""

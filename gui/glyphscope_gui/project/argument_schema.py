@@ -1,0 +1,165 @@
+"""Small edits on the JSON Schema of a tool's arguments, and the words that sum one up. Knows no Qt.
+
+Every edit returns a new schema and leaves the one it was given as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from glyphscope_gui.shared.language import tr
+
+Schema = dict[str, Any]
+
+TYPES = ("string", "integer", "number", "boolean", "array", "object")
+FORMATS = ("date", "date-time", "time", "email", "hostname", "ipv4", "ipv6", "uri", "uuid")
+
+_SHORT = {"integer": "int", "boolean": "bool"}
+_CHOICES: dict[str, Callable[[object], str]] = {
+    "anyOf": lambda count: tr("any of {count}", count=count),
+    "oneOf": lambda count: tr("one of {count}", count=count),
+    "allOf": lambda count: tr("all of {count}", count=count),
+}
+_BOUNDS = {
+    "string": ("minLength", "maxLength"),
+    "integer": ("minimum", "maximum"),
+    "number": ("minimum", "maximum"),
+    "array": ("minItems", "maxItems"),
+}
+# What a type cannot use is taken out when the type changes: a leftover `minimum` on a string constrains nothing.
+_OWN_KEYWORDS = {
+    "string": {"minLength", "maxLength", "pattern", "format"},
+    "integer": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
+    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
+    "array": {"items", "prefixItems", "minItems", "maxItems", "uniqueItems"},
+    "object": {"properties", "required", "additionalProperties"},
+    "boolean": set[str](),
+}
+
+
+def arguments(parameters: Schema) -> dict[str, Any]:
+    """The schemas of the top-level arguments, in order."""
+    properties = parameters.get("properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+def required(parameters: Schema) -> tuple[str, ...]:
+    names = parameters.get("required")
+    return tuple(n for n in names if isinstance(n, str)) if isinstance(names, list) else ()
+
+
+def type_of(schema: Any) -> str:
+    """The one type of an argument; "" when there is none, or when there are several."""
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
+def summary(schema: Any) -> str:
+    """Type and bounds in a few characters: `int 1–100`, `string 1–`, `array of string`, `one of 3`."""
+    if not isinstance(schema, dict):
+        return tr("any") if schema is not False else tr("nothing")
+    if "const" in schema:
+        return tr("constant")
+    if isinstance(schema.get("enum"), list):
+        return tr("one of {count}", count=len(schema["enum"]))
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return tr(" or ").join(_SHORT.get(str(k), str(k)) for k in kind)
+    if not isinstance(kind, str):
+        if "$ref" in schema:
+            return tr("reference")
+        for keyword, words in _CHOICES.items():
+            if keyword in schema:
+                choices = schema[keyword]
+                return words(len(choices) if isinstance(choices, list) else "").rstrip()
+        return tr("any")
+    text = _SHORT.get(kind, kind)
+    if kind == "array" and type_of(schema.get("items")):
+        items = schema["items"]["type"]
+        text = tr("{array} of {type}", array=text, type=_SHORT.get(items, items))
+    bounds = bounds_text(schema)
+    return f"{text} {bounds}" if bounds else text
+
+
+def bounds_text(schema: Schema) -> str:
+    """`1–100`, `1–`, `–100`, or "" without bounds."""
+    low_key, high_key = _BOUNDS.get(type_of(schema), ("", ""))
+    low, high = schema.get(low_key), schema.get(high_key)
+    if low is None and high is None:
+        return ""
+    return f"{'' if low is None else low}–{'' if high is None else high}"
+
+
+def with_keyword(parameters: Schema, argument: str, keyword: str, value: Any) -> Schema:
+    """`keyword` of the argument's schema set to `value`, or taken out when `value` is None."""
+    schema = arguments(parameters).get(argument)
+    schema = dict(schema) if isinstance(schema, dict) else {}
+    if value is None:
+        schema.pop(keyword, None)
+    else:
+        schema[keyword] = value
+    return _with_properties(parameters, {**arguments(parameters), argument: schema})
+
+
+def with_type(parameters: Schema, argument: str, kind: str) -> Schema:
+    """The argument of another type; the keywords that belong to other types only are taken out."""
+    schema = arguments(parameters).get(argument)
+    schema = dict(schema) if isinstance(schema, dict) else {}
+    foreign = set().union(*_OWN_KEYWORDS.values()) - _OWN_KEYWORDS.get(kind, set())
+    rest = {k: v for k, v in schema.items() if k not in foreign and k != "type"}
+    return _with_properties(parameters, {**arguments(parameters), argument: {"type": kind, **rest}})
+
+
+def with_required(parameters: Schema, argument: str, needed: bool) -> Schema:
+    names = [name for name in required(parameters) if name != argument]
+    if needed:
+        wanted = {*names, argument}
+        names = [name for name in arguments(parameters) if name in wanted]
+    return _with_required(parameters, names)
+
+
+def renamed(parameters: Schema, old: str, new: str) -> Schema:
+    """The argument under a new name, in its old place."""
+    properties = {new if name == old else name: schema for name, schema in arguments(parameters).items()}
+    names = [new if name == old else name for name in required(parameters)]
+    return _with_required(_with_properties(parameters, properties), names)
+
+
+def added(parameters: Schema, argument: str, schema: Schema) -> Schema:
+    return _with_properties(parameters, {**arguments(parameters), argument: schema})
+
+
+def removed(parameters: Schema, argument: str) -> Schema:
+    properties = {name: schema for name, schema in arguments(parameters).items() if name != argument}
+    names = [name for name in required(parameters) if name != argument]
+    return _with_required(_with_properties(parameters, properties), names)
+
+
+def moved(parameters: Schema, argument: str, to: int) -> Schema:
+    """The argument at place `to`; the order is the one in which the grammar writes the arguments."""
+    items = [(name, schema) for name, schema in arguments(parameters).items() if name != argument]
+    items.insert(to, (argument, arguments(parameters)[argument]))
+    return _with_properties(parameters, dict(items))
+
+
+def free_name(wanted: str, taken: Any) -> str:
+    """`wanted`, or with the first number after it that makes it new."""
+    if wanted not in taken:
+        return wanted
+    number = 2
+    while f"{wanted}_{number}" in taken:
+        number += 1
+    return f"{wanted}_{number}"
+
+
+def _with_properties(parameters: Schema, properties: Schema) -> Schema:
+    if "properties" in parameters:
+        return {**parameters, "properties": properties}
+    return {"type": "object", **parameters, "properties": properties}
+
+
+def _with_required(parameters: Schema, names: list[str]) -> Schema:
+    if names:
+        return {**parameters, "required": names}
+    return {key: value for key, value in parameters.items() if key != "required"}

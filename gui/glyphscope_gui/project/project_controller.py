@@ -1,0 +1,277 @@
+"""The project: everything that decides the next run, as one value; where it is kept, and whether it is.
+
+The registry and the prompt have documents of their own; the other fields of the request (`options`) live here. The
+one snapshot that a run gets, `request`, is put together from the three.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from glyphscope.errors import GlyphscopeError, StorageError
+from glyphscope.events import RunRequest
+from glyphscope.registry import parse_document
+from glyphscope.sessions import ChangedOnDisk, Journal, Project, StoredProject, load_project, save_project
+from glyphscope.sessions.journal import Leftover
+from glyphscope.tools.approval import without_permissions
+from glyphscope_gui.project.grammar_document import GrammarDocument
+from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument, PromptState
+from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.project.settings_store import SettingsStore
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.language import tr
+
+JOURNAL_DELAY_MS = 1000
+"""After the last edit; what a crash can cost at most."""
+
+
+class ProjectController(QObject):
+    """Nothing here asks the user: what needs an answer is told by `conflicted` and `failed`.
+
+    `optionsChanged` carries the RunRequest of the options, `stateChanged` nothing (title or dirty marker changed),
+    `conflicted` the ChangedOnDisk of a save, `failed` any other GlyphscopeError, `permissionsDropped` how many rules of
+    an opened file would have let calls run unasked.
+    """
+
+    optionsChanged = Signal(object)
+    stateChanged = Signal()
+    conflicted = Signal(object)
+    failed = Signal(object)
+    permissionsDropped = Signal(int)
+
+    def __init__(
+        self,
+        document: RegistryDocument,
+        prompt: PromptDocument,
+        settings: SettingsStore,
+        journal: Journal,
+        parent: QObject | None = None,
+        grammar: GrammarDocument | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.grammar = grammar or GrammarDocument(self)
+        self._document = document
+        self._prompt = prompt
+        self._settings = settings
+        self._journal = journal
+        self._options = RunRequest(prompt="", registry={})
+        self._notes = ""
+        self.path: Path | None = None
+        self._digest = ""
+        self._saved = self._parts()
+        self._journal_failing = False
+        self.background = Background(self)
+        self._timer = QTimer(self, singleShot=True, interval=JOURNAL_DELAY_MS)
+        self._timer.timeout.connect(self._write_journal)
+        # Told once the edit is over: in the middle of an undo the stack does not know yet whether it is clean. Its own
+        # cleanChanged will not do, since it is emitted from its destructor too.
+        self._told = QTimer(self, singleShot=True, interval=0)
+        self._told.timeout.connect(self.stateChanged)
+        document.changed.connect(self._registry_changed)
+        document.textChanged.connect(self._edited)
+        prompt.changed.connect(self._edited)
+        self.grammar.changed.connect(self._edited)
+
+    # -- the request -------------------------------------------------------------------------------------------
+
+    @property
+    def options(self) -> RunRequest:
+        """Notation, shape, constraint, sampling and the rest; prompt and registry in it are empty."""
+        return self._options
+
+    @property
+    def request(self) -> RunRequest:
+        """The snapshot that a run gets now."""
+        registry = self._document.registry.to_document()
+        return msgspec.structs.replace(self._options, registry=registry, **self._prompt.request_fields())
+
+    def request_for(self, model: str) -> RunRequest:
+        """The same for another model than the project's own, which may name none."""
+        return msgspec.structs.replace(self.request, model=model)
+
+    def set_options(self, **changes: Any) -> None:
+        """Change fields of the request other than prompt and registry, by name."""
+        options = msgspec.structs.replace(self._options, **changes)
+        if options == self._options:
+            return
+        self._options = options
+        self._follow()
+        self.optionsChanged.emit(options)
+        self._edited()
+
+    # -- the file ----------------------------------------------------------------------------------------------
+
+    @property
+    def is_dirty(self) -> bool:
+        """Whether there is something that the file does not have."""
+        return not self._document.undo_stack.isClean() or self._saved != self._parts()
+
+    @property
+    def name(self) -> str:
+        return self.path.stem if self.path else tr("Untitled")
+
+    def project(self) -> Project:
+        """Everything as it is now."""
+        return Project(
+            request=self.request,
+            notes=self._notes,
+            drafts=dict(self._document.state.texts),
+            grammar=self.grammar.kept,
+        )
+
+    def new(self, project: Project) -> None:
+        """Start from `project`, without a file."""
+        self._show(project, None, "")
+
+    def open(self, path: Path) -> None:
+        """Read a project in the background and show it; what is open stays when it cannot be read."""
+        self.background.start("open", lambda: load_project(path), lambda s: self._opened(path, s), self._fail)
+
+    def save(self, path: Path | None = None, *, overwrite: bool = False) -> bool:
+        """Write to `path`, or to the project's own. False: it is told why, nothing on disk and here has changed.
+
+        A project that another window saved in between is a conflict, unless `overwrite`.
+        """
+        target = path or self.path
+        if target is None:
+            return False
+        expected = None if overwrite or target != self.path else self._digest or None
+        try:
+            self._digest = save_project(target, self.project(), expected)
+        except ChangedOnDisk as error:
+            self.conflicted.emit(error)
+            return False
+        except StorageError as error:
+            self.failed.emit(error)
+            return False
+        self.path = target
+        self._remember(target)
+        self._now_saved()
+        return True
+
+    def reload(self) -> None:
+        """Show the file as it is on disk, instead of what is here."""
+        if self.path is not None:
+            self.open(self.path)
+
+    def leftovers(self) -> list[Leftover]:
+        """Unsaved edits of a program that ended badly, newest first."""
+        return self._journal.leftovers()
+
+    def restore(self, leftover: Leftover) -> None:
+        """Take up unsaved edits; they are journalled anew before the old journal goes."""
+        unsaved = leftover.unsaved
+        if not self._show(unsaved.project, Path(unsaved.path) if unsaved.path else None, unsaved.digest):
+            return
+        self._document.undo_stack.resetClean()
+        try:
+            self._journal.write(unsaved.project, self.path, self._digest)
+        except StorageError as error:
+            self.failed.emit(error)
+        else:
+            self._journal.discard(leftover)
+        self.stateChanged.emit()
+
+    def discard(self, leftover: Leftover) -> None:
+        self._journal.discard(leftover)
+
+    def close(self) -> None:
+        """The window closes, and the user has decided about unsaved edits: the journal goes."""
+        self._timer.stop()
+        self._told.stop()
+        self.background.close()
+        self._prompt.shut_down()
+        self._journal.clear()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _opened(self, path: Path, stored: StoredProject) -> None:
+        """A file may come from anybody: what it holds of tools and servers is shown, what it permits is left out."""
+        request = stored.project.request
+        kept = without_permissions(request.approvals)
+        project = msgspec.structs.replace(
+            stored.project, request=msgspec.structs.replace(request, approvals=kept)
+        )
+        if self._show(project, path, stored.digest):
+            self._remember(path)
+            if dropped := len(request.approvals) - len(kept):
+                self.permissionsDropped.emit(dropped)
+
+    def _show(self, project: Project, path: Path | None, digest: str) -> bool:
+        """False: its tools cannot be used, which is told, and what was open stays."""
+        request = project.request
+        try:
+            registry = parse_document(request.registry, str(path or ""))
+        except GlyphscopeError as error:
+            self.failed.emit(error)
+            return False
+        self.path, self._digest, self._notes = path, digest, project.notes
+        self._options = msgspec.structs.replace(
+            request, prompt="", registry={}, preset="default", system=None
+        )
+        self._document.reset(self._document.draft_state(registry, project.drafts))
+        self._prompt.set_state(PromptState(request.preset, request.system, request.prompt))
+        self.grammar.restore(project.grammar)
+        self._follow()
+        self.optionsChanged.emit(self._options)
+        self._now_saved()
+        return True
+
+    def _parts(self) -> tuple[object, ...]:
+        """What is compared with what was saved; the registry's document knows for itself."""
+        return self._prompt.state, self._options, self.grammar.work
+
+    def _now_saved(self) -> None:
+        self._saved = self._parts()
+        self.grammar.mark_base()
+        self._document.undo_stack.setClean()
+        self._timer.stop()
+        self.background.wait("journal")
+        self._journal.clear()
+        self.stateChanged.emit()
+
+    def _remember(self, path: Path) -> None:
+        self._settings.replace(self._settings.value.with_recent_project(str(path)))
+
+    def _registry_changed(self, _registry: object) -> None:
+        self._follow()
+        self._edited()
+
+    def _follow(self) -> None:
+        """What the prompt's templates see follows the tools and the way of writing."""
+        options = self._options
+        self._prompt.set_context(PromptContext(self._document.registry, options.notation, options.shape))
+
+    def _edited(self, _change: object = None) -> None:
+        self._timer.start()
+        self._told.start()
+
+    def _write_journal(self) -> None:
+        if not self.is_dirty:
+            self._journal.clear()
+            return
+        project, path, digest = self.project(), self.path, self._digest
+        self.background.start(
+            "journal",
+            lambda: self._journal.write(project, path, digest),
+            self._journalled,
+            self._journal_failed,
+        )
+
+    def _journalled(self, _nothing: object) -> None:
+        self._journal_failing = False
+        if not self.is_dirty:
+            self._journal.clear()
+
+    def _journal_failed(self, error: BaseException) -> None:
+        """Told once: a full disk would otherwise be told with every second of work."""
+        if not self._journal_failing:
+            self._fail(error)
+        self._journal_failing = True
+
+    def _fail(self, error: BaseException) -> None:
+        self.failed.emit(error)

@@ -1,0 +1,156 @@
+"""The prompt that is being edited: the preset, the system template over it, and the user's own words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import Notation, RunRequest, Shape
+from glyphscope.prompting import PromptPreset, RenderedMessages, presets, render_messages
+from glyphscope.registry import ToolRegistry
+from glyphscope_gui.shared.background import Background
+
+RENDER_DELAY_MS = 200
+"""After the last keystroke. Seven tools take 5 ms, 2,000 tools 160 ms (measured): so it is done aside."""
+
+
+@dataclass(frozen=True)
+class PromptState:
+    """What a project keeps. `system` is None as long as the preset's own template stands."""
+
+    preset: str = "default"
+    system: str | None = None
+    user: str = ""
+
+
+@dataclass(frozen=True)
+class PromptContext:
+    """What the templates see beside the prompt: the tools that are in force and how a call is to be written."""
+
+    registry: ToolRegistry
+    notation: Notation = "glyph"
+    shape: Shape = "flat"
+
+
+class PromptDocument(QObject):
+    """`changed` carries the new PromptState, `rendered` the messages, `failed` why there are none ("" when fine)."""
+
+    changed = Signal(object)
+    rendered = Signal(object)
+    failed = Signal(object)
+    contextChanged = Signal(object)
+
+    def __init__(
+        self, context: PromptContext, state: PromptState | None = None, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._presets = {preset.name: preset for preset in presets()}
+        self._state = self._known(state or PromptState())
+        self._context = context
+        self.messages: RenderedMessages | None = None
+        self.problem = ""
+        self._background = Background(self)
+        self._timer = QTimer(self, singleShot=True, interval=RENDER_DELAY_MS)
+        self._timer.timeout.connect(self.render)
+        self._timer.start()
+
+    @property
+    def state(self) -> PromptState:
+        return self._state
+
+    @property
+    def user(self) -> str:
+        return self._state.user
+
+    @property
+    def context(self) -> PromptContext:
+        return self._context
+
+    @property
+    def presets(self) -> tuple[PromptPreset, ...]:
+        return tuple(self._presets.values())
+
+    @property
+    def system_template(self) -> str:
+        """The template in force: the user's own, or the preset's."""
+        own = self._state.system
+        return self._presets[self._state.preset].system_template if own is None else own
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether the system template differs from the preset's."""
+        return self._state.system is not None
+
+    def request_fields(self) -> dict[str, Any]:
+        """The prompt's part of a RunRequest, by its field names."""
+        return {"prompt": self.user, "preset": self._state.preset, "system": self._state.system}
+
+    # -- edits -------------------------------------------------------------------------------------------------
+
+    def set_user(self, text: str) -> None:
+        self.set_state(replace(self._state, user=text))
+
+    def set_system(self, template: str) -> None:
+        """The user's own template; equal to the preset's, it is the preset's."""
+        own = None if template == self._presets[self._state.preset].system_template else template
+        self.set_state(replace(self._state, system=own))
+
+    def set_preset(self, name: str) -> None:
+        """Another preset; a template of the user's own goes, so ask before where it would be lost."""
+        self.set_state(replace(self._state, preset=name, system=None))
+
+    def reset_to_preset(self) -> None:
+        self.set_state(replace(self._state, system=None))
+
+    def set_state(self, state: PromptState) -> None:
+        state = self._known(state)
+        if state == self._state:
+            return
+        self._state = state
+        self.changed.emit(state)
+        self._timer.start()
+
+    def set_context(self, context: PromptContext) -> None:
+        """The tools or the way of writing changed: the prompt follows."""
+        if context == self._context:
+            return
+        self._context = context
+        self.contextChanged.emit(context)
+        self._timer.start()
+
+    # -- rendering ---------------------------------------------------------------------------------------------
+
+    def render(self) -> None:
+        """Render what stands here now, aside; `failed` tells the end of it, after `rendered` when it went well."""
+        self._timer.stop()
+        context = self._context
+        request = RunRequest(
+            registry={}, notation=context.notation, shape=context.shape, **self.request_fields()
+        )
+        self._background.start(
+            "render", partial(render_messages, request, context.registry), self._rendered, self._not_rendered
+        )
+
+    def shut_down(self) -> None:
+        """End what is being rendered; the owner calls it when it closes."""
+        self._timer.stop()
+        self._background.close()
+
+    def _rendered(self, messages: RenderedMessages) -> None:
+        self.messages, self.problem = messages, ""
+        self.rendered.emit(messages)
+        self.failed.emit("")
+
+    def _not_rendered(self, error: BaseException) -> None:
+        if not isinstance(error, GlyphscopeError):
+            raise error
+        self.problem = str(error)
+        self.failed.emit(self.problem)
+
+    def _known(self, state: PromptState) -> PromptState:
+        """A preset of another version of the program is shown as the first one, with the template it had."""
+        return state if state.preset in self._presets else replace(state, preset=next(iter(self._presets)))

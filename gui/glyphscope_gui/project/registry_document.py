@@ -1,0 +1,318 @@
+"""The registry that is being edited: the last valid one, what is being typed, and the way back.
+
+Everything that is built from the registry (prompt, validator, mask) is built from `registry`, which is always valid.
+A text or a form that is not valid yet is kept beside it, word for word, until it is: nothing typed is ever lost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from PySide6.QtCore import QElapsedTimer, QObject, Signal
+from PySide6.QtGui import QUndoCommand, QUndoStack
+
+from glyphscope.errors import RegistryError
+from glyphscope.registry import Tool, ToolRegistry, check_tool, make_tool, normalise
+from glyphscope_gui.project.argument_schema import free_name
+from glyphscope_gui.shared.json_places import TextProblem, located, parse_object, places
+from glyphscope_gui.shared.language import tr
+
+MERGE_MS = 1000
+"""Edits of one field that follow each other faster than this are one step of undo."""
+
+UNDO_LIMIT = 1000
+"""Steps that are kept; with 2,000 tools a step holds about 16 kB, since all but the edited tool is shared."""
+
+Problems = Mapping[str, tuple[TextProblem, ...]]
+
+
+@dataclass(frozen=True)
+class RegistryState:
+    """One step of the edit history.
+
+    `texts` holds the raw schema texts as they were typed, by tool name; `problems` those mistakes that keep a text
+    from being in force. A tool without a text shows its schema, indented.
+    """
+
+    registry: ToolRegistry
+    texts: Mapping[str, str] = field(default_factory=dict)
+    problems: Problems = field(default_factory=dict)
+
+
+class _Edit(QUndoCommand):
+    """From one state to another; quick edits of the same place (`key`) become one."""
+
+    def __init__(self, document: RegistryDocument, label: str, after: RegistryState, key: str) -> None:
+        super().__init__(label)
+        self.document = document
+        self.before = document.state
+        self.after = after
+        self.key = key
+
+    def id(self) -> int:
+        return 1 if self.key else -1
+
+    def mergeWith(self, other: QUndoCommand) -> bool:
+        if not isinstance(other, _Edit) or other.key != self.key or not self.document.typing_goes_on():
+            return False
+        self.after = other.after
+        return True
+
+    def redo(self) -> None:
+        self.document.show_state(self.after)
+
+    def undo(self) -> None:
+        self.document.show_state(self.before)
+
+
+class RegistryDocument(QObject):
+    """`changed` carries the new ToolRegistry, `problemsChanged` the problems by tool; both after every edit."""
+
+    changed = Signal(object)
+    problemsChanged = Signal(object)
+    textChanged = Signal(object)
+    """The name of a tool whose raw schema text is another one now."""
+
+    def __init__(self, registry: ToolRegistry, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.state = RegistryState(registry)
+        self.undo_stack = QUndoStack(self)
+        self.undo_stack.setUndoLimit(UNDO_LIMIT)
+        self._since_edit = QElapsedTimer()
+
+    @property
+    def registry(self) -> ToolRegistry:
+        """The last valid registry: what is in force."""
+        return self.state.registry
+
+    @property
+    def problems(self) -> Problems:
+        return self.state.problems
+
+    def schema_text(self, name: str) -> str:
+        """The tool's schema as it was typed, or else indented."""
+        typed = self.state.texts.get(name)
+        if typed is not None:
+            return typed
+        tool = self.registry.get(name)
+        return "" if tool is None else json.dumps(tool.parameters, indent=2, ensure_ascii=False)
+
+    def shown_parameters(self, name: str) -> dict[str, Any]:
+        """The schema that a form shows: what was typed as long as it is JSON, otherwise what is in force."""
+        typed = self.state.texts.get(name)
+        if typed is not None:
+            document = parse_object(typed)
+            if isinstance(document, dict):
+                return document
+        tool = self.registry.get(name)
+        return {} if tool is None else tool.parameters
+
+    def shown_tools(self) -> tuple[Tool, ...]:
+        """The tools with what is typed in them, as `shown_parameters`; to be shown, never to be run."""
+        drafts = self.problems
+        return tuple(
+            replace(t, parameters=self.shown_parameters(t.name)) if t.name in drafts else t
+            for t in self.registry
+        )
+
+    def name_problem(self, old: str, new: str) -> str:
+        """Why a tool cannot be called `new`; "" when it can."""
+        if new != old and self.registry.get(new) is not None:
+            return tr("Another tool has this name.")
+        probe = Tool(new)
+        return next((p.message for p in check_tool(probe) if p.pointer.startswith("/name")), "")
+
+    # -- edits -------------------------------------------------------------------------------------------------
+
+    def set_schema_text(self, name: str, text: str) -> None:
+        """The raw schema as typed. In force as soon as it is valid; kept with its problems until then."""
+        tool = self.registry.get(name)
+        if tool is None or text == self.schema_text(name):
+            return
+        self._put_text(
+            tool,
+            text,
+            tr("edit the schema of {name}", name=name),
+            f"text {name}",
+            keep_text=True,
+        )
+
+    def set_parameters(self, name: str, parameters: dict[str, Any], key: str = "") -> None:
+        """The schema as a form made it; the same rule as for text. Edits with the same `key` merge while typing."""
+        tool = self.registry.get(name)
+        if tool is None or _same(parameters, self.shown_parameters(name)):
+            return
+        text = json.dumps(parameters, indent=2, ensure_ascii=False)
+        self._put_text(
+            tool,
+            text,
+            tr("edit {name}", name=name),
+            f"form {name} {key}" if key else "",
+            keep_text=False,
+        )
+
+    def set_tool(self, tool: Tool, key: str = "") -> None:
+        """Replace the tool of that name. Raises RegistryError when it is not valid; nothing changes then."""
+        tool = make_tool(tool.name, tool.description, tool.parameters, enabled=tool.enabled)
+        if tool != self.registry.get(tool.name):
+            state = replace(self._without_text(tool.name), registry=self.registry.with_tool(tool))
+            self._push(
+                tr("edit {name}", name=tool.name),
+                state,
+                f"tool {tool.name} {key}" if key else "",
+            )
+
+    def set_description(self, name: str, description: str) -> None:
+        tool = self.registry.get(name)
+        if tool is not None and tool.description != description:
+            registry = self.registry.with_tool(replace(tool, description=description))
+            self._push(
+                tr("describe {name}", name=name),
+                replace(self.state, registry=registry),
+                f"description {name}",
+            )
+
+    def rename(self, old: str, new: str) -> None:
+        """Raises RegistryError when `new` is no name or is taken."""
+        tool = self.registry.get(old)
+        if tool is None or old == new:
+            return
+        problem = self.name_problem(old, new)
+        if problem:
+            raise RegistryError(problem, where=old)
+        state = RegistryState(
+            self.registry.with_tool(replace(tool, name=new), old),
+            {new if name == old else name: text for name, text in self.state.texts.items()},
+            {new if name == old else name: found for name, found in self.state.problems.items()},
+        )
+        place = self.registry.tools.index(tool)
+        self._push(tr("rename {old}", old=old), state, f"name {place}")
+
+    def add(self, tool: Tool, at: int | None = None) -> str:
+        """Put a tool in at place `at` (the end); its name is made free. Returns the name."""
+        tool = replace(tool, name=free_name(tool.name, {t.name for t in self.registry}))
+        tools = list(self.registry.tools)
+        tools.insert(len(tools) if at is None else at, tool)
+        self._set_tools(tr("add {name}", name=tool.name), tools)
+        return tool.name
+
+    def remove(self, name: str) -> None:
+        if self.registry.get(name) is not None:
+            state = replace(self._without_text(name), registry=self.registry.without_tool(name))
+            self._push(tr("remove {name}", name=name), state)
+
+    def move(self, name: str, to: int) -> None:
+        """The tool at place `to` of the others; out of range is the nearest end."""
+        tool = self.registry.get(name)
+        if tool is None:
+            return
+        tools = [t for t in self.registry if t is not tool]
+        tools.insert(max(0, min(to, len(tools))), tool)
+        if tuple(tools) != self.registry.tools:
+            self._set_tools(tr("move {name}", name=name), tools)
+
+    def set_enabled(self, name: str, enabled: bool) -> None:
+        """Put the tool on the allow list, or take it off."""
+        tool = self.registry.get(name)
+        if tool is not None and tool.enabled != enabled:
+            registry = self.registry.with_tool(replace(tool, enabled=enabled))
+            label = tr("allow {name}", name=name) if enabled else tr("forbid {name}", name=name)
+            self._push(label, replace(self.state, registry=registry))
+
+    def set_all_enabled(self, enabled: bool) -> None:
+        tools = [replace(t, enabled=enabled) for t in self.registry]
+        if tuple(tools) != self.registry.tools:
+            self._set_tools(tr("allow all tools") if enabled else tr("forbid all tools"), tools)
+
+    def replace_registry(self, registry: ToolRegistry, label: str = tr("replace the tools")) -> None:
+        """Another registry, as one undoable step."""
+        self._push(label, RegistryState(registry))
+
+    def add_all(self, registry: ToolRegistry, label: str = tr("add tools")) -> None:
+        """Every tool of another registry; one of a name that is here takes its place."""
+        state = self.state
+        names = {tool.name for tool in registry}
+        kept = [registry.get(tool.name) or tool for tool in self.registry]
+        new = [tool for tool in registry if self.registry.get(tool.name) is None]
+        merged = replace(self.registry, tools=(*kept, *new))
+        texts = {name: text for name, text in state.texts.items() if name not in names}
+        problems = {name: found for name, found in state.problems.items() if name not in names}
+        self._push(label, RegistryState(merged, texts, problems))
+
+    def reset(self, state: RegistryState) -> None:
+        """Start over, as after opening a project: nothing to undo."""
+        self.undo_stack.clear()
+        self.show_state(state)
+
+    def draft_state(self, registry: ToolRegistry, texts: Mapping[str, str]) -> RegistryState:
+        """The state that a project file or a journal holds; problems are found again from the texts."""
+        problems = {name: found for name, text in texts.items() if (found := _check(Tool(name), text)[1])}
+        return RegistryState(registry, dict(texts), problems)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def typing_goes_on(self) -> bool:
+        return self._since_edit.isValid() and self._since_edit.elapsed() < MERGE_MS
+
+    def show_state(self, state: RegistryState) -> None:
+        """Make `state` the present one and tell everybody; only edits and `reset` call this."""
+        old, self.state = self.state, state
+        if state.registry is not old.registry:
+            self.changed.emit(state.registry)
+        for name in {*old.texts, *state.texts}:
+            if old.texts.get(name) != state.texts.get(name):
+                self.textChanged.emit(name)
+        if state.problems != old.problems:
+            self.problemsChanged.emit(state.problems)
+
+    def _put_text(self, tool: Tool, text: str, label: str, key: str, *, keep_text: bool) -> None:
+        parameters, problems = _check(tool, text)
+        state = self._without_text(tool.name)
+        if problems:
+            state = replace(
+                state,
+                texts={**state.texts, tool.name: text},
+                problems={**state.problems, tool.name: problems},
+            )
+        else:
+            if keep_text:
+                state = replace(state, texts={**state.texts, tool.name: text})
+            if not _same(parameters, tool.parameters):
+                state = replace(state, registry=self.registry.with_tool(replace(tool, parameters=parameters)))
+        self._push(label, state, key)
+
+    def _without_text(self, name: str) -> RegistryState:
+        return replace(
+            self.state,
+            texts={n: text for n, text in self.state.texts.items() if n != name},
+            problems={n: found for n, found in self.state.problems.items() if n != name},
+        )
+
+    def _set_tools(self, label: str, tools: list[Tool]) -> None:
+        self._push(label, replace(self.state, registry=replace(self.registry, tools=tuple(tools))))
+
+    def _push(self, label: str, state: RegistryState, key: str = "") -> None:
+        self.undo_stack.push(_Edit(self, label, state, key))
+        self._since_edit.start()
+
+
+def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Equal, and in the same order: the order of arguments is the one in which the grammar writes them."""
+    return json.dumps(one) == json.dumps(other)
+
+
+def _check(tool: Tool, text: str) -> tuple[dict[str, Any], tuple[TextProblem, ...]]:
+    """The schema of a text in the draft of today, and what is wrong with it (then the schema is empty)."""
+    document = parse_object(text)
+    if isinstance(document, TextProblem):
+        return {}, (document,)
+    problems = [
+        p for p in check_tool(replace(tool, parameters=document)) if not p.pointer.startswith("/name")
+    ]
+    if not problems:
+        return normalise(document), ()
+    found = places(text)
+    return {}, tuple(located(text, found, p.pointer.removeprefix("/parameters"), p.message) for p in problems)

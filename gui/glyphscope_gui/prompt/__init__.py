@@ -1,0 +1,1 @@
+"""The panel of the prompt: its parts, the rendered text, and token costs."""

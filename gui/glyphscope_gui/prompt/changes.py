@@ -1,0 +1,166 @@
+"""What changed in the prompt since the last run, and where the cache ended: in words, and in the text."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+
+from glyphscope.prompting.changes import Changes, Piece, loss_words
+from glyphscope_gui.prompt.watch import ShownPrompt
+from glyphscope_gui.shared.elided_link import ElidedLink
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_places import shown
+from glyphscope_gui.theme import mono_font, theme
+
+_AROUND = 60
+"""Characters of what is the same that stand beside a change."""
+_MOST = 20_000
+"""Characters of a single change that are shown."""
+
+
+class PromptChanges(QWidget):
+    """Removed words are struck out, added ones underlined: never a colour alone.
+
+    `compareWanted` is a press on the link to both prompts on the same seeds.
+    """
+
+    compareWanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._prompt: ShownPrompt | None = None
+        self.words = words_label(role="", parent=self, name="promptChangesWords")
+        self.cache = words_label(role="", parent=self, name="promptCacheWords")
+        self.advice = words_label(parent=self)
+        self.view = QPlainTextEdit(self)
+        self.view.setObjectName("promptChangesView")
+        self.view.setAccessibleName(tr("What changed in the prompt"))
+        self.view.setReadOnly(True)
+        self.view.setTabChangesFocus(True)
+        self.view.setFrameShape(QPlainTextEdit.Shape.NoFrame)
+        self.view.setFont(mono_font(-1))
+        self.link = ElidedLink(self)
+        self.link.setObjectName("promptCompareLink")
+        self.link.set_words(tr("Which is better? Both on the same seeds"))
+        self.link.clicked.connect(self.compareWanted)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(14, 12, 14, 12)
+        column.setSpacing(8)
+        for label in (self.words, self.cache, self.advice):
+            column.addWidget(label)
+        column.addWidget(self.view, 1)
+        column.addWidget(self.link, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addStretch(0)
+        self.show_prompt(None)
+
+    def show_prompt(self, told: ShownPrompt | None) -> None:
+        """What is known of a prompt; None: nothing yet."""
+        self._prompt = told
+        changes = told.changes if told is not None else None
+        self.words.setText(self._changes_words(told, changes))
+        self._say(self.cache, self._cache_words(told))
+        self._say(self.advice, "\n".join(told.advice) if told is not None else "")
+        differs = changes is not None and not changes.is_same
+        self.view.setVisible(differs)
+        self.link.setVisible(differs and told is not None and told.origin == "now")
+        self._write(changes, told.loss.char if told is not None and told.loss is not None else None)
+        self.view.setAccessibleDescription(self.words.text())
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _say(self, label: QLabel, words: str) -> None:
+        label.setText(words)
+        label.setVisible(bool(words))
+
+    def _changes_words(self, told: ShownPrompt | None, changes: Changes | None) -> str:
+        if told is None or changes is None:
+            if told is not None and told.origin == "record":
+                return tr("A recorded run: there is no run before it to compare with.")
+            return tr("After the next run, what is another than in this one stands here.")
+        if changes.is_same:
+            return tr("The prompt is the same as in the run before.")
+        added, removed, unchanged = (changes.tokens(kind) for kind in ("added", "removed", "same"))
+        since = tr("Since the last run") if told.origin == "now" else tr("Since the run before")
+        if added is None or removed is None or unchanged is None:
+            return tr("{since}, in words: the tokens are not known.", since=since)
+        return tr(
+            "{since}: {added:,} tokens added, {removed:,} removed, {unchanged:,} unchanged.",
+            since=since,
+            added=added,
+            removed=removed,
+            unchanged=unchanged,
+        )
+
+    def _cache_words(self, told: ShownPrompt | None) -> str:
+        if told is None:
+            return ""
+        if told.loss is not None:
+            return loss_words(told.loss)
+        if told.origin == "now" and told.common is not None and told.prompt.tokens:
+            left = told.prompt.tokens - told.common
+            return tr(
+                "The first {common:,} of its {tokens:,} tokens are as in the prompt read last; "
+                "a run reads the {left:,} behind them.",
+                common=told.common,
+                tokens=told.prompt.tokens,
+                left=left,
+            )
+        return ""
+
+    def _write(self, changes: Changes | None, cache_end: int | None) -> None:
+        self.view.clear()
+        if changes is None or changes.is_same:
+            return
+        colors = theme()
+        plain, faint = _format(colors.color("text")), _format(colors.color("text-faint"))
+        cursor = QTextCursor(self.view.document())
+        last = len(changes.pieces) - 1
+        for number, piece in enumerate(changes.pieces):
+            if number and piece.start == cache_end and piece.kind != "removed":
+                cursor.insertText(self._cache_mark(), faint)
+            if piece.kind == "same":
+                self._write_same(cursor, piece, number, last, cache_end, plain, faint)
+                continue
+            added = piece.kind == "added"
+            form = _format(colors.color("holds" if added else "impossible"))
+            form.setBackground(colors.color("holds-soft" if added else "impossible-soft"))
+            form.setFontUnderline(added)
+            form.setFontStrikeOut(not added)
+            cursor.insertText(shown(piece.text[:_MOST]), form)
+        self.view.moveCursor(QTextCursor.MoveOperation.Start)
+
+    def _write_same(
+        self,
+        cursor: QTextCursor,
+        piece: Piece,
+        number: int,
+        last: int,
+        cache_end: int | None,
+        plain: QTextCharFormat,
+        faint: QTextCharFormat,
+    ) -> None:
+        """The ends of what is the same, next to what is not, and the place where the cache ended."""
+        text = piece.text
+        head = "" if number == 0 else text[:_AROUND]
+        tail = "" if number == last else text[max(len(head), len(text) - _AROUND) :]
+        left = len(text) - len(head) - len(tail)
+        inside = cache_end is not None and piece.start < cache_end < piece.start + len(text)
+        cursor.insertText(shown(head), plain)
+        if left:
+            known = piece.tokens is not None
+            count = tr("%n token(s)", "", piece.tokens) if known else tr("%n character(s)", "", left)
+            cursor.insertText(f" … {count} … ", faint)
+        if inside:
+            cursor.insertText(self._cache_mark(), faint)
+        cursor.insertText(shown(tail), plain)
+
+    def _cache_mark(self) -> str:
+        return tr(" ▸ the cache ends here ▸ ")
+
+
+def _format(color: QColor) -> QTextCharFormat:
+    form = QTextCharFormat()
+    form.setForeground(color)
+    return form

@@ -1,0 +1,267 @@
+"""The prompt: its template, what of it all goes to the model with the price of each part, and what changed."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QSplitter,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.events import PromptRendered
+from glyphscope.prompting import RenderedMessages
+from glyphscope.prompting.costs import Cost, prompt_costs
+from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
+from glyphscope_gui.prompt.changes import PromptChanges
+from glyphscope_gui.prompt.costs import PromptCosts
+from glyphscope_gui.prompt.costs_model import CostRows, PromptCostsModel, spans_of
+from glyphscope_gui.prompt.part_editor import PartEditor
+from glyphscope_gui.prompt.places import PartPlace
+from glyphscope_gui.prompt.rendered_prompt import RenderedPrompt
+from glyphscope_gui.prompt.watch import ShownPrompt
+from glyphscope_gui.shared.code_edit import TAB_WORDS, CodeEdit
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import words_label
+
+LEAST_CHARACTERS = 30
+TEMPLATE, RENDERED, CHANGES = range(3)
+"""The tabs."""
+
+
+class PromptDock(QWidget):
+    """The left page about prompts. The user's own words are edited in the centre, or as a part of the whole here.
+
+    `partChosen` carries the Cost of a row of the costs, or None; `partEdited` what the user made of its text;
+    `leadWanted` is a press on the link to where it comes from, `runWanted` one on Run again.
+    """
+
+    partChosen = Signal(object)
+    partEdited = Signal(str)
+    leadWanted = Signal()
+    runWanted = Signal()
+
+    def __init__(self, document: PromptDocument, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("prompt")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._document = document
+        self._costs_of: RenderedMessages | None = None
+        self.expects_price = False
+        """Whether the prompt as it is now is being counted: until then the one in sight stays."""
+        self.preset_combo = self._make_combo()
+        self.reset_button = QPushButton(tr("Reset"), self)
+        self.reset_button.setToolTip(tr("Back to the preset's own template"))
+        self.reset_button.setAccessibleName(tr("Reset the template to the preset"))
+        self.system_edit = CodeEdit(self)
+        self.system_edit.setObjectName("systemPromptEdit")
+        self.system_edit.setAccessibleName(tr("System prompt template"))
+        self.system_edit.setAccessibleDescription(TAB_WORDS)
+        self.system_edit.setLineWrapMode(CodeEdit.LineWrapMode.WidgetWidth)
+        self.problem = words_label(role="problem", parent=self, name="promptProblem")
+        self.rendered_view = RenderedPrompt(self)
+        self.caption = words_label(parent=self)
+        self.costs_model = PromptCostsModel(self)
+        self.costs = PromptCosts(self.costs_model, self)
+        self.part = PartEditor(self)
+        self.run_button = QPushButton(tr("Run again"), self)
+        self.run_button.setObjectName("promptRunButton")
+        self.run_button.setToolTip(tr("Run the prompt as it is now (Ctrl+Return)"))
+        self.changes = PromptChanges(self)
+        self.tabs = QTabWidget(self)
+        self._lay_out()
+        self._connect(document)
+        self._show_state(document.state)
+        self._show_problem(document.problem)
+        self._show_uncounted("")
+        if document.messages is not None:
+            self._show_messages(document.messages)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(
+            LEAST_CHARACTERS * self.fontMetrics().averageCharWidth(), super().minimumSizeHint().height()
+        )
+
+    # -- what is shown -----------------------------------------------------------------------------------------
+
+    def set_token_costs(self, event: PromptRendered) -> None:
+        """What a run sent to the model, word for word, and what each part of it cost."""
+        self.show_prompt(ShownPrompt(event, "run", CostRows(prompt_costs(event))))
+
+    def show_prompt(self, told: ShownPrompt) -> None:
+        """The prompt with its costs, and what is known of its changes and of the cache."""
+        prompt = told.prompt
+        self._costs_of = self._document.messages
+        self.rendered_view.show_prompt(prompt.text)
+        self.caption.setText(self._caption(told))
+        self.costs_model.show_rows(told.rows, counted=bool(prompt.tokens))
+        self.costs.setAccessibleDescription(self.costs_model.words())
+        self.costs.setVisible(bool(told.rows.costs))
+        self.changes.show_prompt(told)
+        self._mark(self.costs.chosen())
+
+    def show_messages(self) -> None:
+        """The prompt as it is now could not be counted."""
+        if self._document.messages is not None:
+            self.expects_price = False
+            self._show_messages(self._document.messages)
+
+    def show_place(self, place: PartPlace | None) -> None:
+        """The part that is chosen, to be edited."""
+        self.part.show_place(place)
+
+    def show_template_line(self, line: int) -> None:
+        """The template, at that line from 1."""
+        self.tabs.setCurrentIndex(TEMPLATE)
+        block = self.system_edit.document().findBlockByNumber(line - 1)
+        if block.isValid():
+            cursor = self.system_edit.textCursor()
+            cursor.setPosition(block.position())
+            self.system_edit.setTextCursor(cursor)
+            self.system_edit.centerCursor()
+        self.system_edit.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _connect(self, document: PromptDocument) -> None:
+        self.preset_combo.activated.connect(self._choose_preset)
+        self.reset_button.clicked.connect(document.reset_to_preset)
+        self.system_edit.textEdited.connect(document.set_system)
+        self.costs.partChosen.connect(self._part_chosen)
+        self.costs.partHovered.connect(self._hover)
+        self.rendered_view.placeChosen.connect(self._place_chosen)
+        self.rendered_view.placeHovered.connect(self._place_hovered)
+        self.part.edited.connect(self.partEdited)
+        self.part.leadWanted.connect(self.leadWanted)
+        self.run_button.clicked.connect(self.runWanted)
+        document.changed.connect(self._show_state)
+        document.rendered.connect(self._show_messages)
+        document.failed.connect(self._show_problem)
+
+    def _make_combo(self) -> QComboBox:
+        combo = QComboBox(self)
+        combo.setObjectName("presetPicker")
+        combo.setAccessibleName(tr("Prompt preset"))
+        combo.setToolTip(tr("Where the system prompt starts from"))
+        combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        combo.setMinimumContentsLength(8)
+        for preset in self._document.presets:
+            combo.addItem(preset.name, preset.name)
+        return combo
+
+    def _lay_out(self) -> None:
+        top = QHBoxLayout()
+        top.setSpacing(8)
+        top.addWidget(self.preset_combo, 1)
+        top.addWidget(self.reset_button)
+        template = QWidget(self)
+        column = QVBoxLayout(template)
+        column.setContentsMargins(14, 12, 14, 12)
+        column.setSpacing(10)
+        column.addLayout(top)
+        column.addWidget(self.system_edit, 1)
+        column.addWidget(self.problem)
+        below = QWidget(self)
+        column = QVBoxLayout(below)
+        column.setContentsMargins(0, 6, 0, 0)
+        column.setSpacing(10)
+        column.addWidget(self.costs, 1)
+        column.addWidget(self.part)
+        column.addWidget(self.run_button, 0, Qt.AlignmentFlag.AlignRight)
+        splitter = QSplitter(Qt.Orientation.Vertical, self)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(self.rendered_view)
+        splitter.addWidget(below)
+        splitter.setSizes([400, 500])
+        rendered = QWidget(self)
+        column = QVBoxLayout(rendered)
+        column.setContentsMargins(14, 12, 14, 12)
+        column.setSpacing(8)
+        column.addWidget(self.caption)
+        column.addWidget(splitter, 1)
+        self.tabs.setObjectName("promptTabs")
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setAccessibleName(tr("The prompt: template, rendered, or what changed"))
+        self.tabs.addTab(template, tr("Template"))
+        self.tabs.addTab(_scrolled(rendered), tr("Rendered"))
+        self.tabs.addTab(_scrolled(self.changes), tr("Changes"))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.tabs)
+
+    def _choose_preset(self, place: int) -> None:
+        self._document.set_preset(self.preset_combo.itemData(place))
+
+    def _show_state(self, state: PromptState) -> None:
+        self.preset_combo.setCurrentIndex(self.preset_combo.findData(state.preset))
+        self.reset_button.setEnabled(self._document.is_edited)
+        self.system_edit.show_text(self._document.system_template)
+
+    def _show_messages(self, messages: RenderedMessages) -> None:
+        """The messages as they are now, where no model counts them; the last run's stay while they are the same."""
+        if messages == self._costs_of or self.expects_price:
+            return
+        self._costs_of = None
+        self._show_uncounted("\n\n".join(f"[{m.role}]\n{m.content}" for m in messages.messages))
+
+    def _show_uncounted(self, text: str) -> None:
+        self.rendered_view.show_prompt(text)
+        self.caption.setText(tr("Before the model’s chat template. The tokens are not counted yet."))
+        self.costs_model.show_rows(CostRows())
+        self.costs.setVisible(False)
+        self.part.show_place(None)
+
+    def _show_problem(self, problem: str) -> None:
+        words = tr("{problem}\nThe last good prompt is the rendered one.", problem=problem) if problem else ""
+        self.problem.setText(words)
+        self.problem.setVisible(bool(problem))
+
+    def _caption(self, told: ShownPrompt) -> str:
+        prompt = told.prompt
+        if not prompt.tokens:
+            words = tr("An endpoint counts the tokens only when it answers.")
+        elif told.origin == "now":
+            words = tr("As the model will get it: %n token(s).", "", prompt.tokens)
+        else:
+            cached = tr(", {cached:,} from the cache", cached=prompt.cached) if prompt.cached else ""
+            words = tr("As the model got it: %n token(s){cached}.", "", prompt.tokens, cached=cached)
+        return f"{words} {prompt.note}".rstrip()
+
+    # -- rows and text, each marked by the other ---------------------------------------------------------------
+
+    def _part_chosen(self, cost: Cost | None) -> None:
+        self._mark(cost)
+        self.partChosen.emit(cost)
+
+    def _mark(self, cost: object) -> None:
+        self.rendered_view.mark([*spans_of(cost)] if isinstance(cost, Cost) else [])
+
+    def _hover(self, cost: Cost | None) -> None:
+        self.rendered_view.hover([] if cost is None else [*spans_of(cost)])
+
+    def _place_chosen(self, character: int) -> None:
+        self.costs.choose(self.costs_model.index_at(character))
+
+    def _place_hovered(self, character: int | None) -> None:
+        index = self.costs_model.index_at(-1 if character is None else character)
+        cost = self.costs_model.cost(index)
+        self._hover(cost)
+        self.rendered_view.setToolTip(str(index.data(Qt.ItemDataRole.ToolTipRole) or "") if cost else "")
+
+
+def _scrolled(page: QWidget) -> QScrollArea:
+    """With large letters a page has not all the height that it needs."""
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setFrameShape(QScrollArea.Shape.NoFrame)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setWidget(page)
+    for ground in (area.viewport(), page):
+        ground.setAutoFillBackground(False)  # the dock's own is seen
+    return area

@@ -1,0 +1,83 @@
+"""The part of the prompt that is chosen: edited in place where it is somebody's, told where it is not."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from glyphscope_gui.prompt.places import PartPlace
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.elided_link import ElidedLink
+from glyphscope_gui.shared.growing_edit import GrowingEdit
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import words_label
+
+_LINES = 4
+
+
+class PartEditor(QWidget):
+    """`edited` carries the text as the user typed it, `leadWanted` is a press on the link to where it comes from."""
+
+    edited = Signal(str)
+    leadWanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._showing = False
+        self._place: PartPlace | None = None
+        self.title = ElidedLabel(self)
+        self.title.setProperty("role", "title")
+        self.link = ElidedLink(self)
+        self.link.setObjectName("promptPartLink")
+        self.edit = GrowingEdit(_LINES, self)
+        self.edit.setObjectName("promptPartEdit")
+        self.edit.bar_when_full()
+        self.words = words_label(parent=self)
+        top = QHBoxLayout()
+        top.setSpacing(8)
+        top.addWidget(self.title, 1)
+        top.addWidget(self.link)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addLayout(top)
+        column.addWidget(self.edit)
+        column.addWidget(self.words)
+        self.edit.textChanged.connect(self._tell)
+        self.link.clicked.connect(self.leadWanted)
+        self.show_place(None)
+
+    def show_place(self, place: PartPlace | None) -> None:
+        """Another part, or the same after an edit: what is being typed stays as it is."""
+        self.setVisible(place is not None)
+        if place is None:
+            self._place = None
+            return
+        self.title.setText(place.title)
+        self.title.setAccessibleName(place.title)
+        self.edit.setVisible(bool(place.source))
+        self.edit.setAccessibleName(tr("Edit: {title}", title=place.title))
+        self.edit.setAccessibleDescription(tr("Control and Enter runs the prompt."))
+        self.say(place.words)
+        self.link.setVisible(bool(place.tool) or place.source in ("line", "user"))
+        self.link.set_words(self._lead(place))
+        typing = self.edit.hasFocus() and self._place is not None and self._place.identity == place.identity
+        self._place = place
+        if place.text != self.edit.toPlainText() and not typing:
+            self._showing = True
+            self.edit.setPlainText(place.text)
+            self._showing = False
+
+    def say(self, words: str) -> None:
+        """What is to be said below the field."""
+        self.words.setText(words)
+        self.words.setVisible(bool(words))
+
+    def _lead(self, place: PartPlace) -> str:
+        if place.tool:
+            return tr("Show in Tools")
+        return tr("Show in Template") if place.source == "line" else tr("Go to the prompt")
+
+    def _tell(self) -> None:
+        if not self._showing:
+            self.edited.emit(self.edit.toPlainText())

@@ -1,0 +1,156 @@
+"""Where a part of the prompt comes from, and how it is edited there: in the tools, the template, the user's words."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from glyphscope.events import BEGUN
+from glyphscope.prompting.costs import ITSELF, Cost, tool_place
+from glyphscope.prompting.template import LINE
+from glyphscope_gui.project.prompt_document import PromptDocument
+from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.shared.language import tr
+
+Source: TypeAlias = Literal["description", "argument", "example", "line", "user", ""]
+
+
+@dataclass(frozen=True)
+class PartPlace:
+    """`text` is what is edited, where there is a `source`; `words` say what it is, or why there is nothing to edit.
+
+    `tool` and `argument` are what it leads to in the tools' page.
+    """
+
+    title: str
+    words: str
+    source: Source = ""
+    text: str = ""
+    tool: str = ""
+    argument: str | None = None
+    line: int = 0
+
+    @property
+    def identity(self) -> tuple[str, str, str | None, int]:
+        """What stays the same while its text is edited."""
+        return self.source, self.tool, self.argument, self.line
+
+
+def place_of(cost: Cost, registry: RegistryDocument, prompt: PromptDocument, *, is_own: bool) -> PartPlace:
+    """Of a row of the costs. `is_own`: the prompt is that of the present template, not of an older one."""
+    place = tool_place(cost.of) if cost.kind in ("tools", "examples") else None
+    if place is not None:
+        return _of_tool(cost, place, registry)
+    if cost.kind == "system" and cost.of.startswith(LINE):
+        return _of_line(cost, int(cost.of.removeprefix(LINE)), prompt, is_own=is_own)
+    if cost.kind == "user":
+        return PartPlace(tr("Your text"), tr("The prompt of the playground."), "user", prompt.user)
+    return PartPlace(cost.title, _WHY.get(cost.kind, _ABOVE if cost.below else ""))
+
+
+def edit(place: PartPlace, text: str, registry: RegistryDocument, prompt: PromptDocument) -> str:
+    """Put the text in the place. Returns why it cannot be; empty where it is."""
+    match place.source:
+        case "user":
+            prompt.set_user(text)
+        case "line":
+            lines = prompt.system_template.split("\n")
+            if not 0 < place.line <= len(lines):
+                return tr("The template has no such line any more.")
+            lines[place.line - 1] = text.replace("\n", " ")
+            prompt.set_system("\n".join(lines))
+        case "description":
+            registry.set_description(place.tool, text)
+        case "argument":
+            return _describe(place, text, registry)
+        case "example":
+            return _exemplify(place, text, registry)
+    return ""
+
+
+# -- inside ----------------------------------------------------------------------------------------------------
+
+_ABOVE = tr("Choose a row below it to edit that.")
+_WHY = {
+    "template": tr("The model’s own chat template writes this."),
+    "history": tr("What was said before the prompt."),
+    "rules": tr("A rule of the router: it is in the strategy’s settings."),
+    BEGUN: tr("How the answer is begun for this notation."),
+}
+_GONE = tr("This tool is not in the project any more.")
+
+
+def _of_tool(cost: Cost, place: tuple[str, str | None, bool], registry: RegistryDocument) -> PartPlace:
+    name, argument, describes = place
+    tool = registry.registry.get(name)
+    if tool is None:
+        return PartPlace(cost.title, _GONE)
+    if cost.kind == "examples":
+        example = next(iter(registry.shown_parameters(name).get("examples", ())), None)
+        title = tr("Example of {name}", name=name)
+        if not isinstance(example, dict):
+            return PartPlace(
+                title, tr("Made from the tool’s schema: give it “examples” to have another."), tool=name
+            )
+        text = json.dumps(example, ensure_ascii=False)
+        return PartPlace(title, tr("Its arguments, as JSON."), "example", text, name)
+    if argument is None:
+        if describes:
+            return PartPlace(
+                tr("Description of {name}", name=name), "", "description", tool.description, name
+            )
+        return PartPlace(name, tr("Its name and brackets.") if cost.title == ITSELF else _ABOVE, tool=name)
+    schema = registry.shown_parameters(name).get("properties", {}).get(argument)
+    if schema is None:
+        return PartPlace(
+            tr("{argument} of {name}", argument=argument, name=name),
+            tr("This argument is not there any more."),
+            tool=name,
+        )
+    if describes and isinstance(schema, dict):
+        text = str(schema.get("description", ""))
+        return PartPlace(
+            tr("Description of {argument} of {name}", argument=argument, name=name),
+            "",
+            "argument",
+            text,
+            name,
+            argument,
+        )
+    words = tr("Its name, type and limits come from the schema.")
+    return PartPlace(
+        tr("{argument} of {name}", argument=argument, name=name), words, tool=name, argument=argument
+    )
+
+
+def _of_line(cost: Cost, line: int, prompt: PromptDocument, *, is_own: bool) -> PartPlace:
+    title = tr("Line {line} of the system template", line=line)
+    lines = prompt.system_template.split("\n")
+    if not is_own or line > len(lines):
+        return PartPlace(title, tr("Of a template that is not the project’s."))
+    return PartPlace(title, "", "line", lines[line - 1], line=line)
+
+
+def _describe(place: PartPlace, text: str, registry: RegistryDocument) -> str:
+    parameters = copy.deepcopy(registry.shown_parameters(place.tool))
+    schema = parameters.get("properties", {}).get(place.argument)
+    if not isinstance(schema, dict):
+        return tr("This argument is not there any more.")
+    schema["description"] = text
+    registry.set_parameters(place.tool, parameters, f"description {place.argument}")
+    return ""
+
+
+def _exemplify(place: PartPlace, text: str, registry: RegistryDocument) -> str:
+    try:
+        example: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return tr("Not JSON yet: the example stays as it was.")
+    if not isinstance(example, dict):
+        return tr("An example’s arguments are a JSON object: the example stays as it was.")
+    parameters = copy.deepcopy(registry.shown_parameters(place.tool))
+    parameters["examples"] = [example, *parameters.get("examples", [None])[1:]]
+    registry.set_parameters(place.tool, parameters, "example")
+    return ""

@@ -1,0 +1,139 @@
+"""The prompt in sight: what the last run sent, or what the next one would; what changed, and what the cache kept.
+
+Costs, differences and advice are worked out aside. What a model read last is followed over all of its runs, those
+aside included, as each of them takes the cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal, TypeAlias
+
+from PySide6.QtCore import QObject, Signal
+
+from glyphscope.events import AnyEvent, PromptEvaluated, PromptRendered, RunStarted
+from glyphscope.prompting.changes import CacheLoss, Changes, advice, cache_loss, in_common, prompt_changes
+from glyphscope.prompting.costs import prompt_costs
+from glyphscope_gui.prompt.costs_model import CostRows
+from glyphscope_gui.runs.run_controller import Applied, Aside
+from glyphscope_gui.shared.background import Background
+
+Origin: TypeAlias = Literal["run", "record", "now"]
+
+
+@dataclass(frozen=True)
+class ShownPrompt:
+    """`origin`: a run sent it, or a recorded one, or the next one would (`now`).
+
+    `changes` are those since the run before, `loss` what of the cache was lost; `common` are the tokens of a prompt of
+    `now` that are as in the one read last. None is what is not known.
+    """
+
+    prompt: PromptRendered
+    origin: Origin
+    rows: CostRows = field(default_factory=CostRows)
+    changes: Changes | None = None
+    loss: CacheLoss | None = None
+    advice: tuple[str, ...] = ()
+    common: int | None = None
+
+
+@dataclass(frozen=True)
+class _Job:
+    prompt: PromptRendered
+    origin: Origin
+    evaluated: PromptEvaluated | None = None
+    previous: PromptRendered | None = None
+    read: PromptRendered | None = None
+    first: bool = False
+
+
+class PromptWatch(QObject):
+    """`shown` carries a ShownPrompt."""
+
+    shown = Signal(object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._background = Background(self)
+        self._previous: dict[str, PromptRendered] = {}
+        self._last: dict[str, PromptRendered] = {}
+        self._read: PromptRendered | None = None
+        self._has_read = False
+        self._job: _Job | None = None
+
+    def apply(self, applied: Applied) -> None:
+        """What a run of the playground tells."""
+        for event in applied.events:
+            if isinstance(event, RunStarted) and applied.kind == "run":
+                self._previous, self._last = self._last or self._previous, {}
+            elif isinstance(event, PromptRendered):
+                self._rendered(event, applied.kind)
+            elif isinstance(event, PromptEvaluated) and event.done == event.total:
+                self._evaluated(event)
+
+    def note(self, aside: Aside) -> None:
+        """What another run of the same model tells: it takes the cache."""
+        self._note(aside.events)
+
+    def forget(self) -> None:
+        """Another model is opened: its cache is empty."""
+        self._read, self._has_read = None, False
+
+    def show_next(self, prompt: PromptRendered) -> None:
+        """What the next run would send; what the last one sent stays in sight as long as it is the same."""
+        job = self._job
+        if job is not None and job.origin == "run" and job.prompt.text == prompt.text:
+            return
+        previous = next(iter((self._last or self._previous).values()), None)
+        self._start(_Job(prompt, "now", previous=previous, read=self._read))
+
+    def close(self) -> None:
+        self._background.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _note(self, events: tuple[AnyEvent, ...]) -> None:
+        for event in events:
+            if isinstance(event, PromptRendered):
+                self._read, self._has_read = event, True
+
+    def _rendered(self, event: PromptRendered, kind: str) -> None:
+        if kind == "replay":
+            self._start(_Job(event, "record"))
+            return
+        read, first = self._read, not self._has_read
+        self._read, self._has_read = event, True
+        if kind == "run":
+            self._last[event.stage] = event
+            self._start(_Job(event, "run", None, self._previous.get(event.stage), read, first))
+
+    def _evaluated(self, event: PromptEvaluated) -> None:
+        job = self._job
+        if job is not None and job.origin != "now" and job.prompt.stage == event.stage and event.total:
+            self._start(replace(job, evaluated=event))
+
+    def _start(self, job: _Job) -> None:
+        self._job = job
+        self._background.start("prompt", partial(_worked_out, job), self.shown.emit, _raise)
+
+
+def _worked_out(job: _Job) -> ShownPrompt:
+    prompt = job.prompt
+    loss = None
+    if job.origin != "now":
+        loss = cache_loss(prompt, job.evaluated, job.read, first=job.first)
+    return ShownPrompt(
+        prompt=prompt,
+        origin=job.origin,
+        rows=CostRows(prompt_costs(prompt)),
+        changes=None if job.previous is None else prompt_changes(job.previous, prompt),
+        loss=loss,
+        advice=advice(prompt, loss),
+        common=in_common(job.read, prompt) if job.origin == "now" and job.read is not None else None,
+    )
+
+
+def _raise(error: BaseException) -> None:
+    raise error

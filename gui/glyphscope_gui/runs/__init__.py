@@ -1,0 +1,1 @@
+"""Runs: the controller, the recorder, and the views of a run that several pages show."""

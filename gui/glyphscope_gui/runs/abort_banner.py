@@ -1,0 +1,143 @@
+"""Why the run stopped itself, what could still have come, and what the stop saved."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from glyphscope.events import Aborted
+from glyphscope_gui.runs.run_controller import Saving
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.theme import theme
+from glyphscope_gui.theme.sizes import is_crowded
+
+
+class StopMark(QWidget):
+    """A square on a square: stopped, not failed."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(24, 24)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme().color("impossible-line"))
+        painter.drawRoundedRect(QRectF(0, 0, 24, 24), 5, 5)
+        painter.setBrush(theme().color("on-impossible"))
+        painter.drawRoundedRect(QRectF(7.5, 7.5, 9, 9), 1.5, 1.5)
+
+
+class AbortBanner(QFrame):
+    """Hidden until a run aborts. `continueWanted`: the user asks what it would have said."""
+
+    continueWanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("abortBanner")
+        self.title = QLabel(self)
+        self.title.setProperty("role", "verdict-impossible")
+        self.message = QLabel(self)
+        for label in (self.title, self.message):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.saving = QLabel(self)
+        self.saving.setProperty("role", "verdict-impossible")
+        self.measured = QLabel(self)
+        self.measured.setProperty("role", "hint")
+        self.button = QPushButton(tr("What would it have said?"), self)
+        self.button.setObjectName("continueButton")
+        self.button.setToolTip(tr("Let the model go on in the background, and count what the stop saved"))
+        self.button.clicked.connect(self.continueWanted)
+        self._lay_out()
+        self.hide()
+
+    def show_abort(self, aborted: Aborted, *, may_continue: bool = True) -> None:
+        """`may_continue`: whether what it would have said can be asked for, once the run has ended."""
+        self.title.setText(
+            tr(
+                "Stopped at character {char}, token {token}: {code}",
+                char=aborted.char,
+                token=aborted.token,
+                code=aborted.code,
+            )
+        )
+        possible = (
+            tr("Still possible: {continuations}.", continuations=aborted.viable) if aborted.viable else ""
+        )
+        message = f"{aborted.message.rstrip('.')}. {possible.replace('..', '.')}"
+        self.message.setText(message.rstrip(" "))
+        self.setAccessibleName(f"{self.title.text()}. {self.message.text()}")
+        self.saving.hide()
+        decoded = aborted.tokens_decoded
+        self.measured.setText(tr("%n token(s) decoded", "", decoded))
+        self.button.setVisible(may_continue)
+        self.button.setEnabled(True)
+        self.show()
+
+    def show_continuing(self) -> None:
+        self.button.setEnabled(False)
+        self.measured.setText(tr("going on aside…"))
+
+    def show_stopped(self) -> None:
+        """The continuation came to no end: nothing was measured."""
+        self.button.setEnabled(True)
+        self.measured.setText(tr("not measured"))
+
+    def show_saving(self, saving: Saving) -> None:
+        saved = saving.whole - saving.decoded
+        self.saving.setText(tr("{saved} of {whole} tokens saved", saved=saved, whole=saving.whole))
+        self.saving.show()
+        self.measured.setText(tr("measured: the run was continued aside"))
+        self.button.hide()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        way = QHBoxLayout.Direction.TopToBottom if is_crowded(self) else QHBoxLayout.Direction.LeftToRight
+        if self._parts.direction() != way:
+            self._parts.setDirection(way)
+        self._fit()
+
+    def event(self, event: QEvent) -> bool:
+        done = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:  # a part was shown or hidden, or has other words
+            self._fit()
+        return done
+
+    def _fit(self) -> None:
+        """As high as its words need at this width: a splitter asks no layout for that, and labels keep old heights."""
+        for label in (self.title, self.message):
+            needed = label.heightForWidth(label.width())
+            if needed > 0 and needed != label.minimumHeight():
+                label.setMinimumHeight(needed)
+        height = max(
+            self.layout().totalHeightForWidth(self.width()), self.layout().totalMinimumSize().height()
+        )
+        if height > 0 and height != self.minimumHeight():
+            self.setMinimumHeight(height)
+
+    def _lay_out(self) -> None:
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        words.addWidget(self.title)
+        words.addWidget(self.message)
+        right = QVBoxLayout()
+        right.setSpacing(4)
+        for widget in (self.saving, self.button, self.measured):
+            right.addWidget(widget, 0, Qt.AlignmentFlag.AlignRight)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 10, 12, 10)
+        row.setSpacing(12)
+        row.addWidget(StopMark(self), 0, Qt.AlignmentFlag.AlignVCenter)
+        self._parts = QHBoxLayout()
+        self._parts.setSpacing(12)
+        self._parts.addLayout(words, 1)
+        self._parts.addLayout(right)
+        row.addLayout(self._parts, 1)

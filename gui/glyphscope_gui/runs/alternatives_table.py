@@ -1,0 +1,175 @@
+"""The alternatives of the chosen token: bars of what the model wanted, struck out where the grammar said no."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QBrush, QFontMetrics, QKeyEvent, QPainter, QPen
+from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+
+from glyphscope_gui.runs.alternatives_model import (
+    ALTERNATIVE_ROLE,
+    BAR,
+    CHOSEN_ROLE,
+    FINAL,
+    RAW,
+    REASON_ROLE,
+    REFUSED_ROLE,
+    TEXT,
+    AlternativesModel,
+)
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.token_words import is_masked
+from glyphscope_gui.theme import mono_font, theme, ui_font
+
+_Index = QModelIndex | QPersistentModelIndex
+_BAR_HEIGHT = 11
+
+
+class AlternativeDelegate(QStyledItemDelegate):
+    """Token, bar and figures on the first line of a row, the reason for the mask on the next ones."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, theme().color("selection"))
+        line = QRectF(option.rect)
+        line.setHeight(_line_height())
+        alternative = index.data(ALTERNATIVE_ROLE)
+        why = index.data(REASON_ROLE)
+        if index.column() == BAR:
+            self._paint_bar(painter, line, alternative.raw, is_masked(alternative), bool(why))
+        else:
+            self._paint_text(painter, line.adjusted(2, 0, -2, 0), index)
+        if why:
+            self._paint_words(painter, option, line.bottom(), why, "impossible")
+        refused = index.data(REFUSED_ROLE)
+        if refused:
+            below = line.bottom() + (small_height() if why else 0)
+            self._paint_words(painter, option, below, refused, "text-muted")
+        painter.restore()
+
+    def _paint_bar(
+        self, painter: QPainter, line: QRectF, share: float, masked: bool, impossible: bool
+    ) -> None:
+        box = QRectF(line.left() + 4, line.center().y() - _BAR_HEIGHT / 2, line.width() - 8, _BAR_HEIGHT)
+        bar = QRectF(box)
+        bar.setWidth(max(box.width() * share, 1.5))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme().color("track"))
+        painter.drawRoundedRect(box, 2.5, 2.5)
+        if not masked:
+            painter.setBrush(theme().color("impossible-line" if impossible else "accent"))
+        else:
+            painter.setBrush(QBrush(theme().color("text-faint"), Qt.BrushStyle.BDiagPattern))
+        painter.drawRoundedRect(bar, 2.5, 2.5)
+
+    def _paint_text(self, painter: QPainter, line: QRectF, index: _Index) -> None:
+        alternative = index.data(ALTERNATIVE_ROLE)
+        font = mono_font(-0.5 if index.column() == TEXT else -1)
+        if index.column() == TEXT:
+            font.setBold(bool(index.data(CHOSEN_ROLE)))
+            font.setStrikeOut(is_masked(alternative))
+        painter.setFont(font)
+        faint = is_masked(alternative)
+        painter.setPen(
+            QPen(theme().color("text-faint" if faint else "text" if index.column() == TEXT else "text-muted"))
+        )
+        side = Qt.AlignmentFlag.AlignLeft if index.column() == TEXT else Qt.AlignmentFlag.AlignRight
+        words = painter.fontMetrics().elidedText(
+            index.data(), Qt.TextElideMode.ElideRight, round(line.width())
+        )
+        painter.drawText(line, side | Qt.AlignmentFlag.AlignVCenter, words)
+
+    def _paint_words(
+        self, painter: QPainter, option: QStyleOptionViewItem, top: float, why: str, role: str
+    ) -> None:
+        """Over the whole width of the table, by each cell what stands in it: any cell may be painted again alone."""
+        width = option.widget.viewport().width() if option.widget else option.rect.width()
+        font = ui_font(-1.5)
+        painter.setFont(font)
+        painter.setPen(theme().color(role))
+        box = QRectF(2, top, width - 4, QFontMetrics(font).height())
+        painter.setClipRect(box & QRectF(option.rect))
+        words = painter.fontMetrics().elidedText(why, Qt.TextElideMode.ElideRight, round(box.width()))
+        painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, words)
+
+
+def _line_height() -> int:
+    return QFontMetrics(mono_font(-0.5)).height() + 7
+
+
+def small_height() -> int:
+    """Of a line of words below a token."""
+    return QFontMetrics(ui_font(-1.5)).height() + 2
+
+
+class AlternativesTable(PlainTable):
+    """As high as its rows: the column it stands in scrolls.
+
+    `rowChosen` carries the row that became current, `rowTaken` the one that Enter or a double click is meant for,
+    `menuWanted` where on the screen its menu is asked for.
+    """
+
+    rowChosen = Signal(int)
+    rowTaken = Signal(int)
+    menuWanted = Signal(QPoint)
+
+    def __init__(self, model: AlternativesModel, parent: QWidget | None = None) -> None:
+        super().__init__(model, stretch=BAR, parent=parent)
+        self.setObjectName("alternativesTable")
+        self.setAccessibleName(tr("Alternatives of the chosen token"))
+        self.setItemDelegate(AlternativeDelegate(self))
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.horizontalHeader().setSectionResizeMode(TEXT, QHeaderView.ResizeMode.Fixed)
+        self.fit_again()
+        model.modelReset.connect(self._fit)
+        model.dataChanged.connect(lambda *_: self._fit())
+        self.setAccessibleDescription(
+            tr("Up and down choose an alternative; Enter lets the run go on with it.")
+        )
+        self.selectionModel().currentRowChanged.connect(self._current_changed)
+        self.doubleClicked.connect(lambda index: self.rowTaken.emit(index.row()))
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._show_menu)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self.rowTaken.emit(self.currentIndex().row())
+        else:
+            super().keyPressEvent(event)
+
+    def fit_again(self) -> None:
+        super().fit_again()
+        figures = QFontMetrics(mono_font(-1)).horizontalAdvance("100.0 %") + 8
+        self.setColumnWidth(TEXT, QFontMetrics(mono_font(-0.5)).horizontalAdvance("·max_results"[:9]) + 8)
+        self.setColumnWidth(RAW, figures)
+        self.setColumnWidth(FINAL, figures)
+        self._fit()
+
+    def sizeHint(self) -> QSize:
+        rows = sum(self.rowHeight(row) for row in range(self.model().rowCount()))
+        return QSize(220, self.horizontalHeader().sizeHint().height() + rows + 2)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, self.sizeHint().height())
+
+    def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
+        if current.isValid():
+            self.rowChosen.emit(current.row())
+
+    def _show_menu(self, place: QPoint) -> None:
+        index = self.indexAt(place)
+        if index.isValid():
+            self.setCurrentIndex(index)
+            self.menuWanted.emit(self.viewport().mapToGlobal(place))
+
+    def _fit(self) -> None:
+        line, small = _line_height(), small_height()
+        for row in range(self.model().rowCount()):
+            index = self.model().index(row, TEXT)
+            lines = sum(bool(index.data(role)) for role in (REASON_ROLE, REFUSED_ROLE))
+            self.setRowHeight(row, line + small * lines)
+        self.updateGeometry()

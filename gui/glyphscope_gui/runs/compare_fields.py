@@ -1,0 +1,117 @@
+"""The table of fields side by side: the first difference has a ground and a sign, and what parts is underlined."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
+from PySide6.QtGui import QFont, QPainter, QResizeEvent
+from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+
+from glyphscope_gui.runs.compare_fields_model import (
+    FIELD,
+    FIRST_RUN,
+    MARK,
+    MARKS,
+    PARTING_ROLE,
+    STANDING_ROLE,
+    CompareFieldsModel,
+)
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import CELL, PlainTable
+from glyphscope_gui.shared.verdict import VERDICTS, paint_line, paint_pill
+from glyphscope_gui.theme import theme
+
+_Index = QModelIndex | QPersistentModelIndex
+_ROLES = {"first": "impossible", "differs": "impossible", "same": "holds", "open": "open"}
+FEWEST, MOST = 3, 7
+"""Rows the table asks to be high."""
+NARROWEST = 110
+"""Pixels of a run's column; where there are more of them than fit, the table scrolls."""
+MOST_FIELD = 220
+BEFORE = 12
+"""Characters of a long value that are shown before the place where it parts."""
+_MOST_MEASURED = 40
+
+
+class FieldsDelegate(QStyledItemDelegate):
+    """The mark as a pill; the row of the first difference on its ground."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        standing = index.data(STANDING_ROLE)
+        painter.save()
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, theme().color("selection"))
+        elif standing == "first":
+            painter.fillRect(option.rect, theme().color("impossible-soft"))
+        if index.column() == MARK:
+            role = _ROLES[standing]
+            paint_pill(
+                painter, QRectF(option.rect).adjusted(8, 1, -2, -1), MARKS[standing], role, option.font
+            )
+        else:
+            self._paint_text(painter, option, index, bold=standing == "first" and index.column() == FIELD)
+        painter.restore()
+
+    def _paint_text(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: _Index, *, bold: bool
+    ) -> None:
+        font = QFont(index.data(Qt.ItemDataRole.FontRole) or option.font)
+        font.setBold(bold)
+        painter.setFont(font)
+        painter.setPen(index.data(Qt.ItemDataRole.ForegroundRole) or theme().color("text"))
+        box = option.rect.adjusted(9, 0, -6, 0)
+        metrics = painter.fontMetrics()
+        words, at = str(index.data() or ""), index.data(PARTING_ROLE)
+        if at is not None and metrics.horizontalAdvance(words) > box.width():
+            words, at = _around(words, at)
+        words = metrics.elidedText(words, Qt.TextElideMode.ElideRight, box.width())
+        painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, words)
+        if at is not None:
+            left = box.left() + metrics.horizontalAdvance(words[:at])
+            right = max(box.left() + metrics.horizontalAdvance(words.rstrip('"')), left + 5)
+            paint_line(painter, VERDICTS["impossible"], left, right, box.center().y() + metrics.height() / 2)
+
+
+def _around(words: str, at: int) -> tuple[str, int]:
+    """A long value from shortly before the character where it parts, and that character's place in it."""
+    cut = at - BEFORE
+    return ("…" + words[cut:], at - cut + 1) if cut > 1 else (words, at)
+
+
+class CompareFields(PlainTable):
+    def __init__(self, model: CompareFieldsModel, parent: QWidget | None = None) -> None:
+        super().__init__(model, stretch=FIELD, parent=parent)
+        self.setObjectName("compareFields")
+        self.setAccessibleName(tr("Fields of all columns side by side"))
+        self.setItemDelegate(FieldsDelegate(self))
+        self.fit_rows(9)
+        model.modelReset.connect(self._fit_columns)
+        self._fit_columns()
+
+    def sizeHint(self) -> QSize:
+        rows = min(max(self.model().rowCount(), FEWEST), MOST)
+        head = self.horizontalHeader().sizeHint().height()
+        return QSize(400, head + rows * self.verticalHeader().defaultSectionSize() + 4)
+
+    def minimumSizeHint(self) -> QSize:
+        head = self.horizontalHeader().sizeHint().height()
+        return QSize(200, head + 2 * self.verticalHeader().defaultSectionSize())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_columns()
+
+    def _fit_columns(self) -> None:
+        """Mark and name as wide as they are; the runs share the rest in equal parts."""
+        head, model = self.horizontalHeader(), self.model()
+        head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.setColumnWidth(MARK, self.fontMetrics().horizontalAdvance(MARKS["first"]) + 34)
+        names = [str(model.index(row, FIELD).data()) for row in range(min(model.rowCount(), _MOST_MEASURED))]
+        widest = max(
+            (self.fontMetrics().horizontalAdvance(name) for name in (*names, "max_results")), default=0
+        )
+        self.setColumnWidth(FIELD, min(widest + CELL, MOST_FIELD))
+        runs = model.columnCount() - FIRST_RUN
+        room = self.viewport().width() - self.columnWidth(MARK) - self.columnWidth(FIELD)
+        for run in range(runs):
+            share = room // runs + (run < room % runs)
+            self.setColumnWidth(FIRST_RUN + run, max(share, NARROWEST))

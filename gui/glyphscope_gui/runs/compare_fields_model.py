@@ -1,0 +1,123 @@
+"""The fields of all columns in one table: a row a field, a column a run, and in front whether they are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt
+
+from glyphscope.evals.align import TOOL, Alignment, Cell, Row
+from glyphscope.evals.align_words import field_words
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip, shown_exactly
+from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
+from glyphscope_gui.theme import mono_font, theme
+
+MARK, FIELD, FIRST_RUN = 0, 1, 2
+STANDING_ROLE = Qt.ItemDataRole.UserRole
+"""Of the mark: `first` of the row with the first difference, else the row's standing."""
+PARTING_ROLE = Qt.ItemDataRole.UserRole + 1
+"""Of a string that differs: the character of the shown text from which on it does; None elsewhere."""
+MOST_ROWS = 200
+"""Of a call with more arguments these are shown; the words below the heading count all of them."""
+MARKS = {"first": tr("≠ first"), "differs": "≠", "same": "=", "open": "…"}
+_TIPS = {
+    "first": tr("The first field in which the columns differ."),
+    "differs": tr("The columns differ in this field."),
+    "same": tr("All columns have the same value."),
+    "open": tr("Not decided yet: a column that runs may still write it."),
+}
+
+
+class CompareFieldsModel(TableModel):
+    """`show` puts another alignment in the table, under the names of its runs."""
+
+    titles = ("", tr("Field"))
+    figures = frozenset()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: Sequence[Row] = ()
+        self._names: tuple[str, ...] = ()
+        self._alignment: Alignment | None = None
+
+    def show(self, alignment: Alignment, names: Sequence[str]) -> None:
+        if alignment == self._alignment and tuple(names) == self._names:
+            return
+        self.beginResetModel()
+        self._alignment, self._names = alignment, tuple(names)
+        self._rows = alignment.rows[:MOST_ROWS]
+        self.endResetModel()
+
+    def row(self, place: int) -> Row:
+        return self._rows[place]
+
+    def columnCount(self, parent: Index = NO_INDEX) -> int:
+        return 0 if parent.isValid() else FIRST_RUN + len(self._names)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if section >= FIRST_RUN and orientation == Qt.Orientation.Horizontal:
+            if role == Qt.ItemDataRole.DisplayRole:
+                name = self._names[section - FIRST_RUN]
+                return name[:1].upper() + name[1:]
+            return self.alignment(section) if role == Qt.ItemDataRole.TextAlignmentRole else None
+        return super().headerData(section, orientation, role)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        row, column = self._rows[index.row()], index.column()
+        standing = "first" if self._alignment is not None and row is self._alignment.first else row.standing
+        if role == STANDING_ROLE:
+            return standing
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.alignment(column)
+        if column == MARK:
+            return self._mark(standing, role)
+        if column == FIELD:
+            return shown_exactly(field_words(row)) if role == Qt.ItemDataRole.DisplayRole else None
+        return self._cell(row, column - FIRST_RUN, role)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _mark(self, standing: str, role: int) -> Any:
+        if role == Qt.ItemDataRole.DisplayRole:
+            return MARKS[standing]
+        if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
+            return _TIPS[standing]
+        return None
+
+    def _cell(self, row: Row, run: int, role: int) -> Any:
+        cell = row.cells[run]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._text(cell, run)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(self._text(cell, run))
+        if role == Qt.ItemDataRole.ForegroundRole:
+            broken = cell is not None and cell.status == "impossible"
+            return theme().color("text-faint" if cell is None else "impossible" if broken else "text")
+        if role == Qt.ItemDataRole.FontRole and cell is not None:
+            return mono_font(-0.5)
+        if role == PARTING_ROLE and row.standing == "differs" and cell is not None:
+            return _parting(row, cell)
+        return None
+
+    def _text(self, cell: Cell | None, run: int) -> str:
+        alignment = self._alignment
+        assert alignment is not None, "a row comes from one"
+        if cell is None:
+            if not alignment.compared[run]:
+                return tr("not compared")
+            return tr("not given") if alignment.ended[run] else ""
+        if cell.closed:
+            return shown_exactly(cell.text)
+        return shown_exactly(cell.text) + ("  ✕" if alignment.ended[run] else " …")
+
+
+def _parting(row: Row, cell: Cell) -> int | None:
+    """Only of a string that is written as it is: an escape before the place would move it."""
+    if row.char is None or row.place or not isinstance(cell.value, str) or row.name is TOOL:
+        return None
+    head = cell.value[: row.char]
+    return row.char + 1 if cell.text[1 : row.char + 1] == head == shown_exactly(head) else None

@@ -1,0 +1,115 @@
+"""A run as files for others: what each form is called, where it goes, and what is in it; no Qt.
+
+What is told of a file before it is handed on is made from the run itself: keys are never in it, and the rest is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from glyphscope.events import AnyEvent, RunStarted
+from glyphscope.sessions.bundle import SUFFIX, Manifest
+from glyphscope.sessions.exports import ExportForm, RecordedRun
+from glyphscope.sessions.exports.grammars import constraint_note
+from glyphscope.sessions.handing_on import handed_on
+from glyphscope_gui.shared.language import tr
+
+RECORD_SUFFIX = ".jsonl"
+
+
+class FormWords(NamedTuple):
+    """`menu` stands in a menu, `file` is the ending of its file, `holds` says what is in it and what is not."""
+
+    menu: str
+    file: str
+    kind: str
+    holds: str
+
+
+_TOOLS = tr("It holds the tools’ names and schemas; no prompt, no answer, no key.")
+FORMS: dict[ExportForm, FormWords] = {
+    "gbnf": FormWords(tr("&GBNF grammar…"), ".gbnf", tr("GBNF grammars"), _TOOLS),
+    "lark": FormWords(tr("&Lark grammar…"), ".lark", tr("Lark grammars"), _TOOLS),
+    "json-schema": FormWords(tr("&JSON Schema…"), ".schema.json", tr("JSON Schemas"), _TOOLS),
+    "openai-tools": FormWords(tr("&OpenAI tools…"), ".tools.json", tr("OpenAI tools"), _TOOLS),
+    "pytest": FormWords(
+        tr("&pytest file…"),
+        ".py",
+        tr("Python files"),
+        tr(
+            "It holds the tools and each text that was judged; no prompt, no key. It needs glyphscope and pytest."
+        ),
+    ),
+    "curl": FormWords(
+        tr("&curl line…"),
+        ".sh",
+        tr("Shell scripts"),
+        tr("It holds the prompt and the tools, and asks a llama-server on this computer; no key is in it."),
+    ),
+}
+_GRAMMARS = ("gbnf", "lark")
+
+
+class Exported(NamedTuple):
+    """A run in another form: `name` is what its file would be called, `note` is what to know of it, in one line."""
+
+    form: ExportForm
+    text: str
+    name: str
+    note: str
+
+
+def exported(events: Sequence[AnyEvent], form: ExportForm, text: str) -> Exported:
+    """`text` is the run in that form."""
+    note = FORMS[form].holds
+    if form in _GRAMMARS and (held := constraint_note(RecordedRun(events))):
+        note = f"{held} {note}"
+    prefix = "test_" if form == "pytest" else ""
+    slug = _slug(events).replace("-", "_") if prefix else _slug(events)
+    return Exported(form, text, f"{prefix}{slug}{FORMS[form].file}", note)
+
+
+def file_name(events: Sequence[AnyEvent]) -> str:
+    """What a bundle of that run would be called: by its first words."""
+    return _slug(events) + SUFFIX
+
+
+def told_of_bundle(path: Path, manifest: Manifest, size: int) -> str:
+    """What is in a bundle that was just written, and what is not. `size` is in bytes."""
+    words = tr(
+        "{name}, {size:.0f} KiB. In it: the prompt, the answers and what tools answered. "
+        "Not in it: API keys, servers’ command lines and addresses, the path of your home folder.",
+        name=path.name,
+        size=size / 1024,
+    )
+    without = "".join(
+        tr(" Without {name}: {reason}", name=name, reason=reason) for name, reason in manifest.missing.items()
+    )
+    return words + without
+
+
+def told_of_record(path: Path, events: Sequence[AnyEvent]) -> str:
+    """The same of a record, which is written as it is."""
+    if tuple(handed_on(events)) == tuple(events):
+        return tr(
+            "{name} was saved. No API keys are in it; the prompt, the answers and what tools answered are.",
+            name=path.name,
+        )
+    return tr(
+        "{name} was saved. No API keys are in it, but paths or servers’ command lines and addresses of this "
+        "computer are: to hand the run on, save it as {suffix}.",
+        name=path.name,
+        suffix=SUFFIX,
+    )
+
+
+def _slug(events: Sequence[AnyEvent]) -> str:
+    """Letters and digits of the prompt's first words; any file system takes them."""
+    first = events[0] if events else None
+    words = (
+        re.findall(r"[a-z0-9]+", first.request.prompt[:200].lower()) if isinstance(first, RunStarted) else []
+    )
+    return "-".join(words[:5])[:40].strip("-") or "run"

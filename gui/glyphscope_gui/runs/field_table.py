@@ -1,0 +1,106 @@
+"""The field table: value so far, verdict, and the constraint in words."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QResizeEvent
+from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+
+from glyphscope_gui.runs.field_table_model import (
+    CONSTRAINT,
+    DECIDED,
+    FIELD,
+    STATUS_ROLE,
+    TOKENS,
+    VALUE,
+    VERDICT,
+    FieldTableModel,
+)
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import CELL, PlainTable
+from glyphscope_gui.shared.verdict import VERDICTS, paint_pill
+from glyphscope_gui.theme import theme
+
+_Index = QModelIndex | QPersistentModelIndex
+FEWEST, MOST = 4, 7
+"""Rows the table asks to be high."""
+NARROW = 80
+"""Below the width of so many characters the count of tokens gives way to the value."""
+MOST_MEASURED = 40
+"""Rows whose text decides how wide a column is."""
+
+
+class VerdictDelegate(QStyledItemDelegate):
+    """The verdict as a pill with its sign."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, theme().color("selection"))
+        status = index.data(STATUS_ROLE)
+        if status is None:
+            return
+        verdict = VERDICTS[status]
+        painter.save()
+        box = QRectF(option.rect).adjusted(4, 1, -4, -1)
+        paint_pill(painter, box, f"{verdict.sign} {verdict.words}", verdict.role, option.font)
+        painter.restore()
+
+
+class FieldTable(PlainTable):
+    def __init__(self, model: FieldTableModel, parent: QWidget | None = None) -> None:
+        super().__init__(model, stretch=VALUE, parent=parent)
+        self.setObjectName("fieldTable")
+        self.setAccessibleName(tr("Fields of the call with their verdicts"))
+        self.setItemDelegateForColumn(VERDICT, VerdictDelegate(self))
+        self.fit_rows(11)
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        verdicts = [f"{each.sign} {each.words} " for each in VERDICTS.values()]
+        self.fit_column(VERDICT, max(verdicts, key=self.fontMetrics().horizontalAdvance))
+        self.fit_column(DECIDED, tr("character {char}", char="000"))
+        self.fit_column(TOKENS, "0000")
+        model.rowsInserted.connect(self._rows_changed)
+        model.modelReset.connect(self.updateGeometry)
+
+    def sizeHint(self) -> QSize:
+        rows = min(max(self.model().rowCount(), FEWEST), MOST)
+        height = (
+            self.horizontalHeader().sizeHint().height() + rows * self.verticalHeader().defaultSectionSize()
+        )
+        return QSize(400, height + 4)
+
+    def minimumSizeHint(self) -> QSize:
+        head = self.horizontalHeader().sizeHint().height()
+        return QSize(200, head + self.verticalHeader().defaultSectionSize())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_columns()
+
+    def _rows_changed(self, _parent: QModelIndex, first: int, last: int) -> None:
+        """The newest field in sight."""
+        self._fit_columns()
+        self.scrollToBottom()
+        self.updateGeometry()
+
+    def fit_again(self) -> None:
+        super().fit_again()
+        self._fit_columns()
+
+    def _fit_columns(self) -> None:
+        """Names as long as they are, up to a third; value and constraint share what is left."""
+        width = self.viewport().width()
+        self.setColumnHidden(TOKENS, width < NARROW * self.fontMetrics().averageCharWidth())
+        room = width - sum(
+            self.columnWidth(column) for column in (VERDICT, DECIDED, TOKENS)
+        )  # a hidden one has 0
+        name = min(self._widest(FIELD), round(room * 0.4))
+        constraint = min(self._widest(CONSTRAINT), (room - name) // 2)
+        self.setColumnWidth(FIELD, name)
+        self.setColumnWidth(CONSTRAINT, constraint)
+        self.setColumnWidth(VALUE, max(room - name - constraint, 40))
+
+    def _widest(self, column: int) -> int:
+        rows = range(min(self.model().rowCount(), MOST_MEASURED))
+        words = [self.model().index(row, column).data() or "" for row in rows]
+        title = str(self.model().headerData(column, Qt.Orientation.Horizontal))
+        return max(self.fontMetrics().horizontalAdvance(text) for text in (*words, title)) + CELL

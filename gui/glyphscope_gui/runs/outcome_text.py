@@ -1,0 +1,101 @@
+"""A run in a few words and figures, for the status line."""
+
+from __future__ import annotations
+
+from glyphscope.calling import RunState
+from glyphscope.events import LimitReached
+from glyphscope_gui.runs.worker.jobs import ModelStatus
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.token_words import milliseconds
+
+_ENDS = {
+    "answered": tr("Answered"),
+    "no-tool": tr("No tool was called: the router chose none"),
+    "unanswered": tr("Ended with a question that nobody answered"),
+    "limit": tr("Ended by a limit"),
+    "refused": tr("Ended without what it was held to"),
+}
+
+
+def figures(state: RunState) -> list[str]:
+    """Speed, first token, mask and forced tokens of the stage that goes on, and the tokens of all stages; each only
+    where it is known.
+    """
+    tokens = state.tokens
+    if not tokens:
+        return []
+    words = []
+    begin = state.prompt.t if state.prompt else 0.0
+    if state.evaluated is not None:
+        begin = state.evaluated.t
+    seconds = tokens[-1].t - begin
+    if len(tokens) > 1 and seconds > 0:
+        words.append(tr("{rate:.0f} tokens/s", rate=len(tokens) / seconds))
+    first = next(stage.tokens[0].t for stage in state.stages if stage.tokens)
+    words.append(
+        tr("first token {milliseconds:.0f} ms", milliseconds=first * 1000)
+        if first < 1
+        else tr("first token {seconds:.1f} s", seconds=first)
+    )
+    sampled = len(tokens) - state.forced
+    if sampled and state.started is not None and state.started.request.constraint != "off":
+        words.append(tr("mask {milliseconds} ms", milliseconds=milliseconds(state.present.mask_ms / sampled)))
+    if state.forced:
+        words.append(tr("{forced} of {tokens} tokens forced", forced=state.forced, tokens=len(tokens)))
+    texts = [stage for stage in state.stages if stage.tokens]
+    if len(texts) > 1:
+        total = sum(len(stage.tokens) for stage in texts)
+        words.append(tr("{tokens:,} tokens in {stages} stages", tokens=total, stages=len(texts)))
+    return words
+
+
+def outcome_words(state: RunState) -> str:
+    """How the run ended, in the words of the status line."""
+    ended = _ENDS.get(state.finished.reason) if state.finished is not None else None
+    if ended is not None and state.failed is None:
+        limit = _limit(state)
+        return f"{ended}: {limit}" if limit and state.finished and state.finished.reason == "limit" else ended
+    match state.outcome:
+        case "valid":
+            relaxed = state.started is not None and bool(state.started.request.relaxed)
+            words = tr("A valid call of {tool}", tool=state.call.tool) if state.call else tr("A valid call")
+            return tr("{outcome}, with the schema relaxed", outcome=words) if relaxed else words
+        case "invalid":
+            reason = state.finished.reason if state.finished else ""
+            codes = ", ".join(dict.fromkeys(v.code for v in state.violations))
+            ended = {"length": tr("Ended at the token limit"), "end-of-text": tr("The model ended")}.get(
+                reason, tr("Ended")
+            )
+            return tr("{ended}: no valid call", ended=ended) + (f" ({codes})" if codes else "")
+        case "aborted":
+            return (
+                tr("Stopped early: {code}", code=state.aborted.code) if state.aborted else tr("Stopped early")
+            )
+        case "failed":
+            return tr("The run failed")
+        case _:
+            return tr("Stopped")
+
+
+def _limit(state: RunState) -> str:
+    """The limit that fired last."""
+    fired = (
+        e for stage in reversed(state.stages) for e in reversed(stage.outline) if isinstance(e, LimitReached)
+    )
+    last = next(fired, None)
+    return last.limit if last is not None else ""
+
+
+def model_words(status: ModelStatus) -> str:
+    """The model's process, in the words of the status line."""
+    match status.phase:
+        case "opening":
+            if status.progress is None:
+                return tr("Opening the model…")
+            return tr("Opening the model: {progress:.0%}", progress=status.progress)
+        case "ready":
+            return tr("Model process ready")
+        case "failed":
+            return tr("No model")
+        case _:
+            return tr("No model is open")

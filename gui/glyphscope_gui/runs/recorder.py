@@ -1,0 +1,139 @@
+"""Runs that are kept: in the history by themselves, in files on request, and as the recordings that ship."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import AnyEvent, RunStarted
+from glyphscope.resources import names, read_bytes
+from glyphscope.sessions import History, Record, atomic_write
+from glyphscope.sessions.bundle import SUFFIX, read_run, write_bundle
+from glyphscope.sessions.exports import ExportForm, RecordedRun, export
+from glyphscope.sessions.handing_on import handed_on
+from glyphscope.sessions.records import encode_record, header_of, parse_record
+from glyphscope_gui.runs.export_formats import Exported, exported, told_of_bundle, told_of_record
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.language import tr
+
+FOLDER = "runs"
+FIRST_RUN = "search-mask.jsonl"
+"""The recording that stands in for the first run where there is no model."""
+
+
+class Recorder(QObject):
+    """Reads and writes off the window's thread. `kept` after a run is in the history, `failed` a GlyphscopeError.
+
+    `notKept` carries the words of an error that `failed` told already: a history that cannot be written is no reason
+    for a dialog after every run. `written` says of a file what is in it, before it is handed on; `told` anything else.
+    `limit` is how many runs are kept.
+    """
+
+    kept = Signal(object)
+    failed = Signal(object)
+    notKept = Signal(str)
+    written = Signal(str, str)
+    told = Signal(str)
+
+    def __init__(self, history: History, limit: int, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._history = history
+        self.limit = limit
+        self._background = Background(self)
+        self._told = ""
+
+    def keep(self, events: tuple[AnyEvent, ...]) -> None:
+        """Put a finished run into the history."""
+        if not events or not isinstance(events[0], RunStarted):
+            return
+
+        limit = self.limit
+
+        def work() -> None:
+            self._history.add(events)
+            self._history.prune(limit)
+
+        self._background.start(f"keep {events[0].run}", work, self._kept, self._not_kept)
+
+    def open(self, run: str, then: Callable[[tuple[AnyEvent, ...]], None]) -> None:
+        """A run of the history."""
+        self._background.start("open", lambda: self._history.events(run), then, self._fail)
+
+    def read(self, path: Path, then: Callable[[tuple[AnyEvent, ...]], None]) -> None:
+        """A recorded run of a file: a record, or a bundle with one in it."""
+
+        def read(record: Record) -> None:
+            if record.torn:
+                self.told.emit(tr("The last line of {name} was cut off, and is left out", name=path.name))
+            then(record.events)
+
+        self._background.start("open", lambda: read_run(path), read, self._fail)
+
+    def write(self, path: Path, events: tuple[AnyEvent, ...]) -> None:
+        """Into a bundle or a record, as the file's ending says."""
+
+        def work() -> str:
+            if path.suffix.lower() != SUFFIX:
+                atomic_write(path, encode_record(events))
+                return told_of_record(path, events)
+            manifest = write_bundle(path, Record(header_of(events[0]), events, torn=False))
+            return told_of_bundle(path, manifest, path.stat().st_size)
+
+        self._background.start(f"write {path}", work, lambda w: self.written.emit(str(path), w), self._fail)
+
+    def export(
+        self, events: tuple[AnyEvent, ...], form: ExportForm, then: Callable[[Exported], None]
+    ) -> None:
+        """The run in another program's form, without what is bound to this computer."""
+
+        def work() -> Exported:
+            run = tuple(handed_on(events))
+            return exported(run, form, export(RecordedRun(run), form))
+
+        self._background.start("export", work, then, self._fail)
+
+    def write_text(self, path: Path, text: str) -> None:
+        """An export, as it was shown. A lone surrogate, which no file in UTF-8 can hold, becomes a question mark."""
+        data = text.encode("utf-8", "replace")
+        self._background.start(
+            f"write {path}",
+            lambda: atomic_write(path, data),
+            lambda _: self.told.emit(tr("{name} was saved", name=path.name)),
+            self._fail,
+        )
+
+    def close(self) -> None:
+        self._background.close()
+
+    def _kept(self, row: object) -> None:
+        self._told = ""
+        self.kept.emit(row)
+
+    def _not_kept(self, error: BaseException) -> None:
+        if str(error) == self._told:
+            self.notKept.emit(self._told)
+        else:
+            self._told = str(error)
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        self.failed.emit(error)
+
+
+def bundled_runs() -> list[str]:
+    """The names of the recordings that ship."""
+    try:
+        return names(FOLDER, ".jsonl")
+    except FileNotFoundError:
+        return []
+
+
+def bundled_run(name: str) -> tuple[AnyEvent, ...]:
+    """One of them. Raises GlyphscopeError when the installation is damaged."""
+    try:
+        return parse_record(read_bytes(f"{FOLDER}/{name}"), name).events
+    except OSError as error:
+        raise GlyphscopeError(tr("The recording is missing: {error}.", error=error), where=name) from error

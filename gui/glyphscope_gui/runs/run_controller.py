@@ -1,0 +1,380 @@
+"""Runs: from the project's request to a job, from its events to the one state that every view shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, TypeAlias
+
+from PySide6.QtCore import QObject, Qt, QThread, Signal
+
+from glyphscope.calling import RunState, fold, fold_events
+from glyphscope.calling.host import Decision
+from glyphscope.events import AnyEvent, RunEvent, RunRequest
+from glyphscope.models import Vocabulary
+from glyphscope.registry import ToolRegistry
+from glyphscope_gui.runs.worker.interaction import Sources
+from glyphscope_gui.runs.worker.jobs import (
+    Asked,
+    Batch,
+    ContinueJob,
+    Ended,
+    Job,
+    Measured,
+    ModelStatus,
+    Priced,
+    ReplayJob,
+    RunJob,
+)
+from glyphscope_gui.runs.worker.mailbox import Mailbox
+from glyphscope_gui.runs.worker.model_keeper import Open
+from glyphscope_gui.runs.worker.run_worker import RunWorker
+from glyphscope_gui.runs.worker.token_boundaries import Answered, Cut
+from glyphscope_gui.runs.worker.tokenize_typed import Pieces, Typed
+
+Kind: TypeAlias = Literal["run", "replay", "continuation"]
+_KINDS: dict[type[Job], Kind] = {RunJob: "run", ReplayJob: "replay", ContinueJob: "continuation"}
+
+
+class Phase(Enum):
+    """What Run, Stop and Step can do now."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    STEPPING = "stepping"
+    STOPPING = "stopping"
+
+
+@dataclass(frozen=True)
+class Applied:
+    """Events that were folded into `state`, which stands after them.
+
+    Those of a continuation tell what would have been said: they are not folded, the aborted run stands as it is.
+    """
+
+    state: RunState
+    events: tuple[AnyEvent, ...]
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Aside:
+    """What a run aside told; `ended` with its last word, and `stopped` where somebody wanted the model for himself."""
+
+    job: int
+    events: tuple[AnyEvent, ...]
+    ended: bool = False
+    stopped: bool = False
+
+
+@dataclass(frozen=True)
+class Saving:
+    """What an early stop saved: `decoded` tokens against the `whole` that a run without it really decoded."""
+
+    code: str
+    decoded: int
+    whole: int
+
+
+class RunController(QObject):
+    """Owns the worker and its thread. Every signal carries a frozen value, in the window's thread.
+
+    `began` a fresh RunState, `applied` an Applied, `ended` an Applied of all events (also of a run that was stopped
+    before its end), `measured` a Measured, `saved` a Saving, `modelTold` a ModelStatus, `phaseChanged` a Phase,
+    `crashed` an exception that is a mistake of ours, `vocabularyTold` the open model's Vocabulary, `piecesTold` the
+    Pieces of a typed text, `cutTold` the Cut of an answer. `asked` carries an
+    Asked that the run waits for, and None as soon as it does not any more. `aside` carries an Aside of a run that the
+    playground does not show: of it nothing else is told but the phase. `priced` carries a Priced.
+    """
+
+    began = Signal(object)
+    applied = Signal(object)
+    ended = Signal(object)
+    measured = Signal(object)
+    saved = Signal(object)
+    modelTold = Signal(object)
+    phaseChanged = Signal(object)
+    crashed = Signal(object)
+    vocabularyTold = Signal(object)
+    asked = Signal(object)
+    aside = Signal(object)
+    piecesTold = Signal(object)
+    cutTold = Signal(object)
+    priced = Signal(object)
+    _priceWanted = Signal(object)
+    _cutWanted = Signal(object)
+    _piecesWanted = Signal(object)
+    _vocabularyWanted = Signal()
+    _wanted = Signal(object)
+    _openWanted = Signal(object)
+    _closeWanted = Signal()
+
+    def __init__(self, open_model: Open, parent: QObject | None = None, sources: Sources = dict) -> None:
+        super().__init__(parent)
+        self.state = RunState()
+        self.events: list[AnyEvent] = []
+        self.model = ModelStatus("none")
+        self.phase = Phase.IDLE
+        self._job: Job | None = None
+        self._next_id = 1
+        self._waiting: Callable[[], None] | None = None
+        self._said: list[AnyEvent] = []
+        self._asked: Asked | None = None
+        self._closed = False
+        self._mailbox = Mailbox(self)
+        self._mailbox.batch.connect(self._take)
+        self._thread = QThread()
+        self._thread.setObjectName("glyphscope-run")
+        self._worker = RunWorker(open_model, self._mailbox, sources)
+        self._worker.moveToThread(self._thread)
+        self._wanted.connect(self._worker.run, Qt.ConnectionType.QueuedConnection)
+        self._openWanted.connect(self._worker.open, Qt.ConnectionType.QueuedConnection)
+        self._closeWanted.connect(self._worker.close, Qt.ConnectionType.QueuedConnection)
+        self._worker.modelTold.connect(self._model_told, Qt.ConnectionType.QueuedConnection)
+        self._vocabularyWanted.connect(self._worker.tell_vocabulary, Qt.ConnectionType.QueuedConnection)
+        self._worker.vocabularyTold.connect(self._vocabulary_told, Qt.ConnectionType.QueuedConnection)
+        self._priceWanted.connect(self._worker.price, Qt.ConnectionType.QueuedConnection)
+        self._worker.pricedTold.connect(self._price_told, Qt.ConnectionType.QueuedConnection)
+        self._piecesWanted.connect(self._worker.tell_pieces, Qt.ConnectionType.QueuedConnection)
+        self._worker.piecesTold.connect(self._pieces_told, Qt.ConnectionType.QueuedConnection)
+        self._cutWanted.connect(self._worker.tell_cut, Qt.ConnectionType.QueuedConnection)
+        self._worker.cutTold.connect(self._cut_told, Qt.ConnectionType.QueuedConnection)
+        self._thread.start()
+
+    # -- what can be done --------------------------------------------------------------------------------------
+
+    @property
+    def is_busy(self) -> bool:
+        return self._job is not None
+
+    @property
+    def can_continue(self) -> bool:
+        """Whether there is an aborted run whose rest is not known. Only of a single text that was asked for directly:
+        what a strategy did after it was stopped is known.
+        """
+        started = self.state.started
+        if self.is_busy or self._said or started is None or started.request.strategy != "direct":
+            return False
+        return self.state.aborted is not None and len(self.state.stages) == 1
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether what runs is not the playground's."""
+        return isinstance(self._job, RunJob) and self._job.aside
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether the run waits for a person."""
+        return self._asked is not None
+
+    def run(self, request: RunRequest, *, stepping: bool = False) -> None:
+        """Run it; what runs now is stopped first."""
+        self._after_stop(lambda: self._start(RunJob(self._id(), request, stepping)))
+
+    def run_aside(self, request: RunRequest) -> int:
+        """Run it for somebody else than the playground, which keeps the run that it shows. Returns the job's id.
+
+        Called while the Aside that ended another one is told, it follows without a moment in which nothing runs.
+        """
+        job = RunJob(self._id(), request, aside=True)
+        self._after_stop(lambda: self._start(job))
+        return job.id
+
+    def replay(
+        self, events: tuple[AnyEvent, ...], rate: float | None = None, *, stepping: bool = False
+    ) -> None:
+        """Show a recorded run: the same events through the same ways. `rate` as in ReplayJob."""
+        self._after_stop(lambda: self._start(ReplayJob(self._id(), events, rate, stepping)))
+
+    def continue_aborted(self) -> None:
+        """What would it have said: goes on behind the aborted run, and measures what the stop saved."""
+        if self.can_continue and self.state.started is not None:
+            request = self.state.started.request
+            self._start(ContinueJob(self._id(), request, tuple(self.events)))
+
+    def step(self) -> None:
+        """One decoding step, while stepping."""
+        if self.phase is Phase.STEPPING:
+            self._worker.step()
+
+    def go_on(self) -> None:
+        """From stepping to running."""
+        if self.phase is Phase.STEPPING:
+            self._worker.go_on()
+            self._set_phase(Phase.RUNNING)
+
+    def stop(self) -> None:
+        if self._job is not None:
+            self._set_phase(Phase.STOPPING)
+            self._worker.stop(self._job.id)
+            self._no_longer_asked()
+
+    def reply(self, reply: Decision | str | None) -> None:
+        """What the user says to what the run asked last; None says nothing, and the run goes on without."""
+        asked = self._asked
+        if asked is not None:
+            self._no_longer_asked()
+            self._worker.reply(asked, reply)
+
+    def open_model(self, name: str, context: int) -> None:
+        """Open a model now, so that the first run need not wait for it."""
+        self._worker.context = context
+        self._openWanted.emit((name, context))
+
+    def ask_vocabulary(self) -> None:
+        """The open model's vocabulary is told; while a run goes on, after it."""
+        self._vocabularyWanted.emit()
+
+    def ask_pieces(self, typed: Typed) -> None:
+        """How the open model cuts a typed text is told; while a run goes on, after it."""
+        self._piecesWanted.emit(typed)
+
+    def ask_price(self, request: RunRequest, registry: ToolRegistry) -> None:
+        """The prompt that the request would send with these tools is told as `priced`; while a run goes on, after it.
+
+        Of several that wait, the newest alone is told.
+        """
+        self._worker.newest_price += 1
+        self._priceWanted.emit((self._worker.newest_price, request, registry))
+
+    def ask_cut(self, answered: Answered) -> None:
+        """How the open model itself would cut an answer is told; while a run goes on, after it."""
+        self._cutWanted.emit(answered)
+
+    def close(self) -> None:
+        """Stop, close the model's process, and join the thread."""
+        if self._closed:
+            return
+        self._closed = True
+        self._waiting = None
+        self._worker.stop(self._next_id)
+        self._mailbox.close()
+        self._closeWanted.emit()
+        self._thread.wait()
+        self._worker.deleteLater()
+        self._thread.deleteLater()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _id(self) -> int:
+        self._next_id += 1
+        return self._next_id
+
+    def _after_stop(self, then: Callable[[], None]) -> None:
+        if self._job is None:
+            then()
+        else:
+            self._waiting = then
+            self.stop()
+
+    def _start(self, job: Job) -> None:
+        self._job = job
+        if not self.is_aside:
+            self._said = []
+            if not isinstance(job, ContinueJob):
+                self.state, self.events = RunState(), []
+                self.began.emit(self.state)
+        self._mailbox.open_for(job.id)
+        self._set_phase(Phase.STEPPING if job.stepping else Phase.RUNNING)
+        self._wanted.emit(job)
+
+    def _set_phase(self, phase: Phase) -> None:
+        if phase is not self.phase:
+            self.phase = phase
+            self.phaseChanged.emit(phase)
+
+    def _take(self, batch: Batch) -> None:
+        if self._job is None or batch.job != self._job.id:
+            return
+        events = tuple(post for post in batch.posts if isinstance(post, RunEvent))
+        if events:
+            self._apply(events)
+        for post in batch.posts:
+            if isinstance(post, Measured):
+                self.measured.emit(post)
+            elif isinstance(post, Asked):
+                self._ask(post)
+            elif isinstance(post, Ended):
+                self._end(post)
+
+    def _apply(self, events: tuple[AnyEvent, ...]) -> None:
+        if self.is_aside and self._job is not None:
+            self.aside.emit(Aside(self._job.id, events))
+            return
+        kind = _KINDS[type(self._job)]
+        if kind == "continuation":
+            self._said.extend(events)
+        else:
+            self.events.extend(events)
+            for event in events:
+                fold(self.state, event)
+        self.applied.emit(Applied(self.state, events, kind))
+
+    def _ask(self, asked: Asked) -> None:
+        if self.is_aside:
+            self._worker.reply(asked, None)
+        elif self.phase is not Phase.STOPPING:
+            self._asked = asked
+            self.asked.emit(asked)
+
+    def _no_longer_asked(self) -> None:
+        if self._asked is not None:
+            self._asked = None
+            self.asked.emit(None)
+
+    def _end(self, ended: Ended) -> None:
+        self._no_longer_asked()
+        if self.is_aside:
+            self._end_aside(ended)
+            return
+        job, self._job = self._job, None
+        waiting, self._waiting = self._waiting, None
+        kind = _KINDS[type(job)]
+        if kind == "continuation":
+            self._tell_saving()
+        self._set_phase(Phase.IDLE)
+        if ended.error is not None:
+            self.crashed.emit(ended.error)
+        self.ended.emit(
+            Applied(self.state, tuple(self._said if kind == "continuation" else self.events), kind)
+        )
+        if waiting is not None:
+            waiting()
+
+    def _end_aside(self, ended: Ended) -> None:
+        """It is told before the phase changes, so that the next one may follow at once."""
+        self._job = None
+        stopped = self.phase is Phase.STOPPING
+        waiting, self._waiting = self._waiting, None
+        if ended.error is not None:
+            self.crashed.emit(ended.error)
+        self.aside.emit(Aside(ended.job, (), ended=True, stopped=stopped))
+        if self._job is None:
+            self._set_phase(Phase.IDLE)
+            if waiting is not None:
+                waiting()
+
+    def _tell_saving(self) -> None:
+        said = fold_events(self._said)
+        aborted = self.state.aborted
+        if aborted is None or said.finished is None or said.finished.reason == "cancelled":
+            self._said = []
+            return
+        self.saved.emit(Saving(aborted.code, aborted.tokens_decoded, said.finished.tokens))
+
+    def _vocabulary_told(self, vocabulary: Vocabulary) -> None:
+        self.vocabularyTold.emit(vocabulary)
+
+    def _pieces_told(self, pieces: Pieces) -> None:
+        self.piecesTold.emit(pieces)
+
+    def _price_told(self, priced: Priced) -> None:
+        self.priced.emit(priced)
+
+    def _cut_told(self, cut: Cut) -> None:
+        self.cutTold.emit(cut)
+
+    def _model_told(self, status: ModelStatus) -> None:
+        self.model = status
+        self.modelTold.emit(status)

@@ -1,0 +1,97 @@
+"""Which stage of a run the views show: the newest that has a text, until the user chooses one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QObject, Signal
+
+from glyphscope.calling import CONTINUATION, RunState
+from glyphscope.calling.fold import StageState
+from glyphscope.events import AnyEvent, FieldChanged, FieldOpened, StageStarted, Token
+from glyphscope_gui.runs.run_controller import Applied
+
+
+class StageChoice(QObject):
+    """`shown` carries the StageState that the views begin anew with, as it is by now; `grew` that stage and the events
+    that it grew by. A stage without a text (a tool's) is never shown: what it tells is in the timeline's notes.
+    """
+
+    shown = Signal(object)
+    grew = Signal(object, object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._state = RunState()
+        self._at = 0
+        self._begun = False
+        self.place = 0
+        self.pinned = False
+
+    @property
+    def stage(self) -> StageState:
+        """The stage that is shown."""
+        return self._state.stages[self.place]
+
+    def begin(self, state: RunState) -> None:
+        self._state = state
+        self._at = self.place = 0
+        self._begun = self.pinned = False
+        self.shown.emit(self.stage)
+
+    def apply(self, applied: Applied) -> None:
+        """Events of the run; they are folded already, so what each belongs to is counted here once more."""
+        if applied.kind == "continuation":
+            return
+        mine: list[AnyEvent] = []
+        switched = False
+        for event in applied.events:
+            if isinstance(event, StageStarted) and event.stage != CONTINUATION:
+                self._at += self._begun
+                self._begun = bool(event.stage)
+                if not self.pinned and event.kind != "tool" and self._at != self.place:
+                    self.place, switched = self._at, True
+            elif isinstance(event, StageStarted | Token):
+                self._begun = True
+            if self._at == self.place:
+                mine.append(event)
+        if switched:
+            self.shown.emit(self.stage)  # with all that it has by now
+        elif mine:
+            self.grew.emit(self.stage, mine)
+
+    def choose(self, place: int, *, pin: bool = True) -> None:
+        """Show that stage, or for one without a text the one before it; `pin`: also while the run goes on."""
+        self.pinned = pin
+        while place > 0 and self._state.stages[place].kind == "tool":
+            place -= 1
+        if place != self.place and 0 <= place < len(self._state.stages):
+            self.place = place
+            self.shown.emit(self.stage)
+
+    def follow(self) -> None:
+        """Show the newest again, and those to come."""
+        self.choose(len(self._state.stages) - 1, pin=False)
+
+
+def events_of(stage: StageState) -> list[AnyEvent]:
+    """What a view that reads events needs to show a stage that is there already; of its fields, where they begin."""
+    events: list[AnyEvent] = []
+    if stage.prompt is not None:
+        events.append(stage.prompt)
+    if stage.tool is not None:
+        events.append(stage.tool)
+    events.extend(stage.tokens)
+    events.extend(_opened(stage))
+    events.extend(stage.violations)
+    if stage.aborted is not None:
+        events.append(stage.aborted)
+    return events
+
+
+def _opened(stage: StageState) -> Iterable[AnyEvent]:
+    for field in stage.fields.values():
+        if field.start is None:
+            yield FieldChanged(path=field.path, end=field.end, status=field.status)
+        else:
+            yield FieldOpened(path=field.path, start=field.start)

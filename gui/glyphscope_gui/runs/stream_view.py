@@ -1,0 +1,463 @@
+"""The stream: the call as it is being written, with the verdict on each field where the field stands."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QFont,
+    QFontMetricsF,
+    QHelpEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+)
+from PySide6.QtWidgets import QMenu, QTextEdit, QToolTip, QWidget
+
+from glyphscope.calling import FieldState
+from glyphscope.calling.fold import StageState
+from glyphscope.calling.own_tokens import Boundaries
+from glyphscope.events import Aborted, AnyEvent, FieldOpened, Token, Violation
+from glyphscope_gui.runs.token_table_model import ORIGINS, cut_words, raw
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_places import TextPlaces, shown
+from glyphscope_gui.shared.token_words import percent, step_text
+from glyphscope_gui.shared.verdict import FORCED, VERDICTS, Verdict, paint_line
+from glyphscope_gui.theme import mono_font, theme
+
+LINE_HEIGHT = 165
+"""Percent of the font's: room for the lines below a field and the sign above its end."""
+_AROUND = 600
+"""Characters before and behind those in sight that are painted too: more than a line has."""
+_NOTHING = tr("Nothing was written here.")
+_EMPTY = tr("Press Run: the call appears here, token by token.")
+
+
+class StreamView(QTextEdit):
+    """Read-only. `tokenChosen` carries the index of a token that was clicked."""
+
+    tokenChosen = Signal(object)
+    LARGER: float = 4
+    """Points that its text is larger than the interface's."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("streamView")
+        self.setAccessibleName(tr("The call as it is being written"))
+        self.setReadOnly(True)
+        self.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self.setFrameShape(QTextEdit.Shape.NoFrame)
+        self.setUndoRedoEnabled(False)
+        self.setAcceptRichText(False)
+        self.setTabChangesFocus(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setWordWrapMode(self.wordWrapMode().WrapAtWordBoundaryOrAnywhere)
+        self.document().setDocumentMargin(10)
+        self._selected: Token | None = None
+        self._running = False
+        self._said = ""
+        self._reset(StageState())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, round(self._metrics.height() * 2.9))
+
+    # -- what the run says -------------------------------------------------------------------------------------
+
+    def begin(self, state: StageState) -> None:
+        """Empty, for a new run."""
+        self._selected = None
+        self._running = True
+        self._said = ""
+        self._reset(state)
+
+    def apply(self, events: Iterable[AnyEvent]) -> None:
+        """Show what these events added to the state that it began with."""
+        tokens: list[Token] = []
+        decided = len(self._decided)
+        for event in events:
+            match event:
+                case Token():
+                    tokens.append(event)
+                case FieldOpened(path=path):
+                    self._order.append(path)
+                    self._containers.add(path.rpartition("/")[0])
+                case Violation(char=char) | Aborted(char=char):
+                    self._decided.setdefault(char)
+        self._insert_tokens(tokens)
+        self._look_for_parting(tokens)
+        if len(self._decided) != decided:
+            self._mark_decided()
+        self.viewport().update()
+
+    def say(self, text: str) -> None:
+        """What the run would have said, struck out behind it."""
+        if text and not self._said:
+            self._insert_raw([(self._places.break_line(), self._said_format)])
+        self._said += text
+        self._insert([(text, self._said_format)])
+        self._show_character(next(iter(self._decided), 0))
+
+    def finish(self) -> None:
+        self._running = False
+        self._mark_decided()
+        self.viewport().update()
+
+    @property
+    def decided_characters(self) -> tuple[int, ...]:
+        """The deciding characters that are marked."""
+        return tuple(self._decided)
+
+    def select_token(self, token: Token | None) -> None:
+        """Frame this token's characters."""
+        self._selected = token
+        if token is not None and token.end <= self._places.characters:
+            self._show_character(token.start)
+        self.viewport().update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._decided:
+            self._show_character(next(iter(self._decided)))
+        elif self._selected is not None and self._selected.end <= self._places.characters:
+            self._show_character(self._selected.start)
+
+    def _show_character(self, character: int) -> None:
+        """Scroll no more than is needed to have it in sight."""
+        cursor = QTextCursor(self.document())
+        cursor.setPosition(min(self._places.position(character), self.document().characterCount() - 1))
+        box = self.cursorRect(cursor)
+        bar = self.verticalScrollBar()
+        if box.top() < 0:
+            bar.setValue(bar.value() + box.top() - 8)
+        elif box.bottom() > self.viewport().height():
+            bar.setValue(bar.value() + box.bottom() - self.viewport().height() + 8)
+
+    # -- text --------------------------------------------------------------------------------------------------
+
+    def _reset(self, state: StageState) -> None:
+        self._state = state
+        self._cut = Boundaries(unknown=tr("not compared"))
+        self._places = TextPlaces()
+        self._order: list[str] = []
+        self._containers: set[str] = set()
+        self._decided: dict[int, None] = {}
+        self._parting: int | None = None
+        self._kept = False
+        self._make_formats()
+        self.clear()
+        self.setExtraSelections([])
+
+    def _make_formats(self) -> None:
+        font = mono_font(self.LARGER)
+        self.setFont(font)
+        self.document().setDefaultFont(font)
+        self._metrics = QFontMetricsF(font)
+        self._format, self._forced_format, self._said_format = (QTextCharFormat() for _ in range(3))
+        for format_, role in (
+            (self._format, "text"),
+            (self._forced_format, "forced"),
+            (self._said_format, "text-faint"),
+        ):
+            format_.setFont(font)
+            format_.setForeground(theme().color(role))
+        self._said_format.setFontStrikeOut(True)
+        self._block = QTextBlockFormat()
+        self._block.setLineHeight(LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+
+    def _look_for_parting(self, tokens: Iterable[Token]) -> None:
+        """The character where a branch leaves the run that it branches off."""
+        for token in tokens:
+            origin = token.step.origin
+            if self._parting is None and (origin == "written" or (self._kept and origin == "model")):
+                self._parting = token.start
+            self._kept = self._kept or origin == "kept"
+
+    def _insert_tokens(self, tokens: list[Token]) -> None:
+        self._insert(
+            [
+                ("".join(t.step.text for t in group), self._forced_format if forced else self._format)
+                for forced, group in groupby(tokens, key=lambda token: token.step.forced)
+            ]
+        )
+
+    def _insert(self, pieces: Iterable[tuple[str, QTextCharFormat]]) -> None:
+        """Pieces of the run's text."""
+        self._insert_raw((self._places.add(shown(text)), format_) for text, format_ in pieces if text)
+
+    def _insert_raw(self, pieces: Iterable[tuple[str, QTextCharFormat]]) -> None:
+        """In one edit block; the view stays at the end if it was there."""
+        bar = self.verticalScrollBar()
+        at_end = bar.value() >= bar.maximum() - 4
+        cursor = QTextCursor(self.document())
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        cursor.beginEditBlock()
+        if self.document().isEmpty():
+            cursor.setBlockFormat(self._block)
+        for text, format_ in pieces:
+            cursor.insertText(text, format_)
+        cursor.endEditBlock()
+        if at_end:
+            bar.setValue(bar.maximum())
+
+    def _mark_decided(self) -> None:
+        """The deciding character, on the colour of its verdict."""
+        marks = []
+        for character in self._decided:
+            if character >= self._places.characters:
+                continue
+            mark = QTextEdit.ExtraSelection()
+            mark.cursor = QTextCursor(self.document())
+            mark.cursor.setPosition(self._places.position(character))
+            mark.cursor.setPosition(self._places.position(character + 1), QTextCursor.MoveMode.KeepAnchor)
+            mark.cursor.setKeepPositionOnInsert(True)  # what is said behind it is not decided
+            mark.format.setForeground(theme().color("on-impossible"))
+            marks.append(mark)
+        self.setExtraSelections(marks)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_state"):
+            self._restyle()
+
+    def _restyle(self) -> None:
+        """The same text in the colours of another theme."""
+        state, order, containers, cut = self._state, self._order, self._containers, self._cut
+        decided, said, self._said = self._decided, self._said, ""
+        self._reset(state)
+        self._order, self._containers, self._decided, self._cut = order, containers, decided, cut
+        self._insert_tokens(state.tokens)
+        self._look_for_parting(state.tokens)
+        if said:
+            self.say(said)
+        self._mark_decided()
+
+    # -- tokens under the pointer ------------------------------------------------------------------------------
+
+    def _token_at(self, place: QPoint) -> Token | None:
+        cursor = self.cursorForPosition(place)
+        box = self.cursorRect(cursor)
+        character = self._places.character(cursor.position())
+        if place.x() < box.left():  # the cursor snaps to the nearest gap, which may be behind the character
+            character -= 1
+        tokens = self._state.tokens
+        index = bisect_right(tokens, character, key=lambda token: token.start) - 1
+        while index >= 0 and tokens[index].start == tokens[index].end:
+            index -= 1
+        return tokens[index] if index >= 0 and character < tokens[index].end else None
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        super().mousePressEvent(event)
+        if event.button() == Qt.MouseButton.LeftButton:
+            token = self._token_at(event.position().toPoint())
+            if token is not None:
+                self.tokenChosen.emit(token.step.index)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self.menu_at(event.pos()).popup(event.globalPos())
+
+    def menu_at(self, place: QPoint) -> QMenu:
+        """What can be done with the text, and with the token there, which is chosen; it deletes itself when closed."""
+        token = self._token_at(place)
+        menu = self.createStandardContextMenu()
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if token is not None and self.actions():
+            self.tokenChosen.emit(token.step.index)
+            menu.addSeparator()
+            menu.addActions(self.actions())
+        return menu
+
+    def set_boundaries(self, cut: Boundaries) -> None:
+        """Which of the tokens are not the model's own: told in their hints."""
+        self._cut = cut
+
+    def tip(self, token: Token) -> str:
+        """The hint on a token."""
+        return _tip(token) + cut_words(self._cut, token.step)
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            token = self._token_at(event.pos())
+            QToolTip.showText(event.globalPos(), self.tip(token) if token else "", self)
+            return True
+        return super().viewportEvent(event)
+
+    # -- painting ----------------------------------------------------------------------------------------------
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self.viewport())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if not self._places.characters:
+            self._paint_empty(painter)
+            painter.end()
+            return
+        offset = QPointF(-self.horizontalScrollBar().value(), -self.verticalScrollBar().value())
+        painter.translate(offset)
+        first, last = self._visible()
+        top, bottom = first - _AROUND, last + _AROUND  # the ends of a part of a field are out of sight
+        fields = [
+            (f, self._boxes(max(f.start or 0, top), min(f.end, bottom))) for f in self._fields(first, last)
+        ]
+        self._paint_forced(painter, first, last)
+        for field, boxes in fields:
+            self._paint_ground(painter, VERDICTS[field.status], boxes)
+        self._paint_decided(painter)
+        painter.end()
+        super().paintEvent(event)
+        painter = QPainter(self.viewport())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.translate(offset)
+        self._set_sign_font(painter)
+        for field, boxes in fields:
+            if boxes and field.end <= bottom:
+                verdict = VERDICTS[field.status]
+                painter.setPen(theme().color(verdict.role))
+                painter.drawText(QPointF(boxes[-1].right() + 1.5, boxes[-1].top() + 2), verdict.sign)
+        self._paint_selected(painter)
+        self._paint_parting(painter)
+        self._paint_end(painter)
+        painter.end()
+
+    def _visible(self) -> tuple[int, int]:
+        """The characters in sight."""
+        rect = self.viewport().rect()
+        first = self.cursorForPosition(rect.topLeft()).position()
+        last = self.cursorForPosition(rect.bottomRight()).position()
+        return self._places.character(first), self._places.character(last) + 1
+
+    def _fields(self, first: int, last: int) -> Iterator[FieldState]:
+        """The fields in sight that hold no others."""
+        for path in self._order:
+            field = self._state.fields.get(path)
+            if field is None or field.start is None or path in self._containers:
+                continue
+            if field.start < last and field.end > first:
+                yield field
+
+    def _boxes(self, start: int, end: int) -> list[QRectF]:
+        """Where these characters stand, a box for each line, in the document's coordinates."""
+        end = min(end, self._places.characters)
+        if end <= start:
+            return []
+        document, layout = self.document(), self.document().documentLayout()
+        position, stop = self._places.position(start), self._places.position(end)
+        block = document.findBlock(position)
+        ascent, descent = self._metrics.ascent(), self._metrics.descent()
+        boxes = []
+        while block.isValid() and block.position() < stop:
+            top = layout.blockBoundingRect(block).topLeft()
+            text = block.layout()
+            a, b = max(position - block.position(), 0), min(stop - block.position(), block.length() - 1)
+            number = text.lineForTextPosition(a).lineNumber() if a < b else text.lineCount()
+            while number < text.lineCount():
+                line = text.lineAt(number)
+                begin = line.textStart()
+                if begin >= b:
+                    break
+                left, right = _x(line, max(a, begin)), _x(line, min(b, begin + line.textLength()))
+                base = top.y() + line.y() + line.ascent()
+                boxes.append(QRectF(top.x() + left, base - ascent, right - left, ascent + descent))
+                number += 1
+            block = block.next()
+        return boxes
+
+    def _paint_ground(self, painter: QPainter, verdict: Verdict, boxes: list[QRectF]) -> None:
+        for box in boxes:
+            ground = box.adjusted(-1, -2, 1, 3)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme().color(f"{verdict.role}-soft"))
+            painter.drawRoundedRect(ground, 3, 3)
+            paint_line(painter, verdict, ground.left(), ground.right(), ground.bottom())
+
+    def _paint_forced(self, painter: QPainter, first: int, last: int) -> None:
+        tokens = self._state.tokens
+        begin = max(bisect_right(tokens, first, key=lambda token: token.start) - 1, 0)
+        stop = bisect_right(tokens, last, key=lambda token: token.start)
+        for forced, group in groupby(tokens[begin:stop], key=lambda token: token.step.forced):
+            if forced:
+                run = list(group)
+                for box in self._boxes(run[0].start, run[-1].end):
+                    paint_line(painter, FORCED, box.left(), box.right(), box.bottom() + 3)
+
+    def _paint_decided(self, painter: QPainter) -> None:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme().color("impossible"))
+        for character in self._decided:
+            for box in self._boxes(character, character + 1):
+                painter.drawRoundedRect(box.adjusted(-0.5, -2, 0.5, 3), 2.5, 2.5)
+
+    def _set_sign_font(self, painter: QPainter) -> None:
+        font = QFont(self.font())
+        font.setPointSizeF(max(font.pointSizeF() * 0.58, 6))
+        font.setWeight(QFont.Weight.Bold)
+        painter.setFont(font)
+
+    def _paint_selected(self, painter: QPainter) -> None:
+        token = self._selected
+        if token is None:
+            return
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(theme().color("accent"), 1.6))
+        for box in self._boxes(token.start, token.end):
+            painter.drawRoundedRect(box.adjusted(-1.5, -3, 1.5, 4), 3, 3)
+
+    def _paint_parting(self, painter: QPainter) -> None:
+        """A broken line before what was put where the branch leaves its run, which stands behind it."""
+        boxes = self._boxes(self._parting, self._parting + 1) if self._parting is not None else []
+        if boxes:
+            left = boxes[0].left() - 1.5
+            painter.setPen(QPen(theme().color("accent"), 1.6, Qt.PenStyle.DashLine))
+            painter.drawLine(QPointF(left, boxes[0].top() - 9), QPointF(left, boxes[0].bottom() + 7))
+
+    def _paint_end(self, painter: QPainter) -> None:
+        """A bar where the text goes on, or where the run stopped itself."""
+        stopped = self._state.aborted is not None
+        if not self._running and not stopped:
+            return
+        end = self._state.tokens[-1].end if self._state.tokens else 0
+        boxes = self._boxes(end - 1, end)
+        if boxes:
+            box = boxes[-1]
+            bar = QRectF(box.right() + (9 if stopped else 2), box.top() - 2, 2.4, box.height() + 4)
+            painter.fillRect(bar, theme().color("impossible-line" if stopped else "accent"))
+
+    def _paint_empty(self, painter: QPainter) -> None:
+        font = QFont(mono_font(1))
+        painter.setFont(font)
+        painter.setPen(theme().color("text-faint"))
+        nothing = _NOTHING if self._state.finished is not None else _EMPTY
+        words = tr("Waiting for the first token…") if self._running else nothing
+        painter.drawText(
+            QRectF(self.viewport().rect()).adjusted(10, 12, -8, -8),
+            Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextWordWrap,
+            words,
+        )
+
+
+def _x(line, position: int) -> float:
+    """PySide returns the place together with the position it was asked for."""
+    found = line.cursorToX(position)
+    return found[0] if isinstance(found, tuple) else found
+
+
+def _tip(token: Token) -> str:
+    step = token.step
+    how = (
+        tr("forced by the grammar")
+        if step.forced
+        else tr(
+            "raw {raw}, final {probability}", raw=percent(raw(step)), probability=percent(step.probability)
+        )
+    )
+    whose = "" if step.origin == "model" else f"\n{ORIGINS[step.origin]}"
+    return tr("Token {index}  {text}\n{about}", index=step.index, text=step_text(step), about=how) + whose

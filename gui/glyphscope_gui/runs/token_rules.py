@@ -1,0 +1,246 @@
+"""Which rule of the grammar read which token of a run, and what it says to a token that was masked: without Qt.
+
+A token belongs to the innermost rule that read one of its characters; where they belong to several, the one of an
+argument counts more than the one around it, so that `"}` is the value's. What a rule expects is told by the rules that
+were open before the token.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from glyphscope.calling.constraints import call_options
+from glyphscope.calling.refusing import Refusals, Refused
+from glyphscope.events import Alternative, RunRequest, Token
+from glyphscope.grammar import Grammar, Origin, build_call_grammar
+from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.match import ActiveRule, Limits, MatchLimit, State, compile_grammar
+from glyphscope.registry import ToolRegistry
+from glyphscope_gui.runs.grammar_origins import RuleOrigin, rule_origin
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.token_words import is_masked
+
+MOST_TOKENS = 50_000
+"""Of a run that are read; nobody looks at the rules of more."""
+FEW = 4
+"""Expectations that are told of a place."""
+SECONDS = 6.0
+"""For the reasons of all alternatives of a token: the likeliest come first, and the next wish waits for it."""
+END = tr("The end of the text: no rule reads it.")
+LEFT = tr("The text is outside of the grammar from here on.")
+NOT_READ = tr("Only the first 50,000 tokens of a run are read.")
+
+
+_Place: TypeAlias = tuple[str, Origin | None]
+
+
+@dataclass(frozen=True)
+class TokenRule:
+    """`rule` as it is called on the grammar page, "" where none read the token; `words` say where it comes from."""
+
+    rule: str = ""
+    words: str = ""
+    argument: str = ""
+    constraint: str = ""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What was expected in a token's place, and for each of its alternatives in other words if it fails later.
+
+    `constraints` are the keywords that refused them, one for each alternative: None where no single one did (the
+    notation's syntax, the list of tools, two at once), and for one that is not masked.
+    """
+
+    index: int
+    place: str
+    alternatives: tuple[str, ...]
+    constraints: tuple[Refused | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class RuleCost:
+    """Masks under a rule: for `masks` tokens they took `ms` milliseconds."""
+
+    rule: str
+    masks: int
+    ms: float
+
+
+def run_grammar(request: RunRequest, registry: ToolRegistry) -> Grammar:
+    """The grammar that the run was held to. Raises GrammarError."""
+    if request.grammar is not None:
+        return load_gbnf(request.grammar)
+    return build_call_grammar(registry, request.notation, request.shape, call_options(request))
+
+
+class RuleReader:
+    """Reads the tokens of one run as they come. Not for two threads at once."""
+
+    def __init__(self, request: RunRequest, registry: ToolRegistry) -> None:
+        """Raises GrammarError."""
+        self._grammar = run_grammar(request, registry)
+        self._reasons = Refusals(request, registry)
+        self._registry = registry
+        self._root = self._grammar.root if request.grammar is not None else "root"
+        self._has_origins = any(rule.origin is not None for rule in self._grammar.rules.values())
+        self._start = compile_grammar(self._grammar).start(Limits())
+        self._state = self._start
+        self._count = 0
+        self._last: _Place | None = None
+        self._origins: dict[Origin, RuleOrigin] = {}
+        self._known: dict[_Place, TokenRule] = {}
+        self._costs: dict[str, tuple[int, float]] = {}
+
+    def read(self, tokens: Sequence[Token], cancelled: Callable[[], bool]) -> list[TokenRule]:
+        """The rules of the tokens that come next. Raises MatchLimit, MatchCancelled."""
+        found = []
+        for token in tokens:
+            rule = self._read(token, cancelled)
+            found.append(rule)
+            if rule.rule and token.step.mask_ms:
+                masks, ms = self._costs.get(rule.rule, (0, 0.0))
+                self._costs[rule.rule] = masks + 1, ms + token.step.mask_ms
+        return found
+
+    def costs(self) -> tuple[RuleCost, ...]:
+        """What masks took under each rule so far, the dearest first."""
+        rows = (RuleCost(rule, masks, ms) for rule, (masks, ms) in self._costs.items())
+        return tuple(sorted(rows, key=lambda cost: -cost.ms))
+
+    def refusals(
+        self, before: Sequence[Token], alternatives: Sequence[Alternative], cancelled: Callable[[], bool]
+    ) -> Refusal:
+        """Why the grammar refuses the masked alternatives of the token after `before`. Raises as `read` does."""
+        state = self._start
+        for token in before:
+            state = _after(state, token, cancelled)
+        if not state.alive:
+            return Refusal(len(before), "", ("",) * len(alternatives), (None,) * len(alternatives))
+        place = self._expected(state)
+        told = tuple(self._refused(state, place, one) for one in alternatives)
+        masked = any(is_masked(one) for one in alternatives)
+        text = "".join(token.step.text for token in before)
+        until = time.monotonic() + SECONDS
+        why = tuple(
+            self._reason(text, one, cancelled) if time.monotonic() < until else None for one in alternatives
+        )
+        return Refusal(len(before), place if masked else "", told, why)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _read(self, token: Token, cancelled: Callable[[], bool]) -> TokenRule:
+        self._count += 1
+        if self._count > MOST_TOKENS:
+            return TokenRule(words=NOT_READ)
+        text = token.step.text
+        if token.step.end and not text:
+            return TokenRule(words=END)
+        state, best, deepest = self._state, self._last, -1
+        for char in text:
+            state = state.feed(char, cancel=cancelled)
+            if not state.alive:
+                break
+            rule, origin = _reading(state)
+            depth = len(origin.pointer) if origin is not None else -1
+            if depth >= deepest:
+                best, deepest = (rule, origin), depth
+        if not state.alive:
+            state = _after(self._state, token, cancelled)
+            best = _reading(state) if state.alive else None
+        self._state, self._last = state, best
+        return self._told(best) if state.alive else TokenRule(words=LEFT)
+
+    def _told(self, best: _Place | None) -> TokenRule:
+        if best is None:
+            return TokenRule()
+        known = self._known.get(best)
+        if known is None:
+            rule, origin = best
+            name = self._root if rule == self._grammar.root else rule
+            if origin is None:
+                known = TokenRule(name)
+            else:
+                said = self._origin(origin)
+                known = TokenRule(name, said.words, said.argument or said.tool, said.constraint)
+            self._known[best] = known
+        return known
+
+    def _origin(self, origin: Origin) -> RuleOrigin:
+        if origin not in self._origins:
+            self._origins[origin] = rule_origin(self._registry, origin)
+        return self._origins[origin]
+
+    def _reason(self, before: str, one: Alternative, cancelled: Callable[[], bool]) -> Refused | None:
+        if not is_masked(one) or _goes_on_inside(one):
+            return None
+        try:
+            return self._reasons.find(before, one.data.decode(errors="ignore"), cancel=cancelled)
+        except MatchLimit:  # of one alternative: the others have their reasons all the same
+            return None
+
+    def _refused(self, state: State, place: str, one: Alternative) -> str:
+        if not is_masked(one) or _goes_on_inside(one):
+            return ""
+        text = one.data.decode(errors="ignore")
+        after = state.feed_token(one.id, text)
+        if after.alive:
+            return (
+                ""  # the grammar takes its characters: it is masked for what it is, such as a control token
+            )
+        good = text[: (after.failed_at or 0) - state.position]
+        words = self._expected(after)
+        if not good:
+            return place
+        return (
+            tr("after {text}, {expected}", text=json.dumps(good, ensure_ascii=False), expected=words)
+            if words
+            else ""
+        )
+
+    def _expected(self, state: State) -> str:
+        """`max_results expects 0-9 or "}": maximum 100`."""
+        wanted = state.expectations(FEW + 1)
+        if not wanted:
+            return ""
+        shown = list(dict.fromkeys(one.words for one in wanted))
+        shown = [*shown[:FEW], tr("more")] if len(shown) > FEW else shown
+        listed = tr(" or ").join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+        first = wanted[0]  # the innermost that goes on: one that is over expects nothing
+        if first.origin is None and self._has_origins:
+            told = self._told(_innermost(state.active_rules()))
+        else:
+            told = self._told((first.rule or self._grammar.root, first.origin))
+        name = told.argument or told.rule
+        return tr("{name} expects {expected}", name=name, expected=listed) + (
+            f": {told.constraint}" if told.constraint else ""
+        )
+
+
+def _goes_on_inside(one: Alternative) -> bool:
+    """Whether it begins in the middle of a character."""
+    return bool(one.data) and 0x80 <= one.data[0] < 0xC0
+
+
+def _after(state: State, token: Token, cancelled: Callable[[], bool]) -> State:
+    """By its characters; where they do not fit, as a token that the grammar asks for."""
+    spelled = state.feed(token.step.text, cancel=cancelled)
+    if spelled.alive or not state.alive or not state.token_matches():
+        return spelled
+    return state.feed_token(token.step.id, token.step.text)
+
+
+def _reading(state: State) -> _Place:
+    """The rule that read the last character."""
+    active = state.active_rules()
+    return _innermost([rule for rule in active if rule.start < state.position] or active)
+
+
+def _innermost(active: Sequence[ActiveRule]) -> _Place:
+    """The innermost that has a place in a tool's schema; of a grammar without such places, the innermost."""
+    found = next((rule for rule in reversed(active) if rule.origin is not None), active[-1])
+    return found.name, found.origin

@@ -1,0 +1,149 @@
+"""The token table: a row for each decoding step, with its evidence."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRectF, Qt, Signal
+from PySide6.QtGui import QPainter, QPen, QResizeEvent
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+
+from glyphscope.events import TokenStep
+from glyphscope_gui.runs.token_table_model import COLUMNS, CUT_ROLE, RULE, STEP_ROLE, TOKEN, TokenTableModel
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.token_words import step_text
+from glyphscope_gui.theme import mono_font, theme
+
+_Index = QModelIndex | QPersistentModelIndex
+
+
+_PLACES = {column.title: place for place, column in enumerate(COLUMNS)}
+LEAST = tuple(_PLACES[title] for title in ("entropy", "rank", "feasible", "ms"))
+HIDDEN = ((), LEAST[:1], LEAST[:2], *((RULE, *LEAST[:count]) for count in range(len(LEAST) + 1)))
+"""What goes where there is less and less room: all of it is told beside the table as well."""
+NARROWEST_TOKEN = 84
+
+
+class TokenDelegate(QStyledItemDelegate):
+    """The token as a chip: forced ones on the grammar's ground, sampled ones framed, those that somebody put there with
+    a thick frame, and those kept from another run with a broken one. Dotted below where the text is not in the model's
+    own tokens.
+    """
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        step = index.data(STEP_ROLE)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, theme().color("selection"))
+        font = mono_font(-0.5)
+        painter.setFont(font)
+        words = painter.fontMetrics().elidedText(
+            step_text(step), Qt.TextElideMode.ElideRight, option.rect.width() - 20
+        )
+        width = painter.fontMetrics().horizontalAdvance(words) + 10
+        box = QRectF(option.rect).adjusted(6.5, 3.5, 0, -3.5)
+        box.setWidth(max(width, 14))
+        painter.setPen(_frame(step))
+        painter.setBrush(theme().color("forced-soft" if step.forced else "field"))
+        painter.drawRoundedRect(box, 3, 3)
+        painter.setPen(theme().color("forced" if step.forced else "text"))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, words)
+        if index.data(CUT_ROLE) is not None:
+            painter.setPen(QPen(theme().color("impossible-line"), 2, Qt.PenStyle.DotLine))
+            painter.drawLine(box.bottomLeft(), box.bottomRight())
+        painter.restore()
+
+
+def _frame(step: TokenStep) -> QPen:
+    if step.origin == "written":
+        return QPen(theme().color("accent"), 2)
+    if step.origin == "kept":
+        return QPen(theme().color("border-strong"), 1, Qt.PenStyle.DashLine)
+    return QPen(Qt.PenStyle.NoPen) if step.forced else QPen(theme().color("border-strong"), 1)
+
+
+class TokenTable(PlainTable):
+    """`tokenChosen` carries the index of the row that became current, `ruleChosen` the rule that was double-clicked,
+    `menuWanted` where on the screen a token's menu is asked for.
+    """
+
+    tokenChosen = Signal(object)
+    ruleChosen = Signal(str)
+    menuWanted = Signal(QPoint)
+
+    def __init__(self, model: TokenTableModel, parent: QWidget | None = None) -> None:
+        super().__init__(model, stretch=TOKEN, parent=parent)
+        self._tokens = model
+        self._ruled = False
+        self.setObjectName("tokenTable")
+        self.setAccessibleName(tr("Tokens with their probabilities"))
+        self.setAccessibleDescription(
+            tr("Up and down choose a token; its alternatives are shown at the right.")
+        )
+        self.setItemDelegateForColumn(TOKEN, TokenDelegate(self))
+        self.horizontalHeader().setMinimumSectionSize(36)
+        for column, spec in enumerate(COLUMNS):
+            if column != TOKEN:
+                self.fit_column(column, spec.widest)
+        self._widths = self._fitted()
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setColumnHidden(RULE, True)
+        self.doubleClicked.connect(self._double_clicked)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._show_menu)
+        self.selectionModel().currentRowChanged.connect(self._current_changed)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Where there is no room for all, the columns that are missed least go; the hint on the token has them."""
+        super().resizeEvent(event)
+        if self.currentIndex().isValid():
+            self.scrollTo(self.currentIndex())
+        self._fit_columns()
+
+    def show_rules(self, shown: bool) -> None:
+        """Whether a grammar holds the run: without one, no token has a rule."""
+        self._ruled = shown
+        self._fit_columns()
+
+    def follow(self) -> None:
+        """Keep the newest in sight while the user looks at the end."""
+        bar = self.verticalScrollBar()
+        if not self.currentIndex().isValid() or bar.value() >= bar.maximum() - 4 * self.rowHeight(0):
+            self.scrollToBottom()
+
+    def choose(self, index: int) -> None:
+        """Make a token's row the current one."""
+        if 0 <= index < self._tokens.rowCount():
+            self.setCurrentIndex(self._tokens.index(index, TOKEN))
+
+    def fit_again(self) -> None:
+        for column in range(len(COLUMNS)):
+            self.showColumn(column)  # a hidden one has no width
+        super().fit_again()
+        self._widths = self._fitted()
+        self._fit_columns()
+
+    def _fitted(self) -> dict[int, int]:
+        return {column: self.columnWidth(column) for column in range(len(COLUMNS)) if column != TOKEN}
+
+    def _fit_columns(self) -> None:
+        room = self.viewport().width()
+        widths = {**self._widths, **({} if self._ruled else {RULE: 0})}
+        need = NARROWEST_TOKEN + sum(widths.values())
+        hidden = next((h for h in HIDDEN if need - sum(widths[c] for c in h) <= room), HIDDEN[-1])
+        for column in (RULE, *LEAST):
+            self.setColumnHidden(column, column in hidden or (column == RULE and not self._ruled))
+
+    def _show_menu(self, place: QPoint) -> None:
+        index = self.indexAt(place)
+        if index.isValid():
+            self.setCurrentIndex(index)
+            self.menuWanted.emit(self.viewport().mapToGlobal(place))
+
+    def _double_clicked(self, index: QModelIndex) -> None:
+        rule = self._tokens.rule(index.row()) if index.column() == RULE else None
+        if rule is not None and rule.rule:
+            self.ruleChosen.emit(rule.rule)
+
+    def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
+        self.tokenChosen.emit(current.row() if current.isValid() else None)

@@ -1,0 +1,225 @@
+"""The tokens of a run as a table: a row a decoding step, appended a batch at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import QObject, Qt
+
+from glyphscope.calling.own_tokens import Boundaries, otherwise_words
+from glyphscope.events import Token, TokenStep
+from glyphscope_gui.runs.token_rules import TokenRule
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
+from glyphscope_gui.shared.token_words import UNKNOWN, count, milliseconds, numbered, percent, step_text
+from glyphscope_gui.theme import theme
+
+_OF_RULES = (
+    Qt.ItemDataRole.DisplayRole,
+    Qt.ItemDataRole.ForegroundRole,
+    Qt.ItemDataRole.ToolTipRole,
+    Qt.ItemDataRole.AccessibleTextRole,
+)
+STEP_ROLE = Qt.ItemDataRole.UserRole
+CUT_ROLE = Qt.ItemDataRole.UserRole + 1
+"""What of the text is not in the model's own tokens there, or None."""
+
+
+class _Column(NamedTuple):
+    """`title` is the column's name in the code, `heading` what a person reads."""
+
+    title: str
+    heading: str
+    tip: str
+    show: Callable[[TokenStep], str]
+    widest: str
+
+
+def raw(step: TokenStep) -> float | None:
+    """The model's own probability of the token, before mask and sampler."""
+    return None if step.logprob is None else math.exp(step.logprob)
+
+
+def _entropy(step: TokenStep) -> str:
+    return UNKNOWN if step.entropy is None else f"{step.entropy:.2f}"
+
+
+COLUMNS = (
+    _Column("#", "#", tr("The token's number, from 0"), lambda s: str(s.index), "00000"),
+    _Column(
+        "token",
+        tr("token"),
+        tr("What was written: · is a blank, ⏎ a line end, ⟨E2 80⟩ a part of a character"),
+        step_text,
+        "",
+    ),
+    _Column(
+        "rule",
+        tr("rule"),
+        tr(
+            "The rule of the grammar that read it; – where none did. A double click shows it on the grammar page"
+        ),
+        lambda _s: UNKNOWN,
+        "search-args-max-results",
+    ),
+    _Column(
+        "raw p",
+        tr("raw p"),
+        tr("The model's own probability, before mask and sampler"),
+        lambda s: percent(raw(s)),
+        "100.0 %",
+    ),
+    _Column(
+        "final p",
+        tr("final p"),
+        tr("The probability it was drawn with, after both"),
+        lambda s: percent(s.probability),
+        "100.0 %",
+    ),
+    _Column(
+        "rank",
+        tr("rank"),
+        tr("Its place in the model's own order; 0 is the model's favourite"),
+        lambda s: count(s.rank),
+        "00 000",
+    ),
+    _Column(
+        "allowed",
+        tr("allowed"),
+        tr("How many tokens the constraint left"),
+        lambda s: count(s.allowed or None),
+        "000 000",
+    ),
+    _Column(
+        "feasible",
+        tr("feasible"),
+        tr("The share of the model's own probability that the constraint left"),
+        lambda s: percent(s.feasible),
+        "100.0 %",
+    ),
+    _Column("entropy", tr("entropy"), tr("How undecided the model itself was, in bits"), _entropy, "00.00"),
+    _Column(
+        "ms",
+        tr("ms"),
+        tr("Mask, sampling and decoding together"),
+        lambda s: milliseconds(s.mask_ms + s.sample_ms + s.decode_ms),
+        "000.0",
+    ),
+)
+TOKEN, RULE = 1, 2
+ORIGINS = {
+    "kept": tr("Kept from the run that this one branches off"),
+    "written": tr(
+        "Put there by somebody: it was not drawn, and its figures are what the model gave it all the same"
+    ),
+}
+
+
+class TokenTableModel(TableModel):
+    """Reads the tokens; keeps no copy of what they say."""
+
+    titles = tuple(column.heading for column in COLUMNS)
+    tips = tuple(column.tip for column in COLUMNS)
+    figures = frozenset(range(len(COLUMNS))) - {TOKEN, RULE}
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: list[Token] = []
+        self._rules: list[TokenRule] = []
+        self._cut = Boundaries(unknown=tr("not compared"))
+
+    def clear(self) -> None:
+        self.beginResetModel()
+        self._rows, self._rules = [], []
+        self._cut = Boundaries(unknown=tr("not compared"))
+        self.endResetModel()
+
+    def append(self, tokens: Sequence[Token]) -> None:
+        if tokens:
+            first = len(self._rows)
+            self.beginInsertRows(NO_INDEX, first, first + len(tokens) - 1)
+            self._rows.extend(tokens)
+            self.endInsertRows()
+
+    def set_rules(self, first: int, rules: Sequence[TokenRule]) -> None:
+        """The rules of the tokens from `first` on: they are told in order, some time after the tokens."""
+        self._rules[first:] = rules
+        last = min(first + len(rules), len(self._rows)) - 1
+        if last >= first:  # the rows themselves may still be on their way
+            self.dataChanged.emit(self.index(first, RULE), self.index(last, RULE))
+
+    def set_boundaries(self, cut: Boundaries) -> None:
+        """Which of them are not the model's own."""
+        self._cut = cut
+        if self._rows:
+            self.dataChanged.emit(self.index(0, TOKEN), self.index(len(self._rows) - 1, TOKEN))
+
+    def rule(self, row: int) -> TokenRule | None:
+        """None while it is not known."""
+        return self._rules[row] if row < len(self._rules) else None
+
+    def token(self, row: int) -> Token:
+        return self._rows[row]
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        step = self._rows[index.row()].step
+        if index.column() == RULE and role in _OF_RULES:
+            return self._of_rule(index.row(), role)
+        if role == Qt.ItemDataRole.DisplayRole:
+            return COLUMNS[index.column()].show(step)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.alignment(index.column())
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return theme().color("text-faint" if step.forced and index.column() != TOKEN else "text")
+        if role == STEP_ROLE:
+            return step
+        if role == CUT_ROLE:
+            return self._cut.at(step.index)
+        if role == Qt.ItemDataRole.ToolTipRole and index.column() == TOKEN:
+            return _tip(step) + cut_words(self._cut, step)
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            words = f"{COLUMNS[index.column()].heading}: {COLUMNS[index.column()].show(step)}"
+            if index.column() != TOKEN:
+                return words
+            forced = tr(", forced") if step.forced else ""
+            whose = {"kept": tr(", kept"), "written": tr(", written")}.get(step.origin, "")
+            cut = tr(", not the model's own token") if self._cut.at(step.index) is not None else ""
+            return f"{words}{forced}{whose}{cut}"
+        return None
+
+    def _of_rule(self, row: int, role: int) -> Any:
+        rule = self.rule(row)
+        name = rule.rule if rule else ""
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return theme().color("text-muted" if name else "text-faint")
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip("\n".join(part for part in (name, rule.words) if part)) if rule else None
+        shown = name or UNKNOWN
+        return f"{COLUMNS[RULE].heading}: {shown}" if role == Qt.ItemDataRole.AccessibleTextRole else shown
+
+
+def cut_words(cut: Boundaries, step: TokenStep) -> str:
+    """A further line of a hint on a token that is not the model's own; else empty."""
+    other = cut.at(step.index)
+    if other is None:
+        return ""
+    return "\n" + tr("Not the model's own tokens: {tokens}", tokens=otherwise_words(other))
+
+
+def _tip(step: TokenStep) -> str:
+    lines = [
+        tr(
+            "{token}, bytes {bytes}",
+            token=numbered(step.id, piece=step.piece),
+            bytes=step.data.hex(" ").upper() or tr("none"),
+        )
+    ]
+    lines.append(tr("Rank {rank}, entropy {entropy} bits", rank=count(step.rank), entropy=_entropy(step)))
+    if step.forced:
+        lines.append(tr("Forced: the only token the grammar allowed"))
+    if step.origin != "model":
+        lines.append(ORIGINS[step.origin])
+    return "\n".join(lines)

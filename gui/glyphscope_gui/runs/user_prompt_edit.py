@@ -1,0 +1,47 @@
+"""Where the user says what is wanted: grows with the text to four lines; Ctrl+Enter runs."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QWidget
+
+from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
+from glyphscope_gui.shared.growing_edit import GrowingEdit
+from glyphscope_gui.shared.language import tr
+
+MAX_LINES = 4
+
+
+class UserPromptEdit(GrowingEdit):
+    """Shows and edits `PromptDocument.user`; `runRequested` on Ctrl+Enter."""
+
+    runRequested = Signal()
+
+    def __init__(self, document: PromptDocument, parent: QWidget | None = None) -> None:
+        super().__init__(MAX_LINES, parent)
+        self._prompt = document
+        self.setObjectName("userPromptEdit")
+        self.setAccessibleName(tr("Your prompt"))
+        self.setAccessibleDescription(tr("What the model is asked. Control and Enter runs it."))
+        self.setPlaceholderText(tr("What should the model do?"))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.document().setDocumentMargin(0)
+        self._show(document.state)
+        self.textChanged.connect(self._edited)
+        document.changed.connect(self._show)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            event.accept()
+            self.runRequested.emit()
+            return
+        super().keyPressEvent(event)
+
+    def _edited(self) -> None:
+        self._prompt.set_user(self.toPlainText())
+
+    def _show(self, state: PromptState) -> None:
+        if state.user != self.toPlainText():
+            self.setPlainText(state.user)

@@ -1,0 +1,1 @@
+"""The run's worker thread, and how its events reach the window."""

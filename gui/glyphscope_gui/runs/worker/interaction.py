@@ -1,0 +1,78 @@
+"""Who answers for a run of the window: asks the user by post, and waits in the run's thread until there is an answer.
+
+One host for each run. What ends it (Stop, a newer run, the window that closes) ends the waiting too: a call is then
+denied by nobody, and a question stays unanswered.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from glyphscope.calling.host import NOBODY, Decision
+from glyphscope.events import ApprovalNeeded
+from glyphscope.tools import ToolSource
+from glyphscope_gui.runs.worker.jobs import Asked
+
+Sources: TypeAlias = Callable[[], Mapping[str, ToolSource]]
+"""Who carries out calls, by name, at the moment it is asked: servers come and go."""
+
+
+class WindowHost:
+    """A `calling.Host`. `post` hands an Asked to the window and returns at once; `reply` is called by the window."""
+
+    def __init__(self, job: int, sources: Sources, post: Callable[[Asked], None]) -> None:
+        self.job = job
+        self._sources = sources
+        self._post = post
+        self._cancelled = threading.Event()
+        self._condition = threading.Condition()
+        self._number = 0
+        self._reply: Decision | str | None = None
+        self._replied_to = 0
+
+    # -- from the run's thread ---------------------------------------------------------------------------------
+
+    @property
+    def cancelled(self) -> threading.Event:
+        return self._cancelled
+
+    def source(self, name: str) -> ToolSource | None:
+        return self._sources().get(name)
+
+    def decide(self, needed: ApprovalNeeded) -> Decision:
+        reply = self._ask(needed)
+        return reply if isinstance(reply, Decision) else NOBODY
+
+    def answer(self, question: str) -> str | None:
+        reply = self._ask(question)
+        return reply if isinstance(reply, str) else None
+
+    # -- from the window's thread ------------------------------------------------------------------------------
+
+    def reply(self, number: int, reply: Decision | str | None) -> None:
+        """The answer to the Asked of that number; one to an older question, or a second one, is dropped."""
+        with self._condition:
+            if number == self._number and self._replied_to != number:
+                self._reply, self._replied_to = reply, number
+                self._condition.notify_all()
+
+    def end(self) -> None:
+        """Nothing is waited for any more, now or later."""
+        self._cancelled.set()
+        with self._condition:
+            self._condition.notify_all()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _ask(self, about: ApprovalNeeded | str) -> Decision | str | None:
+        with self._condition:
+            self._number += 1
+            number, self._reply = self._number, None
+        if self._cancelled.is_set():
+            return None
+        self._post(Asked(self.job, number, about))
+        with self._condition:
+            self._condition.wait_for(lambda: self._replied_to == number or self._cancelled.is_set())
+            return self._reply if self._replied_to == number else None

@@ -1,0 +1,78 @@
+"""From the worker's thread to the window's: posts are collected, and come over in batches the window can bear.
+
+The worker never waits for the window, and the window is woken once for a batch, not for each event: the first post
+of a quiet time comes over at once, and those after it together, `INTERVAL_MS` later. A batch is never larger than
+what is shown within a frame; what is left waits for the next.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+from PySide6.QtCore import QElapsedTimer, QObject, Qt, QTimer, Signal
+
+from glyphscope_gui.runs.worker.jobs import Batch, Post
+
+INTERVAL_MS = 30
+"""Between two batches: thirty-three a second, which reads as continuous."""
+MOST = 260
+"""Posts in one batch: at 2,000 tokens a second about 180 come in one interval."""
+
+
+class Mailbox(QObject):
+    """Lives in the window's thread; `post` may be called from any. `batch` carries a Batch of the open job."""
+
+    batch = Signal(object)
+    _filled = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._lock = threading.Lock()
+        self._posts: deque[Post] = deque()
+        self._job = 0
+        self._since = QElapsedTimer()
+        self._timer = QTimer(self, singleShot=True, timerType=Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._drain)
+        self._filled.connect(self._wake, Qt.ConnectionType.QueuedConnection)
+
+    def open_for(self, job: int) -> None:
+        """From now on only that job's posts come over; what waits of an older one is dropped."""
+        with self._lock:
+            self._job = job
+            self._posts.clear()
+
+    def post(self, job: int, *posts: Post) -> None:
+        """Any thread. Late posts of an older job are dropped."""
+        with self._lock:
+            if job != self._job:
+                return
+            wake = not self._posts
+            self._posts.extend(posts)
+        if wake:
+            self._filled.emit()
+
+    def close(self) -> None:
+        """Nothing comes over any more."""
+        self.open_for(-1)
+        self._timer.stop()
+
+    def _wake(self) -> None:
+        if self._timer.isActive():
+            return
+        passed = self._since.elapsed() if self._since.isValid() else INTERVAL_MS
+        if passed >= INTERVAL_MS:
+            self._drain()
+        else:
+            self._timer.start(INTERVAL_MS - passed)
+
+    def _drain(self) -> None:
+        with self._lock:
+            job = self._job
+            posts = tuple(self._posts.popleft() for _ in range(min(len(self._posts), MOST)))
+            more = bool(self._posts)
+        self._since.restart()
+        if more:
+            self._timer.start(INTERVAL_MS)
+        if posts:
+            self.batch.emit(Batch(job, posts))

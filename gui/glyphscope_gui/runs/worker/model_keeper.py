@@ -1,0 +1,69 @@
+"""The one model that is open: opened when it is needed, kept between runs, exchanged when another is asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.models import Model, Opening
+from glyphscope_gui.runs.worker.jobs import ModelStatus
+
+Open = Callable[..., Model]
+"""`open_model(name, context=…, progress=…)`."""
+
+
+class ModelKeeper:
+    """Used by the worker's thread; only `cancel` is for any thread."""
+
+    def __init__(self, open_model: Open, tell: Callable[[ModelStatus], None]) -> None:
+        self._open_model = open_model
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._key: tuple[str, int] | None = None
+        self._model: Model | None = None
+        self._opening: Opening | None = None
+
+    @property
+    def model(self) -> Model | None:
+        """The open model, if one is."""
+        return self._model
+
+    def get(self, name: str, context: int) -> Model:
+        """The model of that name, opened now if it was not. Raises ModelError."""
+        if self._model is not None and self._key == (name, context):
+            return self._model
+        opening = Opening(lambda done: self._tell(ModelStatus("opening", name, progress=done)))
+        with self._lock:
+            self._opening = opening
+        self.close()
+        self._tell(ModelStatus("opening", name))
+
+        try:
+            model = self._open_model(name, context=context, progress=opening)
+        except GlyphscopeError as error:
+            self._tell(
+                ModelStatus("none", name) if opening.cancelled else ModelStatus("failed", name, str(error))
+            )
+            raise
+        finally:
+            with self._lock:
+                self._opening = None
+        with self._lock:
+            self._key, self._model = (name, context), model
+        self._tell(ModelStatus("ready", name, info=model.info))
+        return model
+
+    def cancel(self) -> None:
+        """End the running generation, or the opening of a model. Any thread."""
+        with self._lock:
+            if self._opening is not None:
+                self._opening.cancel()
+            if self._model is not None:
+                self._model.cancel()
+
+    def close(self) -> None:
+        with self._lock:
+            model, self._key, self._model = self._model, None, None
+        if model is not None:
+            model.close()

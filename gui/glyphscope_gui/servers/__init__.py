@@ -1,0 +1,1 @@
+"""The page of MCP servers: connect, list and call their tools."""

@@ -1,0 +1,254 @@
+"""The arguments of a call by hand: a field for each that the schema names, or the whole as JSON; a verdict on each."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+
+from glyphscope.registry import Tool
+from glyphscope.registry.pointer import to_pointer
+from glyphscope_gui.calls.approval_card import VerdictPill
+from glyphscope_gui.calls.argument_check import ArgumentCheck
+from glyphscope_gui.calls.argument_field import MISSING, make_field
+from glyphscope_gui.project import argument_schema as schema
+from glyphscope_gui.shared.code_edit import TAB_WORDS
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.json_editor import JsonEditor
+from glyphscope_gui.shared.json_places import located, parse_object, places
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.text_label import words_label
+
+LABEL = 98
+"""Pixels of an argument's name."""
+MOST_FIELDS = 60
+"""Arguments with a field of their own; a tool with more is called with JSON."""
+LONGEST_TEXT = 200_000
+"""Characters of arguments that are judged as they are typed."""
+_NO_OBJECT = parse_object("[]")
+"""What is told of any JSON that is no object, in the words for a schema."""
+
+
+@dataclass
+class _Row:
+    """The parts of one argument. `field` is an ArgumentField."""
+
+    name: str
+    field: Any
+    pill: VerdictPill
+    problem: QLabel
+
+
+class CallForm(QStackedWidget):
+    """`changed` after every edit; `told` carries words about the arguments as a whole."""
+
+    changed = Signal()
+    told = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("callForm")
+        self.setAccessibleName(tr("Arguments of the call"))
+        self._tool: Tool | None = None
+        self._rows: list[_Row] = []
+        self._scroll = QScrollArea(self)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.editor = JsonEditor(self)
+        self.editor.setObjectName("callJsonEdit")
+        self.editor.setAccessibleName(tr("Arguments as JSON"))
+        self.editor.setAccessibleDescription(TAB_WORDS)
+        self.editor.textEdited.connect(lambda _text: self.changed.emit())
+        self.addWidget(self._scroll)
+        self.addWidget(self.editor)
+
+    @property
+    def is_json(self) -> bool:
+        return self.currentWidget() is self.editor
+
+    @property
+    def wanted_height(self) -> int:
+        """Of all fields."""
+        box = self._scroll.widget()
+        if self.is_json or box is None or box.layout() is None:
+            return 160
+        height = box.layout().totalHeightForWidth(max(self._scroll.viewport().width(), 100))
+        return (height if height > 0 else box.sizeHint().height()) + 6
+
+    def show_tool(self, tool: Tool | None, arguments: dict[str, Any] | None = None) -> None:
+        """A tool, with no arguments yet or with these."""
+        self._tool = tool
+        given = dict(arguments or {})
+        names = list(schema.arguments(tool.parameters)) if tool is not None else []
+        fields = bool(names) and len(names) <= MOST_FIELDS and not set(given) - set(names)
+        plain = tool is None or (not names and not given)
+        self._make_rows(
+            names if fields else [], given, tr("It takes no arguments.") if plain and tool else ""
+        )
+        self.editor.show_text(json.dumps(given, indent=2, ensure_ascii=False))
+        self.setCurrentWidget(self._scroll if fields or plain else self.editor)
+
+    def set_json(self, wanted: bool) -> bool:
+        """Show the arguments as JSON, or in fields; False where they do not fit into fields, which is told."""
+        if self._tool is None or wanted == self.is_json:
+            return True
+        if wanted:
+            given = {}
+            for row in self._rows:
+                try:
+                    value = row.field.value()
+                except ValueError:
+                    value = row.field.toPlainText()
+                if value is not MISSING:
+                    given[row.name] = value
+            self.editor.show_text(json.dumps(given, indent=2, ensure_ascii=False))
+            self.setCurrentWidget(self.editor)
+        else:
+            try:
+                given = self.arguments()
+            except ValueError as error:
+                self.told.emit(str(error))
+                return False
+            names = schema.arguments(self._tool.parameters)
+            foreign = [name for name in given if name not in names]
+            if foreign or len(names) > MOST_FIELDS:
+                self.told.emit(
+                    tr("There is no field for “{name}”.", name=foreign[0][:60])
+                    if foreign
+                    else tr("There are too many arguments for fields.")
+                )
+                return False
+            self.show_tool(self._tool, given)
+        self.changed.emit()
+        return True
+
+    def arguments(self) -> dict[str, Any]:
+        """What would be sent now. Raises ValueError, in words, while it is no JSON."""
+        if self.is_json:
+            found = parse_object(self.editor.toPlainText())
+            if isinstance(found, dict):
+                return found
+            if found == _NO_OBJECT:
+                raise ValueError(tr("Arguments are a JSON object: it starts with “{”."))
+            raise ValueError(found.message)
+        given = {row.name: row.field.value() for row in self._rows}
+        return {name: value for name, value in given.items() if value is not MISSING}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was given yet."""
+        try:
+            return not self.arguments()
+        except ValueError:
+            return False
+
+    @property
+    def needed(self) -> list[str]:
+        """The arguments that a call must have."""
+        return list(schema.required(self._tool.parameters)) if self._tool is not None else []
+
+    def field(self, name: str) -> Any:
+        """The field of that argument."""
+        return next(row.field for row in self._rows if row.name == name)
+
+    def verdict(self, name: str) -> str:
+        """The verdict that is shown for an argument; "" for none."""
+        return next((row.pill.status or "" for row in self._rows if row.name == name), "")
+
+    def show_unreadable(self) -> None:
+        """Tell the fields that hold no JSON, or where the text holds none."""
+        if self.is_json:
+            found = parse_object(self.editor.toPlainText())
+            self.editor.set_problems([] if isinstance(found, dict) else [found])
+            return
+        for row in self._rows:
+            try:
+                row.field.value()
+            except ValueError as error:
+                self._show(row, "impossible", str(error))
+
+    def show_check(self, check: ArgumentCheck) -> None:
+        """The verdicts on what `arguments` was."""
+        if self.is_json:
+            text = self.editor.toPlainText()
+            known = places(text) if len(text) <= LONGEST_TEXT and isinstance(parse_object(text), dict) else {}
+            self.editor.set_problems(
+                [located(text, known, to_pointer((name,)), words) for name, words in check.by_name.items()]
+            )
+            return
+        for row in self._rows:
+            wrong = check.by_name.get(row.name, "")
+            try:
+                given = row.field.value() is not MISSING
+            except ValueError:
+                continue
+            self._show(row, "impossible" if wrong else "holds" if given else "", wrong)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _make_rows(self, names: list[str], given: dict[str, Any], words: str) -> None:
+        box = QWidget()
+        grid = QGridLayout(box)
+        grid.setContentsMargins(0, 2, 6, 2)
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(5)
+        grid.setColumnStretch(1, 1)
+        self._rows = []
+        for place, name in enumerate(names):
+            self._add_row(grid, 2 * place, name, given.get(name, MISSING))
+        if words:
+            label = QLabel(words, box)
+            label.setProperty("role", "muted")
+            grid.addWidget(label, 0, 0, 1, 3)
+        grid.setRowStretch(2 * len(names) + 1, 1)
+        old = self._scroll.takeWidget()
+        if old is not None:
+            old.deleteLater()
+        self._scroll.setWidget(box)
+        box.setAutoFillBackground(False)
+        self._scroll.viewport().setAutoFillBackground(False)
+
+    def _add_row(self, grid: QGridLayout, line: int, name: str, value: Any) -> None:
+        assert self._tool is not None
+        about = schema.arguments(self._tool.parameters).get(name)
+        needed = name in schema.required(self._tool.parameters)
+        label = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
+        label.setText(f"{name} *" if needed else name)
+        label.setFixedWidth(LABEL)
+        hint = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
+        hint.setText(schema.summary(about))
+        hint.setProperty("role", "faint")
+        hint.setFixedWidth(LABEL)
+        field = make_field(about, value)
+        field.setAccessibleName(name)
+        words = about.get("description") if isinstance(about, dict) else None
+        words = f"{words[:600]}\n" if isinstance(words, str) else ""
+        words += tr("A call must have it.") if needed else tr("A call may leave it out.")
+        field.setToolTip(plain_tip(words))
+        field.setAccessibleDescription(words)
+        label.setBuddy(field)
+        pill, problem = VerdictPill(), words_label(role="problem")
+        problem.hide()
+        named = QVBoxLayout()
+        named.setSpacing(0)
+        named.addWidget(label)
+        named.addWidget(hint)
+        named.addStretch(1)
+        grid.addLayout(named, line, 0)
+        grid.addWidget(field, line, 1, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(pill, line, 2, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(problem, line + 1, 1, 1, 2)
+        row = _Row(name, field, pill, problem)
+        self._rows.append(row)
+        row.field.changed.connect(self.changed)
+
+    def _show(self, row: _Row, status: Any, words: str) -> None:
+        row.pill.show_status(status or None)
+        row.problem.setText(words)
+        row.problem.setVisible(bool(words))

@@ -1,0 +1,181 @@
+"""The outcome of a call by hand, made ready to be shown: cut, laid out and decoded before it reaches the window."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from PySide6.QtCore import QBuffer, QByteArray, QSize, Qt
+from PySide6.QtGui import QImage, QImageReader
+
+from glyphscope.events import ToolContent
+from glyphscope.tools import Outcome
+from glyphscope_gui.servers.words import size_words, time_words
+from glyphscope_gui.shared.language import tr
+
+MOST_TEXT = 60_000
+"""Characters of a piece that are shown; the rest is counted."""
+LONGEST_LINE = 1_000
+MOST_PIECES = 40
+IMAGE_SIDE = 640
+MOST_PIXELS = 50_000_000
+"""Of a picture that is decoded: what is larger is told."""
+
+PieceKind = Literal["text", "json", "image", "link", "note", "problem"]
+"""`note` and `problem` are our words, not the server's."""
+
+_FORMATS = (b"png", b"jpeg", b"gif", b"webp", b"bmp")
+_FAULTS = {
+    "": (tr("answered"), "holds"),
+    "tool": (tr("the tool's own error"), "mark"),
+    "protocol": (tr("error of the protocol"), "impossible"),
+    "timeout": (tr("no answer in time"), "impossible"),
+    "cancelled": (tr("cancelled"), "text-muted"),
+    "unknown": (tr("no such tool"), "impossible"),
+}
+_FAULT_TIPS = {
+    "": tr("The server answered, and did not mark the answer as an error."),
+    "tool": tr("The answer has isError: the tool ran and failed. A model is told, and may do better."),
+    "protocol": tr(
+        "The server refused the request, broke the protocol, or is gone. The tool's own word is not there."
+    ),
+    "timeout": tr("The call was given up; the server was told."),
+    "cancelled": tr("You ended the call; the server was told."),
+    "unknown": tr("The server does not list this tool now."),
+}
+
+
+@dataclass(frozen=True)
+class Piece:
+    kind: PieceKind
+    title: str
+    text: str = ""
+    image: QImage | None = None
+
+
+@dataclass(frozen=True)
+class CallView:
+    """`words` and `role` say what came of it, `figures` what it took."""
+
+    words: str
+    role: str
+    tip: str
+    figures: str
+    pieces: tuple[Piece, ...]
+
+
+def call_view(outcome: Outcome, seconds: float) -> CallView:
+    """Not for the window's thread: an answer may have megabytes."""
+    words, role = _FAULTS[outcome.fault]
+    pieces: list[Piece] = []
+    repeated = {content.text.strip() for content in outcome.content}
+    if outcome.message and outcome.message.strip() not in repeated:
+        pieces.append(Piece("problem", tr("Error"), outcome.message))
+    if outcome.schema_problems:
+        told = "\n".join(outcome.schema_problems)
+        pieces.append(Piece("problem", tr("Breaks its own output schema"), told))
+        if not outcome.fault:
+            words, role = tr("answered, and breaks its output schema"), "mark"
+    pieces += [_piece(content) for content in outcome.content[:MOST_PIECES]]
+    if (more := len(outcome.content) - MOST_PIECES) > 0:
+        pieces.append(Piece("note", tr("More"), tr("%n more pieces are not shown.", "", more)))
+    if outcome.structured is not None:
+        pieces.append(Piece("json", tr("Structured content"), shown_json(outcome.structured)))
+    if not pieces and not outcome.fault:
+        pieces.append(Piece("note", tr("Answer"), tr("The answer is empty.")))
+    size = sum(_bytes(content) for content in outcome.content)
+    figures = f"{time_words(seconds)} · {size_words(size)}" if size else time_words(seconds)
+    return CallView(words, role, _FAULT_TIPS[outcome.fault], figures, tuple(pieces))
+
+
+def shown_json(value: Any) -> str:
+    try:
+        return shown_text(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    except (RecursionError, ValueError):
+        return tr("(nested too deep to be shown)")
+
+
+def shown_text(text: str) -> str:
+    """The beginning of a text, in lines that a view can bear; what is left out is told at its end."""
+    left = len(text) - MOST_TEXT
+    lines = text[:MOST_TEXT].split("\n")
+    broken = [
+        line[start : start + LONGEST_LINE]
+        for line in lines
+        for start in range(0, max(len(line), 1), LONGEST_LINE)
+    ]
+    shown = "\n".join(broken)
+    return f"{shown}\n… " + tr("%n more character(s)", "", left) if left > 0 else shown
+
+
+def _piece(content: ToolContent) -> Piece:
+    size = content.size or len(content.data)
+    about = " · ".join(
+        part for part in (content.name, content.mime, size_words(size) if size else "") if part
+    )
+    if content.kind == "image":
+        image, why = _image(content.data)
+        return Piece(
+            "image" if image else "note",
+            tr("Image · {about}", about=about) if about else tr("Image"),
+            why,
+            image,
+        )
+    if content.kind == "audio":
+        return Piece("note", tr("Sound · {about}", about=about), tr("It is not played here."))
+    if content.kind == "link":
+        told = f"{content.uri}\n{content.text}".strip()
+        return Piece(
+            "link",
+            tr("Link to a resource · {about}", about=about) if about else tr("Link to a resource"),
+            shown_text(told),
+        )
+    if content.kind == "resource":
+        told = content.text or tr("%n byte(s) that are no text", "", len(content.data))
+        title = " · ".join(part for part in (tr("Resource"), content.uri, about) if part)
+        return Piece("text", title, shown_text(told))
+    return Piece(_text_kind(content.text), tr("Text"), _text(content.text))
+
+
+def _text_kind(text: str) -> PieceKind:
+    return "json" if text[:1] in "{[" and len(text) <= MOST_TEXT else "text"
+
+
+def _text(text: str) -> str:
+    """A short text that is JSON is indented: many tools answer with it."""
+    if text[:1] in ("{", "[") and len(text) <= MOST_TEXT:
+        try:
+            return shown_json(json.loads(text))
+        except (ValueError, RecursionError):
+            pass
+    return shown_text(text)
+
+
+def _bytes(content: ToolContent) -> int:
+    return content.size or len(content.data) or len(content.text.encode("utf-8", "replace"))
+
+
+def _image(data: bytes) -> tuple[QImage | None, str]:
+    """The picture, no larger than is shown; or why there is none."""
+    buffer = QBuffer()
+    buffer.setData(QByteArray(data))
+    buffer.open(QBuffer.OpenModeFlag.ReadOnly)
+    reader = QImageReader(buffer)
+    if bytes(reader.format().data()) not in _FORMATS:  # an SVG could name files of this machine
+        return None, tr("The data is no picture of a kind that is shown here: PNG, JPEG, GIF, WebP, BMP.")
+    size = reader.size()
+    if not size.isValid():
+        return None, tr("The picture is damaged.")
+    if size.width() * size.height() > MOST_PIXELS:
+        return None, tr(
+            "The picture has {width:,} × {height:,} points, and is not shown.",
+            width=size.width(),
+            height=size.height(),
+        )
+    if max(size.width(), size.height()) > IMAGE_SIDE:
+        reader.setScaledSize(size.scaled(QSize(IMAGE_SIDE, IMAGE_SIDE), Qt.AspectRatioMode.KeepAspectRatio))
+    image = reader.read()
+    if image.isNull():
+        return None, tr("The picture cannot be read: {reason}.", reason=reader.errorString())
+    return image, tr("{width:,} × {height:,} points", width=size.width(), height=size.height())

@@ -1,0 +1,106 @@
+"""A call by hand: between the panel of the chosen tool and whoever carries the call out.
+
+What was typed for a tool and what came back stay with it, so that one can look at another tool meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from PySide6.QtCore import QObject
+
+from glyphscope_gui.servers.call_outcome import CallView
+from glyphscope_gui.servers.tool_calls import Progressed, ToolCalls
+from glyphscope_gui.servers.tool_model import ToolRow
+from glyphscope_gui.servers.tool_panel import ToolPanel
+
+if TYPE_CHECKING:
+    from glyphscope_gui.shell.main_window import MainWindow
+
+REMEMBERED = 30
+"""Tools whose arguments and last answer are kept."""
+
+
+class _Place(NamedTuple):
+    server: str
+    tool: str
+
+
+class CallsWiring(QObject):
+    """One call at a time, whatever the panel shows."""
+
+    def __init__(self, window: MainWindow, panel: ToolPanel) -> None:
+        super().__init__(window)
+        self._servers = window.parts.servers
+        self._panel = panel
+        self.jobs = ToolCalls(self)
+        self._shown = _Place("", "")
+        self._called = _Place("", "")
+        self._drafts: dict[_Place, dict[str, Any]] = {}
+        self._answers: dict[_Place, CallView] = {}
+        panel.edited.connect(self._judge)
+        panel.callWanted.connect(self._call)
+        panel.cancelWanted.connect(self.jobs.cancel)
+        self.jobs.judged.connect(panel.show_check)
+        self.jobs.began.connect(panel.begin)
+        self.jobs.progressed.connect(self._show_progress)
+        self.jobs.ended.connect(self._ended)
+        self.jobs.crashed.connect(window.tell_error)
+
+    @property
+    def is_busy(self) -> bool:
+        return self.jobs.is_busy
+
+    def show(self, server: str, row: ToolRow | None, claims: Mapping[str, Any]) -> None:
+        """The chosen tool, with what was typed for it and what it answered."""
+        self._keep_draft()
+        place = _Place(server, row.name if row is not None else "")
+        if self._panel.show_row(row, claims, self._drafts.get(place), anew=place != self._shown):
+            self._panel.result.show_view(self._answers.get(place))
+        self._shown = place
+
+    def close(self) -> None:
+        self.jobs.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _keep_draft(self) -> None:
+        with suppress(ValueError):  # what is no JSON yet is not worth keeping
+            _remember(self._drafts, self._shown, self._panel.form.arguments())
+
+    def _judge(self) -> None:
+        panel = self._panel
+        if panel.tool is None:
+            self.jobs.forget()
+            return
+        try:
+            arguments = panel.form.arguments()
+        except ValueError as error:
+            self.jobs.forget()
+            panel.show_unreadable(str(error))
+            return
+        panel.readable()
+        self.jobs.judge(panel.tool, arguments)
+
+    def _call(self, arguments: dict[str, Any]) -> None:
+        source = self._servers.source(self._shown.server)
+        if source is not None and self._shown.tool and not self.jobs.is_busy:
+            self._called = self._shown
+            self._answers.pop(self._called, None)
+            self.jobs.call(source, self._called.tool, arguments)
+
+    def _show_progress(self, told: Progressed) -> None:
+        self._panel.show_progress(told, "" if self._called == self._shown else self._called.tool)
+
+    def _ended(self, view: CallView) -> None:
+        _remember(self._answers, self._called, view)
+        self._panel.end(self._answers.get(self._shown))
+
+
+def _remember(kept: dict[_Place, Any], place: _Place, what: Any) -> None:
+    kept.pop(place, None)
+    kept[place] = what
+    while len(kept) > REMEMBERED:
+        del kept[next(iter(kept))]

@@ -1,0 +1,99 @@
+"""What came of a call by hand: the verdict on it, and its pieces one below the other, each bounded."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPixmap
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+
+from glyphscope_gui.servers.call_outcome import CallView, Piece
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.pill import Pill
+from glyphscope_gui.shared.read_box import ReadBox
+from glyphscope_gui.shared.text_label import words_label
+
+MOST_LINES = 16
+"""Of a piece's text before it scrolls by itself."""
+
+
+class CallResult(QWidget):
+    """Nothing in it is opened, loaded or followed: a link is its text."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("callResult")
+        self.setAccessibleName(tr("Result of the call"))
+        self.view: CallView | None = None
+        self.pill = Pill(self)
+        self.figures = QLabel(self)
+        self.figures.setProperty("role", "hint")
+        self._scroll = QScrollArea(self)
+        self._scroll.setAccessibleName(tr("What came back"))
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.viewport().setAutoFillBackground(False)
+        head = QHBoxLayout()
+        head.setSpacing(10)
+        head.addWidget(self.pill)
+        head.addWidget(self.figures)
+        head.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 2, 0, 0)
+        column.setSpacing(6)
+        column.addLayout(head)
+        column.addWidget(self._scroll, 1)
+        self.show_view(None)
+
+    @property
+    def text(self) -> str:
+        """All that is shown, as text."""
+        pieces = self.view.pieces if self.view else ()
+        return "\n".join(f"{piece.title}\n{piece.text}" for piece in pieces)
+
+    def show_view(self, view: CallView | None) -> None:
+        """None is no result yet."""
+        self.view = view
+        self.pill.set_words(
+            view.words if view else "", view.role if view else "open", view.tip if view else ""
+        )
+        self.figures.setText(view.figures if view else "")
+        box = QWidget()
+        column = QVBoxLayout(box)
+        column.setContentsMargins(0, 0, 6, 0)
+        column.setSpacing(4)
+        for piece in view.pieces if view else ():
+            column.addWidget(_title(piece))
+            if piece.image is not None:
+                column.addWidget(_picture(piece))
+            elif piece.text or piece.kind in ("text", "json"):
+                column.addWidget(_text(piece))
+            column.addSpacing(6)
+        column.addStretch(1)
+        old = self._scroll.takeWidget()
+        if old is not None:
+            old.deleteLater()
+        self._scroll.setWidget(box)
+        box.setAutoFillBackground(False)
+
+
+def _title(piece: Piece) -> QLabel:
+    label = QLabel(piece.title[:120])
+    label.setProperty("role", "section")
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    return label
+
+
+def _picture(piece: Piece) -> QLabel:
+    label = QLabel()
+    assert piece.image is not None
+    label.setPixmap(QPixmap.fromImage(piece.image))
+    label.setToolTip(piece.text)
+    label.setAccessibleName(f"{piece.title}, {piece.text}")
+    return label
+
+
+def _text(piece: Piece) -> QWidget:
+    if piece.kind in ("note", "problem"):
+        role = "problem" if piece.kind == "problem" else "muted"
+        return words_label(piece.text[:4000], role, selectable=True)
+    return ReadBox(MOST_LINES, piece.title, piece.text)

@@ -1,0 +1,230 @@
+"""The chosen server: what is run or reached, what it is doing, what went wrong, and what must be allowed first."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.errors import ServerError
+from glyphscope.tools.approval import ConsentQuestion
+from glyphscope.tools.mcp.calls import About
+from glyphscope_gui.servers.known import Known
+from glyphscope_gui.servers.words import secret_words, state_words
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.link import link
+from glyphscope_gui.shared.pill import Pill
+from glyphscope_gui.shared.plain_text import shown_exactly
+from glyphscope_gui.shared.read_box import ReadBox
+from glyphscope_gui.theme import mono_font
+
+LAST_LINES = 4
+"""Of what the process printed, beside its error."""
+DEMO_WORDS = tr(
+    "The tools that come with Glyphscope. They really work, in a safe place: mails stay in the outbox, files in a "
+    "scratch folder, and no command is ever run."
+)
+
+
+class ConsentBox(QFrame):
+    """Shows a command line exactly as it would run. `allowed` when the user lets it."""
+
+    allowed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("noticeBanner")
+        words = QLabel(
+            tr(
+                "This command line was not written here. Nothing of it runs before you allow it; "
+                "it runs with your rights."
+            ),
+            self,
+        )
+        words.setWordWrap(True)
+        self.command = ReadBox(6, tr("The command line that would run"), parent=self)
+        self.more = QLabel(self)
+        self.more.setProperty("role", "hint")
+        self.more.setWordWrap(True)
+        self.more.setTextFormat(Qt.TextFormat.PlainText)
+        self.button = QPushButton(tr("Allow and start"), self)
+        self.button.setObjectName("allowServerButton")
+        self.button.clicked.connect(self.allowed)
+        row = QHBoxLayout()
+        row.addWidget(self.more, 1)
+        row.addWidget(self.button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 9, 12, 10)
+        column.setSpacing(7)
+        column.addWidget(words)
+        column.addWidget(self.command)
+        column.addLayout(row)
+        self.hide()
+
+    def ask(self, question: ConsentQuestion | None) -> None:
+        self.setVisible(question is not None)
+        if question is None:
+            return
+        self.command.setPlainText(shown_exactly(question.command))
+        parts = [tr("In {folder}.", folder=shown_exactly(question.cwd)) if question.cwd else ""]
+        names = shown_exactly(", ".join(question.variables))
+        parts.append(
+            tr("It gets these variables, whose values are not shown: {variables}.", variables=names)
+            if names
+            else ""
+        )
+        self.more.setText(" ".join(part for part in parts if part))
+
+
+class ServerCard(Card):
+    """`acted` carries start, stop, restart, remove or allow; `enabledChanged` the user's choice."""
+
+    acted = Signal(str)
+    enabledChanged = Signal(bool)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        body = QWidget()
+        self.enabled_box = QCheckBox(tr("Switched on"))
+        self.enabled_box.setToolTip(tr("A run may start it and call its tools"))
+        self.start_button = link(tr("Start"), tr("Start it now; a run that needs it starts it too"))
+        self.start_button.setObjectName("startServerButton")
+        self.stop_button = link(tr("Stop"), tr("End its process, and all that it started"))
+        self.stop_button.setObjectName("stopServerButton")
+        self.restart_button = link(tr("Restart"), tr("End it, and start it again"))
+        self.remove_button = link(tr("Remove…"), tr("Take it out of the list"))
+        actions = (
+            self.enabled_box,
+            self.start_button,
+            self.stop_button,
+            self.restart_button,
+            self.remove_button,
+        )
+        super().__init__(tr("Server"), body, actions=actions, parent=parent)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self.pill = Pill(body)
+        self.identity = ElidedLabel(body)
+        self.identity.setFont(mono_font(-0.5))
+        self.identity.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.about = ElidedLabel(body, Qt.TextElideMode.ElideRight)
+        self.about.setProperty("role", "hint")
+        self.problem = QLabel(body)
+        self.problem.setObjectName("serverProblem")
+        self.problem.setProperty("role", "problem")
+        self.printed = QLabel(body)
+        self.printed.setProperty("role", "hint")
+        self.printed.setFont(mono_font(-1))
+        for label in (self.problem, self.printed):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.consent = ConsentBox(body)
+        row = QHBoxLayout()
+        row.setSpacing(10)
+        row.addWidget(self.pill)
+        row.addWidget(self.identity, 1)
+        row.addStretch(0)
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addLayout(row)
+        for widget in (self.about, self.problem, self.printed, self.consent):
+            column.addWidget(widget)
+        for button, what in (
+            (self.start_button, "start"),
+            (self.stop_button, "stop"),
+            (self.restart_button, "restart"),
+            (self.remove_button, "remove"),
+        ):
+            button.clicked.connect(lambda _on=False, what=what: self.acted.emit(what))
+        self.consent.allowed.connect(lambda: self.acted.emit("allow"))
+        self.enabled_box.clicked.connect(self.enabledChanged)
+
+    def show_demo(self, count: int) -> None:
+        """The tools of the program itself: there is nothing to start."""
+        self.heading.set_title(tr("Demo tools"))
+        self._show_actions(None)
+        self.pill.set_words(tr("built in · %n tool(s)", "", count), "holds")
+        self.identity.hide()
+        self.about.setText(DEMO_WORDS)
+        self.about.show()
+        self._tell(None, "")
+        self.consent.ask(None)
+
+    def show_server(self, known: Known) -> None:
+        title = tr("Server {name}", name=known.name)
+        self.heading.set_title(title, upper=title.rfind(known.name))
+        state, source = state_words(known), known.source
+        self._show_actions(known)
+        self.pill.set_words(f"{state.sign} {state.words}", state.role)
+        self.identity.setVisible(source is not None)
+        if source is None:
+            self.about.hide()
+            self._tell(ServerError(known.problem, hint=tr("Correct the file and import it again.")), "")
+            self.consent.ask(None)
+            return
+        asked = known.question if source.phase in ("stopped", "failed", "ended") and known.enabled else None
+        self.identity.setText(shown_exactly(source.config.identity))
+        self.identity.setVisible(asked is None)
+        server = source.server
+        about = " · ".join(
+            part
+            for part in (_about_words(server.about if server else None), secret_words(source.config))
+            if part
+        )
+        self.about.setText(about)
+        self.about.setVisible(bool(about) and asked is None)
+        failed = server is not None and source.phase in ("failed", "ended")
+        self._tell(server.problem if failed and server else None, server.stderr if failed and server else "")
+        self.consent.ask(asked)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _show_actions(self, known: Known | None) -> None:
+        buttons = (
+            self.enabled_box,
+            self.start_button,
+            self.stop_button,
+            self.restart_button,
+            self.remove_button,
+        )
+        for widget in buttons:
+            widget.setVisible(known is not None)
+        if known is None:
+            return
+        source = known.source
+        phase = source.phase if source else "failed"
+        idle = phase in ("stopped", "failed", "ended")
+        may = source is not None and known.enabled and source.may_run
+        self.enabled_box.setEnabled(source is not None)
+        self.enabled_box.setChecked(known.enabled)
+        self.start_button.setVisible(idle)
+        self.start_button.setEnabled(may)
+        self.stop_button.setVisible(not idle)
+        self.stop_button.setEnabled(phase != "stopping")
+        self.restart_button.setVisible(not idle)
+        self.restart_button.setEnabled(phase == "ready")
+
+    def _tell(self, problem: ServerError | None, printed: str) -> None:
+        words = f"{problem.message} {problem.hint}".strip() if problem is not None else ""
+        self.problem.setText(words)
+        self.problem.setVisible(bool(words))
+        last = "\n".join(printed.rstrip().split("\n")[-LAST_LINES:]) if problem is not None else ""
+        self.printed.setText(last[-1200:])
+        self.printed.setVisible(bool(last))
+
+
+def _about_words(about: About | None) -> str:
+    if about is None:
+        return ""
+    name = " ".join(part for part in (about.name[:80], about.version[:40]) if part)
+    return tr("{name} · protocol {protocol}", name=name, protocol=about.protocol) if about.protocol else name

@@ -1,0 +1,168 @@
+"""What the demo tools have done: mails that were written and never sent, files in the scratch folder, the workspace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtWidgets import QPlainTextEdit, QSplitter, QStackedWidget, QWidget
+
+from glyphscope.tools.demo import Mail, ScratchFile
+from glyphscope_gui.servers.call_outcome import shown_text
+from glyphscope_gui.servers.mail_model import MailModel, ScratchModel
+from glyphscope_gui.servers.words import size_words
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.json_editor import JsonEditor
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.wrapping_edit import WrappingEdit
+from glyphscope_gui.theme import mono_font
+
+VIEWS = (
+    ("outbox", tr("Outbox"), tr("E-mails that send_email wrote. None of them was sent")),
+    ("scratch", tr("Scratch folder"), tr("Files that write_file wrote, in a folder of their own")),
+    ("workspace", tr("Workspace"), tr("The document of state_get and state_patch, in memory")),
+)
+
+
+class DemoEffects(Card):
+    """`fileChosen` carries a path of the scratch folder whose text is wanted; `viewChanged` the place in sight."""
+
+    fileChosen = Signal(str)
+    viewChanged = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        self.views = Segmented(VIEWS, small=True)
+        self.views.setAccessibleName(tr("Outbox, scratch folder or workspace"))
+        stack = QStackedWidget()
+        super().__init__(tr("Effects"), stack, actions=(self.views,), padded=False, parent=parent)
+        self._stack = stack
+        self._counts = {"outbox": "", "scratch": "", "workspace": ""}
+        self._file = ""
+        self.mails = MailModel(self)
+        self.files = ScratchModel(self)
+        self.outbox_table = _table(self.mails, 2, "outboxTable", tr("E-mails in the outbox"))
+        self.scratch_table = _table(self.files, 0, "scratchTable", tr("Files in the scratch folder"))
+        self.mail_view = _text("outboxMail", tr("The chosen e-mail"), tr("Nothing was written yet."))
+        self.file_view = _text("scratchText", tr("The chosen file"), tr("Choose a file to read it."))
+        self.workspace_view = JsonEditor()
+        self.workspace_view.setObjectName("workspaceView")
+        self.workspace_view.setAccessibleName(tr("The workspace"))
+        self.workspace_view.setReadOnly(True)
+        self.workspace_view.setStyleSheet("#workspaceView { border: none; }")
+        self.outbox_table.fit_column(0, "000")
+        self.outbox_table.fit_column(1, "somebody@example.com")
+        self.outbox_table.fit_column(3, "00:00:00")
+        self.scratch_table.fit_column(1, "000.0 kB")
+        stack.addWidget(_beside(self.outbox_table, self.mail_view))
+        stack.addWidget(_beside(self.scratch_table, self.file_view))
+        stack.addWidget(self.workspace_view)
+        self.views.chosen.connect(self.show_view)
+        self.outbox_table.selectionModel().currentChanged.connect(self._mail_chosen)
+        self.scratch_table.selectionModel().currentChanged.connect(self._file_chosen)
+
+    def show_view(self, name: str) -> None:
+        self.views.set_value(name)
+        self._stack.setCurrentIndex([view[0] for view in VIEWS].index(name))
+        self.heading.hint.setText(self._counts[name])
+        self.viewChanged.emit(name)
+
+    def show_mails(self, mails: Sequence[Mail]) -> None:
+        """The newest is shown, unless another is being read."""
+        at = self.outbox_table.currentIndex().row()
+        newest_shown = at < 0 or at == self.mails.rowCount() - 1
+        self.mails.show(mails)
+        if newest_shown and mails:
+            self.outbox_table.setCurrentIndex(self.mails.index(len(mails) - 1, 0))
+        count = len(mails)
+        self._count("outbox", tr("%n written, none sent", "", count) if count else "")
+
+    def show_files(self, files: Sequence[ScratchFile], folder: str) -> None:
+        self.files.show(files)
+        total = sum(file.bytes for file in files)
+        self._count(
+            "scratch",
+            tr("%n file(s), {size}", "", len(files), size=size_words(total)) if files else "",
+        )
+        self.scratch_table.setToolTip(plain_tip(folder))
+        names = [file.path for file in files]
+        if self._file in names:
+            self.scratch_table.setCurrentIndex(self.files.index(names.index(self._file), 0))
+            self.fileChosen.emit(self._file)
+        elif names:
+            self.scratch_table.setCurrentIndex(self.files.index(0, 0))
+        else:
+            self._file = ""
+            self.file_view.clear()
+
+    def show_file(self, path: str, text: str) -> None:
+        if path == self._file:
+            _put(self.file_view, shown_text(text))
+
+    def show_workspace(self, document: dict[str, Any]) -> None:
+        text = json.dumps(document, indent=2, ensure_ascii=False)
+        self.workspace_view.show_text(text)
+        self._count("workspace", tr("{size} as text", size=size_words(len(text.encode("utf-8", "replace")))))
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _mail_chosen(self, current: QModelIndex, _before: QModelIndex) -> None:
+        mail = self.mails.row(current.row()) if current.isValid() else None
+        if mail is None:
+            self.mail_view.clear()
+            return
+        lines = [
+            tr("To: {address}", address=mail.to),
+            tr("Cc: {addresses}", addresses=", ".join(mail.cc)) if mail.cc else "",
+            tr("Subject: {subject}", subject=mail.subject),
+        ]
+        head = "\n".join(line for line in lines if line)
+        _put(self.mail_view, shown_text(f"{head}\n\n{mail.body}"))
+
+    def _file_chosen(self, current: QModelIndex, _before: QModelIndex) -> None:
+        file = self.files.row(current.row()) if current.isValid() else None
+        if file is not None and file.path != self._file:
+            self._file = file.path
+            self.file_view.clear()
+            self.fileChosen.emit(file.path)
+
+    def _count(self, name: str, words: str) -> None:
+        self._counts[name] = words
+        if self.views.value == name:
+            self.heading.hint.setText(words)
+
+
+def _table(model: Any, stretch: int, name: str, words: str) -> PlainTable:
+    table = PlainTable(model, stretch)
+    table.setObjectName(name)
+    table.setAccessibleName(words)
+    return table
+
+
+def _text(name: str, words: str, empty: str) -> QPlainTextEdit:
+    edit = WrappingEdit()
+    edit.setObjectName(name)
+    edit.setAccessibleName(words)
+    edit.setPlaceholderText(empty)
+    edit.setReadOnly(True)
+    edit.setFont(mono_font(-0.5))
+    edit.setStyleSheet(f"#{name} {{ border: none; }}")
+    return edit
+
+
+def _put(edit: QPlainTextEdit, text: str) -> None:
+    if edit.toPlainText() != text:
+        edit.setPlainText(text)
+
+
+def _beside(left: QWidget, right: QWidget) -> QSplitter:
+    split = QSplitter(Qt.Orientation.Horizontal)
+    split.setChildrenCollapsible(False)
+    split.addWidget(left)
+    split.addWidget(right)
+    split.setSizes([500, 500])
+    return split

@@ -1,0 +1,296 @@
+"""How servers come in: by a command line or address that the user writes, or from a file that somebody else wrote."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QFormLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.errors import ServerError
+from glyphscope.tools.mcp.config import command_server
+from glyphscope_gui.servers.import_file import FoundServer, FoundServers, find_servers
+from glyphscope_gui.servers.servers import DEMO, configured
+from glyphscope_gui.servers.words import secret_words
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.growing_edit import GrowingEdit
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import shown_exactly
+from glyphscope_gui.shared.read_box import ReadBox
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.wrapping_edit import WrappingEdit
+from glyphscope_gui.theme import mono_font
+
+MOST_SHOWN = 100
+READ_MS = 250
+_FILTER = tr("Servers (*.json);;All files (*)")
+
+
+class AddServerDialog(QDialog):
+    """`chosen` carries a name and an entry. Who writes a command line here has seen it, so it may be started."""
+
+    chosen = Signal(str, object)
+
+    def __init__(self, taken: Collection[str], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("addServerDialog")
+        self.setWindowTitle(tr("Add a server"))
+        self.setMinimumWidth(520)
+        self._taken = taken
+        self.command_edit = QLineEdit(self)
+        self.command_edit.setObjectName("serverCommandEdit")
+        self.command_edit.setPlaceholderText(tr("uvx mcp-server-time   or   https://example.com/mcp"))
+        self.command_edit.setFont(mono_font(-0.5))
+        self.name_edit = QLineEdit(self)
+        self.name_edit.setObjectName("serverNameEdit")
+        self.name_edit.setPlaceholderText(tr("after its program or host"))
+        self.folder_edit = QLineEdit(self)
+        self.folder_edit.setPlaceholderText(tr("the present one"))
+        self.variables_edit = GrowingEdit(5, self)
+        self.variables_edit.setObjectName("serverVariablesEdit")
+        self.variables_edit.setPlaceholderText(tr("NAME=value, one a line; ${env:NAME} takes yours"))
+        self.variables_edit.setFont(mono_font(-0.5))
+        self.problem = words_label(role="problem", parent=self)
+        self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
+        self.add_button = _primary(tr("Add"), self)
+        self.buttons.addButton(self.add_button, QDialogButtonBox.ButtonRole.AcceptRole)
+        form = QFormLayout()
+        form.setHorizontalSpacing(14)
+        form.setVerticalSpacing(9)
+        form.addRow(tr("Command or address"), self.command_edit)
+        form.addRow(tr("Name"), self.name_edit)
+        form.addRow(tr("Folder"), self.folder_edit)
+        form.addRow(tr("Variables"), self.variables_edit)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 16, 18, 14)
+        column.setSpacing(12)
+        column.addLayout(form)
+        column.addWidget(self.problem)
+        column.addWidget(self.buttons)
+        for edit in (self.command_edit, self.name_edit, self.folder_edit):
+            edit.textChanged.connect(self._check)
+        self.variables_edit.textChanged.connect(self._check)
+        self.buttons.accepted.connect(self._accept)
+        self.buttons.rejected.connect(self.reject)
+        self._check()
+
+    def entry(self) -> tuple[str, dict[str, Any]]:
+        """The name and the entry as they would stand in a file. Raises ServerError."""
+        try:
+            words = shlex.split(self.command_edit.text())
+        except ValueError as error:
+            raise ServerError(tr("The command line cannot be read: {error}.", error=error)) from None
+        config = command_server(words, self.name_edit.text().strip())
+        if config.url:
+            entry: dict[str, Any] = {"url": config.url}
+        else:
+            entry = {"command": config.command, "args": list(config.args)}
+            if folder := self.folder_edit.text().strip():
+                entry["cwd"] = folder
+            if variables := self._variables():
+                entry["env"] = variables
+        if config.name == DEMO:
+            raise ServerError(
+                tr("“{name}” is the name of the demo tools.", name=DEMO), hint=tr("Choose another name.")
+            )
+        configured(config.name, entry)
+        return config.name, entry
+
+    def _variables(self) -> dict[str, str]:
+        found = {}
+        for line in self.variables_edit.toPlainText().splitlines():
+            name, equals, value = line.partition("=")
+            if not line.strip():
+                continue
+            if not equals or not name.strip():
+                raise ServerError(tr("A variable is written as NAME=value."))
+            found[name.strip()] = value
+        return found
+
+    def _check(self) -> None:
+        words = ""
+        try:
+            name, _entry = self.entry()
+            if name in self._taken:
+                words = tr("There is a server {name} already; this one gets a number.", name=name)
+            ok = True
+        except ServerError as error:
+            words, ok = error.message if self.command_edit.text().strip() else "", False
+        self.problem.setText(words)
+        self.add_button.setEnabled(ok)
+
+    def _accept(self) -> None:
+        try:
+            name, entry = self.entry()
+        except ServerError:
+            return
+        self.chosen.emit(name, entry)
+        self.accept()
+
+
+class ImportServersDialog(QDialog):
+    """`chosen` carries the FoundServers that were ticked, whether they may be started, and whether they replace others
+    of the same name.
+    """
+
+    chosen = Signal(object, bool, bool)
+
+    def __init__(self, taken: Collection[str], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("importServersDialog")
+        self.setWindowTitle(tr("Import servers"))
+        self.resize(640, 560)
+        self._taken = taken
+        self._background = Background(self)
+        self._boxes: list[tuple[QCheckBox, FoundServer]] = []
+        self.file_button = QPushButton(tr("Choose a file…"), self)
+        self.file_button.clicked.connect(self._ask_for_file)
+        self.text_edit = WrappingEdit(self)
+        self.text_edit.setObjectName("importServersText")
+        self.text_edit.setFont(mono_font(-0.5))
+        self.text_edit.setPlaceholderText(
+            '{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}'
+        )
+        self.text_edit.setFixedHeight(110)
+        self.text_edit.setTabChangesFocus(True)
+        self.text_edit.setAccessibleName(tr("Servers as JSON"))
+        self.problem = words_label(role="problem", parent=self)
+        self.allow_box = QCheckBox(tr("I have read these command lines, and they may be started"), self)
+        self.allow_box.setObjectName("allowImportedBox")
+        self.replace_box = QCheckBox(tr("Replace servers of the same name"), self)
+        self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
+        self.add_button = _primary(tr("Add"), self)
+        self.buttons.addButton(self.add_button, QDialogButtonBox.ButtonRole.AcceptRole)
+        self._scroll = QScrollArea(self)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the boxes in it are stops enough
+        self._scroll.viewport().setAutoFillBackground(False)
+        row = QHBoxLayout()
+        hint = QLabel(
+            tr("Paste a file of MCP servers, or choose one. Nothing in it is started by that."), self
+        )
+        hint.setProperty("role", "muted")
+        row.addWidget(hint, 1)
+        row.addWidget(self.file_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 14, 18, 14)
+        column.setSpacing(10)
+        column.addLayout(row)
+        column.addWidget(self.text_edit)
+        column.addWidget(self.problem)
+        column.addWidget(self._scroll, 1)
+        column.addWidget(self.replace_box)
+        column.addWidget(self.allow_box)
+        column.addWidget(self.buttons)
+        self._later = QTimer(self, singleShot=True, interval=READ_MS)
+        self._later.timeout.connect(self._read_text)
+        self.text_edit.textChanged.connect(self._later.start)
+        self.buttons.accepted.connect(self._accept)
+        self.buttons.rejected.connect(self.reject)
+        self.finished.connect(self._end)
+        self._show(FoundServers())
+
+    def read_file(self, path: Path) -> None:
+        """Read it beside the window."""
+        self._later.stop()
+        self._background.start("read", lambda: find_servers(path), self._show, self._failed)
+
+    @property
+    def ticked(self) -> tuple[FoundServer, ...]:
+        return tuple(server for box, server in self._boxes if box.isChecked())
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _read_text(self) -> None:
+        text = self.text_edit.toPlainText()
+        self._background.start("read", lambda: find_servers(text), self._show, self._failed)
+
+    def _ask_for_file(self) -> None:
+        dialog = QFileDialog(self, tr("Import servers"), "", _FILTER)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(lambda path: self.read_file(Path(path)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _failed(self, error: BaseException) -> None:
+        self._show(FoundServers(trouble=str(error)))
+
+    def _show(self, found: FoundServers) -> None:
+        lines = [found.trouble] if found.trouble else list(found.problems[:8])
+        if (more := len(found.problems) - 8) > 0:
+            lines.append(tr("… and {more} more", more=more))
+        if (more := len(found.servers) - MOST_SHOWN) > 0:
+            lines.append(tr("%n more servers are not shown, and not imported.", "", more))
+        self.problem.setText("\n".join(lines))
+        self.problem.setVisible(bool(lines))
+        holder = QWidget()
+        column = QVBoxLayout(holder)
+        column.setContentsMargins(0, 0, 8, 0)
+        column.setSpacing(4)
+        self._boxes = []
+        for server in found.servers[:MOST_SHOWN]:
+            self._add_server(column, server)
+        column.addStretch(1)
+        holder.setAutoFillBackground(False)
+        old = self._scroll.takeWidget()
+        if old is not None:
+            old.deleteLater()
+        self._scroll.setWidget(holder)
+        self.replace_box.setVisible(any(server.name in self._taken for _box, server in self._boxes))
+        self.allow_box.setVisible(any(not server.config.url for _box, server in self._boxes))
+        self.allow_box.setChecked(False)
+        self._show_count()
+
+    def _add_server(self, column: QVBoxLayout, server: FoundServer) -> None:
+        clash = tr("  · the name is taken") if server.name in self._taken else ""
+        box = QCheckBox(f"{shown_exactly(server.name)}{clash}".replace("&", "&&"))
+        box.setChecked(server.name != DEMO)
+        box.toggled.connect(lambda _on: self._show_count())
+        command = ReadBox(
+            6, tr("What {name} would run or reach", name=server.name), shown_exactly(server.config.identity)
+        )
+        column.addWidget(box)
+        column.addWidget(command)
+        if words := secret_words(server.config):
+            column.addWidget(words_label(words, "hint"))
+        column.addSpacing(8)
+        self._boxes.append((box, server))
+
+    def _show_count(self) -> None:
+        count = len(self.ticked)
+        self.add_button.setEnabled(count > 0)
+        self.add_button.setText(tr("Add") if count < 2 else tr("Add %n server(s)", "", count))
+
+    def _accept(self) -> None:
+        if self.ticked:
+            self.chosen.emit(self.ticked, self.allow_box.isChecked(), self.replace_box.isChecked())
+            self.accept()
+
+    def _end(self, _result: int) -> None:
+        self._later.stop()
+        self._background.close()
+
+
+def _primary(words: str, parent: QWidget) -> QPushButton:
+    button = QPushButton(words, parent)
+    button.setProperty("role", "primary")
+    button.setDefault(True)
+    return button

@@ -1,0 +1,39 @@
+"""How much of a tool's schema the mask keeps, for the list of a server's tools."""
+
+from __future__ import annotations
+
+from glyphscope_gui.enforcement.model import EnforcementRow
+from glyphscope_gui.servers.tool_model import Kept
+from glyphscope_gui.shared.language import tr
+
+_STATES = {
+    "enforced": tr("enforced, no call can break it"),
+    "checked": tr("checked by the validator as the call is written"),
+    "unsupported": tr("kept by nobody"),
+    "leaks": tr("leaks"),
+    "unknown": tr("not shown, there is no text that would show it"),
+    "error": tr("no grammar could be made"),
+}
+
+
+def kept_words(rows: tuple[EnforcementRow, ...]) -> Kept:
+    """How much of a schema the mask keeps: in few words, and in full."""
+    states = [row.cells["mask"].state for row in rows if "mask" in row.cells]
+    counts = {state: states.count(state) for state in dict.fromkeys(states)}
+    total, enforced = len(states), counts.get("enforced", 0)
+    if not total:
+        return Kept(tr("no constraints"), "open", tr("Its schema says nothing that could be broken."))
+    lines = [
+        tr("{count} of {total}: {state}", count=counts[state], total=total, state=words)
+        for state, words in _STATES.items()
+        if state in counts
+    ]
+    tip = "\n".join(lines)
+    if enforced == total:
+        return Kept(tr("{total} enforced", total=total), "holds", tip)
+    bad = counts.get("unsupported", 0) + counts.get("leaks", 0) + counts.get("error", 0)
+    return Kept(
+        tr("{enforced} of {total} enforced", enforced=enforced, total=total),
+        "impossible" if bad else "open",
+        tip,
+    )

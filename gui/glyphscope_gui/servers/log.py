@@ -1,0 +1,183 @@
+"""What went over the wire and what the process printed, of the chosen server."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtWidgets import (
+    QHeaderView,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QSplitter,
+    QStackedWidget,
+    QWidget,
+)
+
+from glyphscope.tools.mcp.log import TEXT_LIMIT
+from glyphscope_gui.servers.call_outcome import shown_text
+from glyphscope_gui.servers.log_model import ID, METHOD, SIZE, TEXT, TIME, WAY, ServersLogModel
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.json_editor import JsonEditor
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.wrapping_edit import WrappingEdit
+from glyphscope_gui.theme import mono_font
+
+VIEWS = (
+    ("messages", tr("Messages"), tr("The protocol's messages, the last thousand")),
+    ("printed", tr("Printed"), tr("What the server's process printed on stderr, its last lines")),
+)
+
+
+class ServerLog(Card):
+    """Shows what the wiring hands it; `views.value` says which of the two is in sight."""
+
+    def __init__(self, model: ServersLogModel, parent: QWidget | None = None) -> None:
+        self.views = Segmented(VIEWS, small=True)
+        self.views.setAccessibleName(tr("Messages or printed lines"))
+        self.filter_edit = QLineEdit()
+        self.filter_edit.setObjectName("serverLogFilter")
+        self.filter_edit.setPlaceholderText(tr("Filter"))
+        self.filter_edit.setAccessibleName(tr("Show only messages with these letters"))
+        self.filter_edit.setClearButtonEnabled(True)
+        self.filter_edit.setFixedWidth(170)
+        self.copy_button = QPushButton(tr("Copy"))
+        self.copy_button.setProperty("role", "link")
+        self.copy_button.setToolTip(tr("Copy all that is in sight here"))
+        stack = QStackedWidget()
+        actions = (self.filter_edit, self.copy_button, self.views)
+        super().__init__(tr("Log"), stack, actions=actions, padded=False, parent=parent)
+        self.model = model
+        self._stack = stack
+        self._following = True
+        self.table = PlainTable(model, TEXT)
+        self.table.setObjectName("serverLogTable")
+        self.table.setAccessibleName(tr("Messages of the protocol"))
+        self.detail = JsonEditor()
+        self.detail.setObjectName("serverLogDetail")
+        self.detail.setReadOnly(True)
+        self.detail.setAccessibleName(tr("The chosen message"))
+        self.detail.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        self.detail.setStyleSheet("#serverLogDetail { border: none; border-radius: 0; }")
+        self.detail.hide()
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.setChildrenCollapsible(False)
+        split.addWidget(self.table)
+        split.addWidget(self.detail)
+        split.setStretchFactor(0, 3)
+        split.setStretchFactor(1, 2)
+        self._split = split
+        self.printed = WrappingEdit()
+        self.printed.setObjectName("serverStderr")
+        self.printed.setReadOnly(True)
+        self.printed.setFrameShape(QPlainTextEdit.Shape.NoFrame)
+        self.printed.setStyleSheet("#serverStderr { border: none; }")
+        self.printed.setFont(mono_font(-0.5))
+        self.printed.setAccessibleName(tr("What the server printed on stderr"))
+        self.printed.setPlaceholderText(tr("It has printed nothing."))
+        stack.addWidget(split)
+        stack.addWidget(self.printed)
+        self._fit()
+        self.views.chosen.connect(self._show_view)
+        self.filter_edit.textChanged.connect(self._filter)
+        self.copy_button.clicked.connect(self._copy_all)
+        self.table.selectionModel().currentChanged.connect(self._chosen)
+        bar = self.table.verticalScrollBar()
+        bar.valueChanged.connect(lambda value: self._scrolled(value >= bar.maximum() - 1))
+        bar.rangeChanged.connect(lambda _low, _high: self._keep_end())
+        copy = QShortcut(QKeySequence.StandardKey.Copy, self.table)
+        copy.setContext(Qt.ShortcutContext.WidgetShortcut)
+        copy.activated.connect(self._copy_one)
+
+    def show_entries(self, entries: object) -> None:
+        """The log as it is now; a reader at its end stays at its end, and the chosen message stays chosen."""
+        chosen = self.model.entry(self.table.currentIndex().row()) if not self.detail.isHidden() else None
+        self.model.show(entries)  # type: ignore[arg-type]
+        if chosen is not None and self.model.entry(self.table.currentIndex().row()) != chosen:
+            row = self.model.row_of(chosen.number)
+            if row >= 0:
+                self.table.setCurrentIndex(self.model.index(row, TIME))
+        if self._following:
+            self.table.scrollToBottom()
+
+    def show_printed(self, text: str) -> None:
+        if text == self.printed.toPlainText():
+            return
+        bar = self.printed.verticalScrollBar()
+        at_end, place = bar.value() >= bar.maximum() - 1, bar.value()
+        self.printed.setPlainText(text)
+        bar.setValue(bar.maximum() if at_end else place)
+
+    def forget(self) -> None:
+        """Another server."""
+        self._following = True
+        self._hide_detail()
+        self.model.show(())
+        self.printed.clear()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _fit(self) -> None:
+        table = self.table
+        table.fit_column(TIME, "00:00:00.000")
+        table.fit_column(WAY, tr("← received"))
+        table.fit_column(METHOD, "notifications/init")
+        table.fit_column(ID, "000")
+        table.fit_column(SIZE, "00.0 kB")
+
+    def _scrolled(self, at_end: bool) -> None:
+        self._following = at_end
+
+    def _keep_end(self) -> None:
+        """More rows, or less room for them: a reader at the end stays there."""
+        if self._following:
+            self.table.scrollToBottom()
+
+    def _show_view(self, name: str) -> None:
+        self._stack.setCurrentIndex([view[0] for view in VIEWS].index(name))
+        self.filter_edit.setVisible(name == "messages")
+
+    def _filter(self, text: str) -> None:
+        self._hide_detail()
+        self.model.set_filter(text)
+
+    def _chosen(self, current: QModelIndex, _before: QModelIndex) -> None:
+        entry = self.model.entry(current.row()) if current.isValid() else None
+        if entry is None:
+            self._hide_detail()
+            return
+        text = entry.text
+        if len(text) <= TEXT_LIMIT:
+            with suppress(ValueError, RecursionError):
+                text = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+        self._show_detail()
+        self.detail.show_text(shown_text(f"{entry.note}\n\n{text}" if entry.note else text))
+
+    def _show_detail(self) -> None:
+        """The message beside the table has the room of its row's beginning."""
+        if self.detail.isHidden():
+            self.detail.show()
+            self.table.setColumnHidden(TEXT, True)
+            self.table.horizontalHeader().setSectionResizeMode(METHOD, QHeaderView.ResizeMode.Stretch)
+            width = self._split.width()
+            self._split.setSizes([round(width * 0.52), round(width * 0.48)])
+
+    def _hide_detail(self) -> None:
+        self.detail.hide()
+        self.table.setColumnHidden(TEXT, False)
+        self.table.horizontalHeader().setSectionResizeMode(METHOD, QHeaderView.ResizeMode.Interactive)
+        self._fit()
+
+    def _copy_all(self) -> None:
+        messages = self._stack.currentIndex() == 0
+        QGuiApplication.clipboard().setText(self.model.text() if messages else self.printed.toPlainText())
+
+    def _copy_one(self) -> None:
+        entry = self.model.entry(self.table.currentIndex().row())
+        if entry is not None:
+            QGuiApplication.clipboard().setText(entry.text)

@@ -1,0 +1,124 @@
+"""What went over the wire, as a table: the messages that the log keeps, those that fit the filter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from PySide6.QtCore import QModelIndex, QObject, Qt
+
+from glyphscope.tools.mcp.log import Entry
+from glyphscope_gui.servers.words import size_words
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.table_model import Index, TableModel
+from glyphscope_gui.theme import theme
+
+TIME, WAY, METHOD, ID, SIZE, TEXT = range(6)
+WAYS = {"sent": tr("→ sent"), "received": tr("← received"), "dropped": tr("✕ left out")}
+_ROLES = {"sent": "accent", "received": "holds", "dropped": "impossible"}
+SHOWN = 300
+"""Characters of a message in its row; the whole is beside."""
+
+
+class ServersLogModel(TableModel):
+    titles = (tr("Time"), tr("Direction"), tr("Method"), tr("Id"), tr("Size"), tr("Message"))
+    tips = (
+        tr("When it was written or read, to the millisecond"),
+        tr("Sent by Glyphscope, received from the server, or received and left out"),
+        tr("What it asks or tells; empty for answers"),
+        tr("The number that ties an answer to its request; empty for what is only told"),
+        tr("Its bytes"),
+        tr("Its JSON; secrets of the configuration are blotted out"),
+    )
+    figures = frozenset({SIZE})
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._entries: tuple[Entry, ...] = ()
+        self._filter = ""
+        self._rows: list[Entry] = []
+
+    def show(self, entries: Sequence[Entry]) -> None:
+        """The log as it is now. What is new goes to the end; what is gone from it goes."""
+        new = tuple(entries)
+        old_last = self._entries[-1].number if self._entries else 0
+        first = new[0].number if new else 0
+        same = bool(new) and bool(self._entries) and self._entries[0].number <= first <= old_last
+        self._entries = new
+        if not same:
+            self._reset()
+            return
+        gone = sum(entry.number < first for entry in self._rows)
+        if gone:
+            self.beginRemoveRows(QModelIndex(), 0, gone - 1)
+            del self._rows[:gone]
+            self.endRemoveRows()
+        more = [entry for entry in new if entry.number > old_last and self._fits(entry)]
+        if more:
+            self.beginInsertRows(QModelIndex(), len(self._rows), len(self._rows) + len(more) - 1)
+            self._rows.extend(more)
+            self.endInsertRows()
+
+    def set_filter(self, text: str) -> None:
+        self._filter = text.strip().lower()
+        self._reset()
+
+    def entry(self, row: int) -> Entry | None:
+        return self._rows[row] if 0 <= row < len(self._rows) else None
+
+    def row_of(self, number: int) -> int:
+        return next((row for row, entry in enumerate(self._rows) if entry.number == number), -1)
+
+    def text(self) -> str:
+        """All that is in sight, a message a line."""
+        return "\n".join(
+            "\t".join((_time(e), WAYS[e.direction], e.method, e.id, str(e.size), e.text)) for e in self._rows
+        )
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        entry, column = self._rows[index.row()], index.column()
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            return _cell(entry, column)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.alignment(column)
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return theme().color(
+                _ROLES[entry.direction] if column == WAY else "text" if column == METHOD else "text-muted"
+            )
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(entry.note)
+        return None
+
+    def _fits(self, entry: Entry) -> bool:
+        wanted = self._filter
+        return not wanted or any(
+            wanted in text.lower()
+            for text in (entry.method, entry.id, entry.text, entry.note, entry.direction)
+        )
+
+    def _reset(self) -> None:
+        self.beginResetModel()
+        self._rows = [entry for entry in self._entries if self._fits(entry)]
+        self.endResetModel()
+
+
+def _cell(entry: Entry, column: int) -> str:
+    match column:
+        case 0:
+            return _time(entry)
+        case 1:
+            return WAYS[entry.direction]
+        case 2:
+            return entry.method
+        case 3:
+            return entry.id[:40]
+        case 4:
+            return size_words(entry.size)
+    text = f"{entry.note} " if entry.note else ""
+    return f"{text}{entry.text[:SHOWN]}"
+
+
+def _time(entry: Entry) -> str:
+    return datetime.fromtimestamp(entry.time).strftime("%H:%M:%S.%f")[:-3]

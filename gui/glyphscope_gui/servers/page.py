@@ -1,0 +1,99 @@
+"""The servers' page: who can carry out calls, what each offers, a call by hand, and what went over the wire."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+
+from glyphscope_gui.servers.card import ServerCard
+from glyphscope_gui.servers.demo_effects import DemoEffects
+from glyphscope_gui.servers.list_model import ServersListModel
+from glyphscope_gui.servers.list_view import ServerList
+from glyphscope_gui.servers.log import ServerLog
+from glyphscope_gui.servers.log_model import ServersLogModel
+from glyphscope_gui.servers.tool_model import ServersToolModel
+from glyphscope_gui.servers.tool_panel import ToolPanel
+from glyphscope_gui.servers.tools import ServerTools
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.link import link
+from glyphscope_gui.shared.notice_banner import NoticeBanner
+from glyphscope_gui.shared.splitter import splitter
+from glyphscope_gui.theme.sizes import GAP
+
+WIDE = 1180
+"""Pixels of width from which on the list of servers has its full width."""
+LIST_WIDTH, SLIM_LIST_WIDTH = 236, 176
+
+
+class ServersPage(QWidget):
+    """Places the parts; what they tell each other is in `presenter.py`."""
+
+    def __init__(self, servers: ServersListModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        servers.setParent(self)
+        self.setObjectName("serversPage")
+        self.setAccessibleName(tr("Servers"))
+        self.notice = NoticeBanner(self)
+        self.list = ServerList(servers, self)
+        self.add_button = link(tr("Add…"), tr("A server by its command line or address"))
+        self.add_button.setObjectName("addServerButton")
+        self.import_button = link(tr("Import…"), tr("Servers from an mcpServers file, or from pasted text"))
+        self.import_button.setObjectName("importServersButton")
+        self.card = ServerCard(self)
+        self.tools = ServerTools(ServersToolModel(self), self)
+        self.panel = ToolPanel(self)
+        self.log = ServerLog(ServersLogModel(self), self)
+        self.effects = DemoEffects(self)
+        self._wide: bool | None = None
+        self._lay_out()
+        self.setFocusProxy(self.list)
+
+    def show_demo(self, demo: bool) -> None:
+        """Below are the effects of the demo tools, or a server's log."""
+        self.below.setCurrentWidget(self.effects if demo else self.log)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange(event.size().width() >= WIDE)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        self.list_card = Card(
+            tr("Servers"), self.list, actions=(self.add_button, self.import_button), padded=False
+        )
+        self.tools_card = Card(tr("Tools"), self.tools, padded=False)
+        self.tools_card.setMinimumWidth(260)
+        self.tools_card.heading.setMinimumHeight(self.panel.heading.sizeHint().height())
+        self.below = QStackedWidget(self)
+        self.below.addWidget(self.effects)
+        self.below.addWidget(self.log)
+        self.middle = splitter(Qt.Orientation.Horizontal, (self.tools_card, self.panel), (4, 5))
+        right = QWidget(self)
+        column = QVBoxLayout(right)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GAP)
+        self.rows = splitter(Qt.Orientation.Vertical, (self.middle, self.below), (5, 2))
+        column.addWidget(self.card)
+        column.addWidget(self.rows, 1)
+        self.columns = splitter(Qt.Orientation.Horizontal, (self.list_card, right), (0, 1))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(GAP, GAP, GAP, GAP)
+        layout.setSpacing(GAP)
+        layout.addWidget(self.notice)
+        layout.addWidget(self.columns, 1)
+
+    def _arrange(self, wide: bool) -> None:
+        """The widths that suit the window; what the user drags stays until it changes from wide to narrow."""
+        if wide == self._wide:
+            return
+        self._wide = wide
+        left = LIST_WIDTH if wide else SLIM_LIST_WIDTH
+        rest = self.width() - left - 3 * GAP
+        self.columns.setSizes([left, rest])
+        share = 0.44 if wide else 0.42
+        self.middle.setSizes([round(rest * share), round(rest * (1 - share))])
+        upper = 0.66 if wide else 0.7
+        self.rows.setSizes([round(self.height() * upper), round(self.height() * (1 - upper))])

@@ -1,0 +1,259 @@
+"""The servers that the user has configured: which there are, what becomes of each, and who carries out a run's calls.
+
+Servers tell from threads of their own, as often as they like. What they tell is only marked, and passed on some times
+a second; nothing that waits for a server is done in the window's thread.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+
+from glyphscope.errors import ServerError, StorageError
+from glyphscope.sessions import KnownServers, load_servers, save_servers
+from glyphscope.tools import ToolSource
+from glyphscope.tools.approval import consent_question
+from glyphscope.tools.demo import DemoTools
+from glyphscope.tools.mcp.config import ServerConfig, read_servers
+from glyphscope_gui.project.argument_schema import free_name
+from glyphscope_gui.servers.known import Known
+from glyphscope_gui.servers.server_source import RunSources, ServerSource
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.language import tr
+
+DEMO = "demo"
+"""The source that comes with the program; no server may have its name."""
+TELL_MS = 80
+"""Between two rounds of telling what the servers have marked."""
+SAVE_DELAY_MS = 400
+
+
+class ServersController(QObject):
+    """`listChanged`: other servers; `stateChanged`: a server's phase, tools or settings; `logGrew`: its log, both with
+    its name. `effectsChanged` carries a place of the demo tools, `failed` a StorageError.
+    """
+
+    listChanged = Signal()
+    stateChanged = Signal(str)
+    logGrew = Signal(str)
+    effectsChanged = Signal(str)
+    failed = Signal(object)
+    _marked = Signal()
+
+    def __init__(self, path: Path, demo: DemoTools, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._path = path
+        self.demo = demo
+        demo.changed = lambda place: self._mark("effect", place)
+        stored, self.notice = load_servers(path)
+        self._consents = list(stored.consents)
+        self._known = {name: self._made(name, entry) for name, entry in stored.entries.items()}
+        self._background = Background(self)
+        self._lock = threading.Lock()
+        self._marks: set[tuple[str, str]] = set()
+        self._closed = False
+        self._later = QTimer(self, singleShot=True, interval=TELL_MS)
+        self._later.timeout.connect(self._tell)
+        self._marked.connect(self._wake, Qt.ConnectionType.QueuedConnection)
+        self._save_later = QTimer(self, singleShot=True, interval=SAVE_DELAY_MS)
+        self._save_later.timeout.connect(self._save)
+        self._sources = RunSources({})
+        self._gather()
+
+    # -- looking -----------------------------------------------------------------------------------------------
+
+    @property
+    def known(self) -> tuple[Known, ...]:
+        return tuple(self._known.values())
+
+    def get(self, name: str) -> Known | None:
+        return self._known.get(name)
+
+    def source(self, name: str) -> ToolSource | None:
+        """Who carries out calls under that name: a server, or the demo tools."""
+        return self._sources.get(name)
+
+    def sources(self) -> RunSources:
+        """Those of a run, as they are now. From any thread."""
+        return self._sources
+
+    # -- which there are ---------------------------------------------------------------------------------------
+
+    def add(self, name: str, entry: dict[str, Any], *, allowed: bool) -> str:
+        """A server as it stands in a file; a name that is taken gets a number. Returns the name.
+
+        `allowed`: the user has seen its command line, and it may be started.
+        """
+        name = free_name(name, {*self._known, DEMO})
+        self._put(name, entry, allowed=allowed)
+        return name
+
+    def replace(self, name: str, entry: dict[str, Any], *, allowed: bool) -> None:
+        """Another server under a known name; the old one is ended."""
+        self._end(name)
+        self._put(name, entry, allowed=allowed)
+
+    def remove(self, name: str) -> None:
+        self._end(name)
+        self._known.pop(name, None)
+        self._changed()
+
+    def set_enabled(self, name: str, enabled: bool) -> None:
+        """One that is switched off is ended, and not started by a run."""
+        known = self._known.get(name)
+        if known is None or known.source is None or known.enabled == enabled:
+            return
+        source = known.source
+        source.config = msgspec.structs.replace(source.config, disabled=not enabled)
+        known.entry = {key: value for key, value in known.entry.items() if key not in ("disabled", "enabled")}
+        if not enabled:
+            known.entry["disabled"] = True
+            self._aside(name, source.stop)
+        self._save_later.start()
+        self.stateChanged.emit(name)
+
+    def allow(self, name: str) -> None:
+        """The user has seen the command line and lets it be started: now, and as long as it stays what it is."""
+        known = self._known.get(name)
+        if known is None or known.source is None:
+            return
+        known.source.may_run = True
+        digest = known.source.config.digest
+        if digest not in self._consents:
+            self._consents.append(digest)
+        self._save_later.start()
+        self.stateChanged.emit(name)
+
+    # -- what they do ------------------------------------------------------------------------------------------
+
+    def start(self, name: str) -> None:
+        known = self._known.get(name)
+        if known is not None and known.source is not None and known.source.start():
+            self.stateChanged.emit(name)
+
+    def stop(self, name: str) -> None:
+        known = self._known.get(name)
+        if known is not None and known.source is not None:
+            self._aside(name, known.source.stop)
+
+    def restart(self, name: str) -> None:
+        known = self._known.get(name)
+        if known is not None and known.source is not None:
+            self._aside(name, known.source.restart)
+
+    def close(self) -> None:
+        """Ends every server, all at once, and waits until they are gone; writes what waits to be written."""
+        if self._closed:
+            return
+        self._closed = True
+        self.demo.changed = None
+        if self._save_later.isActive():
+            self._save()
+        self._later.stop()
+        sources = [known.source for known in self._known.values() if known.source is not None]
+        ending = [threading.Thread(target=source.close, name=f"end-{source.name}") for source in sources]
+        for thread in ending:
+            thread.start()
+        for thread in ending:
+            thread.join()
+        self._background.close()
+        self.demo.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _put(self, name: str, entry: dict[str, Any], *, allowed: bool) -> None:
+        known = self._made(name, entry)
+        self._known[name] = known
+        if allowed:
+            self.allow(name)
+        self._changed()
+
+    def _made(self, name: str, entry: dict[str, Any]) -> Known:
+        try:
+            config = configured(name, entry)
+        except ServerError as error:
+            return Known(name, entry, None, error.message)
+        may_run = consent_question(config, self._consents) is None
+        source = ServerSource(
+            config,
+            may_run=may_run,
+            changed=lambda server: self._mark("state", server),
+            logged=lambda server: self._mark("log", server),
+        )
+        return Known(name, entry, source)
+
+    def _end(self, name: str) -> None:
+        known = self._known.get(name)
+        if known is not None and known.source is not None:
+            source = known.source
+            self._background.start(f"end {id(source)}", source.close, _nothing, self._crashed)
+
+    def _aside(self, name: str, do: Any) -> None:
+        self._background.start(f"move {name}", do, _nothing, self._crashed)
+        self.stateChanged.emit(name)
+
+    def _crashed(self, error: BaseException) -> None:
+        self.failed.emit(error)
+
+    def _changed(self) -> None:
+        self._gather()
+        self._save_later.start()
+        self.listChanged.emit()
+
+    def _gather(self) -> None:
+        found: dict[str, ToolSource] = {DEMO: self.demo}
+        found |= {known.name: known.source for known in self._known.values() if known.source is not None}
+        self._sources = RunSources(found)
+
+    def _mark(self, kind: str, name: str) -> None:
+        """Any thread."""
+        with self._lock:
+            wake = not self._marks
+            self._marks.add((kind, name))
+        if wake and not self._closed:
+            self._marked.emit()
+
+    def _wake(self) -> None:
+        if not self._later.isActive() and not self._closed:
+            self._later.start()
+
+    def _tell(self) -> None:
+        with self._lock:
+            marks, self._marks = self._marks, set()
+        for kind, name in sorted(marks):
+            if kind == "effect":
+                self.effectsChanged.emit(name)
+            elif name in self._known:
+                (self.stateChanged if kind == "state" else self.logGrew).emit(name)
+
+    def _save(self) -> None:
+        self._save_later.stop()
+        entries = {known.name: known.entry for known in self._known.values()}
+        try:
+            save_servers(self._path, KnownServers(entries=entries, consents=tuple(self._consents)))
+        except StorageError as error:
+            self.failed.emit(error)
+
+
+def configured(name: str, entry: dict[str, Any]) -> ServerConfig:
+    """The configuration of an entry. Raises ServerError with every mistake of it."""
+    found = read_servers(json.dumps({"mcpServers": {name: entry}}))
+    if found.problems or not found.servers:
+        raise ServerError(
+            problem_words(f"{p.pointer}: {p.message}" for p in found.problems) or tr("It is empty.")
+        )
+    return found.servers[0]
+
+
+def problem_words(lines: Iterable[str]) -> str:
+    return "\n".join(line.removeprefix("/mcpServers") for line in lines)
+
+
+def _nothing(_outcome: object) -> None:
+    pass

@@ -1,0 +1,140 @@
+"""A call by hand: its arguments judged as they are typed, then carried out beside the window, with progress."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from glyphscope.registry import Tool
+from glyphscope.tools import ToolSource
+from glyphscope_gui.calls.argument_check import check_arguments
+from glyphscope_gui.servers.call_outcome import CallView, call_view
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.language import tr
+
+SECONDS = 120.0
+"""After which a call by hand is given up."""
+LOOK_MS = 120
+"""How often progress is looked at, however often a server tells it."""
+JUDGE_MS = 120
+
+
+class Progressed(NamedTuple):
+    """How far a call is: `total` None where the tool does not know, both None before it told anything."""
+
+    done: float | None
+    total: float | None
+    message: str
+    seconds: float
+
+
+class ToolCalls(QObject):
+    """One call at a time. `judged` carries an ArgumentCheck, `progressed` a Progressed, `ended` a CallView."""
+
+    judged = Signal(object)
+    began = Signal()
+    progressed = Signal(object)
+    ended = Signal(object)
+    crashed = Signal(object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._background = Background(self)
+        self._cancel: threading.Event | None = None
+        self._told: tuple[float, float | None, str] | None = None
+        self._since = 0.0
+        self._wanted: tuple[Tool, dict[str, Any]] | None = None
+        self._look = QTimer(self, interval=LOOK_MS)
+        self._look.timeout.connect(self._show_progress)
+        self._judge_later = QTimer(self, singleShot=True, interval=JUDGE_MS)
+        self._judge_later.timeout.connect(self._judge)
+
+    @property
+    def is_busy(self) -> bool:
+        return self._cancel is not None
+
+    def judge(self, tool: Tool, arguments: dict[str, Any]) -> None:
+        """The verdict on these arguments, soon; only the last of several asked for is told."""
+        self._wanted = (tool, arguments)
+        self._judge_later.start()
+
+    def forget(self) -> None:
+        """No verdict is wanted any more."""
+        self._wanted = None
+        self._judge_later.stop()
+
+    def call(self, source: ToolSource, tool: str, arguments: dict[str, Any]) -> None:
+        """Nothing happens while another call is under way."""
+        if self.is_busy:
+            return
+        cancel = self._cancel = threading.Event()
+        self._told, self._since = None, time.monotonic()
+        self._look.start()
+        self._background.start(
+            "call", _carry_out(source, tool, arguments, cancel, self._tell), self._done, self._failed
+        )
+        self.began.emit()
+        self._show_progress()
+
+    def cancel(self) -> None:
+        if self._cancel is not None:
+            self._cancel.set()
+
+    def close(self) -> None:
+        self.cancel()
+        self._look.stop()
+        self._judge_later.stop()
+        self._background.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _tell(self, done: float, total: float | None, message: str) -> None:
+        """In the call's thread: the last word counts, and is looked at when it suits the window."""
+        self._told = (done, total, message)
+
+    def _show_progress(self) -> None:
+        done, total, message = self._told or (None, None, "")
+        self.progressed.emit(Progressed(done, total, message, time.monotonic() - self._since))
+
+    def _judge(self) -> None:
+        if self._wanted is None:
+            return
+        tool, arguments = wanted = self._wanted
+
+        def done(judged: object) -> None:
+            if self._wanted is wanted:
+                self.judged.emit(judged)
+
+        self._background.start("judge", lambda: check_arguments(tool, arguments), done, self.crashed.emit)
+
+    def _done(self, view: CallView) -> None:
+        self._over()
+        self.ended.emit(view)
+
+    def _failed(self, error: BaseException) -> None:
+        self._over()
+        self.ended.emit(CallView(tr("a mistake of ours"), "impossible", str(error), "", ()))
+        self.crashed.emit(error)
+
+    def _over(self) -> None:
+        self._cancel = None
+        self._look.stop()
+
+
+def _carry_out(
+    source: ToolSource,
+    tool: str,
+    arguments: dict[str, Any],
+    cancel: threading.Event,
+    tell: Callable[[float, float | None, str], None],
+) -> Callable[[], CallView]:
+    def work() -> CallView:
+        since = time.monotonic()
+        outcome = source.call(tool, arguments, seconds=SECONDS, cancel=cancel, progress=tell)
+        return call_view(outcome, time.monotonic() - since)
+
+    return work

@@ -1,0 +1,75 @@
+"""From a server's list into the project's registry: under which name, and called through whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from glyphscope.registry import Tool, ToolRegistry
+from glyphscope_gui.project.argument_schema import free_name
+from glyphscope_gui.servers.server_source import source_words
+from glyphscope_gui.servers.servers import DEMO
+from glyphscope_gui.shared.language import tr
+
+
+@dataclass(frozen=True)
+class Import:
+    """The tools as the registry will have them, and the request's `sources` with them."""
+
+    tools: tuple[Tool, ...]
+    sources: dict[str, str]
+
+
+def imported_name(tool: str, server: str, registry: ToolRegistry, sources: Mapping[str, str]) -> str:
+    """What the registry calls that tool of that server; "" where it does not have it."""
+    if registry.get(tool) is not None and sources.get(tool, DEMO) == server:
+        return tool
+    wanted = f"{server}/{tool}"
+    return next((name for name, source in sources.items() if source == wanted and registry.get(name)), "")
+
+
+def clashes(
+    tools: Iterable[Tool], server: str, registry: ToolRegistry, sources: Mapping[str, str]
+) -> list[str]:
+    """The names that the registry has for something else."""
+    return [
+        tool.name
+        for tool in tools
+        if registry.get(tool.name) is not None and not imported_name(tool.name, server, registry, sources)
+    ]
+
+
+def plan_import(
+    tools: Iterable[Tool], server: str, registry: ToolRegistry, sources: Mapping[str, str], *, rename: bool
+) -> Import:
+    """What was imported before is brought up to date; a tool whose name is taken is renamed, or replaces the other."""
+    taken = {tool.name for tool in registry}
+    found: list[Tool] = []
+    after = dict(sources)
+    for tool in tools:
+        name = imported_name(tool.name, server, registry, sources)
+        if not name:
+            name = free_name(tool.name, taken) if rename else tool.name
+        taken.add(name)
+        before = registry.get(name)
+        found.append(replace(tool, name=name, enabled=before.enabled if before is not None else True))
+        words = source_words(name, server, tool.name)
+        if words == DEMO:
+            after.pop(name, None)
+        else:
+            after[name] = words
+    return Import(tuple(found), after)
+
+
+def here_words(tool: Tool, server: str, registry: ToolRegistry, sources: Mapping[str, str]) -> str:
+    """Whether the registry has it, in a word or two."""
+    name = imported_name(tool.name, server, registry, sources)
+    if not name:
+        return tr("name taken") if registry.get(tool.name) is not None else ""
+    mine = registry.get(name)
+    if mine is None:
+        return ""
+    changed = mine.parameters != tool.parameters or mine.description != tool.description
+    if name == tool.name:
+        return tr("yes, changed") if changed else tr("yes")
+    return tr("as {name}, changed", name=name) if changed else tr("as {name}", name=name)

@@ -1,0 +1,191 @@
+"""The tools of a server, as many as it has: rows are made when they are painted, and only then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import QObject, Qt, Signal
+
+from glyphscope.registry import Tool
+from glyphscope_gui.servers.words import claim_words
+from glyphscope_gui.shared.grammar_roles import PILL_ROLE
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
+from glyphscope_gui.theme import theme
+
+NAME, KEPT, SAYS, HERE = range(4)
+
+
+class ToolRow(NamedTuple):
+    """A tool that a server lists. `tool` is None where it cannot be used; `problem` is what is wrong with it."""
+
+    name: str
+    tool: Tool | None
+    problem: str = ""
+
+
+class Kept(NamedTuple):
+    """What of a tool's schema the engine in use keeps: words, the role of their pill, and the whole story."""
+
+    words: str
+    role: str
+    tip: str
+
+
+class ServersToolModel(TableModel):
+    """`tickedChanged` is told when other tools are ticked for the import."""
+
+    titles = (tr("Tool"), tr("Mask"), tr("Says of itself"), tr("Registry"))
+    tips = (
+        tr("Tick what is to be imported into the registry"),
+        tr(
+            "How many of its constraints no call can break under the mask, shown by trying; Checks tells each"
+        ),
+        tr("The server's own word about the tool. Nothing of it was checked"),
+        tr("Whether the registry has it already"),
+    )
+    figures = frozenset()
+    tickedChanged = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._all: tuple[ToolRow, ...] = ()
+        self._filter = ""
+        self._ticked: set[str] = set()
+        self._claims: Callable[[str], Mapping[str, Any]] = lambda _name: {}
+        self._here: Callable[[Tool], str] = lambda _tool: ""
+        self._kept: dict[str, Kept] = {}
+
+    @property
+    def ticked(self) -> tuple[Tool, ...]:
+        """In the order of the list."""
+        return tuple(row.tool for row in self._all if row.tool is not None and row.name in self._ticked)
+
+    @property
+    def usable(self) -> int:
+        return sum(row.tool is not None for row in self._all)
+
+    def show(
+        self,
+        rows: Iterable[ToolRow],
+        claims: Callable[[str], Mapping[str, Any]],
+        here: Callable[[Tool], str],
+        *,
+        keep: bool,
+    ) -> None:
+        """The tools of a server; `keep` where it is the same one with another list: ticks stay."""
+        self.beginResetModel()
+        self._all, self._claims, self._here = tuple(rows), claims, here
+        names = {row.name for row in self._all}
+        self._ticked = self._ticked & names if keep else set()
+        if not keep:
+            self._kept = {}
+        self._rows = self._found()
+        self.endResetModel()
+        self.tickedChanged.emit()
+
+    def set_filter(self, text: str) -> None:
+        self.beginResetModel()
+        self._filter = text.strip().lower()
+        self._rows = self._found()
+        self.endResetModel()
+
+    def set_kept(self, kept: Mapping[str, Kept]) -> None:
+        """What is known now of how much is kept, by tool."""
+        self._kept = dict(kept)
+        self._refresh(KEPT)
+
+    def refresh_here(self) -> None:
+        """The registry is another one."""
+        self._refresh(HERE)
+
+    def tick_all(self, ticked: bool) -> None:
+        """Those in sight; the filter narrows it."""
+        names = {row.name for row in self._rows if row.tool is not None}
+        self._ticked = self._ticked | names if ticked else self._ticked - names
+        self._refresh(NAME)
+        self.tickedChanged.emit()
+
+    def row(self, number: int) -> ToolRow | None:
+        return self._rows[number] if 0 <= number < len(self._rows) else None
+
+    def row_of(self, name: str) -> int:
+        return next((number for number, row in enumerate(self._rows) if row.name == name), -1)
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        flags = super().flags(index)
+        if index.column() == NAME and self._rows[index.row()].tool is not None:
+            flags |= Qt.ItemFlag.ItemIsUserCheckable
+        return flags
+
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        if role != Qt.ItemDataRole.CheckStateRole or index.column() != NAME:
+            return False
+        name = self._rows[index.row()].name
+        if Qt.CheckState(value) == Qt.CheckState.Checked:
+            self._ticked.add(name)
+        else:
+            self._ticked.discard(name)
+        self.dataChanged.emit(index, index)
+        self.tickedChanged.emit()
+        return True
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        row: ToolRow = self._rows[index.row()]
+        column = index.column()
+        if role == Qt.ItemDataRole.CheckStateRole and column == NAME and row.tool is not None:
+            return Qt.CheckState.Checked if row.name in self._ticked else Qt.CheckState.Unchecked
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return theme().color(
+                "text-faint" if row.tool is None else "text" if column == NAME else "text-muted"
+            )
+        if role == PILL_ROLE:
+            return self._pill(row) if column == KEPT else None
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            return self._words(row, column)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(self._tip(row, column))
+        return None
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _words(self, row: ToolRow, column: int) -> str:
+        if column == NAME:
+            return row.name
+        if column == KEPT:
+            pill = self._pill(row)
+            return pill[0] if pill else ""
+        if row.tool is None:
+            return ""
+        return claim_words(self._claims(row.name)) if column == SAYS else self._here(row.tool)
+
+    def _pill(self, row: ToolRow) -> tuple[str, str] | None:
+        if row.tool is None:
+            return tr("cannot be used"), "impossible"
+        kept = self._kept.get(row.name)
+        return (kept.words, kept.role) if kept else None
+
+    def _tip(self, row: ToolRow, column: int) -> str:
+        if column == KEPT and row.tool is not None:
+            kept = self._kept.get(row.name)
+            return kept.tip if kept else tr("Tried when the tool is chosen or ticked.")
+        if column == SAYS:
+            claims = "\n".join(f"{key}: {value}" for key, value in self._claims(row.name).items())
+            return f"{claims}\n" + tr("The server's own word; nothing of it was checked.") if claims else ""
+        lines = [row.tool.description[:600] if row.tool else "", row.problem]
+        return "\n".join(line for line in lines if line)
+
+    def _found(self) -> list[ToolRow]:
+        if not self._filter:
+            return list(self._all)
+        return [row for row in self._all if self._fits(row)]
+
+    def _fits(self, row: ToolRow) -> bool:
+        text = f"{row.name}\n{row.tool.description if row.tool else ''}"
+        return self._filter in text.lower()
+
+    def _refresh(self, column: int) -> None:
+        if self._rows:
+            self.dataChanged.emit(self.index(0, column), self.index(self.rowCount(NO_INDEX) - 1, column))

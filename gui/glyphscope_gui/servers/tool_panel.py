@@ -1,0 +1,338 @@
+"""The chosen tool of a server: called by hand, what is kept of its schema, and the schema itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.registry import Tool, example_arguments
+from glyphscope_gui.calls.argument_check import ArgumentCheck
+from glyphscope_gui.enforcement.model import EnforcementRow
+from glyphscope_gui.enforcement.table import EnforcementTable
+from glyphscope_gui.servers.call_form import CallForm
+from glyphscope_gui.servers.call_outcome import CallView
+from glyphscope_gui.servers.call_result import CallResult
+from glyphscope_gui.servers.tool_calls import Progressed
+from glyphscope_gui.servers.tool_model import ToolRow
+from glyphscope_gui.servers.words import claim_words, time_words
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.json_editor import JsonEditor
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.link import link
+from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.wrapped_label import WrappedLabel
+
+VIEWS = (
+    ("call", tr("Call"), tr("Call it by hand, and see what comes back")),
+    ("checks", tr("Checks"), tr("What of its schema each engine really keeps, shown by trying")),
+    ("schema", tr("Schema"), tr("Its arguments as the server describes them, normalised to draft 2020-12")),
+)
+FORM_SHARE, ALONE_SHARE = 0.55, 0.85
+"""Of the height, at most for the arguments: beside a result, and without one."""
+LEAST_FORM = 30
+LEAST_WIDTH = 340
+LONGEST_SCHEMA = 200_000
+
+
+class ToolPanel(Card):
+    """`callWanted` carries the arguments; `edited` is told when they may have changed."""
+
+    callWanted = Signal(object)
+    cancelWanted = Signal()
+    edited = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        self.views = Segmented(VIEWS, small=True)
+        self.views.setAccessibleName(tr("Call, checks or schema"))
+        body = QWidget()
+        super().__init__(tr("Tool"), body, actions=(self.views,), parent=parent)
+        self._tool: Tool | None = None
+        self._busy = False
+        self._server_ready = False
+        self._wanted = 0
+        self.about = QLabel(body)
+        self.about.setWordWrap(True)
+        self.about.setTextFormat(Qt.TextFormat.PlainText)
+        self.says = ElidedLabel(body, Qt.TextElideMode.ElideRight)
+        self.says.setProperty("role", "hint")
+        self.problem = words_label(role="problem", parent=body)
+        self.form = CallForm(body)
+        self.result = CallResult(body)
+        self.checks = EnforcementTable(body)
+        self.checks.setObjectName("serverEnforcementTable")
+        self.untried = QLabel(body)
+        self.untried.setProperty("role", "muted")
+        self.untried.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.schema = JsonEditor(body)
+        self.schema.setObjectName("serverToolSchema")
+        self.schema.setAccessibleName(tr("Schema of the tool"))
+        self.schema.setReadOnly(True)
+        self._make_buttons(body)
+        self._lay_out(body)
+        self.views.chosen.connect(self.show_view)
+        self.form.changed.connect(self.edited)
+        self.form.told.connect(self._tell)
+        self.show_row(None, {})
+
+    @property
+    def tool(self) -> Tool | None:
+        return self._tool
+
+    def show_row(
+        self,
+        row: ToolRow | None,
+        claims: Mapping[str, Any],
+        arguments: dict[str, Any] | None = None,
+        *,
+        anew: bool = True,
+    ) -> bool:
+        """A tool, with arguments that were typed before. False where nothing changed: it is the tool that is shown,
+        with the same schema, and not `anew`.
+        """
+        tool = row.tool if row else None
+        if not anew and row is not None and tool is not None and self._tool == tool:
+            return False
+        self._tool = tool
+        self._stack.setVisible(tool is not None)
+        name = row.name[:60] if row else ""
+        title = tr("Tool {name}", name=name) if row else tr("Tool")
+        self.heading.set_title(title, upper=title.rfind(name))
+        self.about.setText(tool.description[:600] if tool else "" if row else tr("Choose a tool."))
+        self.about.setVisible(bool(self.about.text()))
+        words = claim_words(claims)
+        self.says.setText(tr("Says of itself, unchecked: {claims}", claims=words) if words else "")
+        self.says.setVisible(bool(words))
+        self.problem.setText(row.problem if row else "")
+        self.problem.setVisible(bool(row and row.problem))
+        self.form.show_tool(tool, arguments)
+        self.result.show_view(None)
+        text = json.dumps(tool.parameters, indent=2, ensure_ascii=False) if tool else ""
+        self.schema.show_text(text[:LONGEST_SCHEMA])
+        self.show_checks(None)
+        self._show_json_button()
+        self._tell("")
+        self._show_state()
+        self._fit()
+        self.edited.emit()
+        return True
+
+    def show_checks(self, rows: Sequence[EnforcementRow] | None) -> None:
+        """What is known of each constraint; None while it is not."""
+        self.checks.show_rows(rows or ())
+        self.checks.setVisible(bool(rows))
+        self.untried.setVisible(not rows)
+        self.untried.setText(
+            tr("Being tried…") if rows is None and self._tool else tr("It has no constraints.")
+        )
+
+    def show_view(self, name: str) -> None:
+        self.views.set_value(name)
+        self._stack.setCurrentIndex([view[0] for view in VIEWS].index(name))
+
+    def set_ready(self, ready: bool) -> None:
+        """Whether the server can be called now."""
+        self._server_ready = ready
+        self._show_state()
+
+    def show_check(self, check: ArgumentCheck) -> None:
+        """The verdicts on the arguments as they are."""
+        self.form.show_check(check)
+        self._refit()
+        if self.form.is_empty and not check.ok:
+            needed = ", ".join(self.form.needed)
+            self._tell(tr("Needed: {arguments}", arguments=needed) if needed else check.whole, calm=True)
+        else:
+            words = [check.whole, *(check.by_name.values() if self.form.is_json else ())]
+            told = " ".join(one if one.endswith(".") else f"{one}." for one in words if one)
+            self._tell(
+                told if check.ok else tr("{problems} The server may refuse it.", problems=told).strip()
+            )
+        self.call_button.setText(tr("Call") if check.ok or self.form.is_empty else tr("Call all the same"))
+
+    def show_unreadable(self, words: str) -> None:
+        self.form.show_unreadable()
+        self._refit()
+        self._tell(words)
+        self.call_button.setEnabled(False)
+
+    def readable(self) -> None:
+        self._show_state()
+
+    def show_progress(self, told: Progressed, other: str = "") -> None:
+        """How far the call is, of an `other` tool than the one that is shown."""
+        known = told.done is not None and bool(told.total)
+        self.bar.setRange(0, 1000 if known else 0)
+        if told.done is not None and told.total:
+            self.bar.setValue(round(1000 * min(max(told.done / told.total, 0), 1)))
+        parts = [tr("calling {tool}", tool=other[:60]) if other else "", told.message[:200]]
+        if told.done is not None:
+            parts.append(
+                tr("{done:g} of {total:g}", done=told.done, total=told.total)
+                if told.total
+                else f"{told.done:g}"
+            )
+        parts.append(time_words(told.seconds) if told.seconds >= 1 else "")
+        self.progress.setText(" · ".join(part for part in parts if part) or tr("Waiting for the answer…"))
+
+    def begin(self) -> None:
+        self._busy = True
+        self.result.show_view(None)
+        self._show_state()
+
+    def end(self, view: CallView | None) -> None:
+        """Nothing is called any more; `view` is the last answer of the tool that is shown, if it has one."""
+        self._busy = False
+        self.result.show_view(view)
+        self._show_state()
+        self._fit()
+
+    def minimumSizeHint(self) -> QSize:
+        return super().minimumSizeHint().expandedTo(QSize(LEAST_WIDTH, 0))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _make_buttons(self, body: QWidget) -> None:
+        self.call_button = QPushButton(tr("Call"), body)
+        self.call_button.setObjectName("callToolButton")
+        self.call_button.setProperty("role", "primary")
+        self.call_button.setToolTip(tr("Send tools/call with these arguments, now"))
+        self.cancel_button = QPushButton(tr("Cancel"), body)
+        self.cancel_button.setObjectName("cancelCallButton")
+        self.cancel_button.setToolTip(tr("Wait no longer, and tell the server"))
+        self.example_button = link(tr("Example"), tr("Fill in arguments that the schema accepts"), body)
+        self.json_button = link(tr("As JSON"), "", body)
+        self.words = WrappedLabel(body)
+        self.words.setProperty("role", "problem")
+        self.bar = QProgressBar(body)
+        self.bar.setTextVisible(False)
+        self.bar.setAccessibleName(tr("How far the call is"))
+        self.progress = ElidedLabel(body, Qt.TextElideMode.ElideRight)
+        self.progress.setProperty("role", "hint")
+        self.call_button.clicked.connect(self._call)
+        self.cancel_button.clicked.connect(self.cancelWanted)
+        self.example_button.clicked.connect(self._fill_in)
+        self.json_button.clicked.connect(self._toggle)
+
+    def _lay_out(self, body: QWidget) -> None:
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.call_button)
+        row.addWidget(self.cancel_button)
+        row.addWidget(self.words, 1)
+        row.addWidget(self.progress, 1)
+        row.addWidget(self.example_button)
+        row.addWidget(self.json_button)
+        lower = QWidget(body)
+        low = QVBoxLayout(lower)
+        low.setContentsMargins(0, 6, 0, 0)
+        low.setSpacing(6)
+        low.addLayout(row)
+        low.addWidget(self.bar)
+        low.addWidget(self.result, 1)
+        self._split = QSplitter(Qt.Orientation.Vertical, body)
+        self._split.setObjectName("centreSplitter")
+        self._split.setChildrenCollapsible(False)
+        self.form.setMinimumHeight(LEAST_FORM)
+        self._split.addWidget(self.form)
+        self._split.addWidget(lower)
+        self._split.setStretchFactor(1, 1)
+        checks = QWidget(body)
+        inside = QVBoxLayout(checks)
+        inside.setContentsMargins(0, 0, 0, 0)
+        inside.addWidget(self.checks, 1)
+        inside.addWidget(self.untried, 1)
+        self._stack = QStackedWidget(body)
+        for page in (self._split, checks, self.schema):
+            self._stack.addWidget(page)
+        kept = self._stack.sizePolicy()
+        kept.setRetainSizeWhenHidden(True)
+        self._stack.setSizePolicy(kept)
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        for widget in (self.about, self.says, self.problem):
+            column.addWidget(widget)
+        column.addWidget(self._stack, 1)
+
+    def _fit(self) -> None:
+        height, wanted = self._split.height(), self.form.wanted_height
+        share = FORM_SHARE if self.result.view is not None else ALONE_SHARE
+        upper = min(wanted, round(height * share))
+        self._wanted = wanted
+        self._split.setSizes([upper, max(height - upper, 1)])
+
+    def _refit(self) -> None:
+        """Where a reason has come or gone; what the user dragged stays otherwise."""
+        if self.form.wanted_height != self._wanted:
+            self._fit()
+
+    def _show_state(self) -> None:
+        can = self._tool is not None
+        self.call_button.setVisible(not self._busy)
+        self.call_button.setEnabled(can and self._server_ready)
+        self.cancel_button.setVisible(self._busy)
+        self.bar.setVisible(self._busy)
+        self.progress.setVisible(self._busy)
+        self.words.setVisible(not self._busy)
+        self.example_button.setEnabled(can and not self._busy)
+        self.json_button.setEnabled(can and not self._busy)
+
+    def _show_json_button(self) -> None:
+        json_now = self.form.is_json
+        self.json_button.setText(tr("As form") if json_now else tr("As JSON"))
+        tip = tr("A field for each argument") if json_now else tr("The arguments as one JSON object")
+        self.json_button.setToolTip(tip)
+
+    def _toggle(self) -> None:
+        if self.form.set_json(not self.form.is_json):
+            self._show_json_button()
+            self._fit()
+
+    def _fill_in(self) -> None:
+        if self._tool is None:
+            return
+        found = example_arguments(self._tool.parameters)
+        if found is None:
+            self._tell(tr("No example was found."))
+            return
+        as_json = self.form.is_json
+        self.form.show_tool(self._tool, found)
+        if as_json:
+            self.form.set_json(True)
+        self._show_json_button()
+        self._fit()
+        self.edited.emit()
+
+    def _call(self) -> None:
+        try:
+            self.callWanted.emit(self.form.arguments())
+        except ValueError as error:
+            self._tell(str(error))
+
+    def _tell(self, words: str, calm: bool = False) -> None:
+        role = "hint" if calm else "problem"
+        if self.words.property("role") != role:
+            self.words.setProperty("role", role)
+            self.words.style().unpolish(self.words)
+            self.words.style().polish(self.words)
+        self.words.setText(words[:400])

@@ -1,0 +1,129 @@
+"""What is kept of the schemas of a server's tools, tried one tool after the other, the chosen one first."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from PySide6.QtCore import QObject, Signal
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import Notation, Shape
+from glyphscope.proof import Proof, iterate_proofs
+from glyphscope.registry import Tool, ToolRegistry
+from glyphscope_gui.enforcement.model import EnforcementRow
+from glyphscope_gui.enforcement.rows import enforcement_rows
+from glyphscope_gui.grammar.work import prove
+from glyphscope_gui.shared.background import Background
+
+KEPT = 400
+"""Tools whose proofs are remembered."""
+
+
+class _Key(NamedTuple):
+    digest: str
+    notation: Notation
+    shape: Shape
+    whole: bool
+
+
+class _Job(NamedTuple):
+    tool: Tool
+    whole: bool
+
+
+class ToolProofs(QObject):
+    """`proved` carries a tool's name: its `rows` are known now."""
+
+    proved = Signal(str)
+    crashed = Signal(object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._background = Background(self)
+        self._found: dict[_Key, tuple[EnforcementRow, ...]] = {}
+        self._notation: Notation = "glyph"
+        self._shape: Shape = "flat"
+        self._wanted: list[_Job] = []
+        self._at_work: _Job | None = None
+        self._cancelled = threading.Event()
+
+    @property
+    def is_busy(self) -> bool:
+        return self._at_work is not None or bool(self._wanted)
+
+    def rows(self, tool: Tool) -> tuple[EnforcementRow, ...] | None:
+        """A row a constraint, of every engine or at least of the mask; None while neither is known."""
+        whole = self.whole_rows(tool)
+        return whole if whole is not None else self._found.get(self._key(_Job(tool, False)))
+
+    def whole_rows(self, tool: Tool) -> tuple[EnforcementRow, ...] | None:
+        """The same of every engine."""
+        return self._found.get(self._key(_Job(tool, True)))
+
+    def want(self, whole: Sequence[Tool], quick: Sequence[Tool], notation: Notation, shape: Shape) -> None:
+        """These in this order, in place of what was wanted before: `whole` by every engine, `quick` by the mask only,
+        which starts no process.
+        """
+        self._notation, self._shape = notation, shape
+        jobs = [_Job(tool, True) for tool in whole]
+        jobs += [_Job(tool, False) for tool in quick if self.rows(tool) is None and tool not in whole]
+        self._wanted = [job for job in jobs if self._key(job) not in self._found]
+        if self._at_work is not None and self._at_work not in self._wanted[:1]:
+            self._cancelled.set()
+        self._next()
+
+    def close(self) -> None:
+        self._wanted = []
+        self._cancelled.set()
+        self._background.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _next(self) -> None:
+        if self._at_work is not None or not self._wanted:
+            return
+        job = self._at_work = self._wanted[0]
+        key, cancelled = self._key(job), threading.Event()
+        self._cancelled = cancelled
+        registry = ToolRegistry((replace(job.tool, enabled=True),))
+
+        def work() -> tuple[EnforcementRow, ...]:
+            found: list[Proof] = []
+            if job.whole:
+                prove(registry, key.notation, key.shape, found.append, cancelled.is_set)
+            else:
+                found += iterate_proofs(
+                    registry, key.notation, key.shape, ("mask",), cancelled=cancelled.is_set
+                )
+            return enforcement_rows(registry, found)
+
+        def over(rows: tuple[EnforcementRow, ...]) -> None:
+            self._at_work = None
+            if not cancelled.is_set():
+                self._keep(key, rows)
+                self._wanted = [other for other in self._wanted if other != job]
+                self.proved.emit(job.tool.name)
+            self._next()
+
+        def failed(error: BaseException) -> None:
+            if isinstance(
+                error, GlyphscopeError
+            ):  # no grammar can be made of it: that is told where it is imported
+                over(())
+                return
+            self._wanted = []
+            self._at_work = None
+            self.crashed.emit(error)
+
+        self._background.start("prove", work, over, failed)
+
+    def _keep(self, key: _Key, rows: tuple[EnforcementRow, ...]) -> None:
+        self._found[key] = rows
+        while len(self._found) > KEPT:
+            del self._found[next(iter(self._found))]
+
+    def _key(self, job: _Job) -> _Key:
+        return _Key(ToolRegistry((job.tool,)).digest, self._notation, self._shape, job.whole)

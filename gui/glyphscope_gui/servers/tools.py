@@ -1,0 +1,164 @@
+"""The tools of the chosen server: what each says, how much of it is kept, and which are to be imported."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from glyphscope_gui.servers.tool_model import HERE, KEPT, NAME, SAYS, ServersToolModel, ToolRow
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.grammar_cells import PillDelegate
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.theme.sizes import PAD
+
+WIDE = 470
+"""Pixels from which on there is room for what a tool says of itself."""
+ROOMY = 340
+FILTER_FROM = 13
+
+
+class ServerTools(QWidget):
+    """`chosen` carries the ToolRow that is shown beside, or None; `importWanted` is for the ticked ones."""
+
+    chosen = Signal(object)
+    importWanted = Signal()
+
+    def __init__(self, model: ServersToolModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.model = model
+        self._name = ""
+        self.filter_edit = QLineEdit(self)
+        self.filter_edit.setObjectName("serverToolFilter")
+        self.filter_edit.setPlaceholderText(tr("Find tools"))
+        self.filter_edit.setAccessibleName(tr("Find tools of the server"))
+        self.filter_edit.setClearButtonEnabled(True)
+        self.table = PlainTable(model, NAME, self)
+        self.table.setObjectName("serverToolTable")
+        self.table.setAccessibleName(tr("Tools of the server"))
+        self.table.setItemDelegateForColumn(KEPT, PillDelegate(self.table))
+        self.table.fit_rows(11)
+        self.empty = QLabel(self)
+        self.empty.setProperty("role", "muted")
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty.setWordWrap(True)
+        self.problem = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.problem.setProperty("role", "problem")
+        self.count = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.count.setProperty("role", "hint")
+        self.all_button = QPushButton(tr("Tick all"), self)
+        self.all_button.setProperty("role", "link")
+        self.import_button = QPushButton(tr("Import into the registry"), self)
+        self.import_button.setObjectName("importToolsButton")
+        self.import_button.setToolTip(
+            tr("The ticked tools become tools of the project, called through this server")
+        )
+        self._lay_out()
+        self.filter_edit.textChanged.connect(self._filter)
+        self.table.selectionModel().currentChanged.connect(self._current_changed)
+        self.all_button.clicked.connect(self._tick_all)
+        self.import_button.clicked.connect(self.importWanted)
+        model.tickedChanged.connect(self._show_ticked)
+        model.modelReset.connect(self._keep)
+        self._show_ticked()
+
+    @property
+    def current(self) -> ToolRow | None:
+        index = self.table.currentIndex()
+        return self.model.row(index.row()) if index.isValid() else None
+
+    def choose(self, name: str) -> None:
+        row = self.model.row_of(name)
+        if row >= 0:
+            self.table.setCurrentIndex(self.model.index(row, NAME))
+
+    def show_words(self, empty: str, problem: str) -> None:
+        """What is said where there are no tools, and what is wrong with the list."""
+        none = self.model.rowCount() == 0 and not self.filter_edit.text()
+        self.empty.setText(empty)
+        self.empty.setVisible(none)
+        self.table.setVisible(not none)
+        self.problem.setText(problem)
+        self.problem.setVisible(bool(problem))
+        self.filter_edit.setVisible(self.model.rowCount() >= FILTER_FROM or bool(self.filter_edit.text()))
+
+    def forget(self) -> None:
+        """Another server: nothing of the old one is chosen or searched."""
+        self._name = ""
+        self.filter_edit.clear()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        top = QHBoxLayout()
+        top.setContentsMargins(PAD - 5, 8, PAD - 5, 0)
+        top.addWidget(self.filter_edit)
+        foot = QHBoxLayout()
+        foot.setContentsMargins(PAD - 5, 6, PAD - 8, 2)
+        foot.setSpacing(8)
+        foot.addWidget(self.count, 1)
+        foot.addWidget(self.all_button)
+        foot.addWidget(self.import_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(top)
+        column.addWidget(self.table, 1)
+        column.addWidget(self.empty, 1)
+        inside = QHBoxLayout()
+        inside.setContentsMargins(PAD - 5, 4, PAD - 5, 0)
+        inside.addWidget(self.problem)
+        column.addLayout(inside)
+        column.addLayout(foot)
+        self._fit()
+
+    def _fit(self) -> None:
+        table, wide = self.table, self.width() >= WIDE
+        roomy = max(ROOMY, 16 * self.fontMetrics().height())  # the words of the buttons
+        table.setColumnHidden(SAYS, not wide)
+        some, whole = (
+            tr("{enforced} of {total} enforced", enforced=4, total=10),
+            tr("{total} enforced", total=10),
+        )
+        table.fit_column(KEPT, some if wide else whole)
+        says = ", ".join((tr("may change things"), tr("stays inside")))
+        table.fit_column(SAYS, says[:28])
+        table.fit_column(HERE, tr("yes, changed") if wide else tr("yes"))
+        self.import_button.setText(tr("Import into the registry") if self.width() > roomy else tr("Import"))
+
+    def _filter(self, text: str) -> None:
+        self.model.set_filter(text)
+
+    def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
+        row = self.model.row(current.row()) if current.isValid() else None
+        if row is not None:
+            self._name = row.name
+            self.chosen.emit(row)
+
+    def _keep(self) -> None:
+        """The same tool in another list; the first one where there was none."""
+        at = self.model.row_of(self._name) if self._name else 0
+        if 0 <= at < self.model.rowCount():
+            self.table.setCurrentIndex(self.model.index(at, NAME))
+        else:
+            self.chosen.emit(None)
+        self._show_ticked()
+
+    def _tick_all(self) -> None:
+        shown = self.model.rowCount()
+        ticked = len(self.model.ticked)
+        self.model.tick_all(not ticked or ticked < min(shown, self.model.usable))
+
+    def _show_ticked(self) -> None:
+        ticked, usable = len(self.model.ticked), self.model.usable
+        self.all_button.setText(tr("Tick none") if ticked and ticked >= usable else tr("Tick all"))
+        self.all_button.setEnabled(usable > 0)
+        self.import_button.setEnabled(ticked > 0)
+        self.count.setText(
+            tr("{ticked:,} of {usable:,} ticked", ticked=ticked, usable=usable) if usable else ""
+        )

@@ -1,0 +1,88 @@
+"""The words of the servers' page: states, claims, sizes and times, each in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from glyphscope.tools.mcp.config import ServerConfig
+from glyphscope_gui.servers.known import Known
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import shown_exactly
+
+
+class StateWords(NamedTuple):
+    """`sign` and `role` say it besides the words; `role` is the theme's."""
+
+    words: str
+    role: str
+    sign: str
+
+
+_PHASES = {
+    "stopped": StateWords(tr("stopped"), "text-muted", "○"),
+    "starting": StateWords(tr("starting…"), "open", "◌"),
+    "ready": StateWords(tr("ready"), "holds", "●"),
+    "failed": StateWords(tr("failed"), "impossible", "✕"),
+    "ended": StateWords(tr("ended by itself"), "impossible", "✕"),
+    "stopping": StateWords(tr("stopping…"), "open", "◌"),
+}
+_CLAIMS = {
+    "readOnlyHint": (tr("reads only"), tr("may change things")),
+    "destructiveHint": (tr("may destroy"), tr("destroys nothing")),
+    "idempotentHint": (tr("twice is once"), ""),
+    "openWorldHint": (tr("reaches outside"), tr("stays inside")),
+}
+
+
+def state_words(known: Known) -> StateWords:
+    """What a server is doing, for the list and its own card."""
+    if known.source is None:
+        return StateWords(tr("cannot be used"), "impossible", "✕")
+    phase = known.source.phase
+    if phase == "ready":
+        count = len(known.source.tools())
+        return _PHASES["ready"]._replace(words=tr("ready · %n tool(s)", "", count))
+    if phase in ("stopped", "failed", "ended"):
+        if not known.enabled:
+            return StateWords(tr("switched off"), "text-faint", "○")
+        if not known.source.may_run:
+            return StateWords(tr("not allowed yet"), "open", "?")
+    return _PHASES[phase]
+
+
+def claim_words(claims: Mapping[str, Any]) -> str:
+    """What a tool says of itself, in a few words; "" where it says nothing that is known."""
+    found = []
+    for key, (yes, no) in _CLAIMS.items():
+        value = claims.get(key)
+        if value is True:
+            found.append(yes)
+        elif value is False and no:
+            found.append(no)
+    return ", ".join(found)
+
+
+def size_words(size: int) -> str:
+    """`812 B`, `3.4 kB`, `12 MB`."""
+    if size < 1000:
+        return tr("{size} B", size=size)
+    many = size / 1000 if size < 1_000_000 else size / 1_000_000
+    shown = f"{many:.1f}" if many < 10 else f"{many:,.0f}"
+    return tr("{size} kB", size=shown) if size < 1_000_000 else tr("{size} MB", size=shown)
+
+
+def time_words(seconds: float) -> str:
+    return tr("{ms:,.0f} ms", ms=seconds * 1000) if seconds < 10 else tr("{seconds:,.1f} s", seconds=seconds)
+
+
+def secret_words(config: ServerConfig) -> str:
+    """The names of what is set and not shown."""
+    parts = []
+    if config.env:
+        parts.append(tr("Variables: {names}", names=", ".join(config.env)))
+    if config.headers:
+        parts.append(tr("Headers: {names}", names=", ".join(config.headers)))
+    if config.cwd:
+        parts.append(tr("Folder: {folder}", folder=config.cwd))
+    return shown_exactly(" · ".join(parts))

@@ -1,0 +1,172 @@
+"""All settings, in sections, found by a word. What is set holds at once; there is nothing to confirm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.sessions import History, Places, Settings
+from glyphscope_gui.project.settings_store import SettingsStore
+from glyphscope_gui.settings.network_contacts import Contact
+from glyphscope_gui.settings.places_section import places_section
+from glyphscope_gui.settings.privacy_section import HistoryClearer, privacy_section
+from glyphscope_gui.settings.sections import appearance, limits, new_projects
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.tab_order import go_on
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.theme.sizes import GAP, is_crowded, letters
+
+SIZE = QSize(780, 560)
+"""At the usual size of letters; more where the letters are larger, as far as the screen goes."""
+
+
+class SettingsDialog(QDialog):
+    """Edits a SettingsStore directly; open it with `open()`, it deletes itself. `historyCleared`: that was done."""
+
+    historyCleared = Signal()
+
+    def __init__(
+        self,
+        store: SettingsStore,
+        home: Places,
+        history: History,
+        contacts: Sequence[Contact] = (),
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._store = store
+        self.setObjectName("settingsDialog")
+        self.setWindowTitle(tr("Settings"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.clearer = HistoryClearer(history)
+        self.sections = (
+            appearance(store),
+            new_projects(store),
+            limits(store),
+            places_section(store, home),
+            privacy_section(contacts, self.clearer, home.logs),
+        )
+        room = parent.window().size() if parent else SIZE * letters(self)
+        self.resize((SIZE * letters(self)).boundedTo(room.expandedTo(SIZE)))
+        self._make_search()
+        self.notice = words_label(store.notice, "problem", self, name="settingsNotice")
+        self.notice.setVisible(bool(store.notice))
+        self._make_pages()
+        self._lay_out()
+        self.clearer.cleared.connect(lambda _count: self.historyCleared.emit())
+        self.finished.connect(self.clearer.close_down)
+        store.changed.connect(self._follow)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """In the order in which the dialog is read."""
+        parts = (self.search_edit, self.list, *self.sections, self.buttons)
+        return go_on(parts, self.focusWidget(), forward=forward) or super().focusNextPrevChild(forward)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _make_search(self) -> None:
+        self.search_edit = QLineEdit(self)
+        self.search_edit.setObjectName("settingsSearch")
+        self.search_edit.setAccessibleName(tr("Find a setting"))
+        self.search_edit.setPlaceholderText(tr("Find a setting (Ctrl+F)"))
+        self.search_edit.setClearButtonEnabled(True)
+        self.search_edit.textChanged.connect(self._find)
+        QShortcut(QKeySequence.StandardKey.Find, self, self.search_edit.setFocus)
+
+    def _make_pages(self) -> None:
+        self.list = QListWidget(self)
+        self.list.setObjectName("settingsSections")
+        self.list.setAccessibleName(tr("Sections of the settings"))
+        self.list.addItems([section.title for section in self.sections])
+        self.list.setCurrentRow(0)
+        self.none = QLabel(tr("No setting has this word."), self, alignment=Qt.AlignmentFlag.AlignCenter)
+        self.none.setProperty("role", "muted")
+        self.none.hide()
+        body = QWidget(self)
+        body.setObjectName("centre")
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GAP)
+        for section in self.sections:
+            column.addWidget(section)
+        column.addWidget(self.none)
+        column.addStretch(1)
+        self.scroll = QScrollArea(self, widgetResizable=True)
+        self.scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.scroll.setWidget(body)
+        self.list.currentRowChanged.connect(self._go_to)
+        self._following = QTimer(self, singleShot=True, interval=0)
+        self._following.timeout.connect(self._mark_section)
+        self.scroll.verticalScrollBar().valueChanged.connect(lambda _value: self._following.start())
+
+    def _lay_out(self) -> None:
+        buttons = self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        buttons.rejected.connect(self.reject)
+        buttons.button(QDialogButtonBox.StandardButton.Close).setAutoDefault(False)
+        row = QHBoxLayout()
+        row.setSpacing(GAP)
+        row.addWidget(self.list)
+        row.addWidget(self.scroll, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 16, 18, 14)
+        column.setSpacing(GAP)
+        column.addWidget(self.search_edit)
+        column.addWidget(self.notice)
+        column.addLayout(row, 1)
+        column.addWidget(buttons)
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """The list of sections only where there is room beside it."""
+        self.list.setVisible(not is_crowded(self))
+        width = max(self.fontMetrics().horizontalAdvance(section.title) for section in self.sections)
+        self.list.setFixedWidth(width + 44)
+        for section in self.sections:
+            for row in section.rows:
+                row.fit()
+
+    def _follow(self, settings: Settings) -> None:
+        for section in self.sections:
+            for row in section.rows:
+                row.follow(settings)
+        self._fit()
+
+    def _find(self, word: str) -> None:
+        found = [section.find(word.strip()) for section in self.sections]
+        for place, here in enumerate(found):
+            self.list.item(place).setHidden(not here)
+        self.none.setVisible(not any(found))
+
+    def _go_to(self, place: int) -> None:
+        if place >= 0 and not self._following.isActive():
+            self.scroll.verticalScrollBar().setValue(self.sections[place].y())
+
+    def _mark_section(self) -> None:
+        """The section at the top of what is in sight."""
+        top = self.scroll.verticalScrollBar().value()
+        at_end = top == self.scroll.verticalScrollBar().maximum()
+        shown = [place for place, section in enumerate(self.sections) if section.isVisibleTo(self)]
+        above = [place for place in shown if self.sections[place].y() <= top + GAP]
+        if not shown or at_end:
+            return
+        blocked = self.list.blockSignals(True)
+        self.list.setCurrentRow(above[-1] if above else shown[0])
+        self.list.blockSignals(blocked)

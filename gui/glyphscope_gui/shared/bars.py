@@ -1,0 +1,93 @@
+"""Groups of bars with their figures above: what the size chart and the savings chart are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF
+from PySide6.QtWidgets import QWidget
+
+from glyphscope_gui.shared.chart import Chart
+from glyphscope_gui.theme import theme, ui_font
+
+_GROUP = 0.84
+"""The width of a group of bars, of the room it has."""
+
+
+PALE = ("chart-soft", "chart-faint")
+"""Roles that hardly stand out from the ground: what is filled with them has an edge."""
+
+
+def edge_role(role: str) -> str:
+    """The role of the edge of what is filled with a role."""
+    return "border-strong" if role in PALE else role
+
+
+class Series(NamedTuple):
+    """One colour of bars: a value for each group, None where it is not known."""
+
+    name: str
+    role: str
+    values: Sequence[int | None]
+
+
+class BarChart(Chart):
+    """Bars from zero, their figures above them, no axis but the names of the groups."""
+
+    def __init__(self, name: str, words: str, height: int, parent: QWidget | None = None) -> None:
+        super().__init__(name, words, height, parent)
+        self._groups: Sequence[str] = ()
+        self._series: Sequence[Series] = ()
+        self.hideAxis("left")
+
+    def show_series(self, groups: Sequence[str], series: Sequence[Series]) -> None:
+        self._groups, self._series = groups, series
+        self.setAccessibleDescription("; ".join(self._row_words(row) for row in self.table()[1:]))
+        self.draw()
+
+    def draw(self) -> None:
+        self.clear()
+        if not self._groups:
+            return
+        width = _GROUP / len(self._series)
+        top = max((v for s in self._series for v in s.values if v is not None), default=1) or 1
+        for place, series in enumerate(self._series):
+            known = [(g, v) for g, v in enumerate(series.values) if v is not None]
+            x = np.array([self._x(g, place) for g, _ in known], dtype=float)
+            heights = np.array([v for _, v in known], dtype=float)
+            brush, pen = (
+                pg.mkBrush(theme().color(series.role)),
+                pg.mkPen(theme().color(edge_role(series.role))),
+            )
+            self.addItem(pg.BarGraphItem(x=x, height=heights, width=width * 0.86, brush=brush, pen=pen))
+            for at, value in zip(x, heights):
+                label = pg.TextItem(f"{value:,.0f}", color=theme().color("text-muted"), anchor=(0.5, 0.9))
+                label.setFont(ui_font(-2))
+                label.setPos(at, value)
+                self.addItem(label, ignoreBounds=True)
+        self.getAxis("bottom").setTicks([list(enumerate(self._groups))])
+        self.setXRange(-0.5, len(self._groups) - 0.5, padding=0)
+        self.setYRange(0, top * 1.16, padding=0)
+
+    def table(self) -> list[Sequence[Any]]:
+        return [
+            ("", *self._groups),
+            *((s.name, *("" if v is None else v for v in s.values)) for s in self._series),
+        ]
+
+    def describe(self, place: QPointF) -> str:
+        group = round(place.x())
+        if not 0 <= group < len(self._groups):
+            return ""
+        lines = [f"{s.name}: {s.values[group]:,}" for s in self._series if s.values[group] is not None]
+        return "\n".join([self._groups[group], *lines])
+
+    def _x(self, group: int, place: int) -> float:
+        width = _GROUP / len(self._series)
+        return group - _GROUP / 2 + width * (place + 0.5)
+
+    def _row_words(self, row: Sequence[Any]) -> str:
+        return f"{row[0]}: " + ", ".join(f"{value} {name}" for name, value in zip(self._groups, row[1:]))

@@ -1,0 +1,83 @@
+"""A card: a heading line, a rule, and what it is about."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.theme.sizes import PAD
+
+
+def section_label(title: str, parent: QWidget | None = None) -> QLabel:
+    """A heading in small capitals; screen readers get the words as they are."""
+    label = QLabel(title.upper(), parent)
+    label.setProperty("role", "section")
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setAccessibleName(title)
+    font = label.font()
+    font.setLetterSpacing(font.SpacingType.AbsoluteSpacing, 0.4)
+    label.setFont(font)
+    return label
+
+
+class Heading(QWidget):
+    """A title at the left, a hint and actions at the right; the hint is the first to give way."""
+
+    def __init__(
+        self, title: str, hint: str = "", actions: tuple[QWidget, ...] = (), parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.title = section_label(title, self)
+        self.hint = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.hint.setText(hint)
+        self.hint.setProperty("role", "hint")
+        self.hint.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(10)
+        row.addWidget(self.title)
+        row.addWidget(self.hint, 1)
+        for action in actions:
+            row.addWidget(action)
+
+    def set_title(self, title: str, upper: int | None = None) -> None:
+        """Another title; of one that holds a name as it is written, only the first `upper` letters are capitals."""
+        self.title.setText(title.upper() if upper is None else title[:upper].upper() + title[upper:])
+        self.title.setAccessibleName(title)
+
+
+class Card(QFrame):
+    """`body` fills the card below its heading; `padded` keeps it away from the edges."""
+
+    def __init__(
+        self,
+        title: str,
+        body: QWidget,
+        *,
+        hint: str = "",
+        actions: tuple[QWidget, ...] = (),
+        padded: bool = True,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("card")
+        self.setAccessibleName(title)
+        self.heading = Heading(title, hint, actions, self)
+        self.heading.setContentsMargins(PAD, 8, PAD, 8)
+        self._line = QFrame(self)
+        self._line.setObjectName("cardLine")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(1, 1, 1, 1)
+        layout.setSpacing(0)
+        layout.addWidget(self.heading)
+        layout.addWidget(self._line)
+        inside = QVBoxLayout()
+        inside.setContentsMargins(*((PAD, 10, PAD, 10) if padded else (5, 0, 5, 6)))
+        inside.addWidget(body)
+        layout.addLayout(inside, 1)
+
+    def show_heading(self, shown: bool) -> None:
+        """Without, a card is as small as what it holds: for windows with little room."""
+        self.heading.setVisible(shown)
+        self._line.setVisible(shown)

@@ -1,0 +1,156 @@
+"""What all charts share: the theme's colours, a readout on hover, and export; no zooming by accident."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyqtgraph as pg
+from PySide6.QtCore import QBuffer, QEvent, QIODevice, QPointF, QSize, Qt
+from PySide6.QtGui import QContextMenuEvent, QImage, QMouseEvent, QPainter
+from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import QFileDialog, QMenu, QToolTip, QWidget
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.sessions import atomic_write
+from glyphscope_gui.shared.errors import show_error
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.theme import theme, ui_font
+
+
+class Chart(pg.PlotWidget):
+    """`table` gives the figures behind the picture, `describe` those under a place of it; `draw` paints them anew."""
+
+    def __init__(self, name: str, words: str, height: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent, background=None)
+        self.setObjectName(name)
+        self.setAccessibleName(words)
+        self._lines = height / 15
+        self._height = height
+        self.setFrameShape(pg.PlotWidget.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setMouseEnabled(x=False, y=False)
+        self.setMenuEnabled(False)
+        self.hideButtons()
+        self.setMouseTracking(True)
+        self.getViewBox().setDefaultPadding(0.02)
+        self.viewport().setAutoFillBackground(False)
+        self.setStyleSheet("background: transparent; border: none;")
+        self._dress_axes()
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, self._height)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(140, self._height)
+
+    # -- for the charts ----------------------------------------------------------------------------------------
+
+    def draw(self) -> None:
+        raise NotImplementedError
+
+    def table(self) -> list[Sequence[Any]]:
+        """The titles, then the rows."""
+        raise NotImplementedError
+
+    def describe(self, place: QPointF) -> str:
+        """What stands at a place in the chart's coordinates; "" for nothing."""
+        raise NotImplementedError
+
+    # -- looks -------------------------------------------------------------------------------------------------
+
+    def _dress_axes(self) -> None:
+        self._height = round(self._lines * max(self.fontMetrics().height(), 15))
+        self.setFixedHeight(self._height)
+        for name in ("left", "bottom"):
+            axis = self.getAxis(name)
+            axis.setPen(pg.mkPen(theme().color("chart-grid")))
+            axis.setTextPen(pg.mkPen(theme().color("text-muted")))
+            axis.setStyle(tickFont=ui_font(-1.5), tickTextOffset=5, tickLength=0)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange) and hasattr(self, "_height"):
+            self._dress_axes()
+            self.draw()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        super().mouseMoveEvent(event)
+        place = self.getViewBox().mapSceneToView(self.mapToScene(event.position().toPoint()))
+        QToolTip.showText(event.globalPosition().toPoint(), self.describe(place), self)
+
+    def wheelEvent(self, event: Any) -> None:
+        """The column it stands in scrolls."""
+        event.ignore()
+
+    # -- export ------------------------------------------------------------------------------------------------
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for ending, words in (
+            ("csv", tr("Figures as CSV…")),
+            ("png", tr("Picture as PNG…")),
+            ("svg", tr("Drawing as SVG…")),
+        ):
+            menu.addAction(words).triggered.connect(lambda _checked=False, kind=ending: self._ask(kind))
+        menu.popup(event.globalPos())
+        event.accept()
+
+    def export(self, path: Path) -> None:
+        """Write figures or picture, as the file's ending says. Raises StorageError."""
+        ending = path.suffix.lower()
+        if ending == ".svg":
+            data = self._svg()
+        elif ending == ".png":
+            data = self._png()
+        else:
+            out = io.StringIO()
+            csv.writer(out).writerows(self.table())
+            data = out.getvalue().encode()
+        atomic_write(path, data)
+
+    def _svg(self) -> bytes:
+        """By Qt itself: pyqtgraph's own exporter cannot read what Qt 6.11 draws."""
+        buffer = QBuffer()
+        generator = QSvgGenerator()
+        generator.setOutputDevice(buffer)
+        generator.setSize(self.size())
+        generator.setViewBox(self.rect())
+        generator.setTitle(self.accessibleName())
+        painter = QPainter(generator)
+        self.render(painter)
+        painter.end()
+        return bytes(buffer.data())
+
+    def _png(self) -> bytes:
+        scale = 2
+        image = QImage(self.size() * scale, QImage.Format.Format_RGB32)
+        image.setDevicePixelRatio(scale)
+        image.fill(theme().color("panel"))
+        painter = QPainter(image)
+        self.render(painter)
+        painter.end()
+        buffer = QBuffer()
+        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+        image.save(buffer, "PNG")
+        return bytes(buffer.data())
+
+    def _ask(self, ending: str) -> None:
+        dialog = QFileDialog(
+            self.window(), tr("Export the chart"), f"{self.objectName()}.{ending}", f"*.{ending}"
+        )
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix(ending)
+        dialog.fileSelected.connect(self._export_to)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _export_to(self, path: str) -> None:
+        try:
+            self.export(Path(path))
+        except GlyphscopeError as error:
+            show_error(self.window(), error)

@@ -1,0 +1,337 @@
+"""A plain text edit for code: line numbers, current line, matching brackets, underlined mistakes, two-space tabs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QEvent, QMimeData, QRect, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QTextCharFormat,
+    QTextCursor,
+)
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QTextEdit, QWidget
+
+from glyphscope_gui.shared.json_places import TextProblem
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.wrapping_edit import WrappingEdit, bear, ease
+from glyphscope_gui.theme import mono_font, theme
+
+TAB = "  "
+_OPEN, _CLOSE = "{[(", "}])"
+MAX_BRACKET_SEARCH = 20_000
+"""Characters looked through for the matching bracket, so that a key press in a long text stays quick."""
+TAB_WORDS = tr(
+    "Tab goes on to the next field until you type here; then it indents, and goes on again after Escape."
+)
+_MODIFIERS = (Qt.Key.Key_Shift, Qt.Key.Key_Control, Qt.Key.Key_Alt, Qt.Key.Key_Meta)
+
+
+class _LineNumbers(QWidget):
+    """The numbers at the left; all they know is in the editor."""
+
+    def __init__(self, editor: CodeEdit) -> None:
+        super().__init__(editor)
+        self._editor = editor
+
+    def sizeHint(self) -> QSize:
+        return QSize(self._editor.number_width(), 0)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        self._editor.paint_numbers(self, event)
+
+
+class CodeEdit(WrappingEdit):
+    """With `own_undo` False, undo belongs to whoever owns the text: the keys for it go up to them.
+
+    Tab indents, but whoever comes here by Tab and types nothing goes on by it, and so does who presses Escape first.
+    Shift+Tab is always a way out, and in a read-only text both are.
+    `textEdited` is told for what the user typed only, not for `show_text`.
+    """
+
+    textEdited = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None, *, own_undo: bool = True) -> None:
+        super().__init__(parent)
+        self.setUndoRedoEnabled(own_undo)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.document().setDocumentMargin(6)
+        self._problems: tuple[TextProblem, ...] = ()
+        self._showing = False
+        self._tab_goes_on = False
+        self._numbers = _LineNumbers(self)
+        self.setCornerWidget(QWidget(self))  # without one, Fusion draws a box between the scroll bars
+        self.blockCountChanged.connect(self._fit_numbers)
+        self.updateRequest.connect(self._scroll_numbers)
+        self.cursorPositionChanged.connect(self._mark)
+        self.textChanged.connect(self._tell)
+        self._restyle()
+        self._fit_numbers()
+
+    # -- text --------------------------------------------------------------------------------------------------
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        """Files that are dropped are opened by the window, not inserted as their names."""
+        return not source.hasUrls() and super().canInsertFromMimeData(source)
+
+    def show_text(self, text: str) -> None:
+        """Put `text` in; only the stretch that differs is replaced, so the cursor stays or goes to the change."""
+        old = self.toPlainText()
+        if text == old:
+            return
+        start, end = _common_ends(old, text)
+        bear(self, text)
+        self._showing = True
+        cursor = self.textCursor()
+        cursor.setPosition(to_utf16(old, start))
+        cursor.setPosition(to_utf16(old, len(old) - end), QTextCursor.MoveMode.KeepAnchor)
+        cursor.insertText(text[start : len(text) - end])
+        if self.hasFocus():
+            self.setTextCursor(cursor)
+        self._showing = False
+        if (
+            self.isReadOnly() or not self.document().isUndoAvailable()
+        ):  # else the text that was there may come back
+            ease(self, text)
+
+    def set_problems(self, problems: Sequence[TextProblem]) -> None:
+        """Underline these stretches; the first words of each are its tooltip."""
+        self._problems = tuple(problems)
+        self._mark()
+
+    def go_to(self, problem: TextProblem) -> None:
+        """Put the cursor on a mistake and show it."""
+        cursor = self.textCursor()
+        cursor.setPosition(
+            min(to_utf16(self.toPlainText(), problem.start), self.document().characterCount() - 1)
+        )
+        self.setTextCursor(cursor)
+        self.centerCursor()
+        self.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _tell(self) -> None:
+        if not self._showing:
+            self.textEdited.emit(self.toPlainText())
+
+    # -- keys --------------------------------------------------------------------------------------------------
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride and self._undo_goes_up(event):
+            event.ignore()
+            return False
+        if event.type() == QEvent.Type.ToolTip:
+            cursor = self.cursorForPosition(self.viewport().mapFrom(self, event.pos()))
+            position = cursor.position()
+            text = self.toPlainText()
+            self.setToolTip(
+                "\n".join(
+                    p.message
+                    for p in self._problems
+                    if to_utf16(text, p.start) <= position <= to_utf16(text, p.end)
+                )
+            )
+        return super().event(event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._restyle()
+            self._fit_numbers()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self._tab_goes_on = event.reason() in (
+            Qt.FocusReason.TabFocusReason,
+            Qt.FocusReason.BacktabFocusReason,
+        )
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        if self._tab_goes_on:
+            return QWidget.focusNextPrevChild(self, forward)
+        return super().focusNextPrevChild(forward)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._tab_goes_on = False
+        super().mousePressEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() not in _MODIFIERS:
+            self._tab_goes_on = event.key() == Qt.Key.Key_Escape
+        plain = event.modifiers() in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
+        if self._undo_goes_up(event):
+            event.ignore()
+        elif event.key() == Qt.Key.Key_Backtab:
+            QWidget.focusNextPrevChild(self, False)  # the way out by keyboard, since Tab indents
+        elif event.key() == Qt.Key.Key_Tab and plain and not self.textCursor().hasSelection():
+            self.textCursor().insertText(TAB)
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and plain:
+            self._new_line()
+        else:
+            super().keyPressEvent(event)
+
+    def _undo_goes_up(self, event: QEvent) -> bool:
+        return not self.isUndoRedoEnabled() and is_undo_key(event)
+
+    def _new_line(self) -> None:
+        """A new line keeps the indentation, and goes one further after an opening bracket."""
+        cursor = self.textCursor()
+        before = cursor.block().text()[: cursor.positionInBlock()]
+        indent = before[: len(before) - len(before.lstrip(" "))]
+        deeper = before.rstrip()[-1:] in tuple(_OPEN)
+        cursor.insertText("\n" + indent + (TAB if deeper else ""))
+        self.setTextCursor(cursor)
+        self.ensureCursorVisible()
+
+    # -- marks -------------------------------------------------------------------------------------------------
+
+    def _restyle(self) -> None:
+        """Colours and font of the theme in force; asked again whenever the style changes."""
+        font = mono_font(-1)
+        if font != self.font():
+            self.setFont(font)
+        colors = theme()
+        self._number_color = colors.color("text-faint")
+        self._line_color = colors.color("hover")
+        self._bracket_color = colors.color("accent-soft")
+        self._problem_color = colors.color("impossible")
+        self._mark()
+
+    def _mark(self) -> None:
+        selections = [self._line_selection(), *self._bracket_selections()]
+        text = self.toPlainText() if self._problems else ""
+        selections += [self._problem_selection(text, problem) for problem in self._problems]
+        self.setExtraSelections(selections)
+
+    def _line_selection(self) -> QTextEdit.ExtraSelection:
+        selection = QTextEdit.ExtraSelection()
+        selection.format.setBackground(self._line_color)
+        selection.format.setProperty(QTextCharFormat.Property.FullWidthSelection, True)
+        selection.cursor = self.textCursor()
+        selection.cursor.clearSelection()
+        return selection
+
+    def _bracket_selections(self) -> list[QTextEdit.ExtraSelection]:
+        position = self.textCursor().position()
+        for at in (position, position - 1):
+            match = self._matching(at)
+            if match is not None:
+                return [
+                    self._stretch(at, at + 1, self._bracket_color),
+                    self._stretch(match, match + 1, self._bracket_color),
+                ]
+        return []
+
+    def _matching(self, at: int) -> int | None:
+        document = self.document()
+        mark = document.characterAt(at) if at >= 0 else ""
+        if mark in _OPEN and mark:
+            step, other = 1, _CLOSE[_OPEN.index(mark)]
+        elif mark in _CLOSE and mark:
+            step, other = -1, _OPEN[_CLOSE.index(mark)]
+        else:
+            return None
+        depth = 0
+        last = document.characterCount()
+        for distance in range(MAX_BRACKET_SEARCH):
+            place = at + step * distance
+            if not 0 <= place < last:
+                return None
+            found = document.characterAt(place)
+            depth += (found == mark) - (found == other)
+            if depth == 0:
+                return place
+        return None
+
+    def _stretch(self, start: int, end: int, background: QColor) -> QTextEdit.ExtraSelection:
+        selection = QTextEdit.ExtraSelection()
+        selection.format.setBackground(background)
+        selection.cursor = self.textCursor()
+        selection.cursor.setPosition(start)
+        selection.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+        return selection
+
+    def _problem_selection(self, text: str, problem: TextProblem) -> QTextEdit.ExtraSelection:
+        last = self.document().characterCount() - 1
+        start = min(to_utf16(text, problem.start), max(last - 1, 0))
+        selection = QTextEdit.ExtraSelection()
+        selection.format.setUnderlineStyle(QTextCharFormat.UnderlineStyle.WaveUnderline)
+        selection.format.setUnderlineColor(self._problem_color)
+        selection.cursor = self.textCursor()
+        selection.cursor.setPosition(start)
+        selection.cursor.setPosition(min(to_utf16(text, problem.end), last), QTextCursor.MoveMode.KeepAnchor)
+        return selection
+
+    # -- line numbers ------------------------------------------------------------------------------------------
+
+    def number_width(self) -> int:
+        digits = max(2, len(str(self.blockCount())))
+        return 14 + self.fontMetrics().horizontalAdvance("9") * digits
+
+    def paint_numbers(self, area: QWidget, event: QPaintEvent) -> None:
+        painter = QPainter(area)
+        painter.setFont(self.font())
+        wrong = {problem.line for problem in self._problems}
+        block = self.firstVisibleBlock()
+        top = self.blockBoundingGeometry(block).translated(self.contentOffset()).top()
+        while block.isValid() and top <= event.rect().bottom():
+            height = self.blockBoundingRect(block).height()
+            number = block.blockNumber() + 1
+            painter.setPen(self._problem_color if number in wrong else self._number_color)
+            box = QRect(0, round(top), area.width() - 8, self.fontMetrics().height())
+            painter.drawText(box, Qt.AlignmentFlag.AlignRight, str(number))
+            top += height
+            block = block.next()
+
+    def _fit_numbers(self) -> None:
+        self.setViewportMargins(self.number_width(), 0, 0, 0)
+
+    def _scroll_numbers(self, rect: QRect, dy: int) -> None:
+        if dy:
+            self._numbers.scroll(0, dy)
+        else:
+            self._numbers.update(0, rect.y(), self._numbers.width(), rect.height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        box = self.contentsRect()
+        self._numbers.setGeometry(QRect(box.left(), box.top(), self.number_width(), box.height()))
+
+
+def is_undo_key(event: QEvent) -> bool:
+    """Whether a key event is one of undo or redo."""
+    return isinstance(event, QKeyEvent) and (
+        event.matches(QKeySequence.StandardKey.Undo) or event.matches(QKeySequence.StandardKey.Redo)
+    )
+
+
+def to_utf16(text: str, position: int) -> int:
+    """A code point's place in Qt's count of a text, in which a character beyond U+FFFF counts two."""
+    return position if text.isascii() else len(text[:position].encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _common_ends(old: str, new: str) -> tuple[int, int]:
+    """How many characters at the start and at the end are the same in both."""
+    shorter = min(len(old), len(new))
+    start = _longest(shorter, lambda count: old.startswith(new[:count]))
+    end = _longest(shorter - start, lambda count: old.endswith(new[len(new) - count :]))
+    return start, end
+
+
+def _longest(most: int, fits: Callable[[int], bool]) -> int:
+    """The largest count up to `most` that fits, by halving: comparing whole slices is quicker than characters."""
+    least = 0
+    while least < most:
+        middle = (least + most + 1) // 2
+        if fits(middle):
+            least = middle
+        else:
+            most = middle - 1
+    return least

@@ -1,0 +1,59 @@
+"""A small pill beside a constraint: who keeps it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from PySide6.QtCore import QRectF, QSize
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.verdict import paint_pill, pill_font
+
+Enforcement = Literal["enforced", "checked", "unsupported"]
+
+_WORDS: dict[Enforcement, tuple[str, str, str]] = {
+    "enforced": (tr("enforced"), "holds", tr("The grammar excludes every token that would break this.")),
+    "checked": (
+        tr("checked after"),
+        "open",
+        tr("The grammar cannot hold this; the validator decides it as the text grows."),
+    ),
+    "unsupported": (tr("not checked"), "impossible", tr("Neither the grammar nor the validator keeps this.")),
+}
+
+
+GAP = 6
+"""To the field at its left; it is the badge's own, so that without one the fields reach to the edge."""
+
+
+class EnforcementBadge(QWidget):
+    """Hidden until it is known who keeps the constraint."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._kind: Enforcement | None = None
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.hide()
+
+    def set_kind(self, kind: Enforcement | None) -> None:
+        self._kind = kind
+        self.setVisible(kind is not None)
+        if kind is not None:
+            words, _, explanation = _WORDS[kind]
+            self.setToolTip(explanation)
+            self.setAccessibleName(f"{words}: {explanation}")
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        if self._kind is None:
+            return QSize(0, 0)
+        metrics = QFontMetrics(pill_font(self.font()))
+        return QSize(metrics.horizontalAdvance(_WORDS[self._kind][0]) + 17 + GAP, metrics.height() + 5)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._kind is not None:
+            words, role, _ = _WORDS[self._kind]
+            paint_pill(QPainter(self), QRectF(self.rect()).adjusted(GAP, 0, 0, 0), words, role, self.font())

@@ -1,0 +1,188 @@
+"""Errors as a person understands them, and what is kept of those that are ours.
+
+An error of the user's (GlyphscopeError) is told in three parts: what, where, what to do. Anything else is a mistake
+of this program: it is told as one, written to the crash log, and offered again when the program starts next.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import platform
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, TextIO
+
+from PySide6.QtCore import QObject, QtMsgType, Signal, qInstallMessageHandler, qVersion
+from PySide6.QtWidgets import QWidget
+
+from glyphscope.errors import GlyphscopeError, ModelDied, RegistryError
+from glyphscope_gui.shared.error_dialog import ErrorDialog
+from glyphscope_gui.shared.language import tr
+
+MAX_LOG = 256 * 1024
+"""Characters of the crash log that are kept; older reports go."""
+
+
+class Explanation(NamedTuple):
+    """An error in the parts that are shown; `details` is for whoever helps."""
+
+    title: str
+    message: str
+    where: str
+    hint: str
+    details: str
+
+
+def explain(error: BaseException) -> Explanation:
+    """What to tell of an error."""
+    if isinstance(error, GlyphscopeError):
+        details = ""
+        if isinstance(error, RegistryError):
+            whole = tr("(whole document)")
+            details = "\n".join(f"{p.pointer or whole}: {p.message}" for p in error.problems)
+        elif isinstance(error, ModelDied):
+            details = "\n".join(part for part in (error.signal, error.stderr) if part)
+        return Explanation(tr("That did not work"), error.message, error.where, error.hint, details)
+    return Explanation(
+        tr("A mistake of Glyphscope's"),
+        tr("Something went wrong that should not. Your work is still here; save it before you go on."),
+        "",
+        tr("Copy the details and send them to us, with what you did before."),
+        report_of(error),
+    )
+
+
+def report_of(error: BaseException) -> str:
+    """The traceback with the versions that decide what happened; it holds nothing the user wrote but the message."""
+    lines = "".join(traceback.format_exception(error))
+    return f"{_versions()}\n{lines}".strip()
+
+
+def show_error(parent: QWidget | None, error: BaseException) -> ErrorDialog:
+    """A dialog that tells the error; it is shown at once and holds nobody up. Returns it (it deletes itself)."""
+    dialog = ErrorDialog(*explain(error), parent=parent)
+    dialog.open()
+    return dialog
+
+
+def offer_crash_report(parent: QWidget | None, reports: str) -> ErrorDialog:
+    """Show what an earlier run left in the log (`CrashLog.take`)."""
+    dialog = ErrorDialog(
+        tr("Glyphscope ended badly last time"),
+        tr("What happened is kept here. What you had not saved is offered again by itself."),
+        "",
+        tr("Copy the report and send it to us, with what you did before."),
+        reports,
+        parent=parent,
+    )
+    dialog.open()
+    return dialog
+
+
+class CrashLog:
+    """A text file of reports; the newest stand at the end."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._native: TextIO | None = None
+
+    def add(self, report: str) -> None:
+        """Append a report. A log that cannot be written must not make another error."""
+        try:
+            old = self.read()
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            text = f"{old}\n{datetime.now().isoformat(timespec='seconds')}\n{report}\n".lstrip()
+            self.path.write_text(text[-MAX_LOG:], encoding="utf-8")
+        except OSError:
+            print(report, file=sys.stderr)
+
+    def read(self) -> str:
+        """All reports; "" when there are none, or none that can be read."""
+        try:
+            return self.path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+
+    def take(self) -> str:
+        """The reports of earlier runs, which are then forgotten: they are offered once."""
+        text = self.read()
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError:
+            return ""
+        return text
+
+    def watch_native(self) -> None:
+        """Have Python write its stacks here when the process itself dies, as of a segmentation fault."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._native = self.path.open("a", encoding="utf-8")
+        except OSError:
+            return
+        faulthandler.enable(self._native)
+
+    def close(self) -> None:
+        if self._native is not None:
+            faulthandler.disable()
+            self._native.close()
+            self._native = None
+
+
+class ErrorReporter(QObject):
+    """Takes errors from any thread to the log, and to whoever shows them in the GUI thread (`reported`)."""
+
+    reported = Signal(object)
+
+    def __init__(self, log: CrashLog, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.log = log
+
+    def report(self, error: BaseException) -> None:
+        if not isinstance(error, GlyphscopeError):
+            self.log.add(report_of(error))
+        self.reported.emit(error)
+
+
+def install_excepthooks(reporter: ErrorReporter) -> Callable[[], None]:
+    """Send what nobody caught (in slots, in threads) and Qt's fatal messages to `reporter`. Returns how to undo it."""
+    old_hook, old_thread_hook = sys.excepthook, threading.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            old_hook(kind, error, trace)
+        else:
+            reporter.report(error.with_traceback(trace))
+
+    def thread_hook(args: threading.ExceptHookArgs) -> None:
+        if args.exc_value is not None and not isinstance(args.exc_value, SystemExit):
+            reporter.report(args.exc_value)
+
+    def qt_message(kind: QtMsgType, _context: object, message: str) -> None:
+        if kind in (QtMsgType.QtCriticalMsg, QtMsgType.QtFatalMsg):
+            reporter.log.add(f"Qt: {message}")
+        print(message, file=sys.stderr)
+
+    sys.excepthook, threading.excepthook = hook, thread_hook
+    old_qt = qInstallMessageHandler(qt_message)
+
+    def undo() -> None:
+        sys.excepthook, threading.excepthook = old_hook, old_thread_hook
+        qInstallMessageHandler(old_qt)
+
+    return undo
+
+
+def _versions() -> str:
+    parts = [f"Python {platform.python_version()}", f"Qt {qVersion()}", platform.platform()]
+    for package in ("glyphscope", "llama-cpp-python", "llguidance", "PySide6-Essentials"):
+        try:
+            parts.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join(parts)

@@ -1,0 +1,56 @@
+"""The raw JSON of a schema: coloured, with its mistakes underlined, and laid out anew on request."""
+
+from __future__ import annotations
+
+import json
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction, QContextMenuEvent, QTextCharFormat
+from PySide6.QtWidgets import QWidget
+
+from glyphscope_gui.shared.code_edit import CodeEdit
+from glyphscope_gui.shared.json_highlighter import PARTS, JsonHighlighter
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.theme import theme
+
+
+class JsonEditor(CodeEdit):
+    """A CodeEdit that knows JSON; `format_action` (Ctrl+Shift+F) indents it by two spaces."""
+
+    def __init__(self, parent: QWidget | None = None, *, own_undo: bool = True) -> None:
+        self._highlighter: JsonHighlighter | None = None
+        super().__init__(parent, own_undo=own_undo)
+        self._highlighter = JsonHighlighter(self.document())
+        self.format_action = QAction(tr("Format the JSON"), self)
+        self.format_action.setShortcut("Ctrl+Shift+F")
+        self.format_action.triggered.connect(self.format_text)
+        self.addAction(self.format_action)
+        self._restyle()
+
+    def format_text(self) -> None:
+        """Indent the text; a text that is not JSON stays as it is, its mistakes are already shown."""
+        try:
+            document = json.loads(self.toPlainText())
+        except (ValueError, RecursionError):
+            return
+        text = json.dumps(document, indent=2, ensure_ascii=False)
+        if text != self.toPlainText():
+            self.show_text(text)
+            self.textEdited.emit(text)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = self.createStandardContextMenu(event.pos())
+        menu.addSeparator()
+        menu.addAction(self.format_action)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(event.globalPos())
+
+    def _restyle(self) -> None:
+        super()._restyle()
+        if self._highlighter is None:
+            return
+        formats = {}
+        for part in PARTS:
+            formats[part] = QTextCharFormat()
+            formats[part].setForeground(theme().color(f"json-{part}"))
+        self._highlighter.set_formats(formats)

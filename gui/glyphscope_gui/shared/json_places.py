@@ -1,0 +1,105 @@
+"""Where in a JSON text each value stands: from a JSON Pointer to a line and a column, for editors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from glyphscope.registry.places import Place, line_and_column, scan
+from glyphscope_gui.shared.language import tr
+
+
+@dataclass(frozen=True)
+class TextProblem:
+    """A mistake in a text; `line` and `column` count from 1, `pointer` is empty for a mistake of JSON itself."""
+
+    message: str
+    pointer: str
+    line: int
+    column: int
+    start: int
+    end: int
+
+
+def places(text: str) -> dict[str, Place]:
+    """The place of every value of a valid JSON text, by JSON Pointer.
+
+    Of a name that comes twice in one object, the last value counts, as it does for JSON readers.
+    """
+    return {pointer: place for pointer, place, is_name in scan(text) if not is_name}
+
+
+def _repeated_name(text: str) -> TextProblem | None:
+    """The first name that is in its object for the second time: JSON readers would drop the first value silently."""
+    seen: set[str] = set()
+    for pointer, place, is_name in scan(text):
+        if is_name and pointer in seen:
+            line, column = line_and_column(text, place.start)
+            return TextProblem(
+                tr("This name is written twice."), pointer, line, column, place.start, place.end
+            )
+        if is_name:
+            seen.add(pointer)
+    return None
+
+
+def place_of(found: Mapping[str, Place], pointer: str) -> Place:
+    """The place of `pointer`, or of the nearest value around it that exists."""
+    while pointer and pointer not in found:
+        pointer = pointer.rpartition("/")[0]
+    return found.get(pointer, Place(0, 0))
+
+
+def located(text: str, found: Mapping[str, Place], pointer: str, message: str) -> TextProblem:
+    """A mistake at a JSON Pointer as a mistake in the text; a long value is marked in its first line only."""
+    place = place_of(found, pointer)
+    line_end = text.find("\n", place.start)
+    end = place.end if line_end < 0 else min(place.end, line_end)
+    line, column = line_and_column(text, place.start)
+    return TextProblem(message, pointer, line, column, place.start, max(end, place.start + 1))
+
+
+def parse_object(text: str) -> dict[str, Any] | TextProblem:
+    """The JSON object a text holds, or what is wrong with the text and where."""
+    repeated = False
+
+    def to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeated
+        found = dict(pairs)
+        repeated = repeated or len(found) < len(pairs)
+        return found
+
+    try:
+        document = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=to_dict)
+    except json.JSONDecodeError as error:
+        return TextProblem(
+            _plain(error.msg), "", error.lineno, error.colno, error.pos, min(error.pos + 1, max(len(text), 1))
+        )
+    except RecursionError:
+        return TextProblem(tr("This is nested too deeply to be read."), "", 1, 1, 0, 1)
+    except ValueError as error:  # NaN and its like, or an integer of more than 4,300 digits
+        return TextProblem(tr("This is not JSON: {error}.", error=error), "", 1, 1, 0, 1)
+    if not isinstance(document, dict):
+        return TextProblem(tr("A schema is a JSON object: it starts with “{”."), "", 1, 1, 0, 1)
+    return (_repeated_name(text) if repeated else None) or document
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(tr("{name} is not a number of JSON", name=name))
+
+
+def _plain(message: str) -> str:
+    """The parser's message as a sentence."""
+    words = {
+        "Expecting value": tr("A value is missing here."),
+        "Expecting property name enclosed in double quotes": tr("A name in double quotes is expected here."),
+        "Expecting ':' delimiter": tr("A colon is missing here."),
+        "Expecting ',' delimiter": tr("A comma is missing here."),
+        "Extra data": tr("The text goes on after the end of the object."),
+        "Unterminated string starting at": tr("This string has no closing quote."),
+        "Illegal trailing comma before end of object": tr("There is a comma too many here."),
+        "Illegal trailing comma before end of array": tr("There is a comma too many here."),
+    }
+    return words.get(message, message + ".")

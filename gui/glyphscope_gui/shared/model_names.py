@@ -1,0 +1,48 @@
+"""Names of models as people say them, made from file names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from glyphscope_gui.shared.language import tr
+
+_QUANTISATION = re.compile(r"[-._]((?:UD-)?I?Q\d(?:_[A-Z0-9]+)*|MXFP4|BF16|F16|F32)$", re.IGNORECASE)
+_PART = re.compile(r"-\d{5}-of-\d{5}$")
+"""The first of several files of one model ends in this."""
+
+_WORDS = {"embedded": tr("Embedded model"), "scripted": tr("Scripted"), "recorded": tr("Recorded")}
+
+
+class ModelName(NamedTuple):
+    """`name` without folder and ending; `quantisation` may be empty."""
+
+    name: str
+    quantisation: str = ""
+
+
+def model_name(model: str) -> ModelName:
+    """The name of a model as `open_model` takes it: a file, an address, `embedded`, `scripted:…` or `recorded:…`."""
+    kind, _, rest = model.partition(":")
+    if kind.lower() in ("http", "https"):
+        return ModelName(*_of_address(model))
+    if kind in _WORDS:
+        return ModelName(f"{_WORDS[kind]}: {PurePath(rest).stem}" if rest else _WORDS[kind])
+    stem = _PART.sub("", re.sub(r"\.gguf$", "", PurePath(model).name, flags=re.IGNORECASE))
+    match = _QUANTISATION.search(stem)
+    if match is None:
+        return ModelName(stem or model)
+    return ModelName(stem[: match.start()], match.group(1).upper())
+
+
+def _of_address(address: str) -> tuple[str, str]:
+    """The model's name and the host, or the host alone where no model is named."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return address, ""
+    host = parts.netloc.rpartition("@")[2]
+    name = unquote(parts.fragment).rstrip("/").rpartition("/")[2].removesuffix(".gguf")
+    return (name, host) if name else (host, "")

@@ -1,0 +1,68 @@
+"""A sentence that the user should read, with what can be done about it; no dialog, nothing is held up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
+
+from glyphscope_gui.shared.language import tr
+
+
+class NoticeBanner(QFrame):
+    """Hidden while there is nothing to say."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("noticeBanner")
+        self.label = QLabel(self)
+        self.label.setWordWrap(True)
+        self.label.setTextFormat(Qt.TextFormat.PlainText)
+        self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.action = QPushButton(self)
+        self.action.setProperty("role", "link")
+        self.other = QPushButton(self)
+        self.other.setProperty("role", "link")
+        self.dismiss = QPushButton(tr("Close"), self)
+        self.dismiss.setProperty("role", "link")
+        self.dismiss.clicked.connect(self.hide)
+        self._then: Callable[[], None] | None = None
+        self._or: Callable[[], None] | None = None
+        self.action.clicked.connect(self._act)
+        self.other.clicked.connect(self._act_otherwise)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 8, 10, 8)
+        row.setSpacing(10)
+        row.addWidget(self.label, 1)
+        row.addWidget(self.action)
+        row.addWidget(self.other)
+        row.addWidget(self.dismiss)
+        self.hide()
+
+    def tell(
+        self,
+        words: str,
+        action: str = "",
+        then: Callable[[], None] | None = None,
+        other: tuple[str, Callable[[], None]] | None = None,
+    ) -> None:
+        """With one or two things that can be done about it."""
+        self.label.setText(words)
+        self.setAccessibleName(words)
+        self.action.setText(action)
+        self.action.setVisible(bool(action))
+        self._then = then
+        title, self._or = other or ("", None)
+        self.other.setText(title)
+        self.other.setVisible(other is not None)
+        self.show()
+
+    def _act(self) -> None:
+        self.hide()
+        if self._then is not None:
+            self._then()
+
+    def _act_otherwise(self) -> None:
+        if self._or is not None:
+            self._or()

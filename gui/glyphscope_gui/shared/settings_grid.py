@@ -1,0 +1,243 @@
+"""A compact form in pairs of columns, and the fields that it is made of: each tells a value, and shows one untold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QGridLayout,
+    QLabel,
+    QLineEdit,
+    QSpinBox,
+    QWidget,
+)
+
+from glyphscope_gui.shared.growing_edit import GrowingEdit
+
+
+class SettingsGrid(QWidget):
+    """Rows of label and field, `columns` of them side by side."""
+
+    def __init__(self, columns: int = 2, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._columns = columns
+        self._cells = 0
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(10)
+        self._grid.setVerticalSpacing(6)
+        for column in range(columns):
+            self._grid.setColumnStretch(column * 2 + 1, 1)
+            if column:
+                self._grid.setColumnMinimumWidth(column * 2, 20)
+
+    def add(self, words: str, field: QWidget, tip: str = "", *, wide: bool = False) -> None:
+        """A `wide` field has a line of its own."""
+        if wide and self._cells % self._columns:
+            self._cells += self._columns - self._cells % self._columns
+        line, column = divmod(self._cells, self._columns)
+        label = QLabel(words, self)
+        label.setProperty("role", "muted")
+        label.setBuddy(field)
+        field.setAccessibleName(words)
+        for widget in (label, field):
+            widget.setToolTip(tip)
+        field.setAccessibleDescription(tip)
+        top = Qt.AlignmentFlag.AlignTop if isinstance(field, GrowingEdit) else Qt.AlignmentFlag.AlignVCenter
+        self._grid.addWidget(label, line, column * 2, top)
+        self._grid.addWidget(field, line, column * 2 + 1, 1, self._columns * 2 - 1 if wide else 1)
+        self._cells += self._columns if wide else 1
+
+    def add_check(self, field: QCheckBox, tip: str = "") -> None:
+        """A box that has its words beside it."""
+        line, column = divmod(self._cells, self._columns)
+        field.setToolTip(tip)
+        field.setAccessibleDescription(tip)
+        self._grid.addWidget(field, line, column * 2, 1, 2)
+        self._cells += 1
+
+
+class _Number:
+    """What numbers of both kinds have in common; beside one of Qt's boxes, whose signal `told` is."""
+
+    told: Any
+    _shown: float
+
+    def _set_up(self: Any) -> None:
+        self.setKeyboardTracking(False)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.lineEdit().setTextMargins(5, 0, 0, 0)
+        self._shown = self.value()
+        self.valueChanged.connect(self._changed)
+
+    def show_value(self: Any, value: float) -> None:
+        self._shown = round(value, self.decimals()) if isinstance(self, QDoubleSpinBox) else round(value)
+        self.setValue(self._shown)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Rolling over the form changes nothing in it."""
+        event.ignore()
+
+    def _changed(self, value: float) -> None:
+        if value != self._shown:
+            self._shown = value
+            self.told.emit(value)
+
+
+class NumberSetting(_Number, QSpinBox):
+    """A whole number; `told` after an edit of the user's."""
+
+    told = Signal(object)
+
+    def __init__(self, least: int, most: int, suffix: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setRange(least, most)
+        self.setSuffix(suffix)
+        self.setGroupSeparatorShown(True)
+        self._set_up()
+
+
+class DecimalSetting(_Number, QDoubleSpinBox):
+    """A number with two places; `told` after an edit of the user's."""
+
+    told = Signal(object)
+
+    def __init__(self, least: float, most: float, step: float = 0.1, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setRange(least, most)
+        self.setSingleStep(step)
+        self._set_up()
+
+
+class ChoiceSetting(QComboBox):
+    """One of a few; `choices` are value, words and tip of each."""
+
+    told = Signal(object)
+
+    def __init__(self, choices: Sequence[tuple[Any, str, str]], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        for value, words, tip in choices:
+            self.addItem(words, value)
+            self.setItemData(self.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.activated.connect(lambda place: self.told.emit(self.itemData(place)))
+
+    def show_value(self, value: Any) -> None:
+        place = self.findData(value)
+        if place < 0:  # of a project that knows more
+            self.addItem(str(value), value)
+            place = self.count() - 1
+        self.setCurrentIndex(place)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()
+
+
+class FlagSetting(QCheckBox):
+    """On or off."""
+
+    told = Signal(object)
+
+    def __init__(self, words: str, parent: QWidget | None = None) -> None:
+        super().__init__(words, parent)
+        self.clicked.connect(lambda checked: self.told.emit(bool(checked)))
+
+    def show_value(self, value: bool) -> None:
+        self.setChecked(value)
+
+
+class TextSetting(QLineEdit):
+    """A line that means a value: told when the editing is finished; marked, with the reason as its hint, while none."""
+
+    told = Signal(object)
+
+    def __init__(
+        self,
+        read: Callable[[str], Any],
+        write: Callable[[Any], str],
+        hint: str = "",
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._read, self._write = read, write
+        self._shown = ""
+        self.setPlaceholderText(hint)
+        self.editingFinished.connect(self._finished)
+
+    def show_value(self, value: Any) -> None:
+        self._shown = self._write(value)
+        if not self.hasFocus() or not self.property("refused"):
+            self.setText(self._shown)
+            self.setCursorPosition(0)
+            mark_refused(self, "")
+
+    def _finished(self) -> None:
+        if self.text() == self._shown:
+            mark_refused(self, "")
+            return
+        try:
+            value = self._read(self.text())
+        except ValueError as error:
+            mark_refused(self, str(error))
+            return
+        mark_refused(self, "")
+        self._shown = self.text()
+        self.told.emit(value)
+
+
+class LinesSetting(GrowingEdit):
+    """Lines that mean a value; told as they are typed, while they mean one."""
+
+    told = Signal(object)
+
+    def __init__(
+        self,
+        read: Callable[[str], Any],
+        write: Callable[[Any], str],
+        hint: str = "",
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(5, parent)
+        self._read, self._write = read, write
+        self._showing = False
+        self._value: Any = None
+        self.setPlaceholderText(hint)
+        self.bar_when_full()
+        self.textChanged.connect(self._changed)
+
+    def show_value(self, value: Any) -> None:
+        if value == self._value and not self.property("refused"):
+            return
+        self._value = value
+        self._showing = True
+        self.setPlainText(self._write(value))
+        self._showing = False
+        mark_refused(self, "")
+
+    def _changed(self) -> None:
+        if self._showing:
+            return
+        try:
+            value = self._read(self.toPlainText())
+        except ValueError as error:
+            mark_refused(self, str(error))
+            return
+        mark_refused(self, "")
+        if value != self._value:
+            self._value = value
+            self.told.emit(value)
+
+
+def mark_refused(field: QWidget, reason: str) -> None:
+    """For style sheets, and for the screen reader; the reason is the field's hint, which comes back without one."""
+    if bool(field.property("refused")) != bool(reason):
+        field.setProperty("refused", bool(reason))
+        field.style().unpolish(field)
+        field.style().polish(field)
+    field.setToolTip(reason or field.accessibleDescription())

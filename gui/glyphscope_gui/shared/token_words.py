@@ -1,0 +1,64 @@
+"""Tokens and figures as they are written in tables: white space seen, half characters as bytes, blanks for unknown."""
+
+from __future__ import annotations
+
+from glyphscope.events import Alternative, TokenStep
+from glyphscope_gui.shared.language import tr
+
+_SEEN = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"})
+UNKNOWN = "–"
+"""For what was not measured; never a zero."""
+
+
+def token_text(data: bytes, text: str = "") -> str:
+    """The token's bytes in sight: `·search`, `⏎`, `⟨E2 80⟩` for a part of a character, `⟨⟩` for none."""
+    if not data:
+        return text.translate(_SEEN) or "⟨⟩"
+    out, rest = [], data
+    while rest:
+        try:
+            out.append(rest.decode("utf-8").translate(_SEEN))
+            break
+        except UnicodeDecodeError as error:
+            out.append(rest[: error.start].decode("utf-8").translate(_SEEN))
+            bad = rest[error.start : error.end]
+            out.append(f"⟨{bad.hex(' ').upper()}⟩")
+            rest = rest[error.end :]
+    return "".join(out)
+
+
+def step_text(step: TokenStep) -> str:
+    return tr("⟨end⟩") if step.end and not step.text else token_text(step.data, step.text)
+
+
+NOT_ASKED = tr("the model's own figures were not asked for")
+"""Of a run whose request wanted no evidence of this token."""
+
+
+def numbered(id: int, *, piece: bool = False) -> str:
+    """`Token id 12`; an endpoint may not tell the id, and what it sends at once may be several tokens."""
+    if piece:
+        return tr("A piece of the stream, which may be several tokens")
+    return tr("Token id {id}", id=id) if id >= 0 else tr("Token")
+
+
+def is_masked(alternative: Alternative) -> bool:
+    """Whether the constraint is known to refuse it; an endpoint does not tell."""
+    return alternative.allowed is False
+
+
+def percent(share: float | None) -> str:
+    """Such as `66.2 %`; `<0.1 %` for what is not quite nothing."""
+    if share is None:
+        return UNKNOWN
+    if 0 < share < 0.0005:
+        return "<0.1 %"
+    return f"{share * 100:.1f} %"
+
+
+def count(number: int | None) -> str:
+    return UNKNOWN if number is None else f"{number:,}".replace(",", "\u202f")
+
+
+def milliseconds(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}"

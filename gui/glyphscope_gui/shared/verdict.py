@@ -1,0 +1,158 @@
+"""How a verdict looks: in colour, by line and by sign, so that no one of them is the only cue."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
+
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.theme import theme, ui_font
+
+
+class Verdict(NamedTuple):
+    """`role` is the theme's name for it; `sign` a character of the interface font; `tip` explains it in a sentence.
+
+    `short` are its words where there is little room, if they are others.
+    """
+
+    role: str
+    words: str
+    sign: str
+    line: Qt.PenStyle
+    width: float
+    tip: str
+    short: str = ""
+
+
+VERDICTS = {
+    "holds": Verdict(
+        "holds",
+        tr("holds"),
+        "✓",
+        Qt.PenStyle.SolidLine,
+        2,
+        tr("Complete, and every constraint on it is kept."),
+    ),
+    "open": Verdict(
+        "open",
+        tr("open"),
+        "◌",
+        Qt.PenStyle.DashLine,
+        1.6,
+        tr("Not decided yet: some continuation can still be valid."),
+    ),
+    "impossible": Verdict(
+        "impossible",
+        tr("impossible"),
+        "✕",
+        Qt.PenStyle.DotLine,
+        2,
+        tr("No continuation can be valid any more."),
+    ),
+}
+FORCED = Verdict(
+    "forced",
+    tr("forced by grammar"),
+    "",
+    Qt.PenStyle.SolidLine,
+    1,
+    tr("The grammar allowed only this token; there was nothing to choose."),
+    tr("forced"),
+)
+
+
+def paint_line(painter: QPainter, verdict: Verdict, left: float, right: float, y: float) -> None:
+    """The verdict's line under a piece of text."""
+    pen = QPen(theme().color(f"{verdict.role}-line"), verdict.width, verdict.line)
+    if verdict.line == Qt.PenStyle.DashLine:
+        pen.setDashPattern([3.2, 2.0])
+    elif verdict.line == Qt.PenStyle.DotLine:
+        pen.setDashPattern([1.0, 1.3])
+    pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+    painter.setPen(pen)
+    painter.drawLine(QRectF(left, y, right - left, 0).topLeft(), QRectF(left, y, right - left, 0).topRight())
+
+
+def pill_font(font: QFont) -> QFont:
+    small = QFont(font)
+    small.setPointSizeF(max(font.pointSizeF() - 1.5, 6))
+    small.setWeight(QFont.Weight.DemiBold)
+    return small
+
+
+def paint_pill(painter: QPainter, box: QRectF, words: str, role: str, font: QFont) -> float:
+    """A pill at the left of `box`, in its middle; returns its width."""
+    small = pill_font(font)
+    metrics = QFontMetricsF(small)
+    width = min(metrics.horizontalAdvance(words) + 16, box.width())
+    height = min(metrics.height() + 5, box.height())
+    pill = QRectF(box.left(), box.center().y() - height / 2, width, height)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme().color(f"{role}-soft"))
+    painter.drawRoundedRect(pill, height / 2, height / 2)
+    painter.setFont(small)
+    painter.setPen(theme().color(role))
+    painter.drawText(pill, Qt.AlignmentFlag.AlignCenter, words)
+    return width
+
+
+class Swatch(QWidget):
+    """A verdict's ground and line, as in the stream."""
+
+    def __init__(self, verdict: Verdict, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._verdict = verdict
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(22, 14)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        box = QRectF(self.rect()).adjusted(0, 1, 0, -2)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(theme().color(f"{self._verdict.role}-soft")))
+        painter.drawRoundedRect(box, 2, 2)
+        paint_line(painter, self._verdict, box.left(), box.right(), box.bottom())
+
+
+class VerdictLegend(QWidget):
+    """What the stream's grounds and lines mean."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(6)
+        self._forced: list[QWidget] = []
+        self._labels: dict[Verdict, QLabel] = {}
+        for verdict in (*VERDICTS.values(), FORCED):
+            swatch = Swatch(verdict, self)
+            label = QLabel(f"{verdict.sign} {verdict.words}".strip(), self)
+            label.setProperty("role", "hint")
+            for widget in (swatch, label):
+                widget.setToolTip(verdict.tip)
+                row.addWidget(widget)
+            self._labels[verdict] = label
+            if verdict is FORCED:
+                self._forced = [swatch, label]
+            else:
+                row.addSpacing(6)
+        self.setAccessibleName(tr("Legend of the verdicts"))
+        self.setFont(ui_font())
+
+    def set_short(self, short: bool) -> None:
+        """Where there is little room, the words only; the signs stand in the stream and the table anyway."""
+        for verdict, label in self._labels.items():
+            words = f"{verdict.sign} {verdict.words}".strip()
+            label.setText((verdict.short or verdict.words) if short else words)
+
+    def show_forced(self, shown: bool) -> None:
+        """Without a constraint nothing is forced, and the word would only puzzle."""
+        for widget in self._forced:
+            widget.setVisible(shown)

@@ -1,0 +1,91 @@
+"""The menu bar: every action is reachable from here, and says its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from PySide6.QtGui import QAction, QActionGroup, QUndoStack
+from PySide6.QtWidgets import QMenu, QMenuBar
+
+from glyphscope_gui.project.settings_store import SettingsStore
+from glyphscope_gui.settings.sections import THEMES
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shell.actions import Actions
+
+
+def fill_menus(
+    bar: QMenuBar,
+    actions: Actions,
+    undo_stack: QUndoStack,
+    pages: Sequence[QAction],
+    panels: Sequence[QAction],
+    settings: SettingsStore,
+    open_project: Callable[[Path], None],
+    exports: QMenu,
+) -> None:
+    """Put everything in its menu."""
+    file = bar.addMenu(tr("&File"))
+    file.setObjectName("fileMenu")
+    file.addActions([actions.new, actions.open])
+    file.addMenu(_recent_menu(file, settings, open_project))
+    file.addActions([actions.save, actions.save_as])
+    file.addSeparator()
+    file.addActions([actions.get_model, actions.open_model, actions.open_record, actions.save_record])
+    file.addMenu(exports)
+    file.addSeparator()
+    file.addActions([actions.settings, actions.quit])
+    edit = bar.addMenu(tr("&Edit"))
+    edit.addActions(
+        [undo_stack.createUndoAction(edit, tr("&Undo")), undo_stack.createRedoAction(edit, tr("&Redo"))]
+    )
+    run = bar.addMenu(tr("&Run"))
+    run.setObjectName("runMenu")
+    run.addActions([actions.run, actions.step, actions.stop])
+    run.addSeparator()
+    run.addActions([actions.continue_aborted, actions.replay])
+    view = bar.addMenu(tr("&View"))
+    view.setObjectName("viewMenu")
+    view.addActions(list(pages))
+    view.addSeparator()
+    view.addActions(
+        [actions.focus_prompt, actions.focus_timeline, actions.focus_stream, actions.focus_tokens]
+    )
+    view.addSeparator()
+    view.addActions(list(panels))
+    view.addSeparator()
+    _add_themes(view, settings)
+    bar.addMenu(tr("&Help")).addAction(actions.about)
+
+
+def _recent_menu(parent: QMenu, settings: SettingsStore, open_project: Callable[[Path], None]) -> QMenu:
+    menu = QMenu(tr("Open re&cent"), parent)
+
+    def fill() -> None:
+        menu.clear()
+        for path in settings.value.recent_projects:
+            action = menu.addAction(path.replace("&", "&&"))
+            action.triggered.connect(lambda _checked=False, chosen=path: open_project(Path(chosen)))
+        if menu.isEmpty():
+            menu.addAction(tr("No projects yet")).setEnabled(False)
+
+    menu.aboutToShow.connect(fill)
+    return menu
+
+
+def _add_themes(menu: QMenu, settings: SettingsStore) -> None:
+    group = QActionGroup(menu)
+    colours = {"light": tr("Light colours"), "dark": tr("Dark colours")}
+    for value, words in THEMES:
+        action = menu.addAction(colours.get(value, words))
+        action.setCheckable(True)
+        action.setData(value)
+        action.setChecked(settings.value.theme == value)
+        action.triggered.connect(lambda _checked=False, chosen=value: settings.update(theme=chosen))
+        group.addAction(action)
+
+    def follow(value: object) -> None:
+        for action in group.actions():
+            action.setChecked(action.data() == settings.value.theme)
+
+    settings.changed.connect(follow)

@@ -1,0 +1,171 @@
+"""Files from outside, each opened where it belongs, and runs as files for others; the only one that knows both.
+
+What comes by menu, by drag and drop or as the program's argument goes the same way.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QMimeData, QObject, QTimer, QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QFileDialog
+
+from glyphscope.events import AnyEvent
+from glyphscope.sessions.bundle import SUFFIX as BUNDLE
+from glyphscope.sessions.exports import ExportForm
+from glyphscope_gui.grammar.presenter import PAGE, PLAYGROUND
+from glyphscope_gui.history.export_dialog import ExportDialog, ExportMenu
+from glyphscope_gui.runs.export_formats import RECORD_SUFFIX, Exported, file_name
+from glyphscope_gui.shared.language import tr
+
+if TYPE_CHECKING:
+    from glyphscope_gui.shell.main_window import MainWindow
+
+_OPEN = tr("Runs (*{bundle} *{record});;All files (*)", bundle=BUNDLE, record=RECORD_SUFFIX)
+_SAVE = (
+    tr("Bundle: the run in one file for others (*{bundle})", bundle=BUNDLE),
+    tr("Record: the events alone (*{record})", record=RECORD_SUFFIX),
+)
+KINDS = {
+    ".glyphscope": "project",
+    BUNDLE: "run",
+    RECORD_SUFFIX: "run",
+    ".gbnf": "grammar",
+    ".gguf": "model",
+    ".md": "lesson",
+}
+
+
+def kind_of(path: Path) -> str:
+    """What that file is by its name: project, run, grammar, lesson or model; empty for any other."""
+    return KINDS.get(path.suffix.lower(), "")
+
+
+def dropped_file(data: QMimeData) -> Path | None:
+    """The one file of ours that is dropped; None when it is something else, or more than one."""
+    urls = data.urls()
+    if len(urls) != 1 or not urls[0].isLocalFile():
+        return None
+    path = Path(urls[0].toLocalFile())
+    return path if kind_of(path) else None
+
+
+class FilesWiring(QObject):
+    """Opens files, saves and exports runs."""
+
+    def __init__(self, window: MainWindow, exports: ExportMenu) -> None:
+        super().__init__(window)
+        self._window = window
+        self._recorder = window.recorder
+        self._runs = window.runs
+        self._exports = exports.menuAction()
+        acts, history = window.actions_, window.history_page
+        acts.open_record.triggered.connect(self.ask_for_run)
+        acts.save_record.triggered.connect(self.save_shown)
+        exports.formChosen.connect(self.export_shown)
+        history.saveWanted.connect(self.save_kept)
+        history.exportWanted.connect(self.export_kept)
+        self._recorder.written.connect(self._told_of_file)
+        self._recorder.told.connect(window.status.set_note)
+        self._runs.phaseChanged.connect(self._show_phase)
+        self._show_phase()
+
+    # -- opening -----------------------------------------------------------------------------------------------
+
+    def open_file(self, path: Path) -> None:
+        """Open it where its kind belongs; what has no ending of ours is taken for a project."""
+        match kind_of(path):
+            case "run":
+                self.open_run(path)
+            case "grammar":
+                self._window.pages.show(PAGE)
+                self._window.grammar.files.open(str(path))
+            case "lesson":
+                self._window.lessons.open_file(path)
+            case "model":
+                self._window.wiring.choose_model(str(path))
+            case _:
+                self._window.dialogs.open_path(path)
+
+    def open_first(self, path: Path) -> None:
+        """The file that the program was started with, and then what every start does.
+
+        A run is shown before the model is opened, which takes the same thread for seconds.
+        """
+        if kind_of(path) != "run":
+            self.open_file(path)
+            QTimer.singleShot(0, self._window.start)
+            return
+        self._runs.ended.connect(self._start)
+        self._recorder.failed.connect(self._start)
+        self.open_run(path)
+
+    def _start(self, _told: object = None) -> None:
+        self._runs.ended.disconnect(self._start)
+        self._recorder.failed.disconnect(self._start)
+        self._window.start()
+
+    def open_run(self, path: Path) -> None:
+        """Show a recorded run as it ended."""
+        self._recorder.read(path, self._show)
+
+    def ask_for_run(self) -> None:
+        dialog = QFileDialog(self._window, tr("Open a run"), "", _OPEN)
+        dialog.setObjectName("openRunDialog")
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(lambda path: self.open_run(Path(path)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _show(self, events: tuple[AnyEvent, ...]) -> None:
+        self._window.pages.show(PLAYGROUND)
+        self._window.wiring.show_record(events)
+
+    # -- saving ------------------------------------------------------------------------------------------------
+
+    def save_shown(self) -> None:
+        self._ask_where(tuple(self._runs.events))
+
+    def save_kept(self, run: str) -> None:
+        """Save a run of the history."""
+        self._recorder.open(run, self._ask_where)
+
+    def _ask_where(self, events: tuple[AnyEvent, ...]) -> None:
+        dialog = QFileDialog(self._window, tr("Save the run"), file_name(events))
+        dialog.setObjectName("saveRunDialog")
+        dialog.setNameFilters(_SAVE)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix(BUNDLE[1:])
+        suffixes = dict(zip(_SAVE, (BUNDLE[1:], RECORD_SUFFIX[1:]), strict=True))
+        dialog.filterSelected.connect(lambda words: dialog.setDefaultSuffix(suffixes.get(words, BUNDLE[1:])))
+        dialog.fileSelected.connect(lambda path: self._recorder.write(Path(path), events))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _told_of_file(self, path: str, words: str) -> None:
+        folder = QUrl.fromLocalFile(str(Path(path).parent))
+        self._window.page.notice.tell(words, tr("Open folder"), partial(QDesktopServices.openUrl, folder))
+        if self._window.pages.current != PLAYGROUND:
+            told = tr("{name} was saved; the playground tells what is in it", name=Path(path).name)
+            self._window.status.set_note(told)
+
+    # -- exports -----------------------------------------------------------------------------------------------
+
+    def export_shown(self, form: ExportForm) -> None:
+        self._recorder.export(tuple(self._runs.events), form, self._show_export)
+
+    def export_kept(self, run: str, form: ExportForm) -> None:
+        """Export a run of the history."""
+        self._recorder.open(run, lambda events: self._recorder.export(events, form, self._show_export))
+
+    def _show_export(self, exported: Exported) -> None:
+        dialog = ExportDialog(exported, self._window)
+        dialog.saveWanted.connect(lambda path, text: self._recorder.write_text(Path(path), text))
+        dialog.open()
+
+    def _show_phase(self, _phase: object = None) -> None:
+        ready = not self._runs.is_busy and bool(self._runs.events)
+        self._exports.setEnabled(ready)

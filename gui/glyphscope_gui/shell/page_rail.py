@@ -1,0 +1,120 @@
+"""The slim rail at the left: a page a button, each with its drawing, its name and its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QAction, QActionGroup, QFontMetrics
+from PySide6.QtWidgets import QToolBar, QToolButton, QVBoxLayout, QWidget
+
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.theme import theme, ui_font
+from glyphscope_gui.theme.sizes import scale
+
+DRAWING = 22
+SLIM = 36
+"""Pixels of a button's width where there is no room for words."""
+
+
+class PageSpec(NamedTuple):
+    """A page of the window; `tip` says in a sentence what it is for.
+
+    `key` is the number that shows it together with Ctrl, where that is not its place.
+    """
+
+    name: str
+    title: str
+    tip: str
+    key: int = 0
+
+
+class PageRail(QToolBar):
+    """`chosen` carries a page's name when the user chooses it. `actions_` are for the menu."""
+
+    chosen = Signal(str)
+
+    def __init__(self, pages: Sequence[PageSpec], parent: QWidget | None = None) -> None:
+        super().__init__(tr("Pages"), parent)
+        self.setObjectName("pageRail")
+        self.setAccessibleName(tr("Pages"))
+        self.setMovable(False)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        self.toggleViewAction().setVisible(False)
+        self._group = QActionGroup(self)
+        self.actions_: dict[str, QAction] = {}
+        self._buttons: dict[str, QToolButton] = {}
+        inside = QWidget(self)
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(8, 8, 8, 8)
+        column.setSpacing(4)
+        self._slim = False
+        for number, page in enumerate(pages, 1):
+            column.addWidget(self._button(page, page.key or number, inside))
+        column.addStretch(1)
+        self.addWidget(inside)
+        self.layout().setContentsMargins(
+            0, 0, 0, 0
+        )  # as the style sheet says, which is asked at the next theme only
+        self._fit()
+        self._restyle()
+
+    def show_page(self, name: str) -> None:
+        """Mark a page as the one that is shown, without telling it."""
+        self.actions_[name].setChecked(True)
+        self._restyle()
+
+    def set_slim(self, slim: bool) -> None:
+        """Without words, where the window is narrow; the tips say them."""
+        self._slim = slim
+        self._fit()
+
+    def button(self, name: str) -> QToolButton:
+        return self._buttons[name]
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.StyleChange):
+            self._restyle()
+            self._fit()
+
+    def _button(self, page: PageSpec, number: int, parent: QWidget) -> QToolButton:
+        action = QAction(page.title, self._group)
+        action.setCheckable(True)
+        action.setShortcut(f"Ctrl+{number}")
+        action.setToolTip(f"{page.tip} (Ctrl+{number})")
+        action.triggered.connect(lambda _checked=False, name=page.name: self.chosen.emit(name))
+        button = QToolButton(parent)
+        button.setObjectName(f"{page.name}PageButton")
+        button.setAccessibleName(page.title)
+        button.setAccessibleDescription(page.tip)
+        button.setProperty("role", "page")
+        button.setDefaultAction(action)
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.actions_[page.name] = action
+        self._buttons[page.name] = button
+        return button
+
+    def _fit(self) -> None:
+        """All buttons as wide as the widest."""
+        buttons = getattr(self, "_buttons", {}).values()
+        if not buttons:
+            return
+        drawing, metrics = round(DRAWING * scale()), QFontMetrics(ui_font(-1))
+        around = max(14, round(0.8 * metrics.height()))
+        width = max(metrics.horizontalAdvance(button.text()) + around for button in buttons)
+        if self._slim:
+            width = max(SLIM, drawing + 10)
+        style = Qt.ToolButtonStyle
+        for button in buttons:
+            button.setToolButtonStyle(
+                style.ToolButtonIconOnly if self._slim else style.ToolButtonTextUnderIcon
+            )
+            button.setIconSize(QSize(drawing, drawing))
+            button.setFixedWidth(width)
+
+    def _restyle(self) -> None:
+        for name, action in getattr(self, "actions_", {}).items():
+            role = "accent" if action.isChecked() else "text-muted"
+            action.setIcon(theme().icon(f"page-{name}", role, size=round(16 * scale())))

@@ -1,0 +1,83 @@
+"""The last line of the window: the model's process, and the run's figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
+
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.theme import theme
+from glyphscope_gui.theme.sizes import PAD
+
+
+class Dot(QWidget):
+    """A filled dot for what is well, a ring for what is under way, a square for what has failed."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = "none"
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def set_state(self, state: str) -> None:
+        self._state = state
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(9, 9)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(0.5, 0.5, 8, 8)
+        roles = {"ready": "holds-line", "opening": "accent", "busy": "accent", "failed": "impossible-line"}
+        colour = theme().color(roles.get(self._state, "text-faint"))
+        if self._state in ("ready", "busy"):
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(colour)
+            painter.drawEllipse(box)
+        elif self._state == "failed":
+            painter.fillRect(box, colour)
+        else:
+            painter.setPen(colour)
+            painter.drawEllipse(box)
+
+
+class StatusLine(QFrame):
+    """`statusMessage` says the state in words; beside it the figures, and what was done last at the right."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("statusLine")
+        self.dot = Dot(self)
+        self.message = QLabel(self)
+        self.message.setObjectName("statusMessage")
+        self.message.setAccessibleName(tr("Status"))
+        self.figures = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.figures.setAccessibleName(tr("Figures of the run"))
+        self.note = QLabel(self)
+        for label in (self.message, self.figures, self.note):
+            label.setProperty("role", "muted")
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setMinimumWidth(0)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(PAD, 4, PAD, 5)
+        row.setSpacing(7)
+        row.addWidget(self.dot)
+        row.addWidget(self.message)
+        row.addSpacing(14)
+        row.addWidget(self.figures, 1)
+        row.addWidget(self.note)
+
+    def set_state(self, state: str, words: str) -> None:
+        self.dot.set_state(state)
+        self.message.setText(words)
+
+    def set_figures(self, figures: Sequence[str]) -> None:
+        self.figures.setText("     ".join(figures))
+
+    def set_note(self, words: str) -> None:
+        self.note.setText(words)

@@ -1,0 +1,197 @@
+"""What can be done with tools: add, duplicate, remove, move, import, paste, export; each can be undone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+
+from glyphscope.registry import Tool, ToolRegistry, load_registry, to_json, to_openai
+from glyphscope.sessions import atomic_write
+from glyphscope_gui.project import argument_schema as schema
+from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.errors import show_error
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.tools.registry_tree_model import Item
+
+_FILTER = tr("Tools: registry, OpenAI, MCP (*.json);;All files (*)")
+
+
+class ToolActions(QObject):
+    """The actions over a document. `selectRequested` tells the Item that an action made or moved."""
+
+    selectRequested = Signal(object)
+
+    def __init__(self, document: RegistryDocument, owner: QWidget) -> None:
+        super().__init__(owner)
+        self._document = document
+        self._owner = owner
+        self._item: Item | None = None
+        self.background = Background(self)
+        self.add_tool = self._action(tr("Add a tool"), self._add_tool, "Ctrl+Shift+A")
+        self.add_argument = self._action(tr("Add an argument"), self._add_argument, "Ctrl+Shift+G")
+        self.duplicate = self._action(tr("Duplicate"), self._duplicate, "Ctrl+D")
+        self.remove = self._action(tr("Remove"), self._remove)
+        self.move_up = self._action(tr("Move up"), lambda: self._move(-1), "Alt+Up")
+        self.move_down = self._action(tr("Move down"), lambda: self._move(1), "Alt+Down")
+        self.allow_all = self._action(tr("Allow all tools"), lambda: document.set_all_enabled(True))
+        self.forbid_all = self._action(tr("Forbid all tools"), lambda: document.set_all_enabled(False))
+        self.import_file = self._action(tr("Import tools…"), self._ask_for_file)
+        self.paste = self._action(tr("Paste tools"), self._paste, "Ctrl+Shift+V")
+        self.export_file = self._action(tr("Export the registry…"), lambda: self._ask_where_to(to_json))
+        self.export_openai = self._action(
+            tr("Export as OpenAI tools…"), lambda: self._ask_where_to(_openai_text)
+        )
+        self.undo = document.undo_stack.createUndoAction(self, tr("Undo"))
+        self.undo.setShortcuts(QKeySequence.StandardKey.Undo)
+        self.redo = document.undo_stack.createRedoAction(self, tr("Redo"))
+        self.redo.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
+        self.set_item(None)
+
+    def _action(self, text: str, slot: Callable[[], object], shortcut: str = "") -> QAction:
+        action = QAction(text, self)
+        action.triggered.connect(lambda _checked=False: slot())
+        if shortcut:
+            action.setShortcut(shortcut)
+        action.setToolTip(f"{text} ({shortcut})" if shortcut else text)
+        return action
+
+    def set_item(self, item: Item | None) -> None:
+        """What the actions act on."""
+        self._item = item
+        for action in (self.add_argument, self.duplicate, self.remove, self.move_up, self.move_down):
+            action.setEnabled(item is not None)
+
+    # -- one tool or argument ----------------------------------------------------------------------------------
+
+    def _add_tool(self) -> None:
+        names = [tool.name for tool in self._document.registry]
+        at = names.index(self._item.tool) + 1 if self._item and self._item.tool in names else None
+        self.selectRequested.emit(Item(self._document.add(Tool("new_tool"), at)))
+
+    def _add_argument(self) -> None:
+        if self._item is None:
+            return
+        parameters = self._document.shown_parameters(self._item.tool)
+        name = schema.free_name("argument", schema.arguments(parameters))
+        self._document.set_parameters(self._item.tool, schema.added(parameters, name, {"type": "string"}))
+        self.selectRequested.emit(Item(self._item.tool, name))
+
+    def _duplicate(self) -> None:
+        item = self._item
+        tool = self._document.registry.get(item.tool) if item else None
+        if item is None or tool is None:
+            return
+        if item.argument is None:
+            place = self._document.registry.tools.index(tool)
+            self.selectRequested.emit(Item(self._document.add(replace(tool), place + 1)))
+            return
+        parameters = self._document.shown_parameters(item.tool)
+        values = schema.arguments(parameters)
+        name = schema.free_name(item.argument, values)
+        changed = schema.added(parameters, name, values[item.argument])
+        changed = schema.moved(changed, name, list(values).index(item.argument) + 1)
+        self._document.set_parameters(item.tool, changed)
+        self.selectRequested.emit(Item(item.tool, name))
+
+    def _remove(self) -> None:
+        item = self._item
+        if item is None:
+            return
+        if item.argument is None:
+            self._document.remove(item.tool)
+        else:
+            parameters = self._document.shown_parameters(item.tool)
+            self._document.set_parameters(item.tool, schema.removed(parameters, item.argument))
+
+    def _move(self, by: int) -> None:
+        item = self._item
+        if item is None:
+            return
+        if item.argument is None:
+            names = [tool.name for tool in self._document.registry]
+            self._document.move(item.tool, names.index(item.tool) + by)
+        else:
+            parameters = self._document.shown_parameters(item.tool)
+            place = list(schema.arguments(parameters)).index(item.argument) + by
+            self._document.set_parameters(item.tool, schema.moved(parameters, item.argument, max(place, 0)))
+        self.selectRequested.emit(item)
+
+    # -- many tools --------------------------------------------------------------------------------------------
+
+    def read_file(self, path: Path) -> None:
+        """Read a file of tools in the background, then ask what to do with them."""
+        self.background.start(
+            "import",
+            lambda: load_registry(path),
+            lambda found: self._take(found, path.name),
+            self._show_error,
+        )
+
+    def _ask_for_file(self) -> None:
+        dialog = QFileDialog(self._owner, tr("Import tools"), "", _FILTER)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(lambda path: self.read_file(Path(path)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _paste(self) -> None:
+        text = QGuiApplication.clipboard().text()
+        self.background.start(
+            "import",
+            lambda: load_registry(text),
+            lambda found: self._take(found, tr("the clipboard")),
+            self._show_error,
+        )
+
+    def _take(self, registry: ToolRegistry, source: str) -> None:
+        """Into an empty registry at once; otherwise the user says whether to add or to replace."""
+        if not len(self._document.registry):
+            self._document.replace_registry(registry, tr("import {source}", source=source))
+            return
+        box = QMessageBox(self._owner)
+        box.setObjectName("importQuestion")
+        box.setWindowTitle(tr("Import tools"))
+        box.setText(
+            tr("One tool from {source}", source=source)
+            if len(registry) == 1
+            else tr("%n tools from {source}", "", len(registry), source=source)
+        )
+        box.setInformativeText(tr("Add them to your tools, or replace all of yours? Either can be undone."))
+        add = box.addButton(tr("Add"), QMessageBox.ButtonRole.AcceptRole)
+        replace_all = box.addButton(tr("Replace"), QMessageBox.ButtonRole.DestructiveRole)
+        box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(add)
+        add.clicked.connect(lambda: self._document.add_all(registry, tr("import {source}", source=source)))
+        replace_all.clicked.connect(
+            lambda: self._document.replace_registry(registry, tr("import {source}", source=source))
+        )
+        box.finished.connect(box.deleteLater)
+        box.open()
+
+    def _ask_where_to(self, text_of: Callable[[ToolRegistry], str]) -> None:
+        dialog = QFileDialog(self._owner, tr("Export tools"), "tools.json", "JSON (*.json)")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix("json")
+        text = text_of(self._document.registry)
+        dialog.fileSelected.connect(lambda path: self._write(Path(path), text))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _write(self, path: Path, text: str) -> None:
+        self.background.start(
+            "export", lambda: atomic_write(path, text.encode()), lambda _: None, self._show_error
+        )
+
+    def _show_error(self, error: BaseException) -> None:
+        show_error(self._owner, error)
+
+
+def _openai_text(registry: ToolRegistry) -> str:
+    return json.dumps(to_openai(registry), indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,172 @@
+"""The form of one argument: its name, type and constraints, each with who keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from glyphscope.registry.pointer import to_pointer
+from glyphscope_gui.project import argument_schema as schema
+from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.shared.enforcement_badge import Enforcement
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.tools.form_grid import FormGrid
+from glyphscope_gui.tools.keyword_fields import (
+    ChoiceField,
+    FlagField,
+    LineField,
+    NumberField,
+    TextField,
+    ValuesField,
+)
+from glyphscope_gui.tools.keywords import KEYWORDS, Keyword, offered
+from glyphscope_gui.tools.registry_tree_model import Item
+
+
+def keyword_field(keyword: Keyword) -> QWidget:
+    """The field that edits a keyword's value."""
+    match keyword.kind:
+        case "number" | "count":
+            field: QWidget = NumberField(whole=keyword.kind == "count")
+        case "values":
+            field = ValuesField()
+        case "flag":
+            field = FlagField()
+        case "format":
+            field = ChoiceField(schema.FORMATS, none=tr("any"))
+        case "items":
+            field = ChoiceField(schema.TYPES, none=tr("any"))
+        case _:
+            field = LineField()
+    if isinstance(field, LineField):
+        field.setPlaceholderText(keyword.example or "–")
+        field.setProperty("role", "mono")
+    return field
+
+
+class ArgumentForm(QWidget):
+    """Edits one argument of the document's tool; shows what is typed, also while that is not in force.
+
+    `renaming` tells an Item with the argument's new name, before the document has it.
+    `refused` tells why a field holds no value, "" when all do.
+    """
+
+    renaming = Signal(object)
+    refused = Signal(object)
+
+    def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._document = document
+        self._item: Item | None = None
+        grid = FormGrid(self)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(grid)
+        self.name_field = LineField()
+        self.name_field.setProperty("role", "mono")
+        self.type_field = ChoiceField(schema.TYPES)
+        self.required_field = FlagField()
+        self.description_field = TextField()
+        grid.add_row(
+            tr("Name"), self.name_field, tr("The argument's name, as the model writes it."), wide=True
+        )
+        self._type_row = grid.add_row(tr("Type"), self.type_field, tr("The type of the value."))
+        self.keyword_rows = {
+            keyword: grid.add_row(keyword.label, keyword_field(keyword), keyword.hint) for keyword in KEYWORDS
+        }
+        self._required_row = grid.add_row(
+            tr("Required"), self.required_field, tr("A call without it is refused.")
+        )
+        grid.add_row(
+            tr("Description"), self.description_field, tr("What the model is told about it."), wide=True
+        )
+        self.name_field.valueEdited.connect(self._rename)
+        self.type_field.valueEdited.connect(self._set_type)
+        self.required_field.valueEdited.connect(self._set_required)
+        self.description_field.valueEdited.connect(partial(self._set_keyword, "description"))
+        for keyword, row in self.keyword_rows.items():
+            row.field.valueEdited.connect(partial(self._set_keyword, keyword.name))
+            row.field.valueRefused.connect(partial(self._refuse, keyword.label))
+
+    def show_item(self, item: Item) -> None:
+        """Show this argument, or show it again after an edit."""
+        argument = item.argument or ""
+        parameters = self._document.shown_parameters(item.tool)
+        if self._item != item and self._item is not None:
+            self.refused.emit("")
+        self._item = item
+        values = schema.arguments(parameters).get(argument)
+        values = values if isinstance(values, dict) else {}
+        self.name_field.show_value(argument)
+        self.type_field.show_value(values.get("type"))
+        self.required_field.show_value(argument in schema.required(parameters))
+        self.description_field.show_value(values.get("description"))
+        for keyword, row in self.keyword_rows.items():
+            row.set_visible(offered(schema.type_of(values), keyword) or keyword.name in values)
+            value = values.get(keyword.name)
+            row.field.show_value(
+                value.get("type") if keyword.kind == "items" and isinstance(value, dict) else value
+            )
+
+    def set_enforcement(self, kinds: Mapping[str, Enforcement]) -> None:
+        """Who keeps what, by JSON Pointer into the tool's parameters."""
+        if self._item is None or self._item.argument is None:
+            return
+        place = to_pointer(("properties", self._item.argument))
+        self._type_row.badge.set_kind(kinds.get(f"{place}/type"))
+        needed = self.required_field.isChecked()
+        self._required_row.badge.set_kind(kinds.get("/required") if needed else None)
+        for keyword, row in self.keyword_rows.items():
+            row.badge.set_kind(kinds.get(f"{place}/{keyword.name}") if row.field.isVisibleTo(self) else None)
+
+    # -- edits -------------------------------------------------------------------------------------------------
+
+    def _put(self, parameters: dict[str, Any], key: str) -> None:
+        if self._item is not None:
+            self.refused.emit("")
+            self._document.set_parameters(self._item.tool, parameters, f"{self._item.argument} {key}")
+
+    def _parameters(self) -> dict[str, Any]:
+        return self._document.shown_parameters(self._item.tool if self._item else "")
+
+    def _rename(self, name: str | None) -> None:
+        if self._item is None or name == self._item.argument:
+            self.refused.emit("")
+            return
+        parameters = self._parameters()
+        if not name or name in schema.arguments(parameters):
+            self.name_field.set_refused(True)
+            self.refused.emit(
+                tr("Name: another argument has this name.") if name else tr("Name: an argument needs one.")
+            )
+            return
+        old, self._item = self._item, Item(self._item.tool, name)
+        renamed = schema.renamed(parameters, old.argument or "", name)
+        self.refused.emit("")
+        place = list(schema.arguments(renamed)).index(name)
+        self.renaming.emit(self._item)
+        self._document.set_parameters(old.tool, renamed, f"argument {place} name")
+
+    def _set_type(self, kind: Any) -> None:
+        if isinstance(kind, str):
+            self._put(schema.with_type(self._parameters(), self._argument(), kind), "")
+
+    def _set_required(self, needed: bool | None) -> None:
+        self._put(schema.with_required(self._parameters(), self._argument(), bool(needed)), "")
+
+    def _set_keyword(self, name: str, value: Any) -> None:
+        if name == "items" and isinstance(value, str):
+            value = {"type": value}
+        self._put(schema.with_keyword(self._parameters(), self._argument(), name, value), name)
+
+    def _refuse(self, label: str, reason: str) -> None:
+        self.refused.emit(
+            tr("{label}: {reason} The last valid value stays in force.", label=label, reason=reason)
+        )
+
+    def _argument(self) -> str:
+        return (self._item.argument if self._item else None) or ""

@@ -1,0 +1,145 @@
+"""The form beside the tree: the selected tool, or the selected argument of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
+
+from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.enforcement_badge import Enforcement
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.tools.argument_form import ArgumentForm
+from glyphscope_gui.tools.form_grid import FormGrid
+from glyphscope_gui.tools.keyword_fields import LineField, TextField
+from glyphscope_gui.tools.registry_tree_model import Item
+
+EnforcementMap = Mapping[tuple[str, str], Enforcement]
+"""By tool and JSON Pointer into its parameters."""
+
+NOT_IN_FORCE = tr("Not in force yet. The last valid version is used.")
+
+
+class _ToolPage(QWidget):
+    """Name and description of a tool."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        grid = FormGrid(self)
+        layout.addWidget(grid)
+        self.name_field = LineField()
+        self.name_field.setProperty("role", "mono")
+        self.description_field = TextField()
+        grid.add_row(tr("Name"), self.name_field, tr("The tool's name, as the model writes it."))
+        grid.add_row(tr("Description"), self.description_field, tr("What the model is told about the tool."))
+
+
+class ToolForm(QScrollArea):
+    """Shows one Item, and follows it under another name."""
+
+    def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("toolForm")
+        self.setAccessibleName(tr("The selected tool or argument"))
+        self.setWidgetResizable(True)
+        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._document = document
+        self._item: Item | None = None
+        self._kinds: EnforcementMap = {}
+        self._refusal = ""
+        self.title = ElidedLabel()
+        self.title.setProperty("role", "title")
+        self.tool_page = _ToolPage()
+        self.argument_form = ArgumentForm(document)
+        self.problem = words_label(role="problem", name="toolFormProblem")
+        body = QWidget(self)
+        layout = QVBoxLayout(body)
+        layout.setContentsMargins(14, 12, 14, 14)
+        layout.setSpacing(10)
+        for widget in (self.title, self.tool_page, self.argument_form, self.problem):
+            layout.addWidget(widget)
+        layout.addStretch(1)
+        self.setWidget(body)
+        body.setAutoFillBackground(False)
+        self.viewport().setAutoFillBackground(False)
+        self.tool_page.name_field.valueEdited.connect(self._rename)
+        self.tool_page.description_field.valueEdited.connect(self._describe)
+        self.argument_form.renaming.connect(self._follow)
+        self.argument_form.refused.connect(self._set_refusal)
+        for signal in (document.changed, document.textChanged, document.problemsChanged):
+            signal.connect(self._refresh)
+        self.show_item(None)
+
+    def show_item(self, item: Item | None) -> None:
+        """The tool or argument to edit; None when nothing is selected."""
+        if item != self._item:
+            self._refusal = ""
+        self._item = item
+        self._refresh()
+
+    def set_enforcement(self, kinds: EnforcementMap) -> None:
+        self._kinds = kinds
+        self._refresh()
+
+    def _refresh(self, _change: object = None) -> None:
+        item = self._item
+        tool = self._document.registry.get(item.tool) if item else None
+        shown = item is not None and tool is not None
+        self.tool_page.setVisible(shown and item.argument is None)
+        self.argument_form.setVisible(shown and item.argument is not None)
+        if item is None or tool is None:
+            self.title.setText(tr("Choose a tool to see and edit it."))
+            self.problem.hide()
+            return
+        if item.argument is None:
+            self.title.setText(tool.name)
+            self.tool_page.name_field.show_value(tool.name)
+            self.tool_page.description_field.show_value(tool.description)
+        else:
+            self.title.setText(f"{tool.name} · {item.argument}")
+            self.argument_form.show_item(item)
+            kinds = {pointer: kind for (name, pointer), kind in self._kinds.items() if name == tool.name}
+            self.argument_form.set_enforcement(kinds)
+        self._show_problem(item)
+
+    def _show_problem(self, item: Item) -> None:
+        """The refusal of a field, or the mistakes of the schema as typed."""
+        found = self._document.problems.get(item.tool, ())
+        text = self._refusal
+        if not text and found:
+            first = found[0]
+            place = first.pointer.removeprefix("/properties/").replace("/", " · ")
+            place = place or tr("Schema, line {line}", line=first.line)
+            text = f"{place}: {first.message}\n{NOT_IN_FORCE}"
+        self.problem.setText(text)
+        self.problem.setVisible(bool(text))
+
+    def _set_refusal(self, reason: str) -> None:
+        self._refusal = reason
+        if self._item is not None:
+            self._show_problem(self._item)
+
+    def _rename(self, name: str | None) -> None:
+        if self._item is None:
+            return
+        problem = self._document.name_problem(self._item.tool, name or "")
+        self.tool_page.name_field.set_refused(bool(problem))
+        self._set_refusal(
+            tr("Name: {problem} The last valid name stays in force.", problem=problem) if problem else ""
+        )
+        if not problem and name:
+            old, self._item = self._item, Item(name)
+            self._document.rename(old.tool, name)
+
+    def _describe(self, text: str | None) -> None:
+        if self._item is not None:
+            self._document.set_description(self._item.tool, text or "")
+
+    def _follow(self, item: Item) -> None:
+        self._item = item

@@ -1,0 +1,57 @@
+"""Rows of label, field and badge, in a column that fits the narrowest dock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+
+from glyphscope_gui.shared.enforcement_badge import EnforcementBadge
+
+
+@dataclass(frozen=True)
+class FormRow:
+    """One row; its parts are shown and hidden together."""
+
+    label: QLabel
+    field: QWidget
+    badge: EnforcementBadge
+
+    def set_visible(self, visible: bool) -> None:
+        self.label.setVisible(visible)
+        self.field.setVisible(visible)
+        if not visible:
+            self.badge.set_kind(None)
+
+
+class FormGrid(QWidget):
+    """A form of FormRows. The label is the field's accessible name, and its buddy."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(0)
+        self._grid.setVerticalSpacing(7)
+        self._grid.setColumnStretch(1, 1)
+        self._grid.setColumnMinimumWidth(0, 78)
+
+    def add_row(self, text: str, field: QWidget, hint: str = "", *, wide: bool = False) -> FormRow:
+        """A row; a `wide` field has the badge's room too, for texts that no grammar keeps."""
+        label = QLabel(text, self)
+        label.setProperty("role", "muted")
+        label.setBuddy(field)
+        label.setContentsMargins(0, 0, 8, 0)
+        label.setToolTip(hint)
+        field.setToolTip(hint)
+        field.setAccessibleName(text)
+        field.setAccessibleDescription(hint)
+        field.setMinimumWidth(64)
+        badge = EnforcementBadge(self)
+        row = self._grid.rowCount()
+        self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
+        self._grid.addWidget(field, row, 1, 1, 2 if wide else 1)
+        self._grid.addWidget(badge, row, 2, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        label.setMinimumHeight(field.sizeHint().height())
+        return FormRow(label, field, badge)

@@ -1,0 +1,220 @@
+"""The fields of the argument form: each shows one value of a schema and tells what the user made of it.
+
+A field tells `valueEdited` with the new value (None takes the keyword out) or `valueRefused` with the reason; it
+never rewrites what the user is typing as long as that means the value it is given.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QWheelEvent
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
+
+from glyphscope_gui.shared.code_edit import is_undo_key
+from glyphscope_gui.shared.growing_edit import GrowingEdit
+from glyphscope_gui.shared.language import tr
+
+
+class LineField(QLineEdit):
+    """A text on one line. Undo goes up to the registry's: there is one history for tree, form and text."""
+
+    valueEdited = Signal(object)
+    valueRefused = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.textEdited.connect(self._edited)
+
+    def show_value(self, value: Any) -> None:
+        """Show `value`, unless what stands there means it already."""
+        try:
+            if self.text() and self.read(self.text()) == value:
+                return
+        except ValueError:
+            if self.hasFocus():
+                return
+        self.setText(self.write(value))
+        if not self.hasFocus():
+            self.setCursorPosition(0)  # of a long text, show the start
+        self.set_refused(False)
+
+    def read(self, text: str) -> Any:
+        """The value of a text. Raises ValueError with the reason in words."""
+        return text
+
+    def write(self, value: Any) -> str:
+        return "" if value is None else str(value)
+
+    def set_refused(self, refused: bool) -> None:
+        """Mark the field for style sheets and for readers of the screen."""
+        if bool(self.property("refused")) != refused:
+            self.setProperty("refused", refused)
+            self.style().unpolish(self)
+            self.style().polish(self)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride and is_undo_key(event):
+            event.ignore()
+            return False
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if is_undo_key(event):
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
+
+    def _edited(self, text: str) -> None:
+        try:
+            value = self.read(text) if text else None
+        except ValueError as error:
+            self.set_refused(True)
+            self.valueRefused.emit(str(error))
+        else:
+            self.set_refused(False)
+            self.valueEdited.emit(value)
+
+
+class NumberField(LineField):
+    """A number of JSON; with `whole` a count from 0."""
+
+    def __init__(self, whole: bool = False, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._whole = whole
+
+    def read(self, text: str) -> int | float:
+        text = text.strip()
+        try:
+            value = json.loads(text, parse_constant=float)
+        except ValueError:
+            value = None
+        if isinstance(value, bool) or not isinstance(value, int | float) or value - value != 0:
+            raise ValueError(tr("This is not a number."))
+        if self._whole and (not isinstance(value, int) or value < 0):
+            raise ValueError(tr("This is a count: 0 or more."))
+        return value
+
+
+class ValuesField(LineField):
+    """A list of values: words with commas between, or JSON values; `a, b` and `"a", "b"` are the same."""
+
+    def read(self, text: str) -> list[Any]:
+        try:
+            values = json.loads(f"[{text}]")
+        except ValueError:
+            values = [_word(part.strip()) for part in text.split(",")]
+        if not values or any(value == "" for value in values):
+            raise ValueError(tr("A value is missing between the commas."))
+        return values
+
+    def write(self, value: Any) -> str:
+        if not isinstance(value, list):
+            return ""
+        return ", ".join(
+            v if isinstance(v, str) and _is_plain(v) else json.dumps(v, ensure_ascii=False) for v in value
+        )
+
+
+def _word(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text without quotes is read as itself."""
+    return text.strip() == text != "" and "," not in text and _word(text) == text
+
+
+class TextField(GrowingEdit):
+    """A text on up to four lines."""
+
+    valueEdited = Signal(object)
+    valueRefused = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(4, parent)
+        self.setUndoRedoEnabled(False)
+        self._showing = False
+        self.textChanged.connect(self._edited)
+
+    def show_value(self, value: Any) -> None:
+        text = value if isinstance(value, str) else ""
+        if text != self.toPlainText():
+            self._showing = True
+            self.setPlainText(text)
+            self._showing = False
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride and is_undo_key(event):
+            event.ignore()
+            return False
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if is_undo_key(event):
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
+
+    def _edited(self) -> None:
+        if not self._showing:
+            self.valueEdited.emit(self.toPlainText() or None)
+
+
+class FlagField(QCheckBox):
+    """True, or not there."""
+
+    valueEdited = Signal(object)
+    valueRefused = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.clicked.connect(self._edited)
+
+    def show_value(self, value: Any) -> None:
+        self.setChecked(value is True)
+
+    def _edited(self, checked: bool) -> None:
+        self.valueEdited.emit(True if checked else None)
+
+
+class ChoiceField(QComboBox):
+    """One of a few words; the first, `none`, takes the keyword out when it is given. A foreign value is shown too."""
+
+    valueEdited = Signal(object)
+    valueRefused = Signal(object)
+
+    def __init__(self, choices: Sequence[str], none: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        if none:
+            self.addItem(none, None)
+        for choice in choices:
+            self.addItem(choice, choice)
+        self._own = self.count()
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(4)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.activated.connect(self._edited)
+
+    def show_value(self, value: Any) -> None:
+        while self.count() > self._own:
+            self.removeItem(self._own)
+        place = self.findData(value)
+        if place < 0:
+            words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            self.addItem(tr("see Schema") if value is None else words, value)
+            place = self._own
+        self.setCurrentIndex(place)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Rolling over the form scrolls the form and changes nothing in it."""
+        event.ignore()
+
+    def _edited(self, place: int) -> None:
+        self.valueEdited.emit(self.itemData(place))

@@ -1,0 +1,265 @@
+"""The tools and their arguments as a Qt tree: a tool a row with its tick, its arguments below.
+
+Children are made from the schema when they are asked for, and an edit tells the view only what it changed, so
+thousands of tools cost nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from glyphscope.registry import Tool
+from glyphscope_gui.project import argument_schema as schema
+from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.shared.language import tr
+
+DETAIL_ROLE = Qt.ItemDataRole.UserRole + 1
+"""What stands at the right of a row: `3 args`, `int 1–100`."""
+PROBLEM_ROLE = Qt.ItemDataRole.UserRole + 2
+"""True for a tool whose schema, as typed, is not valid."""
+
+_Index = QModelIndex | QPersistentModelIndex
+
+
+class Item(NamedTuple):
+    """What a row stands for; `argument` is None for the tool itself."""
+
+    tool: str
+    argument: str | None = None
+
+
+class RegistryTreeModel(QAbstractItemModel):
+    """Tools at the top, arguments below.
+
+    Every tool has a number that it keeps while it moves or is renamed; the internal id of an argument is that number,
+    of a tool 0. So indexes that a view keeps stay right.
+    """
+
+    def __init__(self, document: RegistryDocument, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._document = document
+        self._numbers = itertools.count(1)
+        self._tools: list[Tool] = []
+        self._ids: list[int] = []
+        self._rows: dict[int, int] = {}
+        self._arguments: dict[int, list[str]] = {}
+        tools = document.shown_tools()
+        self._take(tools, [next(self._numbers) for _ in tools])
+        document.changed.connect(self._tools_changed)
+        document.textChanged.connect(self._tools_changed)
+        document.problemsChanged.connect(self._problems_changed)
+
+    # -- what a view asks --------------------------------------------------------------------------------------
+
+    def index(self, row: int, column: int, parent: _Index = QModelIndex()) -> QModelIndex:  # noqa: B008
+        if column != 0 or not 0 <= row < self.rowCount(parent):
+            return QModelIndex()
+        return self.createIndex(row, 0, self._ids[parent.row()] if parent.isValid() else 0)
+
+    def hasChildren(self, parent: _Index = QModelIndex()) -> bool:  # noqa: B008
+        """Asked for every tool whenever a view lays itself out, so without making the list of names."""
+        if not parent.isValid():
+            return bool(self._tools)
+        return not parent.internalId() and bool(schema.arguments(self._tools[parent.row()].parameters))
+
+    def parent(self, index: _Index) -> QModelIndex:  # type: ignore[override]
+        owner = index.internalId() if index.isValid() else 0
+        return self.createIndex(self._rows[owner], 0, 0) if owner else QModelIndex()
+
+    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
+        if not parent.isValid():
+            return len(self._tools)
+        return 0 if parent.internalId() else len(self._names(parent.row()))
+
+    def columnCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
+        return 1
+
+    def flags(self, index: _Index) -> Qt.ItemFlag:
+        flags = super().flags(index)
+        is_tool = index.isValid() and not index.internalId()
+        return flags | Qt.ItemFlag.ItemIsUserCheckable if is_tool else flags
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if not index.isValid():
+            return None
+        item = self.item(index)
+        tool = self._tools[self._tool_row(index)]
+        return (
+            self._tool_data(tool, role)
+            if item.argument is None
+            else self._argument_data(tool, item.argument, role)
+        )
+
+    def setData(self, index: _Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        if role != Qt.ItemDataRole.CheckStateRole or index.internalId():
+            return False
+        self._document.set_enabled(self.item(index).tool, Qt.CheckState(value) == Qt.CheckState.Checked)
+        return True
+
+    def matches(self, row: int, words: list[str]) -> bool:
+        """Whether a tool's name and description have all the words, which are casefolded."""
+        tool = self._tools[row]
+        text = f"{tool.name} {tool.description}".casefold()
+        return all(word in text for word in words)
+
+    # -- rows and names ----------------------------------------------------------------------------------------
+
+    def item(self, index: _Index) -> Item:
+        """The tool or argument of a valid index."""
+        row = self._tool_row(index)
+        argument = self._names(row)[index.row()] if index.internalId() else None
+        return Item(self._tools[row].name, argument)
+
+    def _tool_row(self, index: _Index) -> int:
+        return self._rows[index.internalId()] if index.internalId() else index.row()
+
+    def index_of(self, item: Item) -> QModelIndex:
+        """The row of a tool or argument; invalid when there is none."""
+        for row, tool in enumerate(self._tools):
+            if tool.name == item.tool:
+                top = self.index(row, 0)
+                if item.argument is None:
+                    return top
+                names = self._names(row)
+                return (
+                    self.index(names.index(item.argument), 0, top)
+                    if item.argument in names
+                    else QModelIndex()
+                )
+        return QModelIndex()
+
+    def _names(self, row: int) -> list[str]:
+        if row not in self._arguments:
+            self._arguments[row] = list(schema.arguments(self._tools[row].parameters))
+        return self._arguments[row]
+
+    # -- what a row says ---------------------------------------------------------------------------------------
+
+    def _tool_data(self, tool: Tool, role: int) -> object:
+        count = len(schema.arguments(tool.parameters))
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return tool.name
+            case Qt.ItemDataRole.CheckStateRole:
+                return Qt.CheckState.Checked if tool.enabled else Qt.CheckState.Unchecked
+            case Qt.ItemDataRole.ToolTipRole:
+                return f"{tool.name}\n{tool.description}".strip()
+            case Qt.ItemDataRole.AccessibleTextRole:
+                arguments = tr("%n argument(s)", "", count)
+                allowed = tr("allowed") if tool.enabled else tr("not allowed")
+                return f"{tool.name}, {allowed}, {arguments}"
+            case _ if role == PROBLEM_ROLE:
+                return tool.name in self._document.problems
+            case _ if role == DETAIL_ROLE:
+                return tr("%n arg(s)", "", count) if tool.enabled else tr("not allowed")
+        return None
+
+    def _argument_data(self, tool: Tool, name: str, role: int) -> object:
+        argument = schema.arguments(tool.parameters)[name]
+        needed = name in schema.required(tool.parameters)
+        need = tr("required") if needed else tr("optional")
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return f"{name} *" if needed else name
+            case Qt.ItemDataRole.ToolTipRole:
+                description = argument.get("description", "") if isinstance(argument, dict) else ""
+                words = f"{name}: {schema.summary(argument)}, {need}"
+                return f"{words}\n{description}".strip()
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return f"{name}, {schema.summary(argument)}, {need}"
+            case _ if role == DETAIL_ROLE:
+                return schema.summary(argument)
+        return None
+
+    # -- what an edit changed ----------------------------------------------------------------------------------
+
+    def _tools_changed(self, _change: object) -> None:
+        old, new = self._tools, self._document.shown_tools()
+        start, end = _common(old, new, operator.is_)
+        gone, come = old[start : len(old) - end], new[start : len(new) - end]
+        root = QModelIndex()
+        if len(gone) == len(come):
+            moved = _moved(gone, come)
+            if moved is None:
+                for row, tool in enumerate(come, start):
+                    self._tool_changed(row, tool)
+                return
+            source, target = start + moved[0], start + moved[1]
+            self.beginMoveRows(root, source, source, root, target + (target > source))
+            ids = list(self._ids)
+            ids.insert(target, ids.pop(source))
+            self._take(new, ids)
+            self.endMoveRows()
+            return
+        fresh = [next(self._numbers) for _ in come]
+        ids = [*self._ids[:start], *fresh, *self._ids[len(old) - end :]]
+        if not gone:
+            self.beginInsertRows(root, start, start + len(come) - 1)
+            self._take(new, ids)
+            self.endInsertRows()
+        elif not come:
+            self.beginRemoveRows(root, start, start + len(gone) - 1)
+            self._take(new, ids)
+            self.endRemoveRows()
+        else:
+            self.beginResetModel()
+            self._take(new, ids)
+            self.endResetModel()
+
+    def _take(self, tools: Sequence[Tool], ids: list[int]) -> None:
+        self._tools = list(tools)
+        self._ids = ids
+        self._rows = {number: row for row, number in enumerate(ids)}
+        self._arguments = {}
+
+    def _tool_changed(self, row: int, tool: Tool) -> None:
+        """One tool in its place: rows of arguments come and go only where the count changes."""
+        top = self.index(row, 0)
+        before, after = self._names(row), list(schema.arguments(tool.parameters))
+        start, end = _common(before, after, operator.eq)
+        gone, come = len(before) - start - end, len(after) - start - end
+        if gone > come:
+            self.beginRemoveRows(top, start, start + gone - come - 1)
+        elif come > gone:
+            self.beginInsertRows(top, start, start + come - gone - 1)
+        self._tools[row] = tool
+        self._arguments[row] = after
+        if gone > come:
+            self.endRemoveRows()
+        elif come > gone:
+            self.endInsertRows()
+        self.dataChanged.emit(top, top)
+        if after:
+            self.dataChanged.emit(self.index(0, 0, top), self.index(len(after) - 1, 0, top))
+
+    def _problems_changed(self, _problems: object) -> None:
+        if self._tools:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._tools) - 1, 0), [PROBLEM_ROLE])
+
+
+def _common(old: Sequence[Any], new: Sequence[Any], same: Callable[[Any, Any], bool]) -> tuple[int, int]:
+    """How many items at the start and at the end are the same in both."""
+    shorter = min(len(old), len(new))
+    start = 0
+    while start < shorter and same(old[start], new[start]):
+        start += 1
+    end = 0
+    while end < shorter - start and same(old[-1 - end], new[-1 - end]):
+        end += 1
+    return start, end
+
+
+def _moved(old: Sequence[Tool], new: Sequence[Tool]) -> tuple[int, int] | None:
+    """From and to, when one item of `old` went to the other end of the stretch and nothing else changed."""
+    if len(old) < 2:
+        return None
+    if all(a is b for a, b in zip((*old[1:], old[0]), new)):
+        return 0, len(old) - 1
+    if all(a is b for a, b in zip((old[-1], *old[:-1]), new)):
+        return len(old) - 1, 0
+    return None

@@ -1,0 +1,99 @@
+"""The raw JSON Schema of a tool, with its mistakes below: each leads to its place."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+
+from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.shared.code_edit import TAB_WORDS
+from glyphscope_gui.shared.json_editor import JsonEditor
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.tools.form import NOT_IN_FORCE
+
+MAX_SHOWN = 50
+MAX_HEIGHT = 120
+"""Of the list of mistakes, so that the text keeps its room."""
+ROW_MARGINS = 36
+"""What is left and right of the words in the list, with the scroll bar."""
+
+
+class SchemaPanel(QWidget):
+    """Edits the schema of one tool; what is typed goes to the document with every key."""
+
+    def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._document = document
+        self._tool = ""
+        self.editor = JsonEditor(self, own_undo=False)
+        self.editor.setObjectName("toolSchemaEdit")
+        self.editor.setStyleSheet("#toolSchemaEdit { border: none; border-radius: 0; }")
+        self.editor.setAccessibleName(tr("JSON Schema of the tool's arguments"))
+        self.editor.setAccessibleDescription(TAB_WORDS)
+        self.notice = words_label(NOT_IN_FORCE, "problem", self)
+        self.notice.setContentsMargins(14, 6, 14, 0)
+        self.list = QListWidget(self)
+        self.list.setObjectName("toolSchemaProblems")
+        self.list.setAccessibleName(tr("Mistakes in the schema"))
+        self.list.setWordWrap(True)
+        self.list.setFrameShape(QListWidget.Shape.NoFrame)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.editor, 1)
+        layout.addWidget(self.notice)
+        layout.addWidget(self.list)
+        self.editor.textEdited.connect(self._edited)
+        self.list.itemActivated.connect(self._go_to)
+        self.list.itemClicked.connect(self._go_to)
+        document.changed.connect(self._refresh)
+        document.textChanged.connect(self._refresh)
+        document.problemsChanged.connect(self._show_problems)
+        self.show_tool("")
+
+    def show_tool(self, name: str) -> None:
+        """The tool whose schema is shown; "" for none."""
+        self._tool = name
+        self.editor.setReadOnly(not name)
+        self._refresh()
+
+    def _refresh(self, _change: object = None) -> None:
+        self.editor.show_text(self._document.schema_text(self._tool))
+        self._show_problems()
+
+    def _show_problems(self, _problems: object = None) -> None:
+        found = self._document.problems.get(self._tool, ())[:MAX_SHOWN]
+        self.editor.set_problems(found)
+        self.list.clear()
+        for problem in found:
+            place = f"{problem.pointer}\n" if problem.pointer else ""
+            entry = QListWidgetItem(f"{problem.line}:{problem.column}  {problem.message}", self.list)
+            entry.setToolTip(f"{place}{problem.message}")
+            entry.setData(Qt.ItemDataRole.UserRole, problem)
+        self._fit_list()
+        self.list.setVisible(bool(found))
+        self.notice.setVisible(bool(found))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_list()
+
+    def _fit_list(self) -> None:
+        """As high as its mistakes at the panel's width; the list itself knows its width only when it is shown."""
+        room = QRect(0, 0, max(self.width() - ROW_MARGINS, 50), 1000)
+        height = sum(
+            self.fontMetrics()
+            .boundingRect(room, Qt.TextFlag.TextWordWrap, self.list.item(row).text())
+            .height()
+            + 9
+            for row in range(self.list.count())
+        )
+        self.list.setFixedHeight(min(height + 6, MAX_HEIGHT))
+
+    def _edited(self, text: str) -> None:
+        self._document.set_schema_text(self._tool, text)
+
+    def _go_to(self, entry: QListWidgetItem) -> None:
+        self.editor.go_to(entry.data(Qt.ItemDataRole.UserRole))

@@ -1,0 +1,202 @@
+"""The tools: the tree with the allow list above, the form or the raw schema of what is chosen below."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, QSize, Qt
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLineEdit,
+    QMenu,
+    QSplitter,
+    QTabWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.shared.icon_button import IconButton
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.tools.actions import ToolActions
+from glyphscope_gui.tools.form import EnforcementMap, ToolForm
+from glyphscope_gui.tools.registry_tree_model import Item, RegistryTreeModel
+from glyphscope_gui.tools.schema_panel import SchemaPanel
+from glyphscope_gui.tools.tree import ToolTree
+
+FILTER_FROM = 13
+"""With so many tools a search field is worth its room."""
+
+LEAST_CHARACTERS = 33
+
+
+class ToolsDock(QWidget):
+    """The left page about tools. Everything it changes, it changes in the RegistryDocument."""
+
+    def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("tools")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._document = document
+        self.model = RegistryTreeModel(document, self)
+        self.tree = ToolTree(self.model, self)
+        self.form = ToolForm(document, self)
+        self.schema = SchemaPanel(document, self)
+        self.actions_ = ToolActions(document, self)
+        self.filter_edit = self._make_filter()
+        self.tabs = QTabWidget(self)
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setAccessibleName(tr("Edit by form or as raw schema"))
+        self.tabs.addTab(self.form, tr("Form"))
+        self.tabs.addTab(self.schema, tr("Schema"))
+        self._lay_out()
+        self.setAcceptDrops(True)
+        self.tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.tree.customContextMenuRequested.connect(self._show_menu)
+        self.tree.itemSelected.connect(self._select)
+        self.tree.removeRequested.connect(self.actions_.remove.trigger)
+        self.actions_.selectRequested.connect(self.tree.select)
+        for signal in (document.changed, document.textChanged, document.problemsChanged):
+            signal.connect(self._refresh)
+        self._add_shortcuts()
+        self.tree.select_first()
+        self._refresh()
+
+    def minimumSizeHint(self) -> QSize:
+        """Wide enough for label, field and badge side by side, in any font: the badges come and go."""
+        return QSize(
+            LEAST_CHARACTERS * self.fontMetrics().averageCharWidth(), super().minimumSizeHint().height()
+        )
+
+    def set_enforcement(self, mapping: EnforcementMap) -> None:
+        """Who keeps each constraint, by tool and JSON Pointer into its parameters; {} hides the badges."""
+        self.form.set_enforcement(mapping)
+
+    def show_argument(self, tool: str, argument: str | None = None) -> None:
+        """Choose a tool or an argument, as from a link elsewhere."""
+        self.tree.select(Item(tool, argument))
+
+    def shut_down(self) -> None:
+        """End what runs in the background; the owner calls it when it closes."""
+        self.actions_.background.close()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self.shut_down()
+        super().closeEvent(event)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if _dropped_file(event) is not None:
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        path = _dropped_file(event)
+        if path is not None:
+            event.acceptProposedAction()
+            self.actions_.read_file(path)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _make_filter(self) -> QLineEdit:
+        edit = QLineEdit(self)
+        edit.setObjectName("toolFilter")
+        edit.setAccessibleName(tr("Find tools"))
+        edit.setPlaceholderText(tr("Find tools"))
+        edit.setClearButtonEnabled(True)
+        edit.textChanged.connect(self.tree.filter)
+        return edit
+
+    def _lay_out(self) -> None:
+        upper = QWidget(self)
+        column = QVBoxLayout(upper)
+        column.setContentsMargins(10, 10, 10, 4)
+        column.setSpacing(6)
+        column.addWidget(self.filter_edit)
+        column.addWidget(self.tree, 1)
+        column.addLayout(self._make_buttons())
+        splitter = QSplitter(Qt.Orientation.Vertical, self)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(upper)
+        splitter.addWidget(self.tabs)
+        splitter.setStretchFactor(0, 0)
+        splitter.setStretchFactor(1, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(splitter)
+
+    def _make_buttons(self) -> QHBoxLayout:
+        actions = self.actions_
+        row = QHBoxLayout()
+        row.setSpacing(2)
+        for icon, action in (
+            ("add", actions.add_tool),
+            ("add-below", actions.add_argument),
+            ("duplicate", actions.duplicate),
+            ("remove", actions.remove),
+            ("up", actions.move_up),
+            ("down", actions.move_down),
+        ):
+            row.addWidget(IconButton(icon, action, self))
+        row.addStretch(1)
+        more = IconButton("more", None, self)
+        more.setAccessibleName(tr("More about tools: import, export, allow all"))
+        more.setToolTip(tr("Import, export, allow all"))
+        menu = QMenu(more)
+        for group in self._groups()[1:]:
+            menu.addActions(group)
+            menu.addSeparator()
+        more.setMenu(menu)
+        more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        row.addWidget(more)
+        return row
+
+    def _groups(self) -> tuple[list[QAction], ...]:
+        a = self.actions_
+        return (
+            [a.add_tool, a.add_argument, a.duplicate, a.remove, a.move_up, a.move_down],
+            [a.allow_all, a.forbid_all],
+            [a.import_file, a.paste],
+            [a.export_file, a.export_openai],
+        )
+
+    def _add_shortcuts(self) -> None:
+        """Keys that work in this page only; those that mean something in fields too work in the tree only."""
+        act = self.actions_
+        for action in (act.duplicate, act.move_up, act.move_down):
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            self.tree.addAction(action)
+        for action in (act.add_tool, act.add_argument, act.paste, act.undo, act.redo):
+            action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            self.addAction(action)
+
+    def _show_menu(self, place: QPoint) -> None:
+        menu = QMenu(self)
+        for group in self._groups():
+            menu.addActions(group)
+            menu.addSeparator()
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(self.tree.viewport().mapToGlobal(place))
+
+    def _select(self, item: Item | None) -> None:
+        self.actions_.set_item(item)
+        self.form.show_item(item)
+        self.schema.show_tool(item.tool if item else "")
+
+    def _refresh(self, _change: object = None) -> None:
+        """After an edit: the chosen row may have another name now, which the tree knows first."""
+        self._select(self.tree.selected())
+        many = len(self._document.registry) >= FILTER_FROM
+        self.filter_edit.setVisible(many or bool(self.filter_edit.text()))
+        if self.filter_edit.text():
+            self.tree.filter(self.filter_edit.text())
+        found = self._document.problems
+        self.tabs.setTabText(1, tr("Schema ({count})", count=len(found)) if found else tr("Schema"))
+
+
+def _dropped_file(event: QDropEvent) -> Path | None:
+    """The one JSON file that is dropped, if it is one."""
+    urls = event.mimeData().urls()
+    if len(urls) != 1 or not urls[0].isLocalFile() or not urls[0].toLocalFile().endswith(".json"):
+        return None
+    return Path(urls[0].toLocalFile())

@@ -1,1 +1,0 @@
-"""What runs off the window's thread, and how its events come over."""
