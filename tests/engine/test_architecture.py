@@ -19,6 +19,15 @@ def test_a_floor_imports_only_what_is_below_it() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_only_the_shell_names_the_main_window() -> None:
+    window = ROOT / "gui" / "glyphscope_gui"
+    assert [
+        str(path.relative_to(window))
+        for path in window.rglob("*.py")
+        if "shell" not in path.parts and re.search(r"\bMainWindow\b", path.read_text(encoding="utf-8"))
+    ] == []
+
+
 @pytest.mark.parametrize(
     "module", ["glyphscope", "glyphscope.cli", "glyphscope.validation", "glyphscope.sessions"]
 )

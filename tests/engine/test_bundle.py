@@ -125,6 +125,7 @@ def test_a_conversations_grammar_takes_words_and_shows_no_tool_that_was_masked()
 # round trips
 
 
+@pytest.mark.slow
 @at_most(300)
 @given(st.lists(TEXTS, min_size=1, max_size=3), REQUESTS)
 def test_any_run_comes_out_of_its_bundle_as_it_went_in(turns, request):

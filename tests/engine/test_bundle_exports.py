@@ -118,6 +118,7 @@ def test_a_registry_that_refuses_the_call_fails_the_calls_own_test_too():
         names["test_call"]()
 
 
+@pytest.mark.slow
 @at_most(300)
 @given(TEXTS, REQUESTS)
 def test_whatever_a_run_came_to_its_tests_pass(turn, request):
@@ -205,6 +206,7 @@ def test_a_call_in_the_models_own_notation_is_judged_with_what_stands_around_it(
         assert "validator_of" in pytest_text(events) and len(carry_out(pytest_text(events))) == 2
 
 
+@pytest.mark.slow
 @at_most(300)
 @given(TEXTS, TEXTS, REQUESTS, st.integers(0, 12), st.text(max_size=6))
 def test_whatever_a_branch_came_to_its_tests_pass(turn, then, request, token, typed):

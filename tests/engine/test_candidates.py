@@ -72,6 +72,7 @@ def test_any_prompt_and_names_give_spans_of_the_prompt(prompt: str, names: list[
         assert 0 <= one.score <= 100
 
 
+@pytest.mark.slow
 def test_a_long_prompt_and_thousands_of_names_have_their_limits() -> None:
     drawn = random.Random(1)
     word = lambda: "".join(drawn.choice("abcdefgh") for _ in range(7))  # noqa: E731

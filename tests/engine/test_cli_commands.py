@@ -35,6 +35,7 @@ def test_a_misspelt_command_is_not_recognised(words):
     assert result.exit_code == 2 and "Did you mean" in result.stderr
 
 
+@pytest.mark.slow
 def test_the_engines_commands_start_without_qt_or_llama_cpp():
     script = (
         "import sys, typer.main; from glyphscope.cli.app import app; program = typer.main.get_command(app); "
@@ -114,6 +115,7 @@ def test_models_answer_with_a_list_and_say_when_there_is_none(monkeypatch, tmp_p
     assert "glyphscope[demo]" in command("models").stdout
 
 
+@pytest.mark.slow
 def test_models_show_a_file_that_cannot_be_used_with_its_reason(tmp_path):
     (tmp_path / "broken.gguf").write_bytes(b"GGUF")
     assert "✗" in command("models", "--folder", str(tmp_path)).stdout
@@ -121,6 +123,7 @@ def test_models_show_a_file_that_cannot_be_used_with_its_reason(tmp_path):
     assert [each["problem"] != "" for each in found if each["name"] == "broken"] == [True]
 
 
+@pytest.mark.slow
 def test_doctor_gives_every_missing_thing_a_way_to_mend_it(monkeypatch):
     monkeypatch.setattr(probe_packages, "_broken", lambda modules: {})  # importing them all takes seconds
     result = command("doctor", "--json")
@@ -188,6 +191,7 @@ def test_grammar_build_prints_lark(notation):
     assert any(line.startswith("start") for line in result.stdout.splitlines())
 
 
+@pytest.mark.slow
 def test_a_command_brings_what_only_others_need():
     code = (
         "import sys; from glyphscope.cli.app import app; "

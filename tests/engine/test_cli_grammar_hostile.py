@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-resource = pytest.importorskip("resource", reason="needs limits for processes")
+pytest.importorskip("resource", reason="needs limits for processes")
+
+from forked_commands import ForkedCommands
 
 MEMORY = 2 << 30
 SECONDS = 40
@@ -23,13 +24,19 @@ SECONDS = 40
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    """`run(command, …, grammar=bytes)`: arguments that are named become files of that name with that content."""
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedCommands]:
+    names = ("build", "check", "diff", "match", "sample")
+    commands = ForkedCommands(
+        tmp_path_factory.mktemp("streams"), [f"glyphscope.cli.grammar.{name}" for name in names]
+    )
+    yield commands
+    commands.close()
 
-    def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+
+@pytest.fixture
+def run(tmp_path: Path, commands: ForkedCommands) -> Run:
+    """`run(command, …, grammar=bytes)`: arguments that are named become files of that name with that content."""
 
     def run_it(
         *arguments: str, given: bytes = b"", **files: bytes | str
@@ -37,13 +44,8 @@ def run(tmp_path: Path) -> Run:
         for name, content in files.items():
             data = content.encode() if isinstance(content, str) else content
             (tmp_path / name.replace("_", ".")).write_bytes(data)
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "glyphscope", "grammar", *arguments],
-            input=given,
-            capture_output=True,
-            check=False,
-            cwd=tmp_path,
-            preexec_fn=limited,
+        done = commands.run(
+            ["grammar", *arguments], given=given, cwd=tmp_path, memory=MEMORY, seconds=SECONDS
         )
         assert done.returncode in (0, 1, 2), (done.returncode, done.stderr[-500:])
         assert b"Traceback" not in done.stderr, done.stderr[-500:]

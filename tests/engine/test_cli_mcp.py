@@ -214,6 +214,7 @@ def test_tools_are_imported_into_a_registry_that_loads(config, tmp_path):
         assert words in result.stderr
 
 
+@pytest.mark.slow
 def test_an_import_with_report_says_what_is_enforced(config):
     result = command("import", config(one="tools=1"), "--yes", "--report")
     assert result.exit_code == 0

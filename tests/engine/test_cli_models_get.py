@@ -37,6 +37,7 @@ def hub(monkeypatch, tmp_path):
         yield hub
 
 
+@pytest.mark.slow
 def test_a_model_that_is_got_is_not_told_picked_or_found(hub, own_home):
     result = command("get", REPO)
     place = own_home / "models" / REPO / FILE

@@ -18,8 +18,6 @@ from glyphscope.sessions import read_record
 CALL = '{action="search" query="AI news" max_results=10}'
 MODEL = ["--constraint", "off", "--model", f"scripted:{CALL}"]
 
-pytestmark = pytest.mark.slow  # each starts processes of its own
-
 
 def shell(line: str) -> subprocess.CompletedProcess[str]:
     """Only a shell closes streams: Python's own subprocess module would not."""
@@ -27,6 +25,7 @@ def shell(line: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=240)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["check -", "sizes -", "run --model scripted:x --constraint off -"])
 def test_a_closed_standard_input_is_a_traceback(command):
     done = shell(f"glyphscope {command} <&-")
@@ -35,6 +34,7 @@ def test_a_closed_standard_input_is_a_traceback(command):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_closed_output_is_a_traceback_or_gives_its_number_to_a_file_of_ours(tmp_path):
     call, record = tmp_path / "call", tmp_path / "run.jsonl"
     call.write_text(CALL)
@@ -45,6 +45,7 @@ def test_a_closed_output_is_a_traceback_or_gives_its_number_to_a_file_of_ours(tm
     assert not read_record(record).torn
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 @pytest.mark.parametrize("command", ["check --json -", "check -", "grammar build", "--version"])
 def test_an_output_that_is_full_is_a_traceback_or_a_success(command):
@@ -95,6 +96,7 @@ def test_a_disk_that_fills_up_under_a_record_ends_the_run_or_takes_the_older_rec
     assert read_record(tmp_path / "run.jsonl.part").events[0].request.prompt == "x"
 
 
+@pytest.mark.slow
 def test_a_folder_of_the_users_that_may_not_be_written_stops_what_does_not_write(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("GLYPHSCOPE_HOME", str(tmp_path / "file"))  # also root cannot make a folder in it

@@ -20,6 +20,7 @@ def answer(*arguments, code=0):
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_the_list_counts_the_scenarios_of_each_bundled_suite():
     found = {each["name"]: each for each in answer("list")}
     assert list(found) == bundled_suites()

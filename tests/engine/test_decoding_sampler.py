@@ -104,6 +104,7 @@ def test_the_penalty_misses_a_repeated_token_or_counts_it_twice():
     assert row[0] == 4.0, "the model's own logits are evidence and stay as they are"
 
 
+@pytest.mark.slow
 def test_the_same_seed_draws_other_tokens():
     row = np.zeros(100, dtype=np.float32)
     sampling = Sampling(temperature=1, top_k=0, top_p=1, min_p=0, seed=7)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from glyphscope.calling import Decision, SilentHost
+from glyphscope.calling import Decision, PreparedRequest, SilentHost
 from glyphscope.calling.context import Context
 from glyphscope.calling.dispatch.carry import carry_out
 from glyphscope.calling.emitter import Emitter
@@ -45,7 +45,7 @@ def context_of(host, *, approvals=EVERYTHING, loop=SETTINGS, **changes):
     request = RunRequest(
         **{"prompt": "", "registry": REGISTRY.to_document(), "approvals": approvals, "loop": loop, **changes}
     )
-    return Context(request, REGISTRY, ScriptedModel(""), Emitter(), host)
+    return Context(PreparedRequest(request, REGISTRY), ScriptedModel(""), Emitter(), host)
 
 
 def carried(host, call=SEARCH, *, context=None, **changes):
@@ -182,7 +182,7 @@ def test_a_tool_that_was_disabled_a_moment_ago_does_not_run():
     box = Box(search=lambda query: 1)
     context = context_of(SilentHost({"demo": box}))
     tools = tuple(replace(t, enabled=t.name != "search") for t in REGISTRY)
-    context = replace(context, registry=replace(REGISTRY, tools=tools))
+    context = replace(context, prepared=PreparedRequest(context.request, replace(REGISTRY, tools=tools)))
     _, result = carried(None, context=context)
     assert "disabled" in result.message and not box.calls
 

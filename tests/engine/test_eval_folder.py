@@ -11,6 +11,7 @@ import pytest
 
 from glyphscope.errors import RecordError, StorageError
 from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import sample_id
 from glyphscope.evals.results.folder import (
     MANIFEST,
     SAMPLES,
@@ -22,7 +23,7 @@ from glyphscope.evals.results.folder import (
     safe_name,
 )
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.sample import Sample, sample_id
+from glyphscope.evals.results.sample import Sample
 
 ARM = Arm(model="embedded").id
 

@@ -42,6 +42,7 @@ RESULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", RESULTS.values(), ids=RESULTS.keys())
 def test_the_figures_are_those_of_a_recount(made: MadeResult) -> None:
     lines = [json.loads(line) for line in jsonl(made.samples()).splitlines()]
@@ -65,6 +66,7 @@ def test_the_figures_are_those_of_a_recount(made: MadeResult) -> None:
         assert told["sensitivity"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", RESULTS.values(), ids=RESULTS.keys())
 def test_the_figures_of_each_scenario_are_those_of_a_recount(made: MadeResult) -> None:
     lines = [json.loads(line) for line in jsonl(made.samples()).splitlines()]

@@ -83,6 +83,7 @@ def _page(made: MadeResult, **more: object) -> tuple[str, Page]:
 SMALL = MadeResult(scenarios=12, trials=2)
 
 
+@pytest.mark.slow
 def test_a_reader_finds_what_was_asked_with_what_and_what_came_of_it() -> None:
     html, page = _page(SMALL)
     told = summarise(SMALL.manifest, SMALL.samples())
@@ -99,6 +100,7 @@ def test_a_reader_finds_what_was_asked_with_what_and_what_came_of_it() -> None:
     assert html.startswith("<!DOCTYPE html>")
 
 
+@pytest.mark.slow
 def test_the_page_needs_no_network_and_runs_no_script_but_its_own() -> None:
     html, page = _page(SMALL)
     assert {tag for tag, _ in page.elements}.isdisjoint(
@@ -112,6 +114,7 @@ def test_the_page_needs_no_network_and_runs_no_script_but_its_own() -> None:
     assert f"'sha256-{digest}'" in policy
 
 
+@pytest.mark.slow
 def test_every_run_is_one_click_away() -> None:
     _, page = _page(SMALL)
     links = {a["href"] for a in page.of("a")}

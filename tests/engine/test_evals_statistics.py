@@ -28,6 +28,7 @@ def _tables(count: int, most: int) -> list[tuple[int, int, int, int]]:
     return [tuple(draw.randint(0, draw.choice((3, 20, most))) for _ in range(4)) for _ in range(count)]  # type: ignore[misc]
 
 
+@pytest.mark.slow
 def test_wilson_is_that_of_scipy_on_a_thousand_tables() -> None:
     for correct, wrong, _, _ in _tables(1000, 400):
         if correct + wrong == 0:
@@ -37,6 +38,7 @@ def test_wilson_is_that_of_scipy_on_a_thousand_tables() -> None:
         assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_mcnemar_is_that_of_scipy_on_a_thousand_tables() -> None:
     exact = 0
     for _, first, second, _ in _tables(1000, 400):
@@ -62,6 +64,7 @@ def test_newcombe_is_as_published() -> None:
     assert newcombe(14, 5, 0, 22) == pytest.approx((-high, -low))
 
 
+@pytest.mark.slow
 def test_newcombe_is_what_scipys_wilson_limits_add_up_to_on_a_thousand_tables() -> None:
     for both, first, second, neither in _tables(1000, 60):
         n = both + first + second + neither

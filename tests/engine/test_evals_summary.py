@@ -35,6 +35,7 @@ def test_a_result_without_samples_has_a_summary() -> None:
     assert csv_text(Manifest(), by_scenario(Manifest(), [])).startswith("arm,model")
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_told_in_sentences() -> None:
     arms = made_arms(("a.gguf", "b.gguf"))
     notes = " ".join(_of(MadeResult(arms=arms, without=("b.gguf",), finished="", savings=0.5)).notes)
@@ -121,6 +122,7 @@ def test_an_arm_of_a_strategy_is_said_to_have_carried_it_out_where_the_scenario_
         ) is told
 
 
+@pytest.mark.slow
 def test_a_sample_that_is_there_twice_counts_once_by_its_last() -> None:
     made = MadeResult(scenarios=10)
     samples = list(made.samples())
@@ -128,6 +130,7 @@ def test_a_sample_that_is_there_twice_counts_once_by_its_last() -> None:
     assert summarise(made.manifest, [*samples, *again]) == summarise(made.manifest, samples)
 
 
+@pytest.mark.slow
 def test_the_order_of_samples_changes_no_figure() -> None:
     made = MadeResult(scenarios=10)
     samples = list(made.samples())
@@ -161,6 +164,7 @@ def test_the_shape_is_no_difference_to_a_notation_that_has_none() -> None:
     assert what_differs(Arm(model="m", notation="json"), Arm(model="m", shape="tool-args")) == "several"
 
 
+@pytest.mark.slow
 def test_arms_that_differ_by_chance_only_are_not_called_sensitive() -> None:
     alike = _of(MadeResult(scenarios=60, seed=7)).sensitivity
     assert alike

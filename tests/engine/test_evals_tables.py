@@ -91,6 +91,7 @@ def test_without_a_model_no_tokens_are_made_up() -> None:
     assert told.model == ""
 
 
+@pytest.mark.slow
 def test_every_file_is_there_and_reads_back(tmp_path) -> None:
     made = MadeResult(scenarios=6, trials=2)
     folder = ResultFolder(tmp_path, made.manifest)
@@ -104,6 +105,7 @@ def test_every_file_is_there_and_reads_back(tmp_path) -> None:
     assert b"{action=&#34;" in (tmp_path / REPORT).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_report_that_is_made_again_without_a_model_keeps_the_counted_tokens(tmp_path) -> None:
     made = MadeResult(scenarios=3, trials=1)
     folder = ResultFolder(tmp_path, made.manifest)

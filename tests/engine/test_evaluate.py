@@ -102,6 +102,7 @@ def test_going_on_with_a_result_that_is_being_made_changes_it(tmp_path):
     assert (folder.path / MANIFEST).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_several_jobs_make_the_same_samples(tmp_path):
     one = result(events(plan(tmp_path, trials=3), tmp_path / "one"))
     many = result(events(plan(tmp_path, trials=3, jobs=4), tmp_path / "many"))
@@ -135,6 +136,7 @@ def test_a_run_that_fails_is_a_sample_that_says_so_and_can_be_made_again(tmp_pat
     assert [sample.scenario for sample in folder.samples() if sample.answered] == list(ANSWERS)
 
 
+@pytest.mark.slow
 def test_a_model_that_fails_time_after_time_is_given_up_and_the_others_go_on(tmp_path):
     def open_some(name: str) -> AnsweringModel:
         return AnsweringModel(name, deadly=("*",) if name == "bad" else ())

@@ -342,6 +342,7 @@ LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", LARGE.values(), ids=LARGE.keys())
 def test_a_check_of_a_large_text_that_is_told_to_stop_goes_on(text: str) -> None:
     asked = []

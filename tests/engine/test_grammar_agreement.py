@@ -70,6 +70,7 @@ def agree(grammar: Grammar, texts: Sequence[str], others: Sequence[tuple[bool, i
         assert mine == other, f"{text!r}: ours {mine}, {who} {other}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", [grammars, wide_grammars], ids=["letters", "unicode"])
 @at_most(300)
 @given(data=st.data(), seed=st.integers(0, 2**32))

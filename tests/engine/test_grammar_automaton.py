@@ -122,6 +122,7 @@ def test_a_search_without_end_is_told(monkeypatch):
         Automaton.of(body)
 
 
+@pytest.mark.slow
 def test_a_body_deeper_than_the_stack_is_read():
     body = Literal("a")
     for _ in range(5_000):

@@ -92,6 +92,7 @@ def test_white_space_is_where_it_was_asked_for(white_space, taken):
     assert [i for i, text in enumerate(SPACED) if accepts(text)] == taken
 
 
+@pytest.mark.slow
 @at_most(60)
 @given(
     value=st.recursive(st.integers(0, 3) | st.sampled_from(["", "a"]), lambda v: st.lists(v, max_size=3), max_leaves=6),

@@ -179,6 +179,7 @@ def test_a_pattern_with_lengths_is_held_through_its_automaton():
         assert not accepts(f'{{"action":"tool","x":"{value}"}}')
 
 
+@pytest.mark.slow
 def test_what_is_too_large_for_rules_is_dropped_by_name_and_place():
     schema = {"type": "string", "pattern": "^(.{1,50},){3,}$", "maxLength": 4000}
     made = emit_gbnf(build_call_grammar(tools_with(schema), "json", "flat"))
@@ -191,6 +192,7 @@ def test_what_is_too_large_for_rules_is_dropped_by_name_and_place():
 LARGE = {"type": "string", "pattern": "a[12].*z", "minLength": 10, "maxLength": 90}
 
 
+@pytest.mark.slow
 def test_what_is_dropped_is_named_at_every_place_that_has_it():
     one = {"type": "object", "properties": {"x": LARGE, "y": LARGE}}
     other = {"type": "object", "properties": {"z": LARGE}}
@@ -204,6 +206,7 @@ def test_what_is_dropped_is_named_at_every_place_that_has_it():
     }
 
 
+@pytest.mark.slow
 def test_what_is_dropped_is_named_where_the_schema_has_it():
     """Not below the alternative or the reference with which it holds together."""
     apart = {keyword: LARGE[keyword] for keyword in ("minLength", "maxLength")}
@@ -224,6 +227,7 @@ def reader(text):
     return accepts
 
 
+@pytest.mark.slow
 @at_most(60)
 @given(
     words=st.lists(

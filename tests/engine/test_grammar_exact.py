@@ -74,6 +74,7 @@ def texts(size):
     return found
 
 
+@pytest.mark.slow
 @at_most(150)
 @given(made=grammars)
 def test_no_text_of_any_grammar_is_lost_and_none_is_added(made):
@@ -213,6 +214,7 @@ def test_tokens_are_named_by_number_and_only_so_excluded():
         to_lark(grammar(root=seq(TokenMatch("think", negated=True), "a")))
 
 
+@pytest.mark.slow
 @at_most(40)
 @given(
     words=st.lists(st.text('ab\n\x7f\u2028\x00"\\/é😀]-^', min_size=1, max_size=4), min_size=1, max_size=4)
@@ -231,7 +233,10 @@ def test_no_character_is_misread_in_lark(words):
 INT = {"type": "integer"}
 OBJECT = {"type": "object"}
 ALIKE = [
-    OBJECT | {"properties": {"tagid": INT, "tagId": INT}, "oneOf": [{"required": ["tagid"]}, {"required": ["tagId"]}]},
+    pytest.param(
+        OBJECT | {"properties": {"tagid": INT, "tagId": INT}, "oneOf": [{"required": ["tagid"]}, {"required": ["tagId"]}]},
+        marks=pytest.mark.slow,
+    ),
     OBJECT | {"properties": {"a": INT, "bc": INT}, "additionalProperties": INT},
     {"anyOf": [OBJECT | {"properties": {"a": INT}, "required": ["a"]}, OBJECT | {"additionalProperties": INT}]},
     {"anyOf": [INT | {"multipleOf": 7}, INT | {"minimum": 5}]},
@@ -271,6 +276,7 @@ def test_a_free_key_beside_named_ones_is_spelled_as_what_it_is_not(notation):
         assert accepts(f'{{"tone"{key_end}"x"{separator}"{key}"{key_end}"x"}}') == good
 
 
+@pytest.mark.slow
 @at_most(60)
 @given(words=st.frozensets(st.text('abc_é"\\/~&|', max_size=4), min_size=1, max_size=6))
 def test_words_that_are_left_out_are_found_in_what_was_made_of_them(words):

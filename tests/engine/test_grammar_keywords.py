@@ -121,7 +121,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
-@pytest.mark.parametrize("shape", ["flat", "tool-args"])
+@pytest.mark.parametrize("shape", ["flat", pytest.param("tool-args", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("schema", "good", "bad"), TABLE, ids=[str(row[0])[:70] for row in TABLE])
 def test_no_keyword_leaks_and_none_refuses_what_it_should_not(schema, good, bad, notation, shape):
     tools = registry(("x", schema))

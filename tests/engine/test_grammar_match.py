@@ -167,6 +167,7 @@ def test_deep_nesting_needs_no_stack():
     assert state.feed("]" * 200_000).accepted
 
 
+@pytest.mark.slow
 def test_counted_rules_are_counted():
     grammar = made(root=seq("[", repeat(ref("item"), 0, 5_000), "]"), item=seq(DIGIT, optional(seq(","))))
     start = compile_grammar(grammar).start(Limits(items=0))
@@ -175,6 +176,7 @@ def test_counted_rules_are_counted():
     assert start.feed("[" + "1" * 5_000).expected() == ('","', '"]"')
 
 
+@pytest.mark.slow
 def test_too_many_ways_are_told_not_tried():
     grammar = made(root=alt("a", seq(ref("root"), ref("root"))))
     with pytest.raises(MatchLimit, match="too many ways"):

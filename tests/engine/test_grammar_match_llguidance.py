@@ -64,6 +64,7 @@ def pair(grammar):
     return compile_grammar(grammar).start(), template
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notation", ["json", "glyph"])
 @pytest.mark.parametrize("shape", ["flat", "tool-args"])
 @at_most(300)

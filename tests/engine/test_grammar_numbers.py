@@ -159,6 +159,7 @@ def test_what_rounds_to_an_open_bound_is_let_through(high):
     assert accepts("0") and accepts("999.5") and not accepts(str(top))
 
 
+@pytest.mark.slow
 @at_most(40)
 @given(low=st.integers(-5000, 5000), size=st.integers(0, 200_000), step=st.integers(2, 70))
 def test_multiples_are_the_multiples_within(low, size, step):

@@ -32,7 +32,7 @@ def reader(pattern, notation):
     return LLMatcher(TOKENIZER, grammar, log_level=0)
 
 
-@pytest.mark.parametrize("notation", ["json", "glyph"])
+@pytest.mark.parametrize("notation", ["json", pytest.param("glyph", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("pattern", PATTERNS)
 @settings(max_examples=20, deadline=None)
 @given(texts=st.lists(st.text('ab1 -."\\{}]\t', max_size=5), min_size=4, max_size=4))

@@ -17,10 +17,9 @@ from glyphscope.errors import GrammarError, ModelDied
 from glyphscope.grammar.gbnf import check_gbnf
 from glyphscope.models.grammar_probe import GrammarMatch, GrammarProbe, Verdict
 
-pytestmark = [
-    pytest.mark.model,
-    pytest.mark.skipif(importlib.util.find_spec("llama_cpp") is None, reason="needs llama-cpp-python"),
-]
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("llama_cpp") is None, reason="needs llama-cpp-python"
+)
 
 DEEP = "root ::= " + "(" * 400_000 + '"a"' + ")" * 400_000
 
@@ -64,6 +63,7 @@ def test_the_reason_of_an_earlier_grammar_given_again(probe: GrammarProbe) -> No
     assert probe.check('root ::= "a"') == Verdict(True)
 
 
+@pytest.mark.slow
 def test_a_crash_that_is_not_a_verdict_or_ends_the_probe() -> None:
     with GrammarProbe() as probe:
         verdict = probe.check(DEEP)
@@ -75,6 +75,7 @@ def test_a_crash_that_is_not_a_verdict_or_ends_the_probe() -> None:
         assert probe.starts == 3
 
 
+@pytest.mark.slow
 def test_a_hang_that_is_waited_for() -> None:
     ambiguous = 'root ::= a\na ::= "x" a "y" | "x" a | ""'
     with GrammarProbe(seconds=0.5) as probe:
@@ -130,6 +131,7 @@ def test_a_token_s_name_read_as_its_characters(probe: GrammarProbe) -> None:
     assert probe.match('root ::= "<[1]>" [<] # <[1]>', "<[1]><").accepted
 
 
+@pytest.mark.slow
 def test_a_grammar_of_tokens_without_a_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("glyphscope.models.grammar_probe.embedded_path", lambda: None)
     with GrammarProbe() as probe:
@@ -143,6 +145,7 @@ def test_a_schema_that_the_peer_s_converter_gets_elsewhere(probe: GrammarProbe) 
         probe.convert('{"$ref": "http://elsewhere"}')
 
 
+@pytest.mark.slow
 def test_a_probe_that_does_not_end_with_its_parent() -> None:
     code = (
         "from glyphscope.models.grammar_probe import GrammarProbe\n"
@@ -166,6 +169,7 @@ def _lives(pid: int) -> bool:
     return state != "Z"
 
 
+@pytest.mark.slow
 def test_a_negated_class_refuses_more_than_it_says_and_the_fix_does_not(probe: GrammarProbe) -> None:
     gbnf = "root ::= [^é]"
     assert [probe.match(gbnf, char).accepted for char in "aéèĀ"] == [True, False, False, True]

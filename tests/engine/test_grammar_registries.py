@@ -45,7 +45,6 @@ def judge(tool: Tool) -> jsonschema.Draft202012Validator:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("notation", NOTATIONS)
 @pytest.mark.parametrize("shape", get_args(Shape))
 @settings(

@@ -94,6 +94,7 @@ def test_other_characters_of_a_class_come_too_but_seldom():
     assert 0.8 < plain / len(text) < 1
 
 
+@pytest.mark.slow
 def test_what_cannot_be_written_is_told():
     with pytest.raises(GrammarError, match="no text"):
         sample_texts(made(root=seq("a", TokenMatch(5))), 1)

@@ -1,5 +1,6 @@
 """Which tokens may come next, against feeding each of them."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +51,7 @@ def test_tokens_asked_for_by_themselves_are_allowed():
     assert allowed_tokens(start.feed_token(3, "<think>"), trie) == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 def test_a_whole_vocabulary_inside_of_a_string():
     words = [bytes([a, b, c]) for a in range(32, 127) for b in range(32, 127) for c in range(97, 102)]
     state = compile_grammar(JSON).start().feed('{"a": "x')

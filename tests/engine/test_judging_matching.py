@@ -205,6 +205,7 @@ def nested(levels: int, leaf: Any) -> Any:
     return leaf
 
 
+@pytest.mark.slow
 def test_values_of_thirty_thousand_levels_are_compared():
     values = Values(unordered=True)
     assert values.same(nested(30_000, 1), nested(30_000, 1.0))
@@ -212,6 +213,7 @@ def test_values_of_thirty_thousand_levels_are_compared():
     assert found is not None and "somewhere deep" in found.words and len(found.pointer) <= MOST_POINTER
 
 
+@pytest.mark.slow
 def test_a_schema_tells_that_a_value_is_too_deep_for_it():
     schema = {"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#/$defs/a"}, "type": "array"}}}
     value: Any = []
@@ -231,6 +233,7 @@ BAGS: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAGS)
 def test_large_bags_are_compared_without_comparing_each_item_with_each(name):
     items = BAGS[name]
@@ -276,6 +279,7 @@ def put(value: Any, path: tuple[Any, ...], leaf: Any) -> Any:
     return changed
 
 
+@pytest.mark.slow
 @at_most(300)
 @given(VALUES, st.randoms(use_true_random=False))
 def test_a_value_in_another_order_is_the_same_bag(value, chance):
@@ -284,6 +288,7 @@ def test_a_value_in_another_order_is_the_same_bag(value, chance):
     assert Values(unordered=True, folded=True).same(other, value)
 
 
+@pytest.mark.slow
 @at_most(300)
 @given(VALUES, st.data())
 def test_one_leaf_changed_is_a_difference_in_any_order(value, data):

@@ -214,6 +214,7 @@ NONE = json.dumps({"choice": "none", "tool": None, "question": None})
 TOLD = '{"ok":true,"result":"found"}'
 
 
+@pytest.mark.slow
 def test_the_next_turn_starts_from_what_came_of_this_one():
     assert after(SEARCH) == [("assistant", SEARCH)]
     assert after("") == []

@@ -171,6 +171,7 @@ def test_a_stop_while_the_model_writes_ends_the_run():
     assert ended(events) == ("cancelled", False)
 
 
+@pytest.mark.slow
 def test_closing_the_run_in_any_place_leaves_nothing_behind():
     whole = talk(SEARCH, "Done.")
     for count in range(len(whole)):

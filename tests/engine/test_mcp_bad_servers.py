@@ -14,8 +14,6 @@ from glyphscope.errors import ServerError
 from glyphscope.tools.mcp import McpServer, ServerConfig
 from mcp_servers import call, opened, scripted
 
-pytestmark = pytest.mark.slow  # each starts servers that misbehave
-
 
 def failure(config, seconds=20.0):
     server = McpServer(config, start_seconds=seconds)
@@ -170,6 +168,7 @@ def test_a_million_lines_of_no_meaning_are_dropped_and_counted():
         assert {entry.method for entry in server.log.entries} >= {"initialize", "tools/list", "tools/call"}
 
 
+@pytest.mark.slow
 def test_a_flood_of_messages_that_mean_something_is_dammed():
     told = []
     server = McpServer(scripted(), changed=lambda s: told.append(s.state))
@@ -283,6 +282,7 @@ def test_a_server_that_dies_is_noticed_though_its_child_holds_the_pipes():
         assert call(server, "leave").fault == "protocol"
 
 
+@pytest.mark.slow
 def test_a_server_that_floods_is_closed_all_the_same():
     flood = "import sys\nwhile True: print('x' * 100)"
     server = McpServer(ServerConfig(name="x", command=sys.executable, args=("-c", flood)))

@@ -11,8 +11,6 @@ from glyphscope.errors import ServerError
 from glyphscope.tools.mcp import McpServer
 from mcp_servers import call, opened, scripted
 
-pytestmark = pytest.mark.slow  # each starts a server
-
 
 @pytest.fixture(scope="module")
 def server():
@@ -176,6 +174,7 @@ def test_a_server_that_knows_only_the_newest_protocol_is_spoken_to_in_it():
         assert "not supported" in call(server, "more").message
 
 
+@pytest.mark.slow
 def test_many_tools_come_in_pages():
     with opened("tools=5000", "page=100") as server:
         assert [tool.name for tool in server.tools()] == [f"tool-{n}" for n in range(5000)]
@@ -241,6 +240,7 @@ def test_without_the_sdk_it_is_told_what_to_install(monkeypatch):
     assert raised.value.message == "The MCP SDK is not installed." and "glyphscope[mcp]" in raised.value.hint
 
 
+@pytest.mark.slow
 def test_the_sdk_is_not_loaded_before_a_server_is_started():
     code = (
         "import sys, glyphscope.tools.mcp, glyphscope.tools.approval, glyphscope.cli; "

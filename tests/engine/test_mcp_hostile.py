@@ -69,6 +69,7 @@ def lines(draw: st.DrawFn) -> bytes:
     return data.replace(b"\n", b" ")
 
 
+@pytest.mark.slow
 @at_most(300)
 @given(st.lists(lines(), max_size=4), st.booleans())
 def test_of_any_lines_only_what_somebody_waits_for_is_answered_and_only_once(
@@ -103,6 +104,7 @@ def test_lines_hold_what_was_written_however_it_was_cut(chunks: list[bytes], lim
         assert line.data == part if line.whole else part.startswith(line.data) and part.endswith(line.tail)
 
 
+@pytest.mark.slow
 @at_most(300)
 @given(
     OBJECTS | st.fixed_dictionaries({"content": st.lists(OBJECTS | VALUES)}, optional={"isError": SCALARS})

@@ -11,8 +11,6 @@ from glyphscope.tools.mcp import McpServer, ServerConfig
 from mcp_servers import call
 from scripted_http import TOOLS, http_server
 
-pytestmark = pytest.mark.slow  # each starts a server
-
 
 @contextmanager
 def connected(**more):
@@ -63,6 +61,7 @@ def test_an_answer_may_come_as_a_stream_of_events_with_progress():
         assert (outcome.content[0].text, seen) == ("streamed", [(1.0, None, "half")])
 
 
+@pytest.mark.slow
 def test_a_flood_of_events_is_dammed():
     with connected() as (server, methods):
         assert call(server, "flood").ok

@@ -99,6 +99,7 @@ def test_nested_arrays_overflow_the_stack(write):
         read_header(write(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + string("k") + nested))
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.data())
 def test_flipped_bytes_raise_something_else_than_a_model_error(tmp_path_factory, data):

@@ -12,6 +12,7 @@ from glyphscope.validation import CallValidator
 LETTERS = StringLanguage(("^[a-z]*$",), 0, 200_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7_000, 150_000])
 def test_a_long_string_that_matches_is_refused_or_spoils_the_next_one(size: int) -> None:
     text = "a" * 150_000
@@ -27,6 +28,7 @@ def test_a_long_string_that_matches_is_refused_or_spoils_the_next_one(size: int)
         assert (later.feed(short) == len(short) and later.matches()) == right
 
 
+@pytest.mark.slow
 def test_a_long_string_that_does_not_match_gets_through() -> None:
     for text in ("a" * 150_000 + "A", "a" * 200_001):
         matcher = start(LETTERS)
@@ -43,6 +45,7 @@ def test_many_strings_one_after_the_other_use_up_the_engine() -> None:
         assert matcher.feed(text) == len(text) and matcher.matches(), turn
 
 
+@pytest.mark.slow
 def test_the_validator_refuses_valid_calls_after_a_very_long_one() -> None:
     schema = {
         "type": "object",
@@ -57,6 +60,7 @@ def test_the_validator_refuses_valid_calls_after_a_very_long_one() -> None:
     assert found("^[a-z]*$", "a" * 150_000)
 
 
+@pytest.mark.slow
 def test_a_text_that_llguidance_gives_up_over_spoils_the_next_one() -> None:
     reader = MaskReader(schema={"type": "string", "pattern": "^[a-z]*$", "maxLength": 200_000})
     with pytest.raises(Exception, match=r"gave up while it read the text: [^\n]{1,200}$"):

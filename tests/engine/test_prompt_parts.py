@@ -179,7 +179,7 @@ def test_a_described_argument_has_its_description_apart():
     assert of["/t/parameters/properties/a~1b/description"] == '"description": "What it is."'
 
 
-@pytest.mark.parametrize("text", ["{" * 5000, "[" * 5000, '{"name": ["t"]}', "[[[]]]", '"', ""])
+@pytest.mark.parametrize("text", [pytest.param("{" * 5000, marks=pytest.mark.slow), "[" * 5000, '{"name": ["t"]}', "[[[]]]", '"', ""])
 def test_hostile_texts_of_tools_are_read_in_bounded_time(text):
     parts = tool_parts(text, [{"name": "t"}])
     assert "".join(part.text for part in parts) == text
@@ -225,6 +225,7 @@ def test_a_filter_that_takes_the_numbers_out_of_the_marks_is_a_traceback():
         assert "".join(part.text for part in parts) == "search 1".replace(digit, "").strip()
 
 
+@pytest.mark.slow
 def test_brackets_in_a_description_that_begin_no_json_freeze_the_prompt():
     written = ("[" + "1," * 1000) * 500
     start = time.monotonic()

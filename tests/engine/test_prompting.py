@@ -148,6 +148,7 @@ def test_filters_may_change_printed_text_but_never_what_the_parts_add_up_to():
     assert rendered.parts[0] == Part("system", rendered.messages[0].content)
 
 
+@pytest.mark.slow
 @given(text=st.text(), description=st.text())
 @settings(max_examples=60, deadline=None)
 def test_no_text_of_user_or_tool_confuses_the_parts(text, description):

@@ -145,6 +145,7 @@ def test_a_schema_that_takes_for_ever() -> None:
     assert any(e.pointer == "/$defs/n/required" for e in result.examples)
 
 
+@pytest.mark.slow
 @given(schema=schemas)
 @at_most(300)
 def test_an_example_that_is_no_boundary(schema: Any) -> None:

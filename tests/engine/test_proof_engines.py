@@ -177,6 +177,7 @@ WEAK = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notation", ["json", "glyph"])
 def test_a_leak_that_an_alternative_beside_it_makes_and_nobody_names(notation: Any) -> None:
     choice = {"oneOf": [{"$ref": "#/$defs/first"}, {"$ref": "#/$defs/second"}]}

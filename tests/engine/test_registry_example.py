@@ -79,6 +79,7 @@ def test_a_text_for_a_pattern_matches_it_or_there_is_none(pattern):
     assert text is None or regex.search(pattern, text)
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="ab01[]()|*+?{},^$\\dw.-", max_size=12), st.integers(0, 5))
 @settings(max_examples=300, deadline=None)
 def test_no_pattern_breaks_the_search_for_a_text(pattern, least):

@@ -204,6 +204,7 @@ def metaschema_accepts(schema: dict) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SAMPLE.exists(), reason="the sample of real schemas is not here")
 def test_real_schemas_load_and_judge_their_instances_as_their_draft_does():
     """All 530; where a verdict differs from the label, it is by a `format`, which draft 2020-12 only annotates."""
@@ -226,6 +227,7 @@ def test_real_schemas_load_and_judge_their_instances_as_their_draft_does():
     assert len(by_format) == 24
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SAMPLE.exists(), reason="the sample of real schemas is not here")
 def test_nearly_every_real_tool_gets_a_valid_example():
     rows = [json.loads(line) for line in SAMPLE.read_text(encoding="utf-8").splitlines()]

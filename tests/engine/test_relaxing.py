@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from glyphscope.calling import branch_request, continue_aborted, fold_events, run
 from glyphscope.calling.relaxation_cost import Freedom, relaxation_cost
 from glyphscope.calling.relaxation_words import cost_words
-from glyphscope.calling.relaxing import held_registry, relaxed
+from glyphscope.calling.relaxing import enforced_registry, relaxed
 from glyphscope.cli.app import app
 from glyphscope.errors import PromptError, RegistryError
 from glyphscope.events import (
@@ -288,7 +288,7 @@ def test_a_branch_of_a_relaxed_branch_is_held_to_it_again_or_relaxes_less():
     first = branched(made(), 5, MORE, relax=MAXIMUM)
     second = branched(first, 5, ["0", "}"], relax=("search", "/properties/max_results/minimum"))
     assert [one.pointer[-7:] for one in second[0].request.relaxed] == ["maximum", "minimum"]
-    free = held_registry(second[0].request, REGISTRY)
+    free = enforced_registry(second[0].request, REGISTRY)
     assert schema(free, "search")["properties"]["max_results"].keys() & {"minimum", "maximum"} == set()
     with pytest.raises(RegistryError, match='no "maximum"'):
         branch_request(first, 5, relax=MAXIMUM)
@@ -325,7 +325,7 @@ def test_an_export_of_a_relaxed_branch_is_held_to_what_the_branch_was_not():
     assert (
         compile_grammar(load_gbnf(export(recorded, "gbnf"))).start().feed(fold_events(events).text).accepted
     )
-    judge = validator_of(recorded.request, recorded.held)
+    judge = validator_of(recorded.request, recorded.enforced)
     judge.feed(fold_events(events).text)
     assert not judge.violations
     source = export(recorded, "pytest")

@@ -251,6 +251,7 @@ def test_the_loop_runs_there_and_a_tools_result_goes_as_the_users(tmp_path):
     assert isinstance(events[-1], RunFinished | RunFailed)
 
 
+@pytest.mark.slow
 def test_a_repair_sends_the_conversation_that_asks_again():
     with endpoint(said("no idea"), ANSWER) as server, remote(server) as model:
         events = list(run(request(constraint="off", repair=RepairSettings(attempts=1)), model))
@@ -385,6 +386,7 @@ def test_half_of_a_character_in_a_text_to_count_is_told_as_a_wrong_address():
         assert model.count_tokens("a \ud800") == 2
 
 
+@pytest.mark.slow
 def test_counting_in_a_model_that_was_closed_meanwhile_is_no_error_of_ours():
     with endpoint(tokenize=Answer((Hang,))) as server, remote(server) as model:
         closing = threading.Timer(0.2, model.close)

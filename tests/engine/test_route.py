@@ -222,6 +222,7 @@ def test_a_question_reaches_the_user_and_the_answer_the_next_stages() -> None:
     assert of(RunFinished, events)[0].valid
 
 
+@pytest.mark.slow
 def test_answers_given_beforehand_are_used_in_order_and_then_the_user_is_asked() -> None:
     host = Answering("three")
     settings = RouterSettings(answers=("one", "two"), max_questions=3)

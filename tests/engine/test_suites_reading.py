@@ -320,6 +320,7 @@ def test_more_scenarios_than_are_read_are_refused(monkeypatch):
     assert list(found) == ["/scenarios"] and "at most 3" in found["/scenarios"]
 
 
+@pytest.mark.slow
 def test_a_deep_and_wide_text_with_a_mistake_is_placed_without_making_all_its_pointers():
     deep = {"a" * 50: [0] * 20_000}
     for _ in range(400):

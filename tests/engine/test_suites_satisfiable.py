@@ -54,6 +54,7 @@ def wrongly(name, turns_of, *, ok, notation="json"):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notation", ["glyph", "json"])
 def test_a_model_that_makes_the_calls_of_the_report_is_judged_right(notation):
     def said(scenario):
@@ -87,6 +88,7 @@ def test_a_call_where_none_is_wanted_is_judged_wrong():
     assert wrongly("tool-calls", said, ok=False) == {}
 
 
+@pytest.mark.slow
 def test_the_labs_prompts_are_judged_right_in_two_stages():
     def said(scenario):
         (wanted,) = scenario.expect.calls
@@ -216,6 +218,7 @@ def test_a_model_that_recovers_is_judged_right(group):
         assert ("max_tool_args_bytes" in limits) == (group == "long_arguments_guard")
 
 
+@pytest.mark.slow
 def test_a_model_that_does_nothing_or_stops_too_early_is_judged_wrong():
     def stopped(scenario):
         turns = CONVERSATIONS[scenario.id]

@@ -1,6 +1,7 @@
 """Transforms: each one changes what it is for, leaves everything else alone, and says what it did."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -117,21 +118,30 @@ def test_no_text_breaks_a_transform(name, text):
     response(text, name)
 
 
-@pytest.mark.parametrize("name", [t.name for t in TRANSFORMS.values() if t.surface in ("response", "call")])
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{" * 200_000,
-        '{"name":' * 50_000,
-        "[" * 200_000,
-        '["[",' * 40_000,
-        "<tool_call>" * 20_000,
-        "```\n" * 50_000,
-        '{"a":1}' * 30_000,
-    ],
-)
-def test_hostile_texts_take_no_time(name, text):
+HOSTILE = [("{", 200_000), ('{"name":', 50_000), ("[", 200_000), ('["[",', 40_000), ("<tool_call>", 20_000),
+           ("```\n", 50_000), ('{"a":1}', 30_000)]  # fmt: skip
+
+
+def seconds_of(text, name):
+    """Of the processor: whoever else is at work on the machine does not count."""
+    start = time.thread_time()
     response(text, name)
+    return time.thread_time() - start
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", [t.name for t in TRANSFORMS.values() if t.surface in ("response", "call")])
+@pytest.mark.parametrize(("piece", "count"), HOSTILE)
+def test_the_time_of_a_hostile_text_grows_with_its_length_and_not_with_its_square(name, piece, count):
+    sixteenth, whole = seconds_of(piece * (count // 16), name), seconds_of(piece * count, name)
+    assert whole < 0.1 + 16 * 4 * sixteenth, "its square would be 16 times 16"
+
+
+@pytest.mark.parametrize("name", [t.name for t in TRANSFORMS.values() if t.surface in ("response", "call")])
+def test_hostile_texts_come_to_an_end(name):
+    for piece, count in HOSTILE:
+        assert seconds_of(piece * (count // 16), name) < 2
 
 
 def test_a_call_that_the_form_cannot_write_stays_as_it_was_written():

@@ -225,6 +225,7 @@ def test_free_text_before_a_call_is_found_by_its_exact_beginning():
     assert read(judge, 'So { "action": 1, ', '{"action":"search","query":"x"}') and judge.valid
 
 
+@pytest.mark.slow
 def test_a_flood_of_braces_or_blanks_is_read_in_linear_time():
     judge = validator()
     read(judge, *(["{" * 1000] * 200), "{", *([" " * 1000] * 200), 'action="search" query="x"}')

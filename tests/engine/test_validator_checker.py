@@ -81,6 +81,7 @@ def test_no_hostile_pattern_blocks_the_final_check(schema: Any) -> None:
     assert not Checker(schema).valid({text: text}, schema)
 
 
+@pytest.mark.slow
 def test_a_pattern_that_looks_around_and_backtracks_blocks_the_final_check() -> None:
     schema = {"additionalProperties": {"pattern": "^(?=a)(a|aa)+$"}}  # `regex` alone gets lost in it
     start = time.process_time()

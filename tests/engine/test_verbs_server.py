@@ -13,8 +13,6 @@ from typing import Any
 import jsonschema
 import pytest
 
-pytestmark = pytest.mark.slow  # each starts a server
-
 mcp = pytest.importorskip("mcp")
 anyio = pytest.importorskip("anyio")
 stdio = pytest.importorskip("mcp.client.stdio")

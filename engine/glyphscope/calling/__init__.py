@@ -19,6 +19,7 @@ from glyphscope.calling.fold import (
 )
 from glyphscope.calling.host import Decision, Host, SilentHost
 from glyphscope.calling.loop.presets import LoopPreset, compose, loop_presets
+from glyphscope.calling.prepared import PreparedRequest, prepare
 from glyphscope.calling.recorded import RecordedHost
 from glyphscope.calling.routing.routers import read_router, router_preset, router_presets
 from glyphscope.calling.run import run
@@ -31,6 +32,7 @@ __all__ = [
     "Host",
     "LoopPreset",
     "Outcome",
+    "PreparedRequest",
     "RecordedHost",
     "RunState",
     "SilentHost",
@@ -44,6 +46,7 @@ __all__ = [
     "fold_events",
     "loop_presets",
     "named_alternative",
+    "prepare",
     "read_router",
     "router_preset",
     "router_presets",

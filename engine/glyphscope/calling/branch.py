@@ -13,7 +13,7 @@ import msgspec
 
 from glyphscope.calling.counted import counted
 from glyphscope.calling.fold import CONTINUATION, RunState, fold_events
-from glyphscope.calling.relaxing import by_name, check_relaxed, held_registry
+from glyphscope.calling.relaxing import by_name, check_relaxed, enforced_registry
 from glyphscope.errors import GlyphscopeError, PromptError
 from glyphscope.events import (
     BEGUN,
@@ -37,7 +37,7 @@ _SHOWN = 12
 
 
 def branch_request(
-    events: Iterable[AnyEvent],
+    run: RunState | Iterable[AnyEvent],
     token: int,
     *,
     take: int | None = None,
@@ -45,7 +45,7 @@ def branch_request(
     constraint: ConstraintKind | None = None,
     relax: tuple[str, str] | None = None,
 ) -> RunRequest:
-    """The request of the branch that keeps the run's tokens before `token` (from 0) and goes on from there.
+    """The request of the branch of a run, given as its state or its events, that keeps its tokens before `token`.
 
     `take` is the id of an alternative that was told of that token, `text` is typed after what is kept and taken. With
     neither, what was there is deleted, and the model goes on. A `token` after the last one keeps all of the answer.
@@ -54,7 +54,7 @@ def branch_request(
     prompt stays the run's, which tells that constraint. Raises PromptError where there is no such branch, RegistryError
     where nothing is to be relaxed there.
     """
-    state = fold_events(events)
+    state = run if isinstance(run, RunState) else fold_events(run)
     started, tokens = _branchable(state)
     ended = bool(tokens) and tokens[-1].step.end
     last = len(tokens) - ended
@@ -84,11 +84,11 @@ def branch_request(
     )
     if relax is not None:
         tool, pointer = relax
-        registry = parse_document(request.registry)
-        one = Relaxed(tool, by_name(held_registry(request, registry), tool, pointer))
+        registry = state.whole_registry or parse_document(request.registry)
+        one = Relaxed(tool, by_name(enforced_registry(request, registry), tool, pointer))
         request = msgspec.structs.replace(request, relaxed=(*request.relaxed, one))
         check_relaxed(request)
-        held_registry(request, registry)
+        enforced_registry(request, registry)
     return request
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from glyphscope.calling.dispatch.permissions import Permissions
 from glyphscope.calling.emitter import Emitter
-from glyphscope.calling.host import Host
-from glyphscope.events import AnyEvent, EndReason, RunRequest
+from glyphscope.calling.host import Decision, Host
+from glyphscope.calling.prepared import PreparedRequest
+from glyphscope.events import AnyEvent, CallReady, EndReason, RunRequest
 from glyphscope.models import Model
 from glyphscope.registry import ToolRegistry
 
@@ -28,27 +28,56 @@ class Spent:
     waited: float = 0.0
 
 
+@dataclass
+class Permissions:
+    """A person's decisions for the rest of the run, the newest first, bound to the source's command line or address."""
+
+    _kept: list[tuple[Decision, str, str, str]] = field(default_factory=list)
+
+    def keep(self, decision: Decision, tool: str, source: str, identity: str) -> None:
+        """Remembers a decision that reaches further than its call; what was edited, does not."""
+        if decision.scope != "once":
+            self._kept.insert(0, (replace(decision, arguments=None), tool, source, identity))
+
+    def find(self, tool: str, source: str, identity: str) -> Decision | None:
+        """The decision that holds for this call too; None where somebody is to be asked."""
+        for decision, of_tool, of_source, of_identity in self._kept:
+            same_source = (of_source, of_identity) == (source, identity)
+            if decision.scope == "run" or (same_source and (decision.scope == "source" or of_tool == tool)):
+                return decision
+        return None
+
+
 @dataclass(frozen=True)
 class Context:
     """One run. Two things change: `Decoding` adds to `spent`, which the run's end tells, and a person's decisions that
     reach further than their call are in `permissions`.
     """
 
-    request: RunRequest
-    registry: ToolRegistry
+    prepared: PreparedRequest
     model: Model
     emitter: Emitter
     host: Host
     spent: Spent = field(default_factory=Spent)
     permissions: Permissions = field(default_factory=Permissions)
 
+    @property
+    def request(self) -> RunRequest:
+        return self.prepared.request
+
+    @property
+    def registry(self) -> ToolRegistry:
+        """The tools as the prompt describes them; those of `prepared.enforced` are what is enforced."""
+        return self.prepared.registry
+
 
 @dataclass(frozen=True)
 class Ending:
-    """What a strategy came to: the reason and the verdict of `RunFinished`."""
+    """The result of a strategy: the reason and the verdict of `RunFinished`, and the call that is left to execute."""
 
     reason: EndReason
     valid: bool
+    call: CallReady | None = None
 
 
 Strategy: TypeAlias = Callable[[Context], Generator[AnyEvent, None, Ending]]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
+from dataclasses import replace
 
 import msgspec
 
-from glyphscope.calling.context import Context, Ending
-from glyphscope.calling.decode import Decoding
+from glyphscope.calling.context import Context
+from glyphscope.calling.decode import Decoding, ending_of
 from glyphscope.calling.emitter import Emitter
 from glyphscope.calling.failures import failed
 from glyphscope.calling.fold import CONTINUATION, fold_events
 from glyphscope.calling.host import SilentHost
 from glyphscope.calling.native import settled
-from glyphscope.calling.relaxing import held_registry
+from glyphscope.calling.prepared import PreparedRequest, prepare, request_of
 from glyphscope.calling.request import generate_request, sent
 from glyphscope.calling.run import finished
 from glyphscope.errors import GlyphscopeError, ModelError, PromptError
@@ -28,12 +29,11 @@ from glyphscope.events import (
 )
 from glyphscope.models import Model
 from glyphscope.prompting import render_messages
-from glyphscope.registry import parse_document
 from glyphscope.validation import validator_of
 
 
 def continue_aborted(
-    request: RunRequest, events: Iterable[AnyEvent], model: Model
+    request: RunRequest | PreparedRequest, events: Iterable[AnyEvent], model: Model
 ) -> Generator[AnyEvent, None, None]:
     """Goes on where the aborted run of `request` stopped, with the same constraint, and stops for nothing.
 
@@ -45,30 +45,28 @@ def continue_aborted(
     on more than the text (the sampler's random state, the grammar's), so it is made again from the beginning with its
     seed, and it is an error if that does not give the same tokens. Never raises a GlyphscopeError, as `run`.
     """
-    request = msgspec.structs.replace(settled(request, model), stop_on="never")
+    asked = msgspec.structs.replace(settled(request_of(request), model), stop_on="never")
     emitter = Emitter()
-    yield emitter.started(request, model.info)
+    yield emitter.started(asked, model.info)
     try:
-        if request.strategy != "direct":
+        if asked.strategy != "direct":
             raise PromptError(
-                f"What it would have said is told of the strategy direct only, not of {request.strategy}.",
+                f"What it would have said is told of the strategy direct only, not of {asked.strategy}.",
                 hint="Run it again, and let nothing stop it.",
             )
-        registry = parse_document(request.registry)
-        context = Context(request, registry, model, emitter, SilentHost())
+        context = Context(replace(prepare(request), request=asked), model, emitter, SilentHost())
         state = fold_events(events)
         if state.prompt is None:
             raise PromptError("The aborted run has no prompt to go on from.", hint="Run it again.")
         yield emitter.enter(CONTINUATION, "What it would have said", "continuation")
-        if depends_on_text_only(request):
+        if depends_on_text_only(asked):
             decoding = _from_text(context, state.prompt, _whole_characters(state.tokens))
             yield from decoding.events()
         else:
             decoding = _from_start(context, state.prompt)
             yield from _after(state.tokens, decoding.events())
-        yield from decoding.call()
-        generated = decoding.generated
-        yield finished(context, Ending(generated.reason, generated.valid))
+        ending = yield from ending_of(decoding.generated, emitter)
+        yield finished(context, ending)
     except GlyphscopeError as error:
         yield emitter.stamp(failed(error))
 
@@ -95,8 +93,8 @@ def _whole_characters(tokens: list[Token]) -> tuple[Token, ...]:
 def _from_text(context: Context, prompt: PromptRendered, known: tuple[Token, ...]) -> Decoding:
     """A generation from the prompt and the known text; the validator reads the latter first."""
     request, registry = context.request, context.registry
-    held = held_registry(request, registry)
-    validator = validator_of(request, held)
+    enforced = context.prepared.enforced
+    validator = validator_of(request, enforced)
     for index, token in enumerate(known):
         validator.feed(token.step.text, index)
     written = "".join(token.step.text for token in known)
@@ -110,7 +108,7 @@ def _from_text(context: Context, prompt: PromptRendered, known: tuple[Token, ...
         ),
     )
     generation = sent(
-        generate_request(request, held, prompt.text), render_messages(request, registry), written
+        generate_request(request, enforced, prompt.text), render_messages(request, registry), written
     )
     drawn = sum(token.step.origin == "model" for token in known)
     generation = msgspec.structs.replace(generation, max_tokens=request.max_tokens - drawn)
@@ -119,9 +117,9 @@ def _from_text(context: Context, prompt: PromptRendered, known: tuple[Token, ...
 
 def _from_start(context: Context, prompt: PromptRendered) -> Decoding:
     request, registry = context.request, context.registry
-    held = held_registry(request, registry)
-    validator = validator_of(request, held)
-    generation = sent(generate_request(request, held, prompt.text), render_messages(request, registry))
+    enforced = context.prepared.enforced
+    validator = validator_of(request, enforced)
+    generation = sent(generate_request(request, enforced, prompt.text), render_messages(request, registry))
     generation = msgspec.structs.replace(generation, written=request.written)
     return Decoding(context, generation, prompt, validator)
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import msgspec
 
-from glyphscope.calling.context import Context
+from glyphscope.calling.context import Context, Ending
 from glyphscope.calling.emitter import Emitter
 from glyphscope.calling.policy import aborted, deciding, stops_at_call
 from glyphscope.errors import GlyphscopeError
@@ -76,18 +76,16 @@ class Generated:
         return self.reason == "cancelled"
 
 
-def call_of(generated: Generated, emitter: Emitter) -> Iterator[CallReady]:
-    """The event of the call, where the text is a valid one."""
-    if generated.valid:
-        assert generated.tool is not None and generated.arguments is not None, "a valid call has both"
-        yield emitter.stamp(
-            CallReady(
-                tool=generated.tool,
-                arguments=generated.arguments,
-                text=generated.text,
-                call=emitter.call_id(),
-            )
-        )
+def ending_of(generated: Generated, emitter: Emitter) -> Generator[AnyEvent, None, Ending]:
+    """The event of the call, where the text is a valid one; and the ending of a strategy that ends with it."""
+    if not generated.valid:
+        return Ending(generated.reason, False)
+    assert generated.tool is not None and generated.arguments is not None, "a valid call has both"
+    call = CallReady(
+        tool=generated.tool, arguments=generated.arguments, text=generated.text, call=emitter.call_id()
+    )
+    yield (call := emitter.stamp(call))
+    return Ending(generated.reason, True, call)
 
 
 class Decoding:
@@ -158,10 +156,6 @@ class Decoding:
         self._spend()
         yield self._finished(self.generated)
         return self.generated
-
-    def call(self) -> Iterator[CallReady]:
-        """The call, where the text is a valid one; to be asked after `events`."""
-        yield from call_of(self.generated, self._emitter)
 
     @property
     def generated(self) -> Generated:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from glyphscope.calling.context import Context, Ending
-from glyphscope.calling.decode import call_of
-from glyphscope.calling.mending.repair import asked_for_call, generate
-from glyphscope.calling.relaxing import held_registry
+from glyphscope.calling.decode import ending_of
+from glyphscope.calling.generate import call_task
+from glyphscope.calling.mending.repair import generate_repaired
 from glyphscope.events import AnyEvent
 from glyphscope.prompting import render_messages
 
@@ -15,10 +15,9 @@ STAGE = "call"
 
 
 def direct(context: Context) -> Generator[AnyEvent, None, Ending]:
-    """The prompt as it is, under the whole registry's grammar, or what is left of it where something is relaxed."""
-    request, registry = context.request, context.registry
+    """The prompt as it is, under the grammar of the enforced registry."""
+    request = context.request
     yield context.emitter.enter(STAGE, "Call")
-    asked = asked_for_call(request, held_registry(request, registry), render_messages(request, registry))
-    generated = yield from generate(context, asked)
-    yield from call_of(generated, context.emitter)
-    return Ending(generated.reason, generated.valid)
+    messages = render_messages(request, context.registry)
+    generated = yield from generate_repaired(context, call_task(request, context.prepared.enforced, messages))
+    return (yield from ending_of(generated, context.emitter))

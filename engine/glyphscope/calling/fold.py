@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+from glyphscope.calling.prepared import PreparedRequest, prepare
+from glyphscope.errors import RegistryError
 from glyphscope.events import (
     Aborted,
     AnyEvent,
@@ -28,6 +30,7 @@ from glyphscope.events import (
     ToolKnown,
     Violation,
 )
+from glyphscope.registry import ToolRegistry
 
 CONTINUATION = "continuation"
 """The stage that goes on where an aborted run stopped: its characters and tokens count on, not from 0."""
@@ -93,8 +96,10 @@ class RunState:
     """The run after the events so far. Grown in place by `fold`: nobody else writes to it.
 
     `stages` are in the order they began. What is asked of the run and is a stage's (`tokens`, `fields`, `text` …) is
-    the present stage's.
+    the present stage's. `prepared` is the run's request, for who has it: its registry is then not parsed again.
     """
+
+    prepared: PreparedRequest | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     started: RunStarted | None = None
     stages: list[StageState] = field(default_factory=lambda: [StageState()])
@@ -102,6 +107,27 @@ class RunState:
     answer: FinalAnswer | None = None
     finished: RunFinished | None = None
     failed: RunFailed | None = None
+    _invalid: bool = field(default=False, init=False, compare=False, repr=False)
+
+    @property
+    def whole_registry(self) -> ToolRegistry | None:
+        """The run's tools as its prompt describes them; None before the run has started, and where they are invalid."""
+        if self.prepared is None and self.started is not None and not self._invalid:
+            try:
+                self.prepared = prepare(self.started.request)
+            except RegistryError:
+                self._invalid = True
+        return None if self.prepared is None else self.prepared.registry
+
+    @property
+    def registry(self) -> ToolRegistry | None:
+        """What constrains and validates the run's calls: its tools without what is relaxed; None as above."""
+        if self.whole_registry is None or self.prepared is None:
+            return None
+        try:
+            return self.prepared.enforced
+        except RegistryError:
+            return None
 
     @property
     def present(self) -> StageState:
@@ -206,6 +232,8 @@ def _fold_run(state: RunState, event: RunStarted | FinalAnswer | RunFinished | R
     match event:
         case RunStarted():
             state.started = event
+            if state.prepared is not None:  # as the run settled it
+                state.prepared = replace(state.prepared, request=event.request)
             state.stages[-1].aborted = state.finished = state.failed = None
         case FinalAnswer():
             state.answer = event

@@ -94,8 +94,8 @@ def by_name(registry: ToolRegistry, tool: str, pointer: str) -> str:
     return pointer.rpartition("/")[0] + to_pointer((name,)) if name else pointer
 
 
-def held_registry(request: RunRequest, registry: ToolRegistry) -> ToolRegistry:
-    """What holds and judges the request's calls: `registry`, its own, without what is relaxed. Raises RegistryError."""
+def enforced_registry(request: RunRequest, registry: ToolRegistry) -> ToolRegistry:
+    """What constrains and validates the request's calls: `registry` without what is relaxed. Raises RegistryError."""
     for one in request.relaxed:
         registry = relaxed(registry, one.tool, one.pointer)
     return registry

@@ -9,6 +9,7 @@ import msgspec
 
 from glyphscope.calling.constraints import BuiltGrammar, call_constraint, constraint_schema, emitted, timed
 from glyphscope.calling.native import check_native, settled
+from glyphscope.calling.prepared import PreparedRequest, prepare, request_of
 from glyphscope.calling.pricing import Span, part_spans, priced_by_counting, priced_by_tokens
 from glyphscope.errors import PromptError
 from glyphscope.events import BEGUN, PromptRendered, RunRequest
@@ -18,7 +19,7 @@ from glyphscope.models.spelling import token_lengths
 from glyphscope.notation.native import ENDPOINTS_OWN
 from glyphscope.prompting import Part, RenderedMessages, render_messages
 from glyphscope.prompting.written_tools import tool_parts
-from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.registry import ToolRegistry
 
 
 def render_prompt(
@@ -31,21 +32,20 @@ def render_prompt(
     return priced_prompt(render_messages(request, registry), model, begun)
 
 
-def first_prompt(request: RunRequest, model: Model, registry: ToolRegistry | None = None) -> PromptRendered:
+def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptRendered:
     """What a run of the request would send first, priced, without running it. `cached` is not known before: 0.
-
-    `registry` is the request's, where it was read already.
 
     Raises PromptError for a strategy whose prompts come of what the model says, RegistryError and ModelError.
     """
-    if request.strategy not in ("direct", "two-stage"):
+    asked = request_of(request)
+    if asked.strategy not in ("direct", "two-stage"):
         raise PromptError(
-            f"The prompts of the strategy {request.strategy} are made in a run.",
+            f"The prompts of the strategy {asked.strategy} are made in a run.",
             hint="Run it: each stage tells its prompt.",
         )
-    request = settled(request, model)
-    check_native(request, model)
-    return render_prompt(request, parse_document(request.registry) if registry is None else registry, model)
+    asked = settled(asked, model)
+    check_native(asked, model)
+    return render_prompt(asked, prepare(request).registry, model)
 
 
 def priced_prompt(messages: RenderedMessages, model: Model, begun: str = "") -> PromptRendered:

@@ -19,8 +19,9 @@ import msgspec
 
 from glyphscope.calling.constraints import white_space
 from glyphscope.calling.context import Context, Ending
-from glyphscope.calling.decode import Decoding, Generated, call_of
-from glyphscope.calling.mending.repair import asked_for_call, repaired
+from glyphscope.calling.decode import Decoding, Generated, ending_of
+from glyphscope.calling.generate import call_task
+from glyphscope.calling.mending.repair import repaired
 from glyphscope.calling.request import generate_request, priced_prompt, sent
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, CallReady, RunRequest, Violation
@@ -89,10 +90,10 @@ def _arguments(context: Context, tool: str, left: int) -> Generator[AnyEvent, No
     decoding = Decoding(context, generation, prompt, validator)
     generated = yield from decoding.events()
     if generated.valid:
-        against = yield from _whole(context, tool, validator.text)
-        if not against:
-            return Ending(generated.reason, True)
-        generated = replace(generated, valid=False, violations=against)
+        whole = yield from _whole(context, tool, validator.text)
+        if isinstance(whole, CallReady):
+            return Ending(generated.reason, True, whole)
+        generated = replace(generated, valid=False, violations=whole)
     text, start = whole_call(request.notation, request.shape, tool, generated.text)
     if shape_keys(request.shape).args_key is not None:
         text = text.removesuffix(AFTER_ARGUMENTS)  # nobody wrote it
@@ -109,10 +110,9 @@ def _once_more(
     request, registry = context.request, context.registry
     violations = tuple(cast(Violation, moved(violation, start)) for violation in generated.violations)
     whole = replace(generated, text=text, violations=violations)
-    asked = asked_for_call(request, registry, render_messages(request, registry))
-    made = yield from repaired(context, asked, whole, extracting=False)
-    yield from call_of(made, context.emitter)
-    return Ending(made.reason, made.valid)
+    task = call_task(request, registry, render_messages(request, registry))
+    made = yield from repaired(context, task, whole, extracting=False)
+    return (yield from ending_of(made, context.emitter))
 
 
 def _marker(request: RunRequest) -> str:
@@ -121,17 +121,19 @@ def _marker(request: RunRequest) -> str:
     return "" if native is None else native.begun
 
 
-def _whole(context: Context, tool: str, arguments: str) -> Generator[AnyEvent, None, tuple[Violation, ...]]:
-    """The call that both stages make, if the validator of calls takes it; else what it has against it."""
+def _whole(
+    context: Context, tool: str, arguments: str
+) -> Generator[AnyEvent, None, CallReady | tuple[Violation, ...]]:
+    """The call that both stages make, if the validator of calls accepts it; else its violations."""
     request, registry = context.request, context.registry
     text, start = whole_call(request.notation, request.shape, tool, arguments)
     judge = CallValidator(registry, request.notation, request.shape)
     judge.feed(text)
     judge.finish()
     if judge.valid and judge.arguments is not None:
-        call = context.emitter.call_id()
-        yield context.emitter.stamp(CallReady(tool=tool, arguments=judge.arguments, text=text, call=call))
-        return ()
+        call = CallReady(tool=tool, arguments=judge.arguments, text=text, call=context.emitter.call_id())
+        yield (call := context.emitter.stamp(call))
+        return call
     against = tuple(cast(Violation, moved(violation, -start)) for violation in judge.violations)
     for violation in against:
         yield context.emitter.stamp(violation)

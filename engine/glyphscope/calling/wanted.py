@@ -15,11 +15,9 @@ from typing import Literal, TypeAlias
 from glyphscope.calling.fold import FieldState, RunState, StageState
 from glyphscope.calling.prompt_places import PromptPlace, prompt_places
 from glyphscope.calling.refusing import Refusals, Refused
-from glyphscope.calling.relaxing import held_registry
-from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunRequest, Token, TokenStep
 from glyphscope.grammar.match import MatchLimit
-from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.registry import ToolRegistry
 
 Unexplained: TypeAlias = Literal["", "strategy", "grammar", "early", "limit", "none"]
 """It is looked for under another strategy only; a grammar of one's own holds the run; no tool was known yet, so no
@@ -99,26 +97,25 @@ def wanted_of(
     state: RunState,
     stage: StageState | None = None,
     *,
-    registry: ToolRegistry | None = None,
     cancel: Callable[[], bool] | None = None,
 ) -> Wanted:
     """What was wanted in a stage of the run, the present one unless it is given. Raises MatchCancelled.
 
-    `registry` is the request's, where somebody has read it already. Which constraint struck is looked for in runs of
-    the strategy direct; others ask for a call in parts.
+    Which constraint struck is looked for in runs of the strategy direct; others ask for a call in parts.
     """
     stage = stage or state.present
     if state.started is None:
         return Wanted((), None)
     request = state.started.request
-    registry = _registry(request, registry)
+    enforced = state.registry
     finder: Refusals | Unexplained = "strategy" if request.grammar is None else "grammar"
-    if registry is not None and request.strategy == "direct" and request.grammar is None:
-        finder = Refusals(request, held_registry(request, registry))
+    if enforced is not None and request.strategy == "direct" and request.grammar is None:
+        finder = Refusals(request, enforced)
     wants = [_want(tally, stage, finder, cancel) for tally in _tallies(stage)]
-    if registry is not None:
+    whole = state.whole_registry
+    if enforced is not None and whole is not None:
         tool = stage.tool.name if stage.tool is not None else ""
-        wants = [_placed(want, request, registry, tool, stage) for want in wants]
+        wants = [_placed(want, request, whole, tool, stage) for want in wants]
     return Wanted(tuple(wants), _held(request, stage))
 
 
@@ -128,16 +125,6 @@ class _Tally:
     value: str
     start: int
     steps: list[Token] = field(default_factory=list)
-
-
-def _registry(request: RunRequest, registry: ToolRegistry | None) -> ToolRegistry | None:
-    """None where it cannot be used."""
-    try:
-        registry = parse_document(request.registry) if registry is None else registry
-        held_registry(request, registry)
-    except GlyphscopeError:
-        return None
-    return registry
 
 
 def _held(request: RunRequest, stage: StageState) -> bool | None:

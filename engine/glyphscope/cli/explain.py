@@ -21,7 +21,6 @@ from glyphscope.calling.own_tokens import (
     same_model,
 )
 from glyphscope.calling.relaxation_cost import relaxation_cost
-from glyphscope.calling.relaxing import held_registry
 from glyphscope.calling.wanted import Want, Wanted, wanted_of
 from glyphscope.calling.wanted_words import (
     field_name,
@@ -42,7 +41,7 @@ from glyphscope.cli.relaxing import print_cost
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models import Model
 from glyphscope.models.remote import is_address
-from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.registry import ToolRegistry
 from glyphscope.sessions.bundle import read_run
 
 _LEAST_CONTEXT = 16
@@ -109,7 +108,7 @@ def explain(
             told["relaxation"] = asdict(cost)
         print_json(told)
         return
-    registry = _registry(state)
+    registry = state.registry
     for (stage, wanted), boundaries in zip(found, cut):
         if len(stages) > 1:
             console().print(Text(stage.title or stage.name, style="bold blue"))
@@ -118,14 +117,6 @@ def explain(
         console().print("The run has no tokens: nothing was wanted, nothing came.")
     if cost is not None:
         print_cost(cost)
-
-
-def _registry(state: RunState) -> ToolRegistry | None:
-    assert state.started is not None, "it was looked at"
-    try:
-        return held_registry(state.started.request, parse_document(state.started.request.registry))
-    except GlyphscopeError:
-        return None
 
 
 def _source(stack: ExitStack, state: RunState, name: str | None, quiet: bool) -> tuple[Model | None, str]:

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import count, pairwise
-from typing import Any
 from weakref import WeakValueDictionary
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.terms import Both, Move, Steps, Term, Terms, merged, term_of
+from glyphscope.grammar.terms import Both, Move, Place, Steps, Term, Terms, merged, term_of
 from glyphscope.grammar.tree import Node
 
 MAX_KEPT = 60_000
@@ -27,29 +26,6 @@ MAX_TERMS = 20_000
 """Ways open at once."""
 MAX_SEARCH = 200_000
 """States of an intersection that are looked at to find a text in it."""
-
-
-class Place:
-    """A state. `final`: the text may end here. `shortest` and `longest` bound what may still follow, in characters."""
-
-    __slots__ = (
-        "__weakref__", "final", "known", "longest", "moves", "serial", "shortest", "steps", "targets", "terms",
-    )  # fmt: skip
-
-    def __init__(self, serial: int, terms: tuple[Term, ...]) -> None:
-        self.serial = serial
-        self.terms = terms
-        self.final = any(term.nullable for term in terms)
-        self.shortest = min((term.shortest for term in terms), default=0)
-        self.longest = max((term.longest for term in terms), default=0)
-        self.forget()
-
-    def forget(self) -> None:
-        """Drops what can be made again."""
-        self.steps: Steps | None = None
-        self.moves: tuple[tuple[Ranges, Place], ...] | None = None
-        self.targets: dict[str, Place | None] = {}
-        self.known: dict[Any, Any] = {}  # whatever the automaton's user remembers about the place
 
 
 class Automaton:

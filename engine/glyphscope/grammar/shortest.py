@@ -9,7 +9,8 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 from glyphscope.grammar import chars
-from glyphscope.grammar.automaton import Automaton, Place
+from glyphscope.grammar.automaton import Automaton
+from glyphscope.grammar.terms import Place
 from glyphscope.grammar.tree import (
     Alt,
     CharClass,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from glyphscope.errors import GrammarError
@@ -27,9 +27,6 @@ from glyphscope.grammar.tree import (
     Terminal,
     TokenMatch,
 )  # fmt: skip
-
-if TYPE_CHECKING:
-    from glyphscope.grammar.automaton import Place
 
 ENDLESS = 1 << 62
 """The length of the longest text where there is none; lengths are in characters."""
@@ -127,6 +124,29 @@ class Steps(NamedTuple):
     tokens: list[tuple[TokenMatch, Term]]
     meetings: list[tuple[Both, Term]]
     """Intersections that come next, and what follows each: their moves are their places' to tell."""
+
+
+class Place:
+    """A state. `final`: the text may end here. `shortest` and `longest` bound what may still follow, in characters."""
+
+    __slots__ = (
+        "__weakref__", "final", "known", "longest", "moves", "serial", "shortest", "steps", "targets", "terms",
+    )  # fmt: skip
+
+    def __init__(self, serial: int, terms: tuple[Term, ...]) -> None:
+        self.serial = serial
+        self.terms = terms
+        self.final = any(term.nullable for term in terms)
+        self.shortest = min((term.shortest for term in terms), default=0)
+        self.longest = max((term.longest for term in terms), default=0)
+        self.forget()
+
+    def forget(self) -> None:
+        """Drops what can be made again."""
+        self.steps: Steps | None = None
+        self.moves: tuple[tuple[Ranges, Place], ...] | None = None
+        self.targets: dict[str, Place | None] = {}
+        self.known: dict[Any, Any] = {}  # whatever the automaton's user remembers about the place
 
 
 class Terms:

@@ -16,7 +16,7 @@ from glyphscope.calling.context import Context
 from glyphscope.calling.dispatch.envelope import compact, disarmed, envelope, json_bytes, size
 from glyphscope.calling.dispatch.working import Work
 from glyphscope.calling.host import Decision
-from glyphscope.calling.loop.masking import refused
+from glyphscope.calling.tool_access import why_unavailable
 from glyphscope.events import (
     AnyEvent,
     ApprovalGiven,
@@ -97,7 +97,7 @@ def source_name(context: Context, tool: str) -> str:
 
 
 def _carried(context: Context, call: CallReady) -> Generator[AnyEvent, None, Carried]:
-    if why := refused(context.request.loop, context.registry, call.tool):
+    if why := why_unavailable(context.request.loop, context.registry, call.tool):
         return Carried(fault="guard", code="UNKNOWN_TOOL", message=f"This tool may not be called: {why}.")
     if too_large := _arguments_guard(context, call.arguments):
         yield too_large

@@ -13,9 +13,9 @@ from glyphscope.calling.context import Context, Ending
 from glyphscope.calling.dispatch.carry import carry_out
 from glyphscope.calling.loop.conversation import EMPTY_NOTE, Conversation, fault_note
 from glyphscope.calling.loop.guards import Guards, calls_per_turn
-from glyphscope.calling.loop.masking import check_names, shown, without_tools
 from glyphscope.calling.loop.transforms import chain_of
 from glyphscope.calling.loop.turn import FoundCall, Plan, Said, take_turn
+from glyphscope.calling.tool_access import check_names, visible_registry, without_tools
 from glyphscope.errors import ContextOverflow, GlyphscopeError
 from glyphscope.events import AnyEvent, CallReady, FinalAnswer, LimitReached, Violation
 
@@ -38,7 +38,9 @@ class _Loop:
         self._emitter = context.emitter
         self._settings = context.request.loop
         check_names(self._settings, context.registry)
-        self._chain, self._tools = chain_of(context.request, shown(self._settings, context.registry))
+        self._chain, self._tools = chain_of(
+            context.request, visible_registry(self._settings, context.registry)
+        )
         self._conversation = Conversation(context.request, self._chain)
         self._guards = Guards(context)
         self._enforced = self._settings.tool_use == "enforced"

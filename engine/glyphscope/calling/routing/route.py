@@ -15,8 +15,9 @@ from typing import Any, Literal
 import msgspec
 
 from glyphscope.calling.context import Context, Ending
-from glyphscope.calling.decode import Generated, call_of
-from glyphscope.calling.mending.repair import Asked, asked_for_call, generate
+from glyphscope.calling.decode import Generated, ending_of
+from glyphscope.calling.generate import Task, call_task
+from glyphscope.calling.mending.repair import generate_repaired
 from glyphscope.calling.request import generate_under
 from glyphscope.calling.routing.candidates import LIBRARY, find_candidates
 from glyphscope.calling.routing.choice import ChoiceValidator, choice_schema
@@ -71,7 +72,7 @@ def _route(
     yield context.emitter.enter(ROUTER, "Router", ROUTER)
     if settings.names and not exchanges:
         yield context.emitter.stamp(CandidatesFound(candidates=candidates, library=LIBRARY))
-    generated = yield from generate(context, _asked_to_route(context, candidates, exchanges))
+    generated = yield from generate_repaired(context, _routing_task(context, candidates, exchanges))
     if not generated.valid:
         return None, generated
     chosen: dict[str, Any] = generated.arguments or {}
@@ -80,16 +81,14 @@ def _route(
     return routed, generated
 
 
-def _asked_to_route(
-    context: Context, candidates: tuple[NameCandidate, ...], exchanges: list[Exchange]
-) -> Asked:
+def _routing_task(context: Context, candidates: tuple[NameCandidate, ...], exchanges: list[Exchange]) -> Task:
     registry, settings = context.registry, context.request.router
     sampling = msgspec.structs.replace(context.request.sampling, temperature=settings.temperature)
     request = msgspec.structs.replace(context.request, sampling=sampling)
     may_ask = len(exchanges) < settings.max_questions
     schema = choice_schema(registry, may_ask=may_ask)
 
-    return Asked(
+    return Task(
         messages=render_router(request, registry, candidates, exchanges, may_ask=may_ask),
         generation=lambda prompt: generate_under(
             request, prompt, lambda: build_value_grammar(schema, "json"), schema
@@ -98,7 +97,7 @@ def _asked_to_route(
         bare_validator=lambda: ChoiceValidator(registry, may_ask=may_ask),
         notation="json",
         key="choice",
-        certain=settings.temperature == 0,
+        deterministic=settings.temperature == 0,
     )
 
 
@@ -120,9 +119,8 @@ def _execute(
     alone = only(context.registry, name)
     messages = render_executor(context.request, alone, candidates, exchanges)
     options = GrammarOptions(tool=name, free_text=context.request.free_text)
-    generated = yield from generate(context, asked_for_call(context.request, alone, messages, options))
-    yield from call_of(generated, context.emitter)
-    return Ending(generated.reason, generated.valid)
+    generated = yield from generate_repaired(context, call_task(context.request, alone, messages, options))
+    return (yield from ending_of(generated, context.emitter))
 
 
 def only(registry: ToolRegistry, name: str) -> ToolRegistry:

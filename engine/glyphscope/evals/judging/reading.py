@@ -21,7 +21,6 @@ from glyphscope.events import (
     ToolResult,
     Violation,
 )
-from glyphscope.registry import parse_document
 from glyphscope.validation import TurnValidator
 
 SYNTAX: frozenset[str] = frozenset(
@@ -138,12 +137,10 @@ class RunReading:
     @cached_property
     def _looked_through(self) -> TurnValidator | None:
         """The last text, looked through for calls; None where there is none, or nothing to look for them with."""
-        request, text = self.request, self.last_text
-        if request is None or not text or self.calls:
+        request, registry, text = self.request, self.state.whole_registry, self.last_text
+        if request is None or registry is None or not text or self.calls:
             return None
-        validator = TurnValidator(
-            parse_document(request.registry), request.notation, request.shape, words=True, constrained=False
-        )
+        validator = TurnValidator(registry, request.notation, request.shape, words=True, constrained=False)
         validator.feed(text)
         validator.finish()
         return validator

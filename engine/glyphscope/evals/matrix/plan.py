@@ -13,10 +13,8 @@ import msgspec
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import Arm, ArmNotation, Workarounds
 from glyphscope.evals.matrix.profiles import profile
-from glyphscope.evals.results.manifest import SuiteUsed
-from glyphscope.evals.results.sample import sample_id
 from glyphscope.evals.suites.reading import encode_suite, load_suite
-from glyphscope.evals.suites.suite import Scenario, Suite
+from glyphscope.evals.suites.suite import Scenario, Suite, SuiteUsed
 from glyphscope.events import ConstraintKind, Shape, Strategy
 
 MAX_SAMPLES = 1_000_000
@@ -45,6 +43,11 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
     jobs: int = 1
     savings: float = 0.0
+
+
+def sample_id(arm: str, suite: str, scenario: str, trial: int) -> str:
+    """The same for the same sample in every run of the same matrix."""
+    return f"{arm}/{suite}/{scenario}/{trial}"
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.suites.suite import SuiteUsed
 from glyphscope.events import ModelInfo, Sampling
 
 VERSION = 1
-
-
-class SuiteUsed(msgspec.Struct, frozen=True, kw_only=True):
-    """A suite as it was asked: its file is kept in the folder, as `suites/<name>.json`; `digest` is that file's.
-
-    `own_strategy` are the scenarios that name a strategy themselves, which an arm's does not replace.
-    """
-
-    name: str
-    about: str
-    digest: str
-    scenarios: int
-    own_strategy: tuple[str, ...] = ()
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):

@@ -98,8 +98,3 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 NO_ANSWER: frozenset[Reason] = frozenset(
     {"MODEL_FAILED", "CONSTRAINT_IGNORED", "CONSTRAINT_FAILED", "TIMEOUT", "CONTEXT_OVERFLOW", "BAD_REQUEST"}
 )
-
-
-def sample_id(arm: str, suite: str, scenario: str, trial: int) -> str:
-    """The same for the same sample in every run of the same matrix."""
-    return f"{arm}/{suite}/{scenario}/{trial}"

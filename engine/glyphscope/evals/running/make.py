@@ -10,6 +10,7 @@ from contextlib import closing
 import msgspec
 
 from glyphscope.calling import RunState, SilentHost, continue_aborted, fold, fold_events, run
+from glyphscope.calling.prepared import PreparedRequest, prepare
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.judging.judge import Verdict, judge
 from glyphscope.evals.matrix.catalogue import recommended_presets
@@ -42,10 +43,10 @@ class Runs:
         self.events: list[list[AnyEvent]] = []
         self.states: list[RunState] = []
 
-    def make(self, request: RunRequest, model: Model, host: SilentHost) -> RunState:
+    def make(self, request: PreparedRequest, model: Model, host: SilentHost) -> RunState:
         """One turn's run, from its first event to its last."""
         events: list[AnyEvent] = []
-        state = RunState()
+        state = RunState(prepared=request)
         with closing(run(request, model, host)) as stream:
             for event in stream:
                 events.append(event)
@@ -66,7 +67,7 @@ def make_sample(
     runs = Runs()
     demo = DemoTools() if planned.scenario.demo else None
     try:
-        request = _request(planned, model)
+        request = prepare(_request(planned, model))
         tools = ScriptedTools(planned.scenario.script, request.registry, demo)
         host = SilentHost({tools.name: tools}, cancelled)
         for turn in (None, *planned.scenario.turns):
@@ -80,7 +81,7 @@ def make_sample(
         workspace = None if demo is None else demo.workspace
         verdict = judge(planned.scenario, runs.states, workspace=workspace)
         sample = _sample(planned, verdict, runs.states)
-        if _chosen(planned.id, savings) and _can_go_on(request, runs.states):
+        if _chosen(planned.id, savings) and _can_go_on(request.request, runs.states):
             sample = msgspec.structs.replace(sample, saved=_saved(request, runs.events[0], model))
         return None if cancelled.is_set() else (sample, runs.events)
     except GlyphscopeError as error:
@@ -99,8 +100,8 @@ def _request(planned: Planned, model: Model) -> RunRequest:
     return msgspec.structs.replace(request, repeatable=True, alternatives=ALTERNATIVES)
 
 
-def _next(request: RunRequest, state: RunState, turn: Turn) -> RunRequest:
-    return msgspec.structs.replace(request, prompt=turn.prompt, history=history_after(state, request))
+def _next(request: PreparedRequest, state: RunState, turn: Turn) -> PreparedRequest:
+    return request.changed(prompt=turn.prompt, history=history_after(state, request.request))
 
 
 def _sample(planned: Planned, verdict: Verdict, states: Sequence[RunState]) -> Sample:
@@ -176,7 +177,7 @@ def _can_go_on(request: RunRequest, states: Sequence[RunState]) -> bool:
     return stopped and written == 1 and request.strategy == "direct"
 
 
-def _saved(request: RunRequest, events: Sequence[AnyEvent], model: Model) -> int | None:
+def _saved(request: PreparedRequest, events: Sequence[AnyEvent], model: Model) -> int | None:
     """The tokens that stopping saved; None where the run could not be continued."""
     state = fold_events(continue_aborted(request, events, model))
     decoded = fold_events(events).finished

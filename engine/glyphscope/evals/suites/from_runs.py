@@ -94,7 +94,7 @@ def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Sce
         raise SuiteError(
             "The run has no valid call and no answer.", where=where, hint="Take a run that came to a call."
         )
-    registry = parse_document(request.registry)
+    registry = state.whole_registry or parse_document(request.registry)
     return Scenario(
         id=_slug(id),
         group=calls[0].tool if calls else "no call",

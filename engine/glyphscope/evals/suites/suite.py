@@ -157,3 +157,16 @@ class Suite(_Part, frozen=True, kw_only=True):
     checks: tuple[CheckRow, ...] = ()
     sizes: tuple[SizeRow, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+class SuiteUsed(msgspec.Struct, frozen=True, kw_only=True):
+    """A suite as it was asked: its file is kept in the folder, as `suites/<name>.json`; `digest` is that file's.
+
+    `own_strategy` are the scenarios that name a strategy themselves, which an arm's does not replace.
+    """
+
+    name: str
+    about: str
+    digest: str
+    scenarios: int
+    own_strategy: tuple[str, ...] = ()

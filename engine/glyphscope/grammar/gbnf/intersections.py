@@ -11,10 +11,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.automaton import Automaton, Place
+from glyphscope.grammar.automaton import Automaton
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.formats import FORMATS, format_node
 from glyphscope.grammar.strings import any_character, escaped
+from glyphscope.grammar.terms import Place
 from glyphscope.grammar.tree import EMPTY, CharClass, Intersect, Node, Repeat, RuleRef, alt, seq
 
 MAX_STATES = 2000

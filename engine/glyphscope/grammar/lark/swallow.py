@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
-from glyphscope.grammar.automaton import Automaton, Place
+from glyphscope.grammar.automaton import Automaton
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.lark.follow import Follows
 from glyphscope.grammar.strings import string_node
+from glyphscope.grammar.terms import Place
 from glyphscope.grammar.tree import Alt, Grammar, Intersect, Literal, Node, Repeat, Seq, Terminal
 
 MAX_STATES = 8_000  # of two lexemes that are read together

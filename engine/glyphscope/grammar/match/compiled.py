@@ -1,128 +1,21 @@
-"""A grammar made ready for matching: an automaton of each rule's body, stepped by characters and by other rules' texts.
-
-The automata are made as they are entered, so compiling costs one look at the grammar. What no text can end in (a rule
-that only derives itself) is left out: whatever is offered leads to an accepted text.
-"""
+"""A grammar made ready for matching."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TypeAlias, cast
 
-from glyphscope.grammar.automaton import Automaton, Place
 from glyphscope.grammar.identity import ByIdentity
-from glyphscope.grammar.match.facts import check_references, nullable_rules, productive_rules
+from glyphscope.grammar.match.rule_automata import RuleAutomata
 from glyphscope.grammar.match.state import Limits, State, start_state
-from glyphscope.grammar.terms import Term
-from glyphscope.grammar.tree import Grammar, TokenMatch
-
-Calls: TypeAlias = tuple[tuple[str, Place], ...]
-Plan: TypeAlias = tuple[Place | None, Calls]
-"""What a character does at a place: where it leads, and the rules that can begin with it, each with what follows."""
-
-_ALL_CALLS = 0  # keys of Place.known that are no character
-_TOKENS = 1
-MAX_PLANS = 4096
+from glyphscope.grammar.tree import Grammar
 
 
-class Compiled:
-    """A grammar to match texts against. Raises GrammarError for one that cannot be.
-
-    `backwards`: against texts that are read from their ends.
-    """
-
-    def __init__(self, grammar: Grammar, *, backwards: bool = False) -> None:
-        check_references(grammar)
-        self.grammar = grammar
-        self.automaton = Automaton(self._call, backwards=backwards)
-        self._nullable = nullable_rules(grammar)
-        never = self.automaton.terms.never
-        self._productive = productive_rules(grammar, lambda node: self.automaton.term_of(node) is not never)
-        self._starts: dict[str, Place] = {}
-        self._beginnings: dict[tuple[str, str], bool] = {}
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the grammar derives no text at all."""
-        return not self.derives(self.grammar.root)
-
-    def derives(self, rule: str) -> bool:
-        """Whether there is a text of the rule."""
-        return rule in self._productive
+class Compiled(RuleAutomata):
+    """A grammar to match texts against. Raises GrammarError for one that cannot be."""
 
     def start(self, limits: Limits | None = None) -> State:
         """The state before the first character."""
         return start_state(self, limits or Limits())
-
-    def start_of(self, rule: str) -> Place:
-        """The place before a text of the rule."""
-        place = self._starts.get(rule)
-        if place is None:
-            term = self.automaton.term_of(self.grammar.rules[rule].body)
-            place = self._starts[rule] = self.automaton.place([term])
-        return place
-
-    def plan(self, place: Place, char: str) -> Plan:
-        """What the character does at the place."""
-        known: Plan | None = place.known.get(char)
-        if known is None:
-            calls = tuple(call for call in self.calls(place) if self.can_begin(call[0], char))
-            if len(place.known) > MAX_PLANS:
-                place.known.clear()
-            known = place.known[char] = (self.automaton.after(place, char), calls)
-        return known
-
-    def calls(self, place: Place) -> Calls:
-        """All rules that can come next, each with the place after its text."""
-        known = place.known.get(_ALL_CALLS)
-        if known is None:
-            after: dict[str, list[Term]] = {}
-            for name, rest in self.automaton.steps(place).calls:
-                after.setdefault(name, []).append(rest)
-            known = tuple((name, self.automaton.place(rests)) for name, rests in after.items())
-            place.known[_ALL_CALLS] = known
-        return cast(Calls, known)
-
-    def tokens(self, place: Place) -> tuple[tuple[TokenMatch, Place], ...]:
-        """The tokens that can come next, each with the place after it."""
-        known = place.known.get(_TOKENS)
-        if known is None:
-            steps = self.automaton.steps(place).tokens
-            known = place.known[_TOKENS] = tuple(
-                (match, self.automaton.place([rest])) for match, rest in steps
-            )
-        return cast(tuple[tuple[TokenMatch, Place], ...], known)
-
-    def can_begin(self, rule: str, char: str) -> bool:
-        """Whether a text of the rule can begin with the character."""
-        known = self._beginnings.get((rule, char))
-        if known is not None:
-            return known
-        if len(self._beginnings) > 500_000:
-            self._beginnings.clear()
-        sources: dict[str, str | None] = {rule: None}
-        waiting = [rule]
-        while waiting:
-            name = waiting.pop()
-            inner = self._beginnings.get((name, char))
-            if inner is None:
-                place = self.start_of(name)
-                inner = self.automaton.after(place, char) is not None
-                fresh = [called for called, _ in self.calls(place) if called not in sources]
-                sources.update(dict.fromkeys(fresh, name))
-                waiting += fresh
-            if inner:
-                way: str | None = name
-                while way is not None:  # or a chain of rules would be searched again from each of them
-                    self._beginnings[way, char] = True
-                    way = sources[way]
-                return True
-        self._beginnings.update(((name, char), False) for name in sources)
-        return False
-
-    def _call(self, name: str) -> Term:
-        terms = self.automaton.terms
-        return terms.call(name, name in self._nullable) if name in self._productive else terms.never
 
 
 def compile_grammar(grammar: Grammar) -> Compiled:

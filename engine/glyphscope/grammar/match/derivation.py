@@ -13,10 +13,10 @@ from functools import lru_cache
 from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
 
-from glyphscope.grammar.automaton import Place
 from glyphscope.grammar.identity import ByIdentity
-from glyphscope.grammar.match.compiled import Compiled
+from glyphscope.grammar.match.rule_automata import RuleAutomata
 from glyphscope.grammar.match.state import CHARACTERS_BETWEEN_POLLS, Budget, Limits, MatchLimit
+from glyphscope.grammar.terms import Place
 from glyphscope.grammar.tree import Grammar
 
 MAX_RULES = 1_000_000
@@ -88,13 +88,13 @@ def derive(
 
 
 @lru_cache(maxsize=4)
-def _backwards(key: ByIdentity) -> Compiled:
-    return Compiled(key.grammar, backwards=True)
+def _backwards(key: ByIdentity) -> RuleAutomata:
+    return RuleAutomata(key.grammar, backwards=True)
 
 
 class _Reader:
     def __init__(
-        self, compiled: Compiled, size: int, limits: Limits, cancel: Callable[[], bool] | None
+        self, compiled: RuleAutomata, size: int, limits: Limits, cancel: Callable[[], bool] | None
     ) -> None:
         self.compiled = compiled
         self.budget = Budget(limits, compiled.automaton, 0, size, cancel)

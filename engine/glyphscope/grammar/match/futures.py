@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, TypeAlias
 
-from glyphscope.grammar.automaton import Place
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.match.compiled import Compiled
+from glyphscope.grammar.match.rule_automata import RuleAutomata
 from glyphscope.grammar.match.state import Begun, Limits, State
+from glyphscope.grammar.terms import Place
 
 _END = "end"
 _SELF = "self"
@@ -22,7 +22,7 @@ Continuation: TypeAlias = Hashable
 """A place and the number of what follows its rule; or the end of the text."""
 
 
-def state_before(compiled: Compiled, rule: str) -> State:
+def state_before(compiled: RuleAutomata, rule: str) -> State:
     """The state before a text of that rule, which is read as if it were the root."""
     items = ((compiled.start_of(rule), Begun(rule, 0, 0)),) if compiled.derives(rule) else ()
     return State(compiled, Limits(), items, 0, 0, 0)

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from glyphscope.errors import GlyphscopeError, GrammarError
 from glyphscope.grammar import chars
-from glyphscope.grammar.automaton import Automaton, Place
+from glyphscope.grammar.automaton import Automaton
 from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.match.rule_automata import RuleAutomata
 from glyphscope.grammar.match.words import Expectation, expectations
+from glyphscope.grammar.terms import Place
 from glyphscope.grammar.tree import Origin, TokenMatch
-
-if TYPE_CHECKING:
-    from glyphscope.grammar.match.compiled import Compiled
 
 WORK_PER_CHARACTER = 40
 CHARACTERS_BETWEEN_POLLS = 2048
@@ -123,7 +122,7 @@ class State:
     __slots__ = ("_before", "_compiled", "_items", "_limits", "_seen", "_step", "_work", "position")
 
     def __init__(
-        self, compiled: Compiled, limits: Limits, items: tuple[Item, ...], position: int, step: int, work: int,
+        self, compiled: RuleAutomata, limits: Limits, items: tuple[Item, ...], position: int, step: int, work: int,
         before: State | None = None,
     ) -> None:  # fmt: skip
         self._compiled = compiled
@@ -283,7 +282,7 @@ class State:
         return view
 
 
-def start_state(compiled: Compiled, limits: Limits) -> State:
+def start_state(compiled: RuleAutomata, limits: Limits) -> State:
     """The state before the first character; dead if the grammar has no text."""
     root = compiled.grammar.root
     items = () if compiled.is_empty else ((compiled.start_of(root), Begun(root, 0, 0)),)
@@ -291,7 +290,7 @@ def start_state(compiled: Compiled, limits: Limits) -> State:
 
 
 def _over(
-    compiled: Compiled, items: tuple[Item, ...], char: str, position: int, step: int
+    compiled: RuleAutomata, items: tuple[Item, ...], char: str, position: int, step: int
 ) -> tuple[tuple[Item, ...], int]:
     """The items after a character, and how many were looked at."""
     todo = list(items)
@@ -323,7 +322,7 @@ def _over(
     return tuple(found), work + len(todo)
 
 
-def _all_next(compiled: Compiled, items: tuple[Item, ...], position: int, step: int) -> _View:
+def _all_next(compiled: RuleAutomata, items: tuple[Item, ...], position: int, step: int) -> _View:
     """All items before the next character, whatever it is."""
     todo = list(items)
     seen = set(items)

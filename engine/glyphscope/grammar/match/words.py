@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from glyphscope.grammar import chars
-from glyphscope.grammar.automaton import Automaton, Place
+from glyphscope.grammar.automaton import Automaton
 from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.terms import Place
 from glyphscope.grammar.tree import Origin, TokenMatch
 
 END = "end of text"

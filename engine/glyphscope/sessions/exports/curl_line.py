@@ -48,7 +48,7 @@ def curl_line(run: RecordedRun) -> str:
     native: NativeForm | Literal[""] = ENDPOINTS_OWN if request.native else ""
     request = msgspec.structs.replace(request, strategy="direct", constraint=held, native=native)
     messages = render_messages(request, run.registry)
-    generation = sent(generate_request(request, run.held, ""), messages)
+    generation = sent(generate_request(request, run.enforced, ""), messages)
     generation = with_written(msgspec.structs.replace(generation, written=request.written), LLAMA_SERVER)
     constraint = constraint_of(generation, LLAMA_SERVER)
     model = run.started.model.name

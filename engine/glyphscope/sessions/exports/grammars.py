@@ -13,8 +13,8 @@ import msgspec
 
 from glyphscope.calling.constraints import call_constraint, call_options
 from glyphscope.calling.loop.guards import calls_per_turn
-from glyphscope.calling.loop.masking import shown
 from glyphscope.calling.loop.transforms import chain_of
+from glyphscope.calling.tool_access import visible_registry
 from glyphscope.errors import GrammarError
 from glyphscope.events import ConstraintKind
 from glyphscope.grammar import GrammarOptions
@@ -84,8 +84,8 @@ def _options(run: RecordedRun) -> GrammarOptions | None:
 def _registry(run: RecordedRun) -> ToolRegistry:
     """What held the calls: a branch may relax some of it, a conversation masks tools, its transforms change them."""
     if run.request.strategy != "loop":
-        return run.held
-    return chain_of(run.request, shown(run.request.loop, run.registry))[1].registry
+        return run.enforced
+    return chain_of(run.request, visible_registry(run.request.loop, run.registry))[1].registry
 
 
 def _indented(value: Any) -> str:

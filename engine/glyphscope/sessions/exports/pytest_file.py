@@ -43,7 +43,7 @@ def recorded(tool, arguments):
 
 def pytest_file(run: RecordedRun) -> str:
     """Python source. Raises GlyphscopeError where nothing of the run was judged, RegistryError without its tools."""
-    document, digest = run.held.to_document(), run.held.digest
+    document, digest = run.enforced.to_document(), run.enforced.digest
     found = judged_texts(run.request, run.events)
     if not found.texts:
         why = f" ({'; '.join(found.left)})" if found.left else ""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
-from glyphscope.calling.relaxing import held_registry
+from glyphscope.calling.prepared import PreparedRequest, prepare
 from glyphscope.errors import RecordError
 from glyphscope.events import AnyEvent, PromptRendered, RunRequest, RunStarted
-from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.registry import ToolRegistry
 
 
 class RecordedRun:
@@ -29,14 +29,19 @@ class RecordedRun:
         return self.started.request
 
     @cached_property
-    def registry(self) -> ToolRegistry:
+    def prepared(self) -> PreparedRequest:
         """Raises RegistryError: a run whose registry could not be used is recorded too."""
-        return parse_document(self.request.registry)
+        return prepare(self.request)
 
-    @cached_property
-    def held(self) -> ToolRegistry:
-        """What the run's calls were judged by: its registry without what was relaxed. Raises RegistryError."""
-        return held_registry(self.request, self.registry)
+    @property
+    def registry(self) -> ToolRegistry:
+        """The tools as the run's prompt describes them. Raises RegistryError."""
+        return self.prepared.registry
+
+    @property
+    def enforced(self) -> ToolRegistry:
+        """What validated the run's calls: its registry without what was relaxed. Raises RegistryError."""
+        return self.prepared.enforced
 
     @property
     def prompt(self) -> PromptRendered | None:

@@ -1,4 +1,4 @@
-"""Which tools a run may use at all: one mask for what the model is shown, and for what is carried out."""
+"""Which tools a run may use at all: one answer for what the model is shown and for what is executed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glyphscope.events import LoopSettings
 from glyphscope.registry import ToolRegistry
 
 
-def masked(settings: LoopSettings, tool: str) -> str:
+def why_denied(settings: LoopSettings, tool: str) -> str:
     """Why the tool may not be used, in words; empty where it may."""
     if tool in settings.deny:
         return f"'{tool}' is on the deny list of this run"
@@ -18,21 +18,21 @@ def masked(settings: LoopSettings, tool: str) -> str:
     return ""
 
 
-def refused(settings: LoopSettings, registry: ToolRegistry, tool: str) -> str:
+def why_unavailable(settings: LoopSettings, registry: ToolRegistry, tool: str) -> str:
     """The same of the registry as well: an unknown tool, or one that is disabled. Empty where it may run."""
     known = registry.get(tool)
     if known is None:
         return f"there is no tool '{tool}'"
     if not known.enabled:
         return f"'{tool}' is disabled"
-    return masked(settings, tool)
+    return why_denied(settings, tool)
 
 
-def shown(settings: LoopSettings, registry: ToolRegistry) -> ToolRegistry:
+def visible_registry(settings: LoopSettings, registry: ToolRegistry) -> ToolRegistry:
     """The registry as the model is to see it: masked tools are disabled, and all of them where tools are not used."""
     off = settings.tool_use == "disabled"
     tools = tuple(
-        replace(tool, enabled=False) if tool.enabled and (off or masked(settings, tool.name)) else tool
+        replace(tool, enabled=False) if tool.enabled and (off or why_denied(settings, tool.name)) else tool
         for tool in registry
     )
     return registry if tools == registry.tools else replace(registry, tools=tools)

@@ -1,0 +1,95 @@
+"""A prepared request: its registry is parsed once, and everything later takes it from there."""
+
+from __future__ import annotations
+
+import pytest
+
+from glyphscope.calling import (
+    PreparedRequest,
+    RunState,
+    continue_aborted,
+    fold_events,
+    prepare,
+    prepared,
+    run,
+)
+from glyphscope.calling.request import first_prompt
+from glyphscope.errors import RegistryError
+from glyphscope.events import Relaxed, RunRequest
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry
+
+GOOD = '{action="search" query="AI news" max_results=10}'
+BAD = '{action="search" query="AI news" max_results=500}'
+MAXIMUM = Relaxed("search", "/properties/max_results/maximum")
+
+
+def request(**changes) -> RunRequest:
+    document = default_registry().to_document()
+    return RunRequest(**{"prompt": "x", "registry": document, "constraint": "off", "model": "s", **changes})
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """The documents that are parsed."""
+    documents = []
+    parse = prepared.parse_document
+
+    def counted(document):
+        documents.append(document)
+        return parse(document)
+
+    monkeypatch.setattr(prepared, "parse_document", counted)
+    return documents
+
+
+def test_a_prepared_request_runs_without_parsing_its_registry_again(parsed):
+    ready = prepare(request(relaxed=(MAXIMUM,)))
+    events = list(run(ready, ScriptedModel(BAD)))
+    state = fold_events(events, RunState(prepared=ready))
+    assert state.outcome == "valid", "what is relaxed is not enforced"
+    assert state.whole_registry is ready.registry and state.registry == ready.enforced
+    assert first_prompt(ready, ScriptedModel("")).text == state.prompt.text
+    strict = ready.changed(relaxed=())
+    aborted = list(run(strict, ScriptedModel(BAD)))
+    rest = fold_events(continue_aborted(strict, aborted, ScriptedModel(BAD.partition("500")[2])))
+    assert fold_events(aborted).aborted is not None and rest.finished is not None
+    assert len(parsed) == 1
+
+
+@pytest.mark.parametrize("text", [GOOD, BAD])
+def test_the_events_are_those_of_the_plain_request(text):
+    plain, ready = (
+        [type(event) for event in run(each, ScriptedModel(text))] for each in (request(), prepare(request()))
+    )
+    assert plain == ready
+
+
+def test_a_changed_request_is_parsed_again_only_for_another_registry(parsed):
+    ready = prepare(request())
+    assert ready.changed(prompt="y").registry is ready.registry
+    assert ready.changed(registry=dict(ready.request.registry)).registry is ready.registry, "it is the same"
+    assert len(parsed) == 1
+    other = ready.changed(registry={"t": {"type": "object"}})
+    assert [tool.name for tool in other.registry] == ["t"] and len(parsed) == 2
+    with pytest.raises(RegistryError):
+        ready.changed(registry={"t": 1})
+
+
+def test_an_invalid_registry_fails_the_run_and_is_none_in_its_state():
+    broken = request(registry={"t": 1})
+    with pytest.raises(RegistryError):
+        prepare(broken)
+    state = fold_events(run(broken, ScriptedModel(GOOD)))
+    assert state.outcome == "failed" and state.registry is None and state.whole_registry is None
+    assert RunState().registry is None, "before the run has started"
+    relaxed = fold_events(run(request(relaxed=(Relaxed("search", "/no"),)), ScriptedModel(GOOD)))
+    assert relaxed.outcome == "failed" and relaxed.registry is None and relaxed.whole_registry is not None
+
+
+def test_a_state_parses_the_registry_of_a_record_once(parsed):
+    state = fold_events(run(request(), ScriptedModel(GOOD)))
+    parsed.clear()
+    assert state.registry is state.whole_registry is not None and state.registry is state.registry
+    assert len(parsed) == 1
+    assert isinstance(state.prepared, PreparedRequest) and state.prepared.request is state.started.request
