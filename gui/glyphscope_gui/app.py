@@ -11,11 +11,11 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from glyphscope.sessions import places
+from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.errors import CrashLog, ErrorReporter, install_excepthooks, offer_crash_report
 from glyphscope_gui.shared.language import translate_qt
+from glyphscope_gui.shell import Window
 from glyphscope_gui.shell.gc_scheduler import Collector
-from glyphscope_gui.shell.main_window import MainWindow
-from glyphscope_gui.shell.services import make_parts
 from glyphscope_gui.theme import ThemeManager
 
 SWITCH_SECONDS = 0.0001
@@ -38,11 +38,11 @@ def main(arguments: Sequence[str] = ()) -> int:
     reporter = ErrorReporter(log, app)
     undo_hooks = install_excepthooks(reporter)
     log.watch_native()
-    parts = make_parts(home, app)
-    settings = parts.settings.value
+    services = make_services(home, app)
+    settings = services.settings.value
     themes = ThemeManager(app, settings.theme, settings.font_size, app, code_font=settings.code_font)
-    window = MainWindow(parts, themes)
-    reporter.reported.connect(window.tell_error)
+    window = Window(services, themes)
+    reporter.reported.connect(window.show_error)
     window.show()
     if earlier:
         offer_crash_report(window, earlier)
@@ -64,10 +64,15 @@ def main(arguments: Sequence[str] = ()) -> int:
         log.close()
 
 
-def _let_python_see_signals(app: QApplication, window: MainWindow) -> QTimer:
+def _let_python_see_signals(app: QApplication, window: Window) -> QTimer:
     """Ctrl+C in the terminal and a polite kill close the window as its own button does."""
+
+    def close(*_: object) -> None:
+        window.shut_down()
+        app.quit()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: (window.shut_down(), app.quit()))
+        signal.signal(number, close)
     timer = QTimer(app, interval=_SIGNALS_MS)
     timer.timeout.connect(lambda: None)
     timer.start()

@@ -8,14 +8,14 @@ from PySide6.QtCore import QObject
 from glyphscope.models import EMBEDDED, open_model
 from glyphscope.models.opening import embedded_path
 from glyphscope.sessions import places
+from glyphscope_gui.services import make_services
 from glyphscope_gui.shell.main_window import MainWindow
-from glyphscope_gui.shell.services import make_parts
 from glyphscope_gui.theme import ThemeManager
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def model():
-    """One for each file: what a test leaves in its cache is seen by the next ones of the file alone."""
+    """One for all tests that end neither it nor its process: what is in its cache already must not matter to them."""
     model = open_model(EMBEDDED)
     yield model
     model.close()
@@ -26,7 +26,7 @@ def window(qapp, qtbot):
     if embedded_path() is None:
         pytest.skip("the embedded model is not installed")
     owner = QObject()
-    window = MainWindow(make_parts(places(), owner), ThemeManager(qapp, "light", parent=owner))
+    window = MainWindow(make_services(places(), owner), ThemeManager(qapp, "light", parent=owner))
     window.resize(1440, 900)
     window.show()
     yield window

@@ -8,7 +8,7 @@ import pytest
 
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.models.opening import EMBEDDED
-from glyphscope_gui.evaluate.presenter import EVALUATE
+from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 RUN_MS = 150_000
@@ -31,8 +31,9 @@ SUITE = {
 def test_a_tiny_matrix_in_the_window_comes_to_no_heat_map_or_no_token(qtbot, window, tmp_path):
     suite = tmp_path / "tiny.json"
     suite.write_text(json.dumps(SUITE))
-    window.pages.show(EVALUATE)
-    page, evaluate = window.eval_page, window.evaluate
+    window.navigator.show(PageId.EVALUATE)
+    evaluate = window.page(PageId.EVALUATE)
+    page = evaluate.view
     qtbot.waitUntil(lambda: not evaluate.is_busy)
     evaluate._add_suites([suite])
     qtbot.waitUntil(lambda: str(suite) in page.suites_model.ticked)
@@ -49,7 +50,7 @@ def test_a_tiny_matrix_in_the_window_comes_to_no_heat_map_or_no_token(qtbot, win
     qtbot.waitUntil(page.setup.go.isEnabled)
     page.setup.go.click()
     qtbot.waitUntil(lambda: not evaluate.is_busy, timeout=RUN_MS)
-    result = evaluate.shown.result
+    result = evaluate.result_presenter.result
     assert not result.manifest.missing and result.manifest.finished
     assert len(ResultFolder.open(result.path).samples()) == 2
     view = page.result
@@ -59,7 +60,8 @@ def test_a_tiny_matrix_in_the_window_comes_to_no_heat_map_or_no_token(qtbot, win
     wrong = next(sample for sample in result.samples if not sample.ok)
     assert wrong.failures and wrong.runs
     view.runs.opened.emit(wrong)
-    qtbot.waitUntil(lambda: window.pages.current == "playground")
+    qtbot.waitUntil(lambda: window.navigator.current is PageId.PLAYGROUND)
     qtbot.waitUntil(lambda: bool(window.runs.state.tokens) and not window.runs.is_busy)
-    assert window.page.tokens.currentIndex().isValid()
-    assert window.page.stream.toPlainText() == window.runs.state.text
+    playground = window.page(PageId.PLAYGROUND).view
+    assert playground.tokens.currentIndex().isValid()
+    assert playground.stream.toPlainText() == window.runs.state.text

@@ -8,6 +8,7 @@ from glyphscope.calling import SilentHost, fold_events, run
 from glyphscope.lessons import bundled_lessons, find_lesson
 from glyphscope.tools.demo import DemoTools
 from glyphscope_gui.lessons.experiment import LessonExperiment
+from glyphscope_gui.shared.page_ids import PageId
 from lesson_walk import open_in, take_step
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
@@ -38,13 +39,14 @@ def test_an_experiment_of_a_lesson_writes_otherwise_than_its_recording(model, ho
 def test_a_lesson_cannot_be_taken_in_the_window_with_a_model(window, qtbot):
     window.start()
     qtbot.waitUntil(lambda: window.runs.model.phase == "ready", timeout=LONG)
-    place = find_lesson("mask")
-    lessons = open_in(qtbot, window, place)
+    window.navigator.show(PageId.LESSONS)
+    lessons, place = window.page(PageId.LESSONS), find_lesson("mask")
+    open_in(qtbot, lessons, place)
     for number in range(len(lessons.slides)):
         lessons.show_slide(number)
         for card in take_step(lessons):
             live_equals_recorded(qtbot, window, place, card)
-    assert lessons._progress.of(place.key).done
+    assert lessons.progress.of(place.key).done
 
 
 def live_equals_recorded(qtbot, window, place, card: LessonExperiment):

@@ -8,29 +8,30 @@ import signal
 import pytest
 
 from glyphscope_gui.compare.column_state import ColumnPhase
-from glyphscope_gui.compare.presenter import COMPARE
 from glyphscope_gui.compare.variants import PRESETS, Variant, variant_of
+from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 RUN_MS = 120_000
 
 
 def compare(qtbot, window, variants):
-    window.pages.show(COMPARE)
-    comparison = window.compare.comparison
+    window.navigator.show(PageId.COMPARE)
+    page = window.page(PageId.COMPARE)
+    comparison = page.comparison
     comparison.arrange(variants)
     with qtbot.waitSignal(comparison.runningChanged, timeout=RUN_MS, check_params_cb=lambda on: not on):
-        window.compare_page.run_button.click()
+        page.view.run_button.click()
     return comparison.columns
 
 
 def preset(window, key):
     found = next(preset for preset in PRESETS if preset.key == key)
-    return found.variants(variant_of(window.parts.project.options))
+    return found.variants(variant_of(window.context.project.options))
 
 
 def pills(window, columns):
-    return [view.pill.words for view, _ in zip(window.compare_page.columns, columns)]
+    return [view.pill.words for view, _ in zip(window.page(PageId.COMPARE).view.columns, columns)]
 
 
 def test_the_mask_makes_no_difference_or_the_columns_are_not_asked_the_same(qtbot, window):
@@ -40,7 +41,7 @@ def test_the_mask_makes_no_difference_or_the_columns_are_not_asked_the_same(qtbo
     assert off.outcome == "aborted" and mask.outcome == "valid", "the first lesson of the small model"
     assert pills(window, columns) == ["✕ aborted", "✓ valid"]
     assert mask.call.tool == "search"
-    words = window.compare_page.words.text()
+    words = window.page(PageId.COMPARE).view.words.text()
     assert words.startswith("Mask called search, unconstrained named no tool.")
     assert mask.prompt.cached > 0, "the same prompt is in the cache"
 
@@ -51,7 +52,7 @@ def test_one_pass_and_two_write_another_call_or_one_of_them_is_not_held(qtbot, w
     assert [len(column.state.stages) for column in columns] == [1, 2]
     calls = [(column.state.call.tool, column.state.call.arguments) for column in columns]
     same = calls[0] == calls[1]
-    assert window.compare_page.words.text().startswith("Both wrote the same") is same
+    assert window.page(PageId.COMPARE).view.words.text().startswith("Both wrote the same") is same
     again = compare(qtbot, window, preset(window, "stages"))
     assert [(c.state.call.tool, c.state.call.arguments) for c in again] == calls, (
         "the same seed, the same calls"
@@ -67,12 +68,13 @@ def test_a_model_process_that_is_killed_in_one_column_ends_the_others(qtbot, win
             killed.append(model.pid)
             os.kill(model.pid, signal.SIGKILL)
 
-    window.compare.comparison.grew.connect(kill)
-    window.parts.project.set_options(stop_on="never")  # the first one writes prose until it is killed
+    page = window.page(PageId.COMPARE)
+    page.comparison.grew.connect(kill)
+    window.context.project.set_options(stop_on="never")  # the first one writes prose until it is killed
     variants = [Variant(constraint="off"), Variant(), Variant("native")]
     columns = compare(qtbot, window, variants)
     assert killed
     assert pills(window, columns) == ["✕ failed", "✓ valid", "✕ failed"]
-    assert "SIGKILL" in window.compare_page.columns[0].detail.text()
-    assert "no place for tools" in window.compare_page.columns[2].notice.label.text()
+    assert "SIGKILL" in page.view.columns[0].detail.text()
+    assert "no place for tools" in page.view.columns[2].notice.label.text()
     assert all(column.phase is ColumnPhase.DONE for column in columns)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QSplitter
 
-from glyphscope.models import ScriptedModel
+from fake_context import fake_context, scripted
 from glyphscope.sessions import places
-from glyphscope_gui.grammar.presenter import PAGE
+from glyphscope_gui.services import make_services
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.main_window import MainWindow
-from glyphscope_gui.shell.services import make_parts
 from glyphscope_gui.theme import ThemeManager
 
 CALL = '{action="search" query="AI news" max_results=10}'
@@ -22,7 +25,7 @@ def open_window(qapp, qtbot):
 
     def build(opener, *, theme="light", size=(1440, 900)):
         owner = QObject()
-        window = MainWindow(make_parts(places(), owner, opener), ThemeManager(qapp, theme, parent=owner))
+        window = MainWindow(make_services(places(), owner, opener), ThemeManager(qapp, theme, parent=owner))
         if size:
             window.resize(*size)
         window.show()
@@ -40,14 +43,79 @@ def open_window(qapp, qtbot):
 
 
 @pytest.fixture
-def make_page(open_window, qtbot):
-    """Make the whole window with its grammar page shown and its first grammar checked."""
+def open_page(qapp, qtbot):
+    """Make a page by itself, over a fake context (`page.context`) with whatever `opener` opens as the model."""
+    made = []
 
-    def build(size=(1440, 900), page=PAGE):
-        window = open_window(lambda _name, **_options: ScriptedModel(CALL), size=size)
-        if page != "playground":
-            window.pages.show(page)
-            qtbot.waitUntil(lambda: window.grammar.bench.last is not None)
-        return window
+    def build(page_id, opener=scripted, *, size=(1100, 800), ready=True):
+        context = fake_context(qapp, opener, current=page_id)
+        page = import_module(f"glyphscope_gui.{page_id}").create(context)
+        made.append((page, context))
+        page.widget.resize(*size)
+        page.widget.show()
+        context.navigator.shown.emit(page_id)
+        if ready:
+            context.runs.open_model(context.project.model, context.settings.value.context)
+            qtbot.waitUntil(lambda: context.runs.model.phase in ("ready", "failed"))
+        return page
 
-    return build
+    yield build
+    for page, context in made:
+        page.close()
+        for widget in filter(None, (page.widget, page.side_panel)):
+            widget.close()
+            widget.deleteLater()
+        context.close()
+    qtbot.wait(1)
+
+
+@pytest.fixture
+def open_playground(open_page):
+    """Make the playground by itself, with its panel of evidence beside it."""
+    made = []
+
+    def build(opener=scripted, *, size=(1440, 900)):
+        page = open_page(PageId.PLAYGROUND, opener)
+        both = QSplitter()
+        both.addWidget(page.view)
+        both.addWidget(page.evidence)
+        both.setSizes([size[0] - 336, 336])
+        both.resize(*size)
+        both.show()
+        made.append(both)
+        return page
+
+    yield build
+    for both in made:
+        both.close()
+        both.deleteLater()
+
+
+@pytest.fixture
+def grammar(open_page, qtbot):
+    """The grammar page by itself, with the keyboard in its text, and its first grammar checked."""
+    page = open_page(PageId.GRAMMAR)
+    page.view.setFocus()
+    qtbot.waitUntil(lambda: page.bench.last is not None)
+    return page
+
+
+@pytest.fixture
+def open_context(qapp, qtbot):
+    """Make a context by itself, for a panel; `opener` opens its model as soon as somebody asks for it."""
+    made = []
+
+    def build(opener=scripted):
+        context = fake_context(qapp, opener)
+        made.append(context)
+        return context
+
+    yield build
+    for context in made:
+        context.close()
+    qtbot.wait(1)
+
+
+@pytest.fixture
+def context(open_context):
+    return open_context()

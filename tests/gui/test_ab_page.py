@@ -10,8 +10,11 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunRequest
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.sessions import save_project
+from glyphscope.sessions.project import SUFFIX
 from glyphscope_gui.compare.ab_prompts import expected_text, plan
-from glyphscope_gui.compare.presenter import COMPARE
+from glyphscope_gui.context import PromptsPlace
+from glyphscope_gui.shared.page_ids import PageId
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 OTHER = '{action="search" query="AI"}'
@@ -27,76 +30,96 @@ class Obedient(ScriptedModel):
 
 
 @pytest.fixture
-def window(open_window):
-    window = open_window(lambda _name, **_options: Obedient(GOOD))
-    window.parts.project.set_options(constraint="off")
-    return window
+def page(open_page):
+    """The compare page, which shows the two prompts."""
+    page = open_page(PageId.COMPARE, lambda _name, **_options: Obedient(GOOD))
+    page.context.project.set_options(constraint="off")
+    page.go_to(PromptsPlace())
+    return page
 
 
-@pytest.mark.slow
-def test_two_prompts_are_not_run_counted_or_opened(window, qtbot):
-    ab, page, project = window.ab.ab, window.ab_page, window.parts.project
-    with qtbot.waitSignal(window.runs.ended):
-        window.actions_.run.trigger()
-    window.pages.show(COMPARE)
-    window.compare_tabs.show_prompts()
-    page.run_button.click()
-    assert "the same prompt" in page.turn.text() and not ab.is_running
-    window.parts.prompt.set_system("Call briefly.")
-    window.pages.show("playground")
-    changes = window.prompt_page.changes
-    qtbot.waitUntil(lambda: not changes.link.isHidden())
-    changes.link.click()
-    assert window.pages.current == COMPARE and window.compare_tabs.shows_prompts
-    page.seeds.setText("3-")
-    page.run_button.click()
-    assert "no seed" in page.turn.text()
-    page.seeds.setText("1-3")
-    page.expect_button.click()
-    assert page.expect.text() == expected_text("search", {"query": "AI news", "max_results": 10})
-    window.activateWindow()
-    page.seeds.setFocus()
-    QTest.keyClick(page.seeds, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    assert ab.is_running and not page.run_button.isEnabled() and page.stop_button.isEnabled()
+def run_playground(qtbot, page):
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.context.runs.run(page.context.project.next_run())
+
+
+def test_two_prompts_are_not_run_counted_or_opened(page, qtbot):
+    view, ab, context = page.ab_view, page.ab.ab, page.context
+    run_playground(qtbot, page)
+    view.run_button.click()
+    assert "the same prompt" in view.turn.text() and not ab.is_running
+    context.project.prompt.set_system("Call briefly.")
+    view.seeds.setText("3-")
+    view.run_button.click()
+    assert "no seed" in view.turn.text()
+    view.seeds.setText("1-3")
+    view.expect_button.click()
+    assert view.expect.text() == expected_text("search", {"query": "AI news", "max_results": 10})
+    page.run()
+    assert ab.is_running and not view.run_button.isEnabled() and view.stop_button.isEnabled()
     qtbot.waitUntil(lambda: not ab.is_running)
-    words = page.words.text()
+    words = view.words.text()
     assert "They differ in: system template" in words
     assert "A: 3 of 3" in words and "B: 0 of 3" in words and "it takes 6 at least" in words
-    assert [page.model.index(row, 0).data() for row in range(3)] == ["1", "2", "3"]
-    assert page.model.index(0, 1).data().startswith("✓ search")
-    assert page.model.index(0, 2).data() == '✕ query is "AI", not "AI news"'
-    assert "A wrote query" in page.model.index(0, 3).data()
+    assert [view.model.index(row, 0).data() for row in range(3)] == ["1", "2", "3"]
+    assert view.model.index(0, 1).data().startswith("✓ search")
+    assert view.model.index(0, 2).data() == '✕ query is "AI", not "AI news"'
+    assert "A wrote query" in view.model.index(0, 3).data()
     assert {state.started.request.sampling.seed for state in ab.states.values()} == {1, 2, 3}
-    qtbot.waitUntil(lambda: len(window.parts.history.rows()) == 7)  # every run is kept
-    page.table.selectRow(1)
-    with qtbot.waitSignal(window.runs.ended):
-        page.open_buttons[1].click()
-    assert window.runs.state.started.request.sampling.seed == 2 and window.runs.state.text == OTHER
-    assert window.pages.current == "playground"
-    assert project.options.sampling.temperature == 0, "the playground's settings stay"
+    qtbot.waitUntil(lambda: len(context.services.history.rows()) == 6)  # every run of the two is kept
+    view.table.selectRow(1)
+    with qtbot.waitSignal(context.runs.ended):
+        view.open_buttons[1].click()
+    assert context.runs.state.started.request.sampling.seed == 2 and context.runs.state.text == OTHER
+    assert context.navigator.visits == [(PageId.PLAYGROUND, None)]
+    assert context.project.options.sampling.temperature == 0, "the playground's settings stay"
 
 
 @pytest.mark.slow
-def test_a_kept_prompt_follows_the_edits_after_it_or_stop_does_not_stop(window, qtbot):
-    page, ab = window.ab_page, window.ab.ab
-    window.pages.show(COMPARE)
-    window.compare_tabs.show_prompts()
-    page.run_button.click()
-    assert "no prompt for A yet" in page.turn.text()
-    page.keep_button.click()
-    assert page.sources[0].currentData() == "kept" and "default, 7 tools" in page.about[0].text()
-    window.parts.document.set_description("search", "Look it up, briefly.")
-    page.temperature.setValue(0.0)
-    page.seeds.setText("1-9")
-    page.run_button.click()
+def test_the_prompts_panel_or_the_keys_of_run_do_not_reach_the_two_prompts(open_window, qtbot):
+    window = open_window(lambda _name, **_options: Obedient(GOOD))
+    window.context.project.set_options(constraint="off")
+    page = window.page(PageId.COMPARE)
+    view, ab = page.ab_view, page.ab.ab
+    with qtbot.waitSignal(window.runs.ended):
+        window.actions_.run.trigger()
+    window.context.project.prompt.set_system("Call briefly.")
+    changes = window.panels.prompt.changes
+    qtbot.waitUntil(lambda: not changes.link.isHidden())
+    changes.link.click()
+    assert window.navigator.current is PageId.COMPARE and page.tabs.shows_prompts
+    view.seeds.setText("1-3")
+    window.activateWindow()
+    view.seeds.setFocus()
+    QTest.keyClick(view.seeds, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert ab.is_running and not view.run_button.isEnabled() and view.stop_button.isEnabled()
     qtbot.waitUntil(lambda: not ab.is_running)
-    assert len(ab.pairs) == 1 and "One pair" in page.words.text() and "tools" in page.words.text()
+    qtbot.waitUntil(lambda: len(window.services.history.rows()) == 7)  # every run is kept
+    view.table.selectRow(1)
+    with qtbot.waitSignal(window.runs.ended):
+        view.open_buttons[1].click()
+    assert window.navigator.current is PageId.PLAYGROUND
+    assert window.page(PageId.PLAYGROUND).view.stream.toPlainText() == OTHER
+
+
+def test_a_kept_prompt_follows_the_edits_after_it_or_stop_does_not_stop(page, qtbot):
+    view, ab = page.ab_view, page.ab.ab
+    view.run_button.click()
+    assert "no prompt for A yet" in view.turn.text()
+    view.keep_button.click()
+    assert view.sources[0].currentData() == "kept" and "default, 7 tools" in view.about[0].text()
+    page.context.project.tools.set_description("search", "Look it up, briefly.")
+    view.temperature.setValue(0.0)
+    view.seeds.setText("1-9")
+    view.run_button.click()
+    qtbot.waitUntil(lambda: not ab.is_running)
+    assert len(ab.pairs) == 1 and "One pair" in view.words.text() and "tools" in view.words.text()
     assert "briefly" not in ab.states[0, 0].prompt.text and "briefly" in ab.states[1, 0].prompt.text
-    page.temperature.setValue(0.5)
-    page.run_button.click()
+    view.temperature.setValue(0.5)
+    view.run_button.click()
     ab.stop()
     qtbot.waitUntil(lambda: not ab.is_running)
-    assert "Stopped" in page.words.text() and len(ab.states) < 18
+    assert "Stopped" in view.words.text() and len(ab.states) < 18
 
 
 @pytest.mark.parametrize(
@@ -120,13 +143,25 @@ def test_more_than_the_prompt_tells_the_two_apart():
     assert made.differ == ("prompt",) and made.requests[1].constraint == "off" and made.seeds == (1, 2)
 
 
-def test_it_is_said_of_a_that_b_has_no_prompt(window, qtbot):
-    window.pages.show(COMPARE)
-    window.compare_tabs.show_prompts()
-    page = window.ab_page
-    page.run_button.click()
-    assert "no prompt for A" in page.turn.text()
-    page.sourceChosen.emit(0, "now")
-    page.sourceChosen.emit(1, "last")
-    page.run_button.click()
-    assert "no prompt for B" in page.turn.text() and not window.ab.ab.is_running
+def test_it_is_said_of_a_that_b_has_no_prompt(page):
+    view = page.ab_view
+    view.run_button.click()
+    assert "no prompt for A" in view.turn.text()
+    view.sourceChosen.emit(0, "now")
+    view.sourceChosen.emit(1, "last")
+    view.run_button.click()
+    assert "no prompt for B" in view.turn.text() and not page.ab.ab.is_running
+
+
+def test_a_project_is_not_read_or_its_prompt_is_not_taken(page, qtbot, tmp_path):
+    view, project = page.ab_view, page.context.project
+    project.prompt.set_system("Call briefly.")
+    path = tmp_path / f"brief{SUFFIX}"
+    save_project(path, project.project(), None)
+    project.prompt.set_system("Call.")
+    page.ab._read(0, path)
+    qtbot.waitUntil(lambda: view.sources[0].currentData() == "project")
+    assert "brief" in view.sources[0].currentText() and "template of one’s own" in view.about[0].text()
+    page.ab._read(1, tmp_path / "none")
+    qtbot.waitUntil(lambda: bool(page.context.errors))
+    assert view.sources[1].currentData() == "now"

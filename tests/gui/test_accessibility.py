@@ -24,6 +24,7 @@ from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.code_edit import CodeEdit
 from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.elided_link import ElidedLink
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.theme import ThemeManager
 
 CALL = '{action="search" query="AI news" max_results=10}'
@@ -263,16 +264,17 @@ def test_letters_of_twice_the_size_are_cut_off(twice, opened, qtbot, tmp_path, s
 @pytest.mark.slow
 def test_tables_of_an_open_window_stay_narrow_when_letters_grow(opened, own_letters):
     window = opened(size=(1440, 900))
-    tables = (window.page.tokens, window.page.fields, window.evidence.alternatives)
+    page = window.page(PageId.PLAYGROUND)
+    tables = (page.view.tokens, page.view.fields, page.evidence.alternatives)
     before = [table.verticalHeader().defaultSectionSize() for table in tables]
-    window.themes.choose("light", 2 * window.font().pointSize())
+    window.context.themes.choose("light", 2 * window.font().pointSize())
     for table, height in zip(tables, before, strict=True):
         head, model = table.horizontalHeader(), table.model()
         assert table.verticalHeader().defaultSectionSize() > 1.5 * height, call_it(table)
         for column in range(model.columnCount()):
             title = str(model.headerData(column, Qt.Orientation.Horizontal) or "")
             shared = (
-                table is window.page.fields and column < 3
+                table is page.view.fields and column < 3
             )  # they share what is left, and tell all on hover
             if not (shared or head.isSectionHidden(column)):
                 assert head.sectionSize(column) >= head.fontMetrics().horizontalAdvance(title), title

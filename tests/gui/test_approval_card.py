@@ -18,6 +18,7 @@ from glyphscope_gui.calls.approval_card import MOST_ARGUMENTS, ApprovalCard
 from glyphscope_gui.calls.argument_check import check_arguments
 from glyphscope_gui.calls.argument_field import LONGEST
 from glyphscope_gui.playground.question_card import QuestionCard
+from glyphscope_gui.shared.page_ids import PageId
 from made_runs import NEEDED
 
 SEARCH = default_registry().get("search")
@@ -231,7 +232,7 @@ def test_an_empty_answer_is_one(qtbot):
     assert said == ["the first", None]
 
 
-# -- the window ----------------------------------------------------------------------------------------------------
+# -- on the playground ----------------------------------------------------------------------------------------------
 
 
 def asking(context):
@@ -249,17 +250,20 @@ def asking(context):
 
 
 @pytest.fixture
-def window(open_window, qtbot, monkeypatch):
+def loop(monkeypatch):
     monkeypatch.setitem(importlib.import_module("glyphscope.calling.run")._STRATEGIES, "loop", asking)
-    made = open_window(lambda _name, **_options: ScriptedModel(""), size=(1024, 700))
-    made.parts.project.set_options(strategy="loop")
+
+
+@pytest.fixture
+def playground(loop, open_page):
+    made = open_page(PageId.PLAYGROUND, lambda _name, **_options: ScriptedModel(""), size=(760, 700))
+    made.context.project.set_options(strategy="loop")
     return made
 
 
-@pytest.mark.slow
-def test_a_run_that_asks_does_not_go_on_when_answered(window, qtbot):
-    page = window.page
-    window.wiring.run()
+def test_a_run_that_asks_does_not_go_on_when_answered(playground, qtbot):
+    page, runs = playground.view, playground.context.runs
+    playground.run()
     qtbot.waitUntil(page.approval.isVisible)
     assert page.field_card.isHidden()
     assert page.timeline.isVisible()
@@ -268,21 +272,20 @@ def test_a_run_that_asks_does_not_go_on_when_answered(window, qtbot):
     qtbot.waitUntil(page.question.isVisible)
     assert page.approval.isHidden()
     page.question.edit.setText("this")
-    with qtbot.waitSignal(window.runs.ended):
+    with qtbot.waitSignal(runs.ended):
         page.question.answer_button.click()
     assert page.question.isHidden()
     assert page.field_card.isVisible()
     assert page.prompt_card.isVisible()
-    answers = [e.answer for e in window.runs.events if isinstance(e, QuestionAnswered)]
+    answers = [e.answer for e in runs.events if isinstance(e, QuestionAnswered)]
     assert answers == ["this"]
 
 
-@pytest.mark.slow
-def test_a_stage_that_was_pinned_goes_away_or_cannot_be_let_go(window, qtbot):
-    page, table = window.page, window.page.timeline.table
-    window.wiring.run()
+def test_a_stage_that_was_pinned_goes_away_or_cannot_be_let_go(playground, qtbot):
+    page, table, runs = playground.view, playground.view.timeline.table, playground.context.runs
+    playground.run()
     qtbot.waitUntil(page.approval.isVisible)
-    window.actions_.focus_timeline.trigger()
+    playground.context.actions.focus_timeline.trigger()
     table.setCurrentIndex(page.timeline.model.index(1, 0))
     assert page.timeline.follow_link.isVisible()
     assert page.notes.isVisible()
@@ -294,17 +297,19 @@ def test_a_stage_that_was_pinned_goes_away_or_cannot_be_let_go(window, qtbot):
     page.timeline.follow_link.click()
     assert not page.timeline.follow_link.isVisible()
     assert not page.notes.isVisible()
-    with qtbot.waitSignal(window.runs.ended):
+    with qtbot.waitSignal(runs.ended):
         page.question.skip_button.click()
 
 
 @pytest.mark.slow
-def test_a_run_waits_on_another_page_and_nobody_is_told(window, qtbot):
-    window.wiring.run()
-    window.pages.show("grammar")
+def test_a_run_waits_on_another_page_and_nobody_is_told(loop, open_window, qtbot):
+    window = open_window(lambda _name, **_options: ScriptedModel(""), size=(1024, 700))
+    window.services.project.set_options(strategy="loop")
+    window.actions_.run.trigger()
+    window.navigator.show(PageId.GRAMMAR)
     qtbot.waitUntil(lambda: window.runs.is_asking)
     assert "waits for you on the playground" in window.status.note.text()
-    window.wiring._show_figures()
+    window.presenter._show_figures()
     assert window.status.message.text() == "Waits for you"
     with qtbot.waitSignal(window.runs.ended):
         window.actions_.stop.trigger()
@@ -312,14 +317,14 @@ def test_a_run_waits_on_another_page_and_nobody_is_told(window, qtbot):
     assert "waits" not in window.status.note.text()
 
 
-@pytest.mark.slow
-def test_an_open_card_outlives_stop_or_keeps_the_window_open(window, qtbot):
-    page = window.page
-    window.wiring.run()
+def test_an_open_card_outlives_stop_or_keeps_the_window_open(playground, qtbot):
+    page, runs = playground.view, playground.context.runs
+    playground.run()
     qtbot.waitUntil(page.approval.isVisible)
-    with qtbot.waitSignal(window.runs.ended):
-        window.actions_.stop.trigger()
+    with qtbot.waitSignal(runs.ended):
+        runs.stop()
     assert page.approval.isHidden()
-    window.wiring.run()
+    playground.run()
     qtbot.waitUntil(page.approval.isVisible)
-    window.shut_down()
+    playground.close()
+    runs.close()

@@ -1,4 +1,4 @@
-"""Branches in the window, without a model: from a token to a run, the tree of them, what is struck out, and words."""
+"""Branches on the playground, without a model: from a token to a run, their tree, what is struck out, and words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from glyphscope.calling import branch_tree, fold_events
 from glyphscope.calling.refusing import Refused
 from glyphscope.events import BranchPoint, Relaxed, RunRequest, RunStarted, Token, Written
-from glyphscope.models import ScriptedModel
+from glyphscope.models import ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
 from glyphscope.sessions.history import kin_of
 from glyphscope_gui.playground.branches.bar import BUSY
@@ -30,7 +30,7 @@ from glyphscope_gui.runs.alternatives_model import REASON_ROLE
 from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.worker.jobs import ModelStatus
-from glyphscope_gui.runs.worker.tokenize_typed import Pieces, Typed, pieces_of
+from glyphscope_gui.runs.worker.tokenize_typed import Typed, pieces_of
 
 CALL = '{action="search" query="AI news" max_results=10}'
 REGISTRY = default_registry()
@@ -39,41 +39,43 @@ MASKED = bundled_run("search-mask.jsonl")
 
 
 @pytest.fixture
-def open_record(open_window, qtbot):
-    """The window with a record shown in it; its model says what it is told to."""
+def open_record(open_playground, qtbot):
+    """Make the playground with a record shown in it; its model writes the script `says`, or is that model."""
 
     def build(events=MASKED, says=CALL):
-        window = open_window(lambda _name, **_options: ScriptedModel(says))
-        ended(qtbot, window, lambda: window.wiring.show_record(events))
-        return window
+        model = ScriptedModel(says) if isinstance(says, str) else says
+        page = open_playground(lambda _name, **_options: model)
+        ended(qtbot, page, lambda: page.context.runs.show_record(events))
+        return page
 
     return build
 
 
-def ended(qtbot, window, begin):
-    with qtbot.waitSignal(window.runs.ended):
+def ended(qtbot, page, begin):
+    runs = page.context.runs
+    with qtbot.waitSignal(runs.ended):
         begin()
-    qtbot.waitUntil(lambda: not window.runs.is_busy)
-    return window.runs.state
+    qtbot.waitUntil(lambda: not runs.is_busy)
+    return runs.state
 
 
-def choose(window, token, text=None):
-    """A token, and one of its alternatives once the grammar's word on it is there."""
-    window.page.tokens.choose(token)
+def choose(page, token, text=None):
+    """Choose a token, and one of its alternatives once the reason of the grammar is there."""
+    page.view.tokens.choose(token)
     if text is None:
         return
-    evidence = window.evidence
-    told = window.runs.state.tokens[token].step.alternatives
+    evidence = page.evidence
+    told = page.context.runs.state.tokens[token].step.alternatives
     row = next(place for place, one in enumerate(told) if one.text == text)
     if row >= evidence.alternatives_model.rowCount():
         evidence.all_button.click()
     evidence.alternatives.selectRow(row)
 
 
-def stream_place(window, token):
-    """Where a token stands in the stream."""
-    stream = window.page.stream
-    box = stream._boxes(window.runs.state.tokens[token].start, window.runs.state.tokens[token].end)[0]
+def stream_place(page, token):
+    """The place of a token in the stream."""
+    stream, shown = page.view.stream, page.context.runs.state.tokens[token]
+    box = stream._boxes(shown.start, shown.end)[0]
     return box.translated(0, -stream.verticalScrollBar().value()).center().toPoint()
 
 
@@ -87,8 +89,8 @@ def struck_place(events):
     raise AssertionError("the record has none")
 
 
-def rows(window):
-    model, found = window.page.branches.model, []
+def rows(page):
+    model, found = page.view.branches.model, []
 
     def look(parent, depth):
         for row in range(model.rowCount(parent)):
@@ -104,26 +106,26 @@ def rows(window):
 def test_what_is_chosen_typed_or_deleted_is_not_what_the_branch_goes_on_with_or_the_way_back_is_lost(
     qtbot, open_record
 ):
-    window = open_record()
-    bar, tokens, card = window.evidence.branch_bar, window.page.tokens, window.page.branches
-    first = window.runs.state.started.run
+    page = open_record()
+    bar, tokens, card = page.evidence.branch_bar, page.view.tokens, page.view.branches
+    first = page.context.runs.state.started.run
     assert card.isHidden() and not card.back_action.isEnabled()
-    step = window.runs.state.tokens[7].step
+    step = page.context.runs.state.tokens[7].step
     other = next(one for one in step.alternatives if one.allowed and one.id != step.id)
-    choose(window, 7, other.text)
+    choose(page, 7, other.text)
     assert bar.take_button.text().startswith("Continue with ")
-    state = ended(qtbot, window, lambda: QTest.keyClick(window.evidence.alternatives, Qt.Key.Key_Return))
+    state = ended(qtbot, page, lambda: QTest.keyClick(page.evidence.alternatives, Qt.Key.Key_Return))
     second = state.started.run
     assert state.started.request.branch_of == BranchPoint(first, 7)
     assert state.started.request.written[-1] == Written(other.data, other.id)
     assert card.isVisible() and not card.forward_action.isEnabled()
-    assert "7 kept, 1 written" in window.evidence.branch_panel.paid.text()
-    assert window.page.current_token().step.index == 7
+    assert "7 kept, 1 written" in page.evidence.branch_panel.paid.text()
+    assert page.view.current_token().step.index == 7
     qtbot.waitUntil(
-        lambda: len(window.parts.history.rows()) == 2
+        lambda: len(page.context.services.history.rows()) == 2
     )  # with the run it leaves, which came from a file
 
-    window.activateWindow()
+    page.view.window().activateWindow()
     tokens.setFocus()
     qtbot.waitUntil(tokens.hasFocus)
     QTest.keyClick(tokens, Qt.Key.Key_T)
@@ -133,39 +135,39 @@ def test_what_is_chosen_typed_or_deleted_is_not_what_the_branch_goes_on_with_or_
     bar.link_buttons[0].click()
     QTest.keyClicks(bar.field.edit, "weather")
     qtbot.waitUntil(lambda: "1 token" in bar.field.pieces.text())
-    state = ended(qtbot, window, lambda: QTest.keyClick(bar.field.edit, Qt.Key.Key_Return))
+    state = ended(qtbot, page, lambda: QTest.keyClick(bar.field.edit, Qt.Key.Key_Return))
     assert state.started.request.written[-1] == Written(b"weather")
     third, hidden = state.started.run, bar.field.isHidden()
     assert hidden
-    menu = window.page.stream.menu_at(stream_place(window, 3))
-    assert bar.actions_["delete"] in menu.actions() and window.page.current_token().step.index == 3
+    menu = page.view.stream.menu_at(stream_place(page, 3))
+    assert bar.actions_["delete"] in menu.actions() and page.view.current_token().step.index == 3
     menu.deleteLater()
-    state = ended(qtbot, window, bar.actions_["delete"].trigger)
+    state = ended(qtbot, page, bar.actions_["delete"].trigger)
     assert (len(state.started.request.written), state.started.request.branch_of) == (3, BranchPoint(third, 3))
-    choose(window, 3)
-    state = ended(qtbot, window, bar.actions_["keep"].trigger)
+    choose(page, 3)
+    state = ended(qtbot, page, bar.actions_["keep"].trigger)
     assert len(state.started.request.written) == 4
-    assert [depth for depth, *_ in rows(window)] == [0, 1, 2, 3, 4]
-    assert rows(window)[2][1] == "7  “weather”"
-    assert rows(window)[3][1] == "3  nothing: the model goes on"
+    assert [depth for depth, *_ in rows(page)] == [0, 1, 2, 3, 4]
+    assert rows(page)[2][1] == "7  “weather”"
+    assert rows(page)[3][1] == "3  nothing: the model goes on"
 
     tree = card.tree
     tree.setCurrentIndex(card.model.index_of(second))
-    state = ended(qtbot, window, lambda: QTest.keyClick(tree, Qt.Key.Key_Return))
-    assert state.started.run == second and window.page.current_token().step.index == 7
-    assert ended(qtbot, window, card.back_action.trigger).started.run == first
-    assert window.page.current_token().step.index == 7
-    assert [name[:1] == "▸" for _, name, _ in rows(window)] == [True, False, False, False, False]
-    choose(window, 9)
-    newest = ended(qtbot, window, bar.actions_["delete"].trigger).started.run
-    ended(qtbot, window, card.back_action.trigger)
-    assert ended(qtbot, window, card.forward_action.trigger).started.run == newest
+    state = ended(qtbot, page, lambda: QTest.keyClick(tree, Qt.Key.Key_Return))
+    assert state.started.run == second and page.view.current_token().step.index == 7
+    assert ended(qtbot, page, card.back_action.trigger).started.run == first
+    assert page.view.current_token().step.index == 7
+    assert [name[:1] == "▸" for _, name, _ in rows(page)] == [True, False, False, False, False]
+    choose(page, 9)
+    newest = ended(qtbot, page, bar.actions_["delete"].trigger).started.run
+    ended(qtbot, page, card.back_action.trigger)
+    assert ended(qtbot, page, card.forward_action.trigger).started.run == newest
 
 
 def test_a_cell_that_is_painted_again_wipes_out_the_reason_below_it(qtbot, open_record):
-    window = open_record()
-    choose(window, struck_place(MASKED)[0], "0")
-    table = window.evidence.alternatives
+    page = open_record()
+    choose(page, struck_place(MASKED)[0], "0")
+    table = page.evidence.alternatives
     qtbot.waitUntil(lambda: bool(table.currentIndex().data(REASON_ROLE)))
     cell = table.visualRect(table.currentIndex().siblingAtColumn(0))
     qtbot.waitUntil(lambda: table.viewport().rect().contains(cell))
@@ -177,30 +179,30 @@ def test_a_cell_that_is_painted_again_wipes_out_the_reason_below_it(qtbot, open_
 
 @pytest.mark.slow
 def test_a_struck_alternative_does_not_tell_why_or_cannot_be_let_in(qtbot, open_record):
-    window = open_record()
-    bar = window.evidence.branch_bar
+    page = open_record()
+    bar = page.evidence.branch_bar
     token, other = struck_place(MASKED)
-    choose(window, token, "0")
+    choose(page, token, "0")
     assert bar.box.isVisible() and bar.take_button.isHidden()
     qtbot.waitUntil(bar.box.relax_button.isVisible)
     words = bar.box.reason.text()
     assert "0 is struck out" in words and "max_results" in words
     assert "Refused by minimum: search, /properties/max_results/minimum is 1" in words
     assert "The grammar: " in words
-    QTest.keyClick(window.evidence.alternatives, Qt.Key.Key_Return)
-    assert window.runs.phase.value == "idle"  # Enter goes to the choice, and does not make it
-    before = window.runs.state.started.run
-    request = ended(qtbot, window, bar.box.relax_button.click).started.request
+    QTest.keyClick(page.evidence.alternatives, Qt.Key.Key_Return)
+    assert page.context.runs.phase.value == "idle"  # Enter goes to the choice, and does not make it
+    before = page.context.runs.state.started.run
+    request = ended(qtbot, page, bar.box.relax_button.click).started.request
     assert request.relaxed == (Relaxed("search", "/properties/max_results/minimum"),)
     assert (request.constraint, request.written[-1].id) == ("mask", other.id)
-    panel = window.evidence.branch_panel
+    panel = page.evidence.branch_panel
     qtbot.waitUntil(panel.cost.isVisible)
     assert panel.cost_words.startswith("From there on without minimum of max_results.")
     assert "of the model's raw probability" in panel.cost_words
-    assert rows(window)[1][1].endswith("0  ·  without minimum of max_results")
-    ended(qtbot, window, window.page.branches.back_action.trigger)
+    assert rows(page)[1][1].endswith("0  ·  without minimum of max_results")
+    ended(qtbot, page, page.view.branches.back_action.trigger)
     assert panel.cost.isHidden()
-    choose(window, token)
+    choose(page, token)
     bar.open_field()
     bar.field.edit.setText("50")
     qtbot.waitUntil(lambda: "1 token" in bar.field.pieces.text())
@@ -209,109 +211,123 @@ def test_a_struck_alternative_does_not_tell_why_or_cannot_be_let_in(qtbot, open_
     qtbot.waitUntil(bar.typed_box.isVisible)
     assert "Refused by maximum: search, /properties/max_results/maximum is 100" in bar.typed_box.reason.text()
     QTest.keyClick(bar.field.edit, Qt.Key.Key_Return)
-    assert window.runs.phase.value == "idle"  # what the constraint refuses is not tried
-    request = ended(qtbot, window, bar.typed_box.relax_button.click).started.request
+    assert page.context.runs.phase.value == "idle"  # what the constraint refuses is not tried
+    request = ended(qtbot, page, bar.typed_box.relax_button.click).started.request
     assert request.relaxed == (Relaxed("search", "/properties/max_results/maximum"),)
     assert request.written[-1] == Written(b"500")
-    ended(qtbot, window, window.page.branches.back_action.trigger)
-    choose(window, token, "0")
-    request = ended(qtbot, window, bar.box.free_button.click).started.request
+    ended(qtbot, page, page.view.branches.back_action.trigger)
+    choose(page, token, "0")
+    request = ended(qtbot, page, bar.box.free_button.click).started.request
     assert (request.constraint, request.relaxed) == ("off", ())
     assert request.branch_of == BranchPoint(before, token)
     qtbot.waitUntil(panel.cost.isVisible)
     assert panel.cost_words.startswith("From there on without a constraint.")
 
 
-@pytest.mark.slow
 def test_names_and_notes_are_lost_or_the_tree_is_not_found_in_the_history(qtbot, open_record):
-    window = open_record()
-    window.parts.project.set_options(constraint="off")
-    bar = window.evidence.branch_bar
-    window.actions_.step.trigger()
-    qtbot.waitUntil(lambda: len(window.runs.state.tokens) >= 1)
-    window.page.tokens.choose(0)
+    page = open_record()
+    page.context.project.set_options(constraint="off")
+    bar = page.evidence.branch_bar
+    page.step()
+    qtbot.waitUntil(lambda: len(page.context.runs.state.tokens) >= 1)
+    page.view.tokens.choose(0)
     assert bar.words.text() == BUSY and bar.links.isHidden()  # nothing is branched off a run that goes on
     assert not any(action.isEnabled() for action in bar.actions_.values())
-    first = ended(qtbot, window, window.actions_.run.trigger).started.run
-    choose(window, 3)
-    second = ended(qtbot, window, window.evidence.branch_bar.actions_["delete"].trigger).started.run
-    qtbot.waitUntil(lambda: len(window.parts.history.rows()) == 2)
-    panel, model = window.evidence.branch_panel, window.page.branches.model
+    first = ended(qtbot, page, page.run).started.run
+    choose(page, 3)
+    second = ended(qtbot, page, page.evidence.branch_bar.actions_["delete"].trigger).started.run
+    qtbot.waitUntil(lambda: len(page.context.services.history.rows()) == 2)
+    panel, model = page.evidence.branch_panel, page.view.branches.model
     panel.name_edit.setText("without the action")
     panel.name_edit.editingFinished.emit()
     panel.note_edit.setText("as in the second mail")
     panel.note_edit.editingFinished.emit()
     assert model.setData(model.index_of(first), "  the   run ")
     qtbot.waitUntil(
-        lambda: {row.name for row in window.parts.history.rows()} == {"without the action", "the run"}
+        lambda: (
+            {row.name for row in page.context.services.history.rows()} == {"without the action", "the run"}
+        )
     )
-    ended(qtbot, window, lambda: window.wiring.show_record(MASKED))
-    assert window.page.branches.isHidden() and len(window.branches.branches.kin) == 1
+    ended(qtbot, page, lambda: page.context.runs.show_record(MASKED))
+    assert page.view.branches.isHidden() and len(page.branches.branches.kin) == 1
 
-    ended(qtbot, window, lambda: window.history_page.runOpened.emit(second))
-    qtbot.waitUntil(lambda: len(window.branches.branches.kin) == 2)
-    assert rows(window)[0][1] == "the run"
-    assert rows(window)[1][1].startswith("▸ without the action  ·  3  ")
-    assert window.evidence.branch_panel.note_edit.text() == "as in the second mail"
-    assert ended(qtbot, window, window.page.branches.back_action.trigger).started.run == first
+    ended(qtbot, page, lambda: page.context.recorder.open(second, page.context.runs.show_record))
+    qtbot.waitUntil(lambda: len(page.branches.branches.kin) == 2)
+    assert rows(page)[0][1] == "the run"
+    assert rows(page)[1][1].startswith("▸ without the action  ·  3  ")
+    assert page.evidence.branch_panel.note_edit.text() == "as in the second mail"
+    assert ended(qtbot, page, page.view.branches.back_action.trigger).started.run == first
 
 
-@pytest.mark.slow
 def test_a_name_that_is_being_written_is_lost_when_another_run_begins(qtbot, open_record):
-    window = open_record()
-    window.parts.project.set_options(constraint="off")
-    first = ended(qtbot, window, window.actions_.run.trigger).started.run
-    choose(window, 0)
-    ended(qtbot, window, window.evidence.branch_bar.actions_["delete"].trigger)
-    branch = window.runs.state.started.run
-    panel = window.evidence.branch_panel
+    page = open_record()
+    page.context.project.set_options(constraint="off")
+    first = ended(qtbot, page, page.run).started.run
+    choose(page, 0)
+    ended(qtbot, page, page.evidence.branch_bar.actions_["delete"].trigger)
+    branch = page.context.runs.state.started.run
+    panel = page.evidence.branch_panel
     panel.name_edit.setFocus()
     QTest.keyClicks(panel.name_edit, "the second try")
-    ended(qtbot, window, window.actions_.run.trigger)
-    names = lambda: {row.id: row.name for row in window.parts.history.rows()}  # noqa: E731
+    ended(qtbot, page, page.run)
+    names = lambda: {row.id: row.name for row in page.context.services.history.rows()}  # noqa: E731
     qtbot.waitUntil(lambda: names().get(branch) == "the second try")
     assert not names()[first]
 
 
-@pytest.mark.slow
 def test_a_run_without_a_token_offers_to_go_on_from_one_of_the_run_before(qtbot, open_record):
-    window = open_record()
-    bar = window.evidence.branch_bar
-    choose(window, 3)
+    page = open_record()
+    bar = page.evidence.branch_bar
+    choose(page, 3)
     assert bar.can_branch
-    ended(qtbot, window, lambda: window.wiring.show_record(MASKED[:1]))
+    ended(qtbot, page, lambda: page.context.runs.show_record(MASKED[:1]))
     assert not bar.can_branch and bar.isHidden()
 
 
+class Special(ScriptedModel):
+    """Has a special token: the first alternative of the record's token 7."""
+
+    def vocabulary(self):
+        return Vocabulary(names={"<|end|>": fold_events(MASKED).tokens[7].step.alternatives[0].id})
+
+
 def test_special_tokens_of_the_open_model_are_seen_in_a_run_of_another(qtbot, open_record):
-    window = open_record()
-    own, other = MASKED[0].model, msgspec.structs.replace(MASKED[0].model, path="other.gguf", sha256="other")
-    step = window.runs.state.tokens[7].step
-    said = Pieces(Typed(b"", ""), special=frozenset({step.alternatives[0].id}))
-    model = window.evidence.alternatives_model
-    for info, marked in ((own, True), (other, False), (own, True)):
-        window.runs.modelTold.emit(ModelStatus("opening", "m"))
-        window.runs.model = ModelStatus("ready", "m", info=info)
-        window.runs.modelTold.emit(window.runs.model)
-        window.runs.piecesTold.emit(said)
-        choose(window, 0)
-        choose(window, 7)
+    own = MASKED[0].model
+    other = msgspec.structs.replace(own, path="other.gguf", sha256="other")
+    of_other = (msgspec.structs.replace(MASKED[0], model=other), *MASKED[1:])
+    page = open_record(says=Special(CALL))
+    runs, model = page.context.runs, page.evidence.alternatives_model
+    for info, events, marked in (
+        (other, MASKED, False),
+        (own, MASKED, True),
+        (own, of_other, False),
+        (other, of_other, True),
+        (own, MASKED, True),
+    ):
+        runs.modelTold.emit(ModelStatus("opening", "m"))
+        runs.model = ModelStatus("ready", "m", info=info)
+        runs.modelTold.emit(runs.model)
+        ended(qtbot, page, lambda events=events: runs.show_record(events))
+        choose(page, 0)
+        choose(page, 7)
+        with qtbot.waitCallback() as answered:  # and so has been what was asked before
+            runs.queries.ask("last", lambda _model: None, answered)
         assert model.index(0, 0).data().startswith("⟨") is marked
 
 
-@pytest.mark.slow
 def test_a_run_that_begins_before_a_branch_is_ready_is_told_as_a_mistake_of_ours(qtbot, open_record):
     gone = msgspec.structs.replace(MASKED[0].model, path="/nowhere/gone.gguf")
     asked = msgspec.structs.replace(MASKED[0].request, model="")
-    window = open_record((msgspec.structs.replace(MASKED[0], model=gone, request=asked), *MASKED[1:]))
-    window.parts.project.set_options(constraint="off")
-    window.runs.model = ModelStatus("ready", "m", info=gone)  # the one that wrote the record
-    choose(window, 3)
-    with qtbot.waitSignal(window.runs.ended):
-        window.evidence.branch_bar.actions_["keep"].trigger()
-        window.actions_.run.trigger()
-        qtbot.waitUntil(lambda: not window.branches.branches._background.is_busy)
-    assert window.runs.state.started.request.branch_of is None
+    page = open_record((msgspec.structs.replace(MASKED[0], model=gone, request=asked), *MASKED[1:]))
+    page.context.project.set_options(constraint="off")
+    page.context.runs.model = ModelStatus("ready", "m", info=gone)  # the one that wrote the record
+    choose(page, 3)
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.evidence.branch_bar.actions_["keep"].trigger()
+        page.run()
+        qtbot.waitUntil(lambda: not page.branches.branches._background.is_busy)
+    assert page.context.runs.state.started.request.branch_of is None
+    assert not page.context.errors
 
 
 @pytest.mark.slow
@@ -319,18 +335,18 @@ def test_a_run_that_cannot_be_branched_does_not_say_so_in_the_place_of_the_butto
     started = MASKED[0]
     assert isinstance(started, RunStarted)
     request = msgspec.structs.replace(started.request, model="/nowhere/big.gguf")
-    window = open_record((msgspec.structs.replace(started, request=request), *MASKED[1:]))
-    bar = window.evidence.branch_bar
-    choose(window, 3)
+    page = open_record((msgspec.structs.replace(started, request=request), *MASKED[1:]))
+    bar = page.evidence.branch_bar
+    choose(page, 3)
     bar.actions_["delete"].trigger()
-    assert "which is not here" in bar.words.text() and not window.runs.is_busy
-    ended(qtbot, window, lambda: window.wiring.show_record(bundled_run("verbs-loop.jsonl")))
+    assert "which is not here" in bar.words.text() and not page.context.runs.is_busy
+    ended(qtbot, page, lambda: page.context.runs.show_record(bundled_run("verbs-loop.jsonl")))
     qtbot.waitUntil(lambda: "strategy direct only" in bar.words.text())
-    window.page.tokens.choose(2)
+    page.view.tokens.choose(2)
     assert "strategy direct only" in bar.words.text()
     assert bar.isVisible() and bar.links.isHidden() and bar.take_button.isHidden()
-    ended(qtbot, window, lambda: window.wiring.show_record(MASKED))
-    window.page.tokens.choose(2)
+    ended(qtbot, page, lambda: page.context.runs.show_record(MASKED))
+    page.view.tokens.choose(2)
     qtbot.waitUntil(bar.links.isVisible)
 
 

@@ -15,10 +15,12 @@ from glyphscope.errors import ModelDied, ModelError
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.compare.column_state import ColumnPhase
 from glyphscope_gui.compare.column_view import NARROWEST
-from glyphscope_gui.compare.presenter import COMPARE
 from glyphscope_gui.compare.variants import MOST, OWN, PRESETS, Variant, next_variant, variant_names
 from glyphscope_gui.runs.compare_fields_model import FIELD, FIRST_RUN, MARK, PARTING_ROLE
+from glyphscope_gui.runs.recorder import FIRST_RUN as FIRST_RECORD
+from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.run_controller import Aside, Phase
+from glyphscope_gui.shared.page_ids import PageId
 
 GLYPH = '{action="search" query="AI news" max_results=10}'
 BROKEN = '{action="search" query="AI news" max_results=500}'
@@ -35,12 +37,17 @@ NAMES = (
 
 
 class Answers(ScriptedModel):
-    """Answers in the notation it is asked for, and remembers the requests; slowly, if it is to be stopped."""
+    """Answers in the notation it is asked for, and remembers the requests; slowly, or up to the `gate`, if it is to
+    be stopped.
+    """
 
-    def __init__(self, glyph=GLYPH, json=JSON, seconds=0.0, **options):
+    def __init__(self, glyph=GLYPH, json=JSON, seconds=0.0, *, gated=False, **options):
         super().__init__(**options)
         self.scripts = {"glyph": glyph, "json": json}
         self.seconds = seconds
+        self.gate = threading.Event()
+        if not gated:
+            self.gate.set()
         self.asked = []
 
     def generate(self, request):
@@ -49,49 +56,65 @@ class Answers(ScriptedModel):
         if isinstance(script, Exception):
             raise script
         self._turns = [[piece.encode() for piece in script]]
-        for item in super().generate(request):
+        for place, item in enumerate(super().generate(request)):
+            if place == 30:
+                self.gate.wait(10)
             time.sleep(self.seconds)
             yield item
 
 
+def opens(model):
+    def opener(_name, **_options):
+        if isinstance(model, Exception):
+            raise model
+        return model
+
+    return opener
+
+
 @pytest.fixture
-def make(open_window):
-    """A window on its compare page."""
+def make(open_page):
+    """The compare page, over whatever model."""
 
     def build(model=None, **looks):
-        model = Answers() if model is None else model
+        page = open_page(PageId.COMPARE, opens(Answers() if model is None else model), **looks)
+        page.context.project.set_options(constraint="off")
+        return page
 
-        def opener(_name, **_options):
-            if isinstance(model, Exception):
-                raise model
-            return model
+    return build
 
-        window = open_window(opener, **looks)
-        window.parts.project.set_options(constraint="off")
-        window.pages.show(COMPARE)
+
+@pytest.fixture
+def make_window(open_window):
+    """A whole window that shows its compare page."""
+
+    def build(model=None, **looks):
+        window = open_window(opens(Answers() if model is None else model), **looks)
+        window.context.project.set_options(constraint="off")
+        window.navigator.show(PageId.COMPARE)
         return window
 
     return build
 
 
-def arrange(window, *variants):
-    window.compare.comparison.arrange(variants)
-    window.compare._preset = OWN
+def arrange(page, *variants):
+    page.comparison.arrange(variants)
+    page._preset = OWN
 
 
-def run_all(qtbot, window):
-    with qtbot.waitSignal(window.compare.comparison.runningChanged, check_params_cb=lambda on: not on):
-        window.compare_page.run_button.click()
-    return window.compare.comparison.columns
+def run_all(qtbot, page):
+    with qtbot.waitSignal(page.comparison.runningChanged, check_params_cb=lambda on: not on):
+        page.view.run_button.click()
+    return page.comparison.columns
 
 
-def pills(window):
-    count = len(window.compare.comparison.columns)
-    return [view.pill.words for view in window.compare_page.columns[:count]]
+def pills(page):
+    count = len(page.comparison.columns)
+    return [column.pill.words for column in page.view.columns[:count]]
 
 
-def table(window):
-    model = window.compare_page.fields_model
+def table(page):
+    model = page.view.fields_model
     return [
         [model.index(row, column).data() for column in range(model.columnCount())]
         for row in range(model.rowCount())
@@ -107,39 +130,42 @@ NATIVE_OFF = Variant("native", "flat", "off")
 
 
 def test_a_name_of_the_contract_is_missing_or_unnamed_for_screen_readers(make):
-    window = make()
+    page = make()
     for name in NAMES:
-        widget = window.findChild(QWidget, name)
+        widget = page.widget.findChild(QWidget, name)
         assert widget is not None, name
         assert widget.accessibleName(), name
-    for view in window.compare_page.columns[:2]:
-        for widget in view.findChildren(QComboBox) + view.findChildren(QAbstractButton):
+    for column in page.view.columns[:2]:
+        for widget in column.findChildren(QComboBox) + column.findChildren(QAbstractButton):
             if widget.isVisible():
                 assert "olumn" in widget.accessibleName() + (widget.accessibleDescription() or ""), widget
 
 
-def test_the_page_has_no_key_or_takes_that_of_another(make, qtbot):
-    window = make()
+@pytest.mark.slow
+def test_the_page_has_no_key_or_takes_that_of_another(make_window, qtbot):
+    window = make_window()
     keys = {name: action.shortcut().toString() for name, action in window.rail.actions_.items()}
-    assert keys[COMPARE] == "Ctrl+5" and len(set(keys.values())) == len(keys)
-    window.pages.show("playground")
+    assert keys[PageId.COMPARE] == "Ctrl+5" and len(set(keys.values())) == len(keys)
+    window.navigator.show(PageId.PLAYGROUND)
     qtbot.keyClick(window, Qt.Key.Key_5, Qt.KeyboardModifier.ControlModifier)
-    assert window.pages.current == COMPARE
-    assert window.focusWidget() is window.compare_page.prompt_edit
+    assert window.navigator.current is PageId.COMPARE
+    assert window.focusWidget() is window.page(PageId.COMPARE).view.prompt_edit
 
 
 def test_the_prompt_is_another_than_the_playgrounds(make, qtbot):
-    window = make()
-    edit = window.compare_page.prompt_edit
-    assert edit.toPlainText() == window.page.prompt_edit.toPlainText()
+    page = make()
+    edit, prompt = page.view.prompt_edit, page.context.project.prompt
+    assert edit.toPlainText() == prompt.state.user
     edit.setPlainText("Find cats")
-    assert window.page.prompt_edit.toPlainText() == "Find cats"
-    facts = window.compare_page.facts.text()
+    assert prompt.state.user == "Find cats"
+    prompt.set_user("Find dogs")
+    assert edit.toPlainText() == "Find dogs"
+    facts = page.view.facts.text()
     assert all(word in facts for word in ("scripted", "7 tools", "seed 1", "temperature 0"))
-    window.parts.project.set_options(
-        sampling=msgspec.structs.replace(window.parts.project.options.sampling, seed=7)
+    page.context.project.set_options(
+        sampling=msgspec.structs.replace(page.context.project.options.sampling, seed=7)
     )
-    assert "seed 7" in window.compare_page.facts.text()
+    assert "seed 7" in page.view.facts.text()
 
 
 # -- a comparison --------------------------------------------------------------------------------------------------
@@ -147,19 +173,19 @@ def test_the_prompt_is_another_than_the_playgrounds(make, qtbot):
 
 def test_columns_do_not_run_one_after_the_other_or_their_difference_is_not_told(make, qtbot):
     model = Answers()
-    window = make(model)
-    arrange(window, JSON_OFF, GLYPH_OFF)
-    columns = run_all(qtbot, window)
+    page = make(model)
+    arrange(page, JSON_OFF, GLYPH_OFF)
+    columns = run_all(qtbot, page)
     assert len(model.asked) == 2
-    assert pills(window) == ["✓ valid", "✓ valid"]
+    assert pills(page) == ["✓ valid", "✓ valid"]
     assert [column.state.call.arguments["max_results"] for column in columns] == [5, 10]
-    assert window.compare_page.words.text() == "JSON wrote max_results 5, GLYPH 10."
-    assert table(window) == [
+    assert page.view.words.text() == "JSON wrote max_results 5, GLYPH 10."
+    assert table(page) == [
         ["=", "tool", '"search"', '"search"'],
         ["=", "query", '"AI news"', '"AI news"'],
         ["≠ first", "max_results", "5", "10"],
     ]
-    view = window.compare_page.columns[0]
+    view = page.view.columns[0]
     assert view.stream.toPlainText() == JSON
     assert view.call.text() == 'search(query="AI news", max_results=5)'
     values = {title.text(): value.text() for title, value in zip(view._titles, view._values)}
@@ -169,32 +195,32 @@ def test_columns_do_not_run_one_after_the_other_or_their_difference_is_not_told(
 
 
 def test_an_aborted_column_does_not_say_where_and_why(make, qtbot):
-    window = make(Answers(glyph=BROKEN))
-    arrange(window, GLYPH_OFF, JSON_OFF)
-    columns = run_all(qtbot, window)
-    assert pills(window) == ["✕ aborted", "✓ valid"]
-    detail = window.compare_page.columns[0].detail
+    page = make(Answers(glyph=BROKEN))
+    arrange(page, GLYPH_OFF, JSON_OFF)
+    columns = run_all(qtbot, page)
+    assert pills(page) == ["✕ aborted", "✓ valid"]
+    detail = page.view.columns[0].detail
     assert detail.isVisible()
     place = f"At character {columns[0].state.aborted.char}: CONSTRAINT_MAX"
     assert detail.text().startswith(f"{place}. max_results is at most 100")
-    assert window.compare_page.words.text() == "GLYPH wrote max_results 500 (broken off), JSON 5."
-    window.resize(1024, 700)
-    window.compare.comparison.add()
+    assert page.view.words.text() == "GLYPH wrote max_results 500 (broken off), JSON 5."
+    page.widget.resize(820, 640)
+    page.comparison.add()
     qtbot.wait(20)
     assert detail.text() == place and "at most 100" in detail.toolTip(), "in a narrow column"
-    assert columns[0].state.aborted.char in window.compare_page.columns[0].stream.decided_characters
+    assert columns[0].state.aborted.char in page.view.columns[0].stream.decided_characters
 
 
 def test_the_same_prompt_seed_and_tools_do_not_go_to_every_column(make, qtbot):
     model = Answers()
-    window = make(model)
-    options = window.parts.project.options
-    window.parts.project.set_options(
+    page = make(model)
+    options = page.context.project.options
+    page.context.project.set_options(
         dispatch=True, sampling=msgspec.structs.replace(options.sampling, seed=9, temperature=0.5)
     )
-    window.compare_page.prompt_edit.setPlainText("Find cats")
-    arrange(window, GLYPH_OFF, JSON_OFF, Variant("json", "tool-args", "off"))
-    columns = run_all(qtbot, window)
+    page.view.prompt_edit.setPlainText("Find cats")
+    arrange(page, GLYPH_OFF, JSON_OFF, Variant("json", "tool-args", "off"))
+    columns = run_all(qtbot, page)
     requests = [column.state.started.request for column in columns]
     assert {r.prompt for r in requests} == {"Find cats"}
     assert {(r.sampling.seed, r.sampling.temperature) for r in requests} == {(9, 0.5)}
@@ -210,11 +236,11 @@ def test_two_stages_stand_beside_one_text_without_their_texts(make, qtbot):
     class Staged(ScriptedModel):
         turns = (GLYPH, '"search"', '{query="AI news" max_results=10}')
 
-    window = make(Staged(turns=Staged.turns))
-    arrange(window, GLYPH_OFF, Variant("glyph", "flat", "off", "two-stage"))
-    run_all(qtbot, window)
-    assert window.compare_page.words.text() == "Both wrote the same: search, 2 arguments."
-    direct, staged = window.compare_page.columns[:2]
+    page = make(Staged(turns=Staged.turns))
+    arrange(page, GLYPH_OFF, Variant("glyph", "flat", "off", "two-stage"))
+    run_all(qtbot, page)
+    assert page.view.words.text() == "Both wrote the same: search, 2 arguments."
+    direct, staged = page.view.columns[:2]
     assert not direct.tabs.isVisible()
     assert [staged.tabs.tabText(tab) for tab in range(staged.tabs.count())] == ["name", "arguments"]
     assert staged.stream.toPlainText() == '{query="AI news" max_results=10}'
@@ -223,244 +249,305 @@ def test_two_stages_stand_beside_one_text_without_their_texts(make, qtbot):
 
 
 def test_figures_and_text_are_not_there_before_the_end(make, qtbot):
-    window = make(Answers(seconds=0.02))
-    arrange(window, GLYPH_OFF, JSON_OFF)
-    page = window.compare_page
-    page.run_button.click()
-    qtbot.waitUntil(lambda: "AI" in page.columns[0].stream.toPlainText())
-    assert pills(window) == ["◌ running", "waits"]
-    assert "one text at a time" in page.columns[1].notice.label.text()
-    assert "Column 1 of 2" in page.turn.text()
-    qtbot.waitUntil(lambda: len(table(window)) > 1)
-    assert table(window)[0] == ["…", "tool", '"search"', ""]
-    page.stop_button.click()
-    qtbot.waitUntil(lambda: not window.compare.comparison.is_running)
+    model = Answers(gated=True)
+    page = make(model)
+    arrange(page, GLYPH_OFF, JSON_OFF)
+    view = page.view
+    view.run_button.click()
+    qtbot.waitUntil(lambda: "AI" in view.columns[0].stream.toPlainText())
+    assert pills(page) == ["◌ running", "waits"]
+    assert "one text at a time" in view.columns[1].notice.label.text()
+    assert "Column 1 of 2" in view.turn.text()
+    assert page.context.status.activity == "Comparing 1 of 2"
+    qtbot.waitUntil(lambda: len(table(page)) > 1)
+    assert table(page)[0] == ["…", "tool", '"search"', ""]
+    view.stop_button.click()
+    model.gate.set()
+    qtbot.waitUntil(lambda: not page.comparison.is_running)
 
 
 # -- stop ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["button", "escape"])
-def test_stop_ends_one_column_only_or_loses_what_there_is(make, qtbot, how):
-    model = Answers(seconds=0.02)
-    window = make(model)
-    arrange(window, GLYPH_OFF, JSON_OFF, JSON_OFF)
-    page = window.compare_page
-    page.run_button.click()
-    qtbot.waitUntil(lambda: "AI" in page.columns[0].stream.toPlainText())
-    if how == "button":
-        page.stop_button.click()
-    else:
-        qtbot.keyClick(window, Qt.Key.Key_Escape)
-    qtbot.waitUntil(lambda: not window.compare.comparison.is_running)
+def test_stop_ends_one_column_only_or_loses_what_there_is(make, qtbot):
+    model = Answers(gated=True)
+    page = make(model)
+    check_stop(qtbot, page, model, page.view.stop_button.click)
+
+
+@pytest.mark.slow
+def test_escape_ends_one_column_only_or_loses_what_there_is(make_window, qtbot):
+    model = Answers(gated=True)
+    window = make_window(model)
+    check_stop(qtbot, window.page(PageId.COMPARE), model, lambda: qtbot.keyClick(window, Qt.Key.Key_Escape))
+
+
+def check_stop(qtbot, page, model, stop):
+    arrange(page, GLYPH_OFF, JSON_OFF, JSON_OFF)
+    view = page.view
+    view.run_button.click()
+    qtbot.waitUntil(lambda: "AI" in view.columns[0].stream.toPlainText())
+    stop()
+    model.gate.set()
+    qtbot.waitUntil(lambda: not page.comparison.is_running)
     assert len(model.asked) == 1
-    assert pills(window) == ["stopped", "not run", "not run"]
-    assert page.columns[0].stream.toPlainText().startswith('{action="search"')
-    assert page.run_button.isEnabled() and not page.stop_button.isEnabled()
-    model.seconds = 0
-    run_all(qtbot, window)
-    assert pills(window) == ["✓ valid"] * 3, "and it cannot be run again"
+    assert pills(page) == ["stopped", "not run", "not run"]
+    assert view.columns[0].stream.toPlainText().startswith('{action="search"')
+    assert view.run_button.isEnabled() and not view.stop_button.isEnabled()
+    run_all(qtbot, page)
+    assert pills(page) == ["✓ valid"] * 3, "and it cannot be run again"
 
 
 def test_closing_the_window_in_a_comparison_leaves_its_run_behind(make, qtbot):
-    window = make(Answers(seconds=0.05))
-    window.compare_page.run_button.click()
-    qtbot.waitUntil(lambda: bool(window.compare.comparison.columns[0].events))
-    window.shut_down()  # what is left behind fails the test
+    page = make(Answers(seconds=0.05))
+    page.view.run_button.click()
+    qtbot.waitUntil(lambda: bool(page.comparison.columns[0].events))
+    page.close()  # what is left behind fails the test
 
 
 # -- the playground ------------------------------------------------------------------------------------------------
 
 
 def test_a_comparison_takes_the_playgrounds_run_away_or_starts_beside_it(make, qtbot):
-    window = make(Answers(seconds=0.01))
-    window.pages.show("playground")
+    page = make()
+    view, runs, project = page.view, page.context.runs, page.context.project
+    with qtbot.waitSignal(runs.ended):
+        runs.run(project.next_run())
+    before = list(runs.events)
+    run_all(qtbot, page)
+    assert runs.events == before and runs.state.text == GLYPH
+    runs.run(project.next_run())
+    assert not view.run_button.isEnabled() and "playground" in view.turn.text()
+    assert not page.comparison.begin(project.next_request())
+    page.run()
+    assert not page.comparison.is_running
+    qtbot.waitUntil(lambda: not runs.is_busy)
+    assert view.run_button.isEnabled()
+
+
+@pytest.mark.slow
+def test_the_playground_shows_the_columns_instead_of_its_own_run(make_window, qtbot):
+    window = make_window()
+    page, playground = window.page(PageId.COMPARE), window.page(PageId.PLAYGROUND)
+    assert page.view.prompt_edit.toPlainText() == playground.view.prompt_edit.toPlainText()
+    page.view.prompt_edit.setPlainText("Find cats")
+    assert playground.view.prompt_edit.toPlainText() == "Find cats"
+    window.navigator.show(PageId.PLAYGROUND)
     with qtbot.waitSignal(window.runs.ended):
         window.actions_.run.trigger()
-    before = list(window.runs.events)
-    window.pages.show(COMPARE)
-    run_all(qtbot, window)
-    assert window.runs.events == before
-    assert window.page.stream.toPlainText() == GLYPH
-    window.pages.show("playground")
-    window.actions_.run.trigger()
-    page = window.compare_page
-    assert not page.run_button.isEnabled() and "playground" in page.turn.text()
-    request = window.parts.project.request_for("")
-    assert not window.compare.comparison.begin(request)
-    qtbot.waitUntil(lambda: not window.runs.is_busy)
-    assert page.run_button.isEnabled()
+    window.navigator.show(PageId.COMPARE)
+    arrange(page, GLYPH_OFF, JSON_OFF)
+    run_all(qtbot, page)
+    assert playground.view.stream.toPlainText() == GLYPH
+    with qtbot.waitSignal(window.runs.ended):
+        page.view.columns[1].open_button.click()
+    assert window.navigator.current is PageId.PLAYGROUND
+    assert playground.view.stream.toPlainText() == JSON, "a column's run, once it is opened"
 
 
-def test_run_and_its_keys_run_the_playground_where_the_columns_are_in_sight(make, qtbot):
-    window = make()
+def test_run_runs_the_playground_where_the_columns_are_in_sight(make, qtbot):
+    page = make()
+    began = []
+    page.context.runs.began.connect(began.append)
+    with qtbot.waitSignal(page.comparison.runningChanged, check_params_cb=lambda on: not on):
+        page.run()
+    assert pills(page) == ["✓ valid", "✓ valid"]
+    assert not began
+
+
+def test_run_continues_a_run_that_is_stepped_through(make, qtbot):
+    page = make()
+    runs = page.context.runs
+    page.step()
+    assert runs.phase is Phase.STEPPING
+    with qtbot.waitSignal(runs.ended):
+        page.run()
+    assert runs.state.text == GLYPH
+    assert not page.comparison.columns[0].events
+
+
+@pytest.mark.slow
+def test_the_status_line_says_which_column_runs(make_window, qtbot):
+    model = Answers(gated=True)
+    window = make_window(model)
+    page = window.page(PageId.COMPARE)
+    page.view.run_button.click()
+    qtbot.waitUntil(lambda: bool(page.view.columns[0].stream.toPlainText()))
+    assert window.status.message.text() == "Comparing 1 of 2"
+    page.comparison.stop()
+    model.gate.set()
+    qtbot.waitUntil(lambda: not page.comparison.is_running)
+
+
+@pytest.mark.slow
+def test_the_keys_of_run_run_the_playground_where_the_columns_are_in_sight(make_window, qtbot):
+    window = make_window()
+    page = window.page(PageId.COMPARE)
     began = []
     window.runs.began.connect(began.append)
-    with qtbot.waitSignal(window.compare.comparison.runningChanged, check_params_cb=lambda on: not on):
-        qtbot.keyClick(
-            window.compare_page.prompt_edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier
-        )
-    assert pills(window) == ["✓ valid", "✓ valid"]
+    with qtbot.waitSignal(page.comparison.runningChanged, check_params_cb=lambda on: not on):
+        qtbot.keyClick(page.view.prompt_edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert pills(page) == ["✓ valid", "✓ valid"]
     assert not began
 
 
 def test_another_run_that_begins_lets_the_columns_go_on(make, qtbot):
-    window = make(Answers(seconds=0.02))
-    window.compare_page.run_button.click()
-    qtbot.waitUntil(lambda: bool(window.compare.comparison.columns[0].events))
-    with qtbot.waitSignal(window.runs.ended):
-        window.wiring.play_bundled()
-    assert not window.compare.comparison.is_running
-    assert window.runs.phase is Phase.IDLE
-    assert window.runs.state.call is not None
+    model = Answers(gated=True)
+    page = make(model)
+    page.view.run_button.click()
+    qtbot.waitUntil(lambda: bool(page.comparison.columns[0].events))
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.context.runs.replay(bundled_run(FIRST_RECORD), 0)
+        model.gate.set()
+    assert not page.comparison.is_running
+    assert page.context.runs.phase is Phase.IDLE
+    assert page.context.runs.state.call is not None
 
 
 def test_late_news_of_an_older_comparison_are_shown(make, qtbot):
-    window = make()
-    columns = run_all(qtbot, window)
+    page = make()
+    columns = run_all(qtbot, page)
     events = list(columns[0].events)
-    window.runs.aside.emit(Aside(window.compare.comparison._job - 1, tuple(events)))
-    window.runs.aside.emit(Aside(window.compare.comparison._job, tuple(events), ended=True))
+    page.context.runs.aside.emit(Aside(page.comparison._job - 1, tuple(events)))
+    page.context.runs.aside.emit(Aside(page.comparison._job, tuple(events), ended=True))
     assert columns[0].events == events
-    assert pills(window) == ["✓ valid", "✓ valid"]
+    assert pills(page) == ["✓ valid", "✓ valid"]
 
 
 def test_a_columns_run_is_not_in_the_history_or_cannot_be_opened(make, qtbot):
-    window = make()
-    arrange(window, GLYPH_OFF, JSON_OFF)
+    page = make()
+    arrange(page, GLYPH_OFF, JSON_OFF)
     kept = []
-    window.recorder.kept.connect(kept.append)
-    run_all(qtbot, window)
+    page.context.recorder.kept.connect(kept.append)
+    run_all(qtbot, page)
     qtbot.waitUntil(lambda: len(kept) == 2)
-    assert len(window.parts.history.rows()) == 2
-    with qtbot.waitSignal(window.runs.ended):
-        window.compare_page.columns[1].open_button.click()
-    assert window.pages.current == "playground"
-    assert window.page.stream.toPlainText() == JSON
-    assert window.runs.events == window.compare.comparison.columns[1].events
+    assert len(page.context.services.history.rows()) == 2
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.view.columns[1].open_button.click()
+    assert page.context.navigator.visits == [(PageId.PLAYGROUND, None)]
+    assert page.context.runs.state.text == JSON
+    assert page.context.runs.events == page.comparison.columns[1].events
 
 
 # -- what goes wrong -----------------------------------------------------------------------------------------------
 
 
 def test_a_variant_that_cannot_be_built_stops_the_others_or_says_nothing(make, qtbot):
-    window = make()
-    arrange(window, NATIVE_OFF, GLYPH_OFF, JSON_OFF)
-    run_all(qtbot, window)
-    assert pills(window) == ["✕ failed", "✓ valid", "✓ valid"]
-    assert "no place for tools" in window.compare_page.columns[0].notice.label.text()
-    assert window.compare_page.words.text() == ("GLYPH wrote max_results 10, JSON 5. Not compared: native.")
-    assert [row[FIRST_RUN] for row in table(window)] == ["not compared"] * 3
+    page = make()
+    arrange(page, NATIVE_OFF, GLYPH_OFF, JSON_OFF)
+    run_all(qtbot, page)
+    assert pills(page) == ["✕ failed", "✓ valid", "✓ valid"]
+    assert "no place for tools" in page.view.columns[0].notice.label.text()
+    assert page.view.words.text() == ("GLYPH wrote max_results 10, JSON 5. Not compared: native.")
+    assert [row[FIRST_RUN] for row in table(page)] == ["not compared"] * 3
 
 
 def test_a_model_that_dies_in_one_column_takes_the_others_with_it(make, qtbot):
-    window = make(Answers(glyph=ModelDied("The model’s process was ended by SIGKILL.", signal="SIGKILL")))
-    arrange(window, GLYPH_OFF, JSON_OFF)
-    run_all(qtbot, window)
-    assert pills(window) == ["✕ failed", "✓ valid"]
-    assert "SIGKILL" in window.compare_page.columns[0].notice.label.text()
+    page = make(Answers(glyph=ModelDied("The model’s process was ended by SIGKILL.", signal="SIGKILL")))
+    arrange(page, GLYPH_OFF, JSON_OFF)
+    run_all(qtbot, page)
+    assert pills(page) == ["✕ failed", "✓ valid"]
+    assert "SIGKILL" in page.view.columns[0].notice.label.text()
 
 
 def test_without_a_model_every_column_tries_to_open_it(make, qtbot):
-    window = make(ModelError("There is no such model.", hint="Choose another."))
-    arrange(window, GLYPH_OFF, JSON_OFF)
-    qtbot.waitUntil(lambda: not window.runs.is_busy)
-    run_all(qtbot, window)
-    assert pills(window) == ["✕ failed", "not run"]
-    first, second = (view.notice.label.text() for view in window.compare_page.columns[:2])
+    page = make(ModelError("There is no such model.", hint="Choose another."))
+    arrange(page, GLYPH_OFF, JSON_OFF)
+    qtbot.waitUntil(lambda: not page.context.runs.is_busy)
+    run_all(qtbot, page)
+    assert pills(page) == ["✕ failed", "not run"]
+    first, second = (column.notice.label.text() for column in page.view.columns[:2])
     assert "no such model" in first and "Choose another" in first
     assert second.startswith("There is no model to run it")
 
 
-def test_a_mistake_of_ours_leaves_the_comparison_hanging(make, qtbot, monkeypatch):
+def test_a_mistake_of_ours_leaves_the_comparison_hanging(make, qtbot):
     model = Answers(glyph=ValueError("a mistake of ours"))
-    window = make(model)
-    told = []
-    monkeypatch.setattr(
-        "glyphscope_gui.shell.main_window.show_error", lambda _window, error: told.append(error)
-    )
-    arrange(window, GLYPH_OFF, JSON_OFF)
-    run_all(qtbot, window)
-    assert pills(window) == ["✕ failed", "✓ valid"]
-    assert [str(error) for error in told] == ["a mistake of ours"]
+    page = make(model)
+    crashes = []
+    page.context.runs.crashed.connect(crashes.append)
+    arrange(page, GLYPH_OFF, JSON_OFF)
+    run_all(qtbot, page)
+    assert pills(page) == ["✕ failed", "✓ valid"]
+    assert [str(error) for error in crashes] == ["a mistake of ours"]
 
 
 def test_markup_that_a_model_writes_is_laid_out_instead_of_shown(make, qtbot):
-    window = make(Answers(glyph='{action="search" query="<b>x</b><img src=file:///etc/passwd>\u202e"}'))
-    arrange(window, GLYPH_OFF, JSON_OFF)
-    run_all(qtbot, window)
-    call = window.compare_page.columns[0].call
+    page = make(Answers(glyph='{action="search" query="<b>x</b><img src=file:///etc/passwd>\u202e"}'))
+    arrange(page, GLYPH_OFF, JSON_OFF)
+    run_all(qtbot, page)
+    call = page.view.columns[0].call
     assert call.textFormat() is Qt.TextFormat.PlainText
     assert "<b>x</b>" in call.text() and "⟨U+202E⟩" in call.text()
-    assert "<b>" in window.compare_page.words.text()
+    assert "<b>" in page.view.words.text()
 
 
 # -- columns -------------------------------------------------------------------------------------------------------
 
 
 def test_a_question_does_not_bring_its_columns_or_forgets_the_playgrounds_notation(make, qtbot):
-    window = make()
-    page, comparison = window.compare_page, window.compare.comparison
+    page = make()
+    view, comparison = page.view, page.comparison
     assert [v.constraint for v in comparison.variants] == ["off", "mask"]
-    window.parts.project.set_options(notation="json")
+    page.context.project.set_options(notation="json")
     assert {v.notation for v in comparison.variants} == {"json"}, "as long as nothing was run"
     for preset in PRESETS:
-        page.presets.setCurrentIndex(page.presets.findData(preset.key))
-        page.presets.activated.emit(page.presets.currentIndex())
+        view.presets.setCurrentIndex(view.presets.findData(preset.key))
+        view.presets.activated.emit(view.presets.currentIndex())
         assert 2 <= len(comparison.columns) <= MOST
         assert len(set(comparison.variants)) == len(comparison.columns)
-        assert sum(view.isVisible() for view in page.columns) == len(comparison.columns)
+        assert sum(column.isVisible() for column in view.columns) == len(comparison.columns)
 
 
 def test_a_picker_changes_another_column_or_keeps_a_run_that_is_none_of_it(make, qtbot):
-    window = make()
-    arrange(window, GLYPH_OFF, JSON_OFF)
-    run_all(qtbot, window)
-    box = window.compare_page.columns[0].picker.boxes["constraint"]
+    page = make()
+    arrange(page, GLYPH_OFF, JSON_OFF)
+    run_all(qtbot, page)
+    box = page.view.columns[0].picker.boxes["constraint"]
     box.setCurrentIndex(box.findData("gbnf"))
     box.activated.emit(box.currentIndex())
-    columns = window.compare.comparison.columns
+    columns = page.comparison.columns
     assert columns[0].variant.constraint == "gbnf" and columns[0].phase is ColumnPhase.NEW
     assert columns[1].phase is ColumnPhase.DONE
-    assert window.compare_page.columns[1].stream.toPlainText() == JSON
-    assert window.compare_page.columns[0].stream.toPlainText() == ""
-    assert window.compare_page.presets.currentData() == OWN
-    native = window.compare_page.columns[0].picker.boxes["notation"]
+    assert page.view.columns[1].stream.toPlainText() == JSON
+    assert page.view.columns[0].stream.toPlainText() == ""
+    assert page.view.presets.currentData() == OWN
+    native = page.view.columns[0].picker.boxes["notation"]
     native.setCurrentIndex(native.findData("native"))
     native.activated.emit(native.currentIndex())
-    assert not window.compare_page.columns[0].picker.boxes["shape"].isEnabled()
+    assert not page.view.columns[0].picker.boxes["shape"].isEnabled()
 
 
 def test_columns_can_be_fewer_than_two_or_more_than_four(make, qtbot):
-    window = make()
-    page, comparison = window.compare_page, window.compare.comparison
-    assert not page.columns[0].remove_button.isVisible()
+    page = make()
+    view, comparison = page.view, page.comparison
+    assert not view.columns[0].remove_button.isVisible()
     for _ in range(5):
-        page.add_button.click()
-    assert len(comparison.columns) == MOST and not page.add_button.isEnabled()
-    run_all(qtbot, window)
+        view.add_button.click()
+    assert len(comparison.columns) == MOST and not view.add_button.isEnabled()
+    run_all(qtbot, page)
     kept = comparison.columns[3].state
-    page.columns[1].remove_button.click()
-    page.columns[0].remove_button.click()
+    view.columns[1].remove_button.click()
+    view.columns[0].remove_button.click()
     assert len(comparison.columns) == 2 and comparison.columns[1].state is kept
-    assert page.columns[1].stream.toPlainText() == kept.text
-    assert not page.columns[0].remove_button.isVisible()
+    assert view.columns[1].stream.toPlainText() == kept.text
+    assert not view.columns[0].remove_button.isVisible()
 
 
 def test_while_it_runs_its_columns_can_be_changed(make, qtbot):
-    window = make(Answers(seconds=0.02))
-    page, comparison = window.compare_page, window.compare.comparison
+    page = make(Answers(seconds=0.02))
+    view, comparison = page.view, page.comparison
     before = comparison.variants
-    page.run_button.click()
-    assert not page.presets.isEnabled() and not page.add_button.isEnabled()
-    assert not page.columns[0].picker.isEnabled() and page.prompt_edit.isReadOnly()
+    view.run_button.click()
+    assert not view.presets.isEnabled() and not view.add_button.isEnabled()
+    assert not view.columns[0].picker.isEnabled() and view.prompt_edit.isReadOnly()
     comparison.change(0, NATIVE_OFF)
     comparison.remove(1)
     comparison.add()
     assert comparison.variants == before
-    page.stop_button.click()
+    view.stop_button.click()
     qtbot.waitUntil(lambda: not comparison.is_running)
-    assert page.presets.isEnabled() and not page.prompt_edit.isReadOnly()
+    assert view.presets.isEnabled() and not view.prompt_edit.isReadOnly()
 
 
 def test_names_do_not_tell_columns_apart_or_say_what_all_have():
@@ -476,85 +563,89 @@ def test_names_do_not_tell_columns_apart_or_say_what_all_have():
 # -- how it looks --------------------------------------------------------------------------------------------------
 
 
-def test_four_columns_are_squeezed_instead_of_scrolled(make, qtbot):
-    window = make(size=(1024, 700))
-    arrange(window, GLYPH_OFF, JSON_OFF, NATIVE_OFF, GLYPH_OFF)
+@pytest.mark.slow
+def test_four_columns_are_squeezed_instead_of_scrolled(make_window, qtbot):
+    window = make_window(size=(1024, 700))
+    page = window.page(PageId.COMPARE)
+    arrange(page, GLYPH_OFF, JSON_OFF, NATIVE_OFF, GLYPH_OFF)
     qtbot.wait(20)
-    page = window.compare_page
+    view = page.view
     assert window.width() == 1024 and window.height() == 700
-    assert all(view.width() >= NARROWEST for view in page.columns)
-    assert page.scroll.horizontalScrollBar().maximum() > 0
-    run_all(qtbot, window)
-    bar = page.scroll.horizontalScrollBar()
+    assert all(column.width() >= NARROWEST for column in view.columns)
+    assert view.columns_area.horizontalScrollBar().maximum() > 0
+    run_all(qtbot, page)
+    bar = view.columns_area.horizontalScrollBar()
     assert bar.value() == bar.maximum(), "the column that runs is in sight"
 
 
-def test_three_columns_do_not_fit_the_smallest_window(make, qtbot):
-    window = make(size=(1024, 700))
-    arrange(window, GLYPH_OFF, JSON_OFF, NATIVE_OFF)
-    run_all(qtbot, window)
+@pytest.mark.slow
+def test_three_columns_do_not_fit_the_smallest_window(make_window, qtbot):
+    page = make_window(size=(1024, 700)).page(PageId.COMPARE)
+    arrange(page, GLYPH_OFF, JSON_OFF, NATIVE_OFF)
+    run_all(qtbot, page)
     qtbot.wait(20)
-    assert window.compare_page.scroll.horizontalScrollBar().maximum() == 0
-    assert window.compare_page.scroll.verticalScrollBar().maximum() == 0
+    assert page.view.columns_area.horizontalScrollBar().maximum() == 0
+    assert page.view.columns_area.verticalScrollBar().maximum() == 0
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_first_difference_is_told_by_colour_alone_or_not_drawn(make, qtbot, theme):
-    window = make(Answers(json=JSON.replace("AI news", "AI views")), theme=theme)
-    arrange(window, GLYPH_OFF, JSON_OFF)
-    run_all(qtbot, window)
-    page, model = window.compare_page, window.compare_page.fields_model
+    page = make(Answers(json=JSON.replace("AI news", "AI views")))
+    page.context.themes.choose(theme)
+    arrange(page, GLYPH_OFF, JSON_OFF)
+    run_all(qtbot, page)
+    view, model = page.view, page.view.fields_model
     assert [model.index(row, MARK).data() for row in range(3)] == ["=", "≠ first", "≠"]
     assert model.index(1, FIELD).data() == "query"
     tip = model.index(1, MARK).data(Qt.ItemDataRole.AccessibleTextRole)
     assert tip == "The first field in which the columns differ."
     assert model.index(1, FIRST_RUN).data(PARTING_ROLE) == 4  # a quotation mark, then A, I and a blank
-    image = page.fields.grab().toImage()
-    marked = page.fields.visualRect(model.index(1, FIRST_RUN)).center()
-    plain = page.fields.visualRect(model.index(0, FIRST_RUN)).center()
-    down = page.fields.horizontalHeader().height()
+    image = view.fields.grab().toImage()
+    marked = view.fields.visualRect(model.index(1, FIRST_RUN)).center()
+    plain = view.fields.visualRect(model.index(0, FIRST_RUN)).center()
+    down = view.fields.horizontalHeader().height()
     at = [QImage.pixelColor(image, image.width() - 30, point.y() + down) for point in (marked, plain)]
     assert at[0] != at[1]
 
 
 def test_the_keyboard_does_not_reach_a_control(make, qtbot):
-    window = make()
-    page = window.compare_page
-    page.prompt_edit.setFocus()
+    page = make()
+    view = page.view
+    view.prompt_edit.setFocus()
     seen = []
     for _ in range(40):
-        qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Tab)
-        widget = window.focusWidget()
+        qtbot.keyClick(page.widget.focusWidget(), Qt.Key.Key_Tab)
+        widget = page.widget.focusWidget()
         if widget is None or widget in seen:
             break
         seen.append(widget)
-    wanted = [page.presets, page.add_button, page.run_button, page.fields]
-    wanted += [box for view in page.columns[:2] for box in view.picker.boxes.values()]
+    wanted = [view.presets, view.add_button, view.run_button, view.fields]
+    wanted += [box for column in view.columns[:2] for box in column.picker.boxes.values()]
     assert [w.accessibleName() or w.text() for w in wanted if w not in seen] == []
 
 
 def test_no_label_of_the_page_takes_what_is_written_for_html(make):
-    window = make()
-    page = window.compare_page
-    for view in page.columns:
-        for label in (view.title, view.detail, view.call, view.notice.label):
+    page = make()
+    view = page.view
+    for column in view.columns:
+        for label in (column.title, column.detail, column.call, column.notice.label):
             assert isinstance(label, QLabel) and label.textFormat() is Qt.TextFormat.PlainText
-    assert isinstance(page.run_button, QPushButton)
+    assert isinstance(view.run_button, QPushButton)
 
 
 def test_a_router_that_asks_leaves_a_column_waiting_for_ever(make, qtbot):
     question = '{"choice":"clarify","tool":null,"question":"Which news?"}'
-    window = make(ScriptedModel(turns=(question, GLYPH)))
+    page = make(ScriptedModel(turns=(question, GLYPH)))
     asked = []
-    window.runs.asked.connect(asked.append)
-    arrange(window, Variant("glyph", "flat", "off", "route-execute"), GLYPH_OFF)
-    columns = run_all(qtbot, window)
+    page.context.runs.asked.connect(asked.append)
+    arrange(page, Variant("glyph", "flat", "off", "route-execute"), GLYPH_OFF)
+    columns = run_all(qtbot, page)
     assert columns[0].state.finished.reason == "unanswered"
-    assert pills(window)[1] == "✓ valid"
+    assert pills(page)[1] == "✓ valid"
     assert not any(asked), "the playground's card is not for it"
 
 
-def test_stop_while_the_model_is_opened_says_that_something_failed(open_window, qtbot):
+def test_stop_while_the_model_is_opened_says_that_something_failed(open_page, qtbot):
     opening = threading.Event()
 
     def opener(name, *, context, progress):
@@ -566,12 +657,11 @@ def test_stop_while_the_model_is_opened_says_that_something_failed(open_window, 
             raise ModelError("The opening of the model was stopped.")
         return Answers()
 
-    window = open_window(opener)
-    window.parts.project.set_options(model="scripted:slow")
-    window.pages.show(COMPARE)
-    window.compare_page.run_button.click()
+    page = open_page(PageId.COMPARE, opener)
+    page.context.project.set_options(model="scripted:slow")
+    page.view.run_button.click()
     qtbot.waitUntil(opening.is_set)
-    window.compare_page.stop_button.click()
-    qtbot.waitUntil(lambda: not window.compare.comparison.is_running)
-    assert pills(window) == ["stopped", "not run"]
-    assert table(window) == []
+    page.view.stop_button.click()
+    qtbot.waitUntil(lambda: not page.comparison.is_running)
+    assert pills(page) == ["stopped", "not run"]
+    assert table(page) == []

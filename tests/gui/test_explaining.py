@@ -1,4 +1,4 @@
-"""What explains a run in the window: wanted and got by field, the way to what could change, and token boundaries."""
+"""What explains a run on the playground: wanted and got by field, the way to what could change, token boundaries."""
 
 import math
 
@@ -44,15 +44,15 @@ def made(place=8, **changes):
 
 
 @pytest.fixture
-def shown(open_window, qtbot):
-    """A window that shows a run, with all that explains it."""
+def shown(open_playground, qtbot):
+    """Show a run on the playground, with all that explains it."""
 
-    def show(events, window=None):
-        window = window or open_window(lambda _name, **_options: ScriptedModel(CALL))
-        with qtbot.waitSignal(window.runs.ended):
-            window.runs.replay(events, 0)
-        qtbot.waitUntil(lambda: not window.explaining.is_busy)
-        return window
+    def show(events, page=None):
+        page = page or open_playground(lambda _name, **_options: ScriptedModel(CALL))
+        with qtbot.waitSignal(page.context.runs.ended):
+            page.context.runs.replay(events, 0)
+        qtbot.waitUntil(lambda: not page.explain.is_busy)
+        return page
 
     return show
 
@@ -63,11 +63,10 @@ def rows(view):
     ]
 
 
-@pytest.mark.slow
 def test_the_view_tells_another_field_or_another_keyword_or_leads_elsewhere(shown, qtbot):
-    window = shown(made())
-    view = window.evidence.wanted
-    assert "max_results" in view.words.text() and not window.evidence.wanted_section.isHidden()
+    page = shown(made())
+    view = page.evidence.wanted
+    assert "max_results" in view.words.text() and not page.evidence.wanted_section.isHidden()
     assert rows(view) == [
         ["(around)", "0", ""],
         ["action", "0", ""],
@@ -83,24 +82,21 @@ def test_the_view_tells_another_field_or_another_keyword_or_leads_elsewhere(show
     # a field leads to its token, its place to the description
     view.table.setFocus()
     qtbot.keyClick(view.table, Qt.Key.Key_Return)
-    assert window.page.tokens.currentIndex().row() == 8
+    assert page.view.tokens.currentIndex().row() == 8
     assert view.place.text() == "Show the description of max_results"
-    window.left[2].raise_()
     view.place.click()
-    item = window.tools_page.tree.selected()
-    assert (item.tool, item.argument) == ("search", "max_results")
+    assert page.context.panels.revealed == [("search", "max_results")]
 
 
-@pytest.mark.slow
 def test_what_is_told_of_a_run_is_of_another_token_or_stays_for_the_next_run(shown, qtbot):
-    window = shown(made())
+    page = shown(made())
     # a token that is not the model's own is marked, and no other one
-    model, view = window.page.tokens_model, window.evidence.wanted
+    model, view = page.view.tokens_model, page.evidence.wanted
     cut = Boundaries(9, 8, (Otherwise(4, 6, ("AI", '"'), ('AI"',), "grammar"),))
     model.set_boundaries(cut)
     view.show_boundaries(cut)
-    window.page.stream.set_boundaries(cut)
-    hints = [window.page.stream.tip(model.token(row)) for row in (3, 4)]
+    page.view.stream.set_boundaries(cut)
+    hints = [page.view.stream.tip(model.token(row)) for row in (3, 4)]
     assert ["model itself would cut" in hint for hint in hints] == [False, True]
     marked = [row for row in range(9) if model.index(row, TOKEN).data(CUT_ROLE) is not None]
     assert marked == [4, 5]
@@ -108,16 +104,16 @@ def test_what_is_told_of_a_run_is_of_another_token_or_stays_for_the_next_run(sho
     assert 'the model itself would cut it as [AI"]' in tip
     assert "not the model's own token" in model.index(5, TOKEN).data(Qt.ItemDataRole.AccessibleTextRole)
     assert "1 more than the model itself" in view.boundaries.text() and "Token 4:" in view.boundaries.text()
-    assert not window.page.tokens.grab().isNull()
-    window.runs.replay(made(), 0)
-    qtbot.waitUntil(lambda: not window.explaining.is_busy and not window.runs.is_busy)
+    assert not page.view.tokens.grab().isNull()
+    page.context.runs.replay(made(), 0)
+    qtbot.waitUntil(lambda: not page.explain.is_busy and not page.context.runs.is_busy)
     assert all(model.index(row, TOKEN).data(CUT_ROLE) is None for row in range(model.rowCount()))
-    shown(made(place=0, constraint="off"), window)
+    shown(made(place=0, constraint="off"), page)
     assert view.words.text().startswith("No constraint was on") and view.table.isHidden()
     assert view.fight.isHidden() and view.place.isHidden()
-    window.runs.run(made()[0].request)
-    assert window.evidence.wanted_section.isHidden() or view.table.isHidden()
-    qtbot.waitUntil(lambda: not window.runs.is_busy and not window.explaining.is_busy)
+    page.context.runs.run(made()[0].request)
+    assert page.evidence.wanted_section.isHidden() or view.table.isHidden()
+    qtbot.waitUntil(lambda: not page.context.runs.is_busy and not page.explain.is_busy)
     assert "does not tell" in view.words.text()  # a scripted model has no figures
 
 

@@ -12,16 +12,19 @@ pytest.importorskip("huggingface_hub")
 
 from fake_hub import REPO, fake_hub, gguf, without_certificates
 from glyphscope.errors import ModelError
-from glyphscope.models import FoundModel, ScriptedModel
+from glyphscope.models import FoundModel
 from glyphscope.models.hub import Choice, HubFile, Lookup, Progress, Stopped, Unfinished
 from glyphscope_gui.model_picker import getting as model_getting
 from glyphscope_gui.model_picker import hub_panel
-from glyphscope_gui.model_picker import presenter as models_wiring
+from glyphscope_gui.model_picker import presenter as model_presenter
 from glyphscope_gui.model_picker import words as model_words
 from glyphscope_gui.model_picker.dialog import ModelDialog
 from glyphscope_gui.model_picker.getting import Loaded, ModelGetting, Phase
 from glyphscope_gui.model_picker.hub_panel import HubPanel
+from glyphscope_gui.model_picker.picker import ModelPicker
+from glyphscope_gui.model_picker.presenter import ModelPresenter
 from glyphscope_gui.model_picker.words import progress_words
+from glyphscope_gui.shared.page_ids import PageId
 
 FILE = "tiny-Q4_K_M.gguf"
 FOUND = [
@@ -213,58 +216,72 @@ def test_how_far_a_download_is_is_made_up(progress, speed, words):
     assert progress_words(Loaded(choice, progress, speed)).replace("0.0 MB of", "0 MB of") == words
 
 
+# -- the presenter -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def presenter(context, qtbot):
+    picker = ModelPicker(context.settings, context.window)
+    presenter = ModelPresenter(context, picker)
+    yield presenter
+    presenter.close()
+
+
 @pytest.mark.slow
 def test_the_window_stops_a_download_with_its_view_or_keeps_nothing_when_it_closes(
-    hub, open_window, qtbot, monkeypatch, own_home
+    hub, context, presenter, qtbot, monkeypatch, own_home
 ):
-    monkeypatch.setattr(models_wiring, "find_models", lambda folders: FOUND)
+    monkeypatch.setattr(model_presenter, "find_models", lambda folders: FOUND)
     hub.repos[REPO][FILE] = gguf(90_000)
     hub.stall_after = 20_000
-    window = open_window(lambda _name, **_options: ScriptedModel("x"))
-    window.models.welcome()
-    with qtbot.waitSignal(window.runs.ended):
-        window.actions_.run.trigger()
-    assert window.models._dialog is None  # what opened by itself does not stand before the run
-    window.picker._fill()
-    {a.text(): a for a in window.picker.menu().actions()}["Get a model…"].trigger()
-    dialog = window.models._dialog
+    presenter.welcome()
+    context.actions.run.trigger()
+    assert presenter._dialog is None  # what opened by itself does not stand before the run
+    picker = presenter._picker
+    picker._fill()
+    {a.text(): a for a in picker.menu().actions()}["Get a model…"].trigger()
+    dialog = presenter._dialog
     qtbot.waitUntil(lambda: dialog.found.rowCount() == 2)
-    assert window.models.show() is dialog  # one is enough
+    assert presenter.show() is dialog  # one is enough
     look(dialog.hub, qtbot)
     dialog.hub.load_button.click()
     dialog.reject()
-    qtbot.waitUntil(lambda: "tiny: " in window.status.note.text())
+    qtbot.waitUntil(lambda: any("tiny: " in note for note in context.status.notes))
     threading.Timer(0.05, hub.over.set).start()
-    qtbot.waitUntil(lambda: window.models.getting.loading.progress.phase == "waiting")  # it was cut meanwhile
+    qtbot.waitUntil(lambda: presenter.getting.loading.progress.phase == "waiting")  # it was cut meanwhile
     hub.stall_after = -1
-    qtbot.waitUntil(window.page.notice.isVisible)
-    assert "tiny is here" in window.page.notice.label.text()
+    qtbot.waitUntil(lambda: bool(context.offers))
+    ((words, _button, use),) = context.offers
+    assert "tiny is here" in words and context.status.notes[-1] == ""
     place = own_home / "models" / REPO / FILE
     assert place.read_bytes() == hub.repos[REPO][FILE]
-    qtbot.waitUntil(lambda: any(model.path == str(place) for model in window.picker._found or ()))
-    chosen = []
-    monkeypatch.setattr(window.wiring, "choose_model", chosen.append)
-    window.page.notice.action.click()
-    assert chosen == [str(place)]
+    qtbot.waitUntil(lambda: any(model.path == str(place) for model in picker._found or ()))
+    use()
+    assert context.project.model == str(place)
+
+
+def test_the_first_start_explains_nothing_or_every_start_does(context, presenter, qtbot, monkeypatch):
+    monkeypatch.setattr(model_presenter, "find_models", lambda folders: [])
+    presenter.welcome()
+    dialog = context.window.findChild(ModelDialog)
+    qtbot.waitUntil(lambda: "glyphscope[demo]" in dialog.nothing.text())
+    dialog.reject()
+    qtbot.wait(1)
+    assert context.settings.value.welcomed
+    presenter.welcome()
+    assert context.window.findChild(ModelDialog) is None
 
 
 @pytest.mark.slow
-def test_the_first_start_explains_nothing_or_every_start_does(open_window, qtbot, monkeypatch):
-    monkeypatch.setattr(models_wiring, "find_models", lambda folders: [])
+def test_a_first_start_without_a_model_shows_nothing_or_no_way_to_get_one(open_window, monkeypatch):
+    monkeypatch.setattr(model_presenter, "find_models", lambda folders: [])
 
     def opener(_name, **_options):
         raise ModelError("There is no such file.", where="x", hint="Choose one.")
 
     window = open_window(opener)
-    assert "A recorded run is shown instead" in window.page.notice.label.text()
-    assert window.page.notice.other.text() == "Get a model…"
-    window.models.welcome()
-    dialog = window.findChild(ModelDialog)
-    qtbot.waitUntil(lambda: "glyphscope[demo]" in dialog.nothing.text())
-    dialog.reject()
-    qtbot.wait(1)
-    assert window.parts.settings.value.welcomed
-    window.models.welcome()
-    assert window.findChild(ModelDialog) is None
-    window.page.notice.other.click()
+    notice = window.page(PageId.PLAYGROUND).view.notice
+    assert "A recorded run is shown instead" in notice.label.text()
+    assert notice.other.text() == "Get a model…"
+    notice.other.click()
     assert window.findChild(ModelDialog) is not None

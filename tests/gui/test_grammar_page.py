@@ -7,12 +7,17 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent, QTextCursor
 from PySide6.QtWidgets import QApplication, QWidget
 
-from glyphscope_gui.grammar.presenter import PAGE
+from fake_context import scripted
+from glyphscope.registry import default_registry
+from glyphscope_gui.grammar.problems import GrammarProblem
+from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.shared.page_ids import PageId, PanelId
+from glyphscope_gui.tools.tools_dock import ToolsDock
 from grammar_window import checked, put_cursor, show
 
 NAMES = [
     "grammarEdit", "grammarDiagnostics", "grammarExamples", "enforcementTable", "railroadView", "grammarSummary",
-    "stepTextEdit", "stepSlider", "grammarSamples", "grammarDifferences", "ruleCosts", "pageRail"]  # fmt: skip
+    "stepTextEdit", "stepSlider", "grammarSamples", "grammarDifferences", "ruleCosts"]  # fmt: skip
 GOOD = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" number\nnumber ::= [1-9] [0-9]? | "100"\n'
 PLANTED = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" nummber\nnumber ::= "\\d"{1,2} | "100"\nyear ::= "20" [0-9]{2}\n'
 
@@ -20,57 +25,61 @@ PLANTED = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" nummber\nnumber ::= "\\d"{
 # -- the page ---------------------------------------------------------------------------------------------------
 
 
-def test_a_name_of_the_contract_is_missing_or_unnamed_for_screen_readers(make_page):
-    window = make_page()
+def test_a_name_of_the_contract_is_missing_or_unnamed_for_screen_readers(grammar):
     for name in NAMES:
-        widget = window.findChild(QWidget, name)
+        widget = grammar.view.findChild(QWidget, name)
         assert widget is not None, name
         assert widget.accessibleName(), name
 
 
-def test_the_keyboard_does_not_reach_a_page_or_the_playgrounds_docks_stay_in_the_way(make_page, qtbot):
-    window = make_page(page="playground")
-    assert not window.left[0].isHidden()
+def test_the_keyboard_does_not_reach_a_page_or_the_playgrounds_docks_stay_in_the_way(open_window, qtbot):
+    window = open_window(scripted)
+    tools = window.panels.docks[PanelId.TOOLS]
+    assert window.findChild(QWidget, "pageRail").accessibleName()
+    assert not tools.isHidden()
     qtbot.keyClick(window, Qt.Key.Key_2, Qt.KeyboardModifier.ControlModifier)
-    assert window.pages.current == PAGE
-    assert window.left[0].isHidden()
+    assert window.navigator.current is PageId.GRAMMAR
+    assert tools.isHidden()
     assert window.right.isHidden()
-    assert window.focusWidget() is window.grammar_page.edit
+    assert window.focusWidget() is window.page(PageId.GRAMMAR).view.edit
     qtbot.keyClick(window, Qt.Key.Key_1, Qt.KeyboardModifier.ControlModifier)
-    assert window.pages.current == "playground"
-    assert not window.left[0].isHidden()
+    assert window.navigator.current is PageId.PLAYGROUND
+    assert not tools.isHidden()
     assert not window.right.isHidden()
 
 
-def test_a_page_is_left_with_a_field_open_that_is_gone_when_one_comes_back(make_page, qtbot):
-    window = make_page()
-    window.grammar_page.add_example_link.click()
+def test_a_page_is_left_with_a_field_open_that_is_gone_when_one_comes_back(open_window, qtbot):
+    window = open_window(scripted)
+    window.navigator.show(PageId.GRAMMAR)
+    window.page(PageId.GRAMMAR).view.add_example_link.click()
     assert window.findChild(QWidget, "exampleField").hasFocus()
-    window.pages.show("playground")
+    window.navigator.show(PageId.PLAYGROUND)
     qtbot.waitUntil(lambda: window.findChild(QWidget, "exampleField") is None)
-    window.pages.show(PAGE)
-    assert window.pages.current == PAGE
+    window.navigator.show(PageId.GRAMMAR)
+    assert window.navigator.current is PageId.GRAMMAR
 
 
 @pytest.mark.slow
-def test_the_docks_of_the_playground_are_lost_when_the_window_closes_on_another_page(make_page):
-    window = make_page()
+def test_the_docks_of_the_playground_are_lost_when_the_window_closes_on_another_page(open_window):
+    window = open_window(scripted)
+    window.navigator.show(PageId.GRAMMAR)
     window.shut_down()
-    again = make_page(page="playground")
-    assert not again.left[0].isHidden()
+    again = open_window(scripted)
+    assert not again.panels.docks[PanelId.TOOLS].isHidden()
     assert not again.right.isHidden()
 
 
-def test_the_page_does_not_fit_a_small_window(make_page):
-    window = make_page(size=(1024, 700))
+def test_the_page_does_not_fit_a_small_window(open_window):
+    window = open_window(scripted, size=(1024, 700))
+    window.navigator.show(PageId.GRAMMAR)
     assert window.width() == 1024
     assert window.height() == 700
-    page = window.grammar_page
-    assert not page.side.isVisible()
+    view = window.page(PageId.GRAMMAR).view
+    assert not view.side.isVisible()
     for name in ("samples", "differences", "costs", "step"):
-        page.views.button(name).click()
-        assert page.stack.currentWidget() is getattr(page, name)
-    for part in (page.edit, page.railroad, page.examples):
+        view.views.button(name).click()
+        assert view.stack.currentWidget() is getattr(view, name)
+    for part in (view.edit, view.railroad, view.examples):
         assert part.isVisible()
         assert part.width() > 250
 
@@ -78,127 +87,124 @@ def test_the_page_does_not_fit_a_small_window(make_page):
 # -- the text ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_the_tools_grammar_is_not_shown_or_does_not_follow_the_tools(make_page, qtbot):
-    window = make_page()
-    page, document = window.grammar_page, window.parts.project.grammar
-    assert page.edit.isReadOnly()
-    assert page.edit.text().startswith("root ::=")
-    assert "send" in page.edit.text()
-    window.parts.document.set_enabled("send_email", False)
-    qtbot.waitUntil(lambda: "send" not in page.edit.text())
-    assert checked(qtbot, window).ok
-    window.parts.project.set_options(notation="json", shape="tool-args")
-    qtbot.waitUntil(lambda: '\\"tool\\"' in page.edit.text())
+def test_the_tools_grammar_is_not_shown_or_does_not_follow_the_tools(grammar, qtbot):
+    view, document = grammar.view, grammar.context.project.grammar
+    assert view.edit.isReadOnly()
+    assert view.edit.text().startswith("root ::=")
+    assert "send" in view.edit.text()
+    grammar.context.project.tools.set_enabled("send_email", False)
+    qtbot.waitUntil(lambda: "send" not in view.edit.text())
+    assert checked(qtbot, grammar).ok
+    grammar.context.project.set_options(notation="json", shape="tool-args")
+    qtbot.waitUntil(lambda: '\\"tool\\"' in view.edit.text())
     assert document.kept is None
 
 
-@pytest.mark.slow
-def test_tools_that_give_no_grammar_leave_the_page_without_a_word(make_page, qtbot):
-    window = make_page()
-    for tool in window.parts.document.registry.tools:
-        window.parts.document.set_enabled(tool.name, False)
-    qtbot.waitUntil(lambda: "Allow at least one tool" in window.grammar_page.summary.text())
-    assert window.grammar_page.edit.text() == ""
-    window.parts.document.set_enabled("search", True)
-    qtbot.waitUntil(lambda: "no mistakes" in window.grammar_page.summary.text())
+def test_tools_that_give_no_grammar_leave_the_page_without_a_word(grammar, qtbot):
+    for tool in grammar.context.project.tools.registry.tools:
+        grammar.context.project.tools.set_enabled(tool.name, False)
+    qtbot.waitUntil(lambda: "Allow at least one tool" in grammar.view.summary.text())
+    assert grammar.view.edit.text() == ""
+    grammar.context.project.tools.set_enabled("search", True)
+    qtbot.waitUntil(lambda: "no mistakes" in grammar.view.summary.text())
 
 
-@pytest.mark.slow
-def test_a_copy_to_edit_changes_the_tools_or_cannot_be_undone(make_page, qtbot):
-    window = make_page()
-    page = window.grammar_page
-    before = page.edit.text()
-    page.copy_link.click()
-    assert not page.edit.isReadOnly()
-    page.edit.moveCursor(QTextCursor.MoveOperation.End)
-    qtbot.keyClicks(page.edit, "more ::= root")
-    assert checked(qtbot, window).text == before + "more ::= root"
-    page.edit.undo()
-    assert page.edit.text() == before
-    page.tools_link.click()
-    assert page.edit.isReadOnly()
-    assert window.parts.project.grammar.work.text == before
+def test_a_copy_to_edit_changes_the_tools_or_cannot_be_undone(grammar, qtbot):
+    view = grammar.view
+    before = view.edit.text()
+    view.copy_link.click()
+    assert not view.edit.isReadOnly()
+    view.edit.moveCursor(QTextCursor.MoveOperation.End)
+    qtbot.keyClicks(view.edit, "more ::= root")
+    assert checked(qtbot, grammar).text == before + "more ::= root"
+    view.edit.undo()
+    assert view.edit.text() == before
+    view.tools_link.click()
+    assert view.edit.isReadOnly()
+    assert grammar.context.project.grammar.work.text == before
 
 
-@pytest.mark.slow
-def test_three_planted_mistakes_are_not_mended_with_what_the_page_offers(make_page, qtbot):
-    window = make_page()
-    page = window.grammar_page
-    found = show(qtbot, window, PLANTED)
+def test_three_planted_mistakes_are_not_mended_with_what_the_page_offers(grammar, qtbot):
+    view = grammar.view
+    found = show(qtbot, grammar, PLANTED)
     assert not found.ok
     assert {problem.severity for problem in found.problems} >= {"error", "warning"}
     for _ in range(6):
-        row = next((p for p in checked(qtbot, window).problems if p.edits), None)
+        row = next((p for p in checked(qtbot, grammar).problems if p.edits), None)
         if row is None:
             break
-        page.edit.select(row.start, row.start)
-        before = page.edit.text()
-        qtbot.keyClick(page.edit, Qt.Key.Key_Period, Qt.KeyboardModifier.ControlModifier)
-        assert page.edit.text() != before, row
-    found = checked(qtbot, window)
+        view.edit.select(row.start, row.start)
+        before = view.edit.text()
+        qtbot.keyClick(view.edit, Qt.Key.Key_Period, Qt.KeyboardModifier.ControlModifier)
+        assert view.edit.text() != before, row
+    found = checked(qtbot, grammar)
     assert found.ok, found.problems
-    assert "no mistakes" in page.summary.text()
-    assert page.diagnostics.isHidden() or not any(p.severity == "error" for p in found.problems)
+    assert "no mistakes" in view.summary.text()
+    assert view.diagnostics.isHidden() or not any(p.severity == "error" for p in found.problems)
 
 
-def test_a_click_on_a_correction_in_the_list_does_nothing(make_page, qtbot):
-    window = make_page()
-    page = window.grammar_page
-    show(qtbot, window, PLANTED)
-    model = page.diagnostics.model()
+def test_a_click_on_a_correction_in_the_list_does_nothing(grammar, qtbot):
+    view = grammar.view
+    show(qtbot, grammar, PLANTED)
+    model = view.diagnostics.model()
     row = next(row for row in range(model.rowCount()) if model.index(row, 2).data())
-    before = page.edit.text()
-    place = page.diagnostics.visualRect(model.index(row, 2)).center()
-    qtbot.mouseClick(page.diagnostics.viewport(), Qt.MouseButton.LeftButton, pos=place)
-    assert page.edit.text() != before
-    page.edit.undo()
-    assert page.edit.text() == before
+    before = view.edit.text()
+    place = view.diagnostics.visualRect(model.index(row, 2)).center()
+    qtbot.mouseClick(view.diagnostics.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert view.edit.text() != before
+    view.edit.undo()
+    assert view.edit.text() == before
 
 
-def test_a_mistake_in_the_list_does_not_lead_to_its_place(make_page, qtbot):
-    window = make_page()
-    page = window.grammar_page
-    found = show(qtbot, window, PLANTED)
-    page.diagnostics.selectRow(0)
-    page.diagnostics.setFocus()
-    qtbot.keyClick(page.diagnostics, Qt.Key.Key_Return)
+def test_a_mistake_in_the_list_does_not_lead_to_its_place(grammar, qtbot):
+    view = grammar.view
+    found = show(qtbot, grammar, PLANTED)
+    view.diagnostics.selectRow(0)
+    view.diagnostics.setFocus()
+    qtbot.keyClick(view.diagnostics, Qt.Key.Key_Return)
     worst = next(p for p in found.problems if p.severity == "error")
-    assert page.edit.textCursor().position() == worst.start
-    assert page.edit.hasFocus()
+    assert view.edit.textCursor().position() == worst.start
+    assert view.edit.hasFocus()
 
 
-def test_a_fix_of_an_older_text_hits_the_wrong_place(make_page, qtbot):
-    window = make_page()
-    page = window.grammar_page
-    problem = next(p for p in show(qtbot, window, PLANTED).problems if p.edits)
-    page.edit.moveCursor(QTextCursor.MoveOperation.Start)
-    page.edit.insertPlainText("# a line before\n")
-    text = page.edit.text()
-    page.edit.fixWanted.emit(problem)
-    assert page.edit.text() == text
+def test_a_fix_of_an_older_text_hits_the_wrong_place(grammar, qtbot):
+    view = grammar.view
+    problem = next(p for p in show(qtbot, grammar, PLANTED).problems if p.edits)
+    view.edit.moveCursor(QTextCursor.MoveOperation.Start)
+    view.edit.insertPlainText("# a line before\n")
+    text = view.edit.text()
+    view.edit.fixWanted.emit(problem)
+    assert view.edit.text() == text
 
 
-def test_a_mistake_in_the_tools_grammar_is_mended_behind_the_tools_back(make_page, qtbot):
-    window = make_page()
-    page = window.grammar_page
-    text = page.edit.text()
-    from glyphscope_gui.grammar.problems import GrammarProblem
-
-    page.edit.fixWanted.emit(GrammarProblem("error", "x", "x", 1, 1, 0, 4, "x", ((0, 4, ""),)))
-    assert page.edit.text() == text
-    assert page.notice.isVisible()
+def test_a_mistake_in_the_tools_grammar_is_mended_behind_the_tools_back(grammar, qtbot):
+    view = grammar.view
+    text = view.edit.text()
+    view.edit.fixWanted.emit(GrammarProblem("error", "x", "x", 1, 1, 0, 4, "x", ((0, 4, ""),)))
+    assert view.edit.text() == text
+    assert view.notice.isVisible()
 
 
-@pytest.mark.slow
+@pytest.fixture
+def schema_edit(qtbot):
+    dock = ToolsDock(RegistryDocument(default_registry()))
+    qtbot.addWidget(dock)
+    dock.show()
+    dock.tabs.setCurrentIndex(1)
+    yield dock.schema.editor
+    dock.shut_down()
+
+
 @pytest.mark.parametrize("editor", ["grammar", "schema"])
 @pytest.mark.qt_log_ignore(
     "This plugin does not support (raise|grabbing)", extend=True
 )  # of the screen that is none: popups
-def test_a_menu_of_an_editor_stops_what_the_window_does_or_stays_behind(make_page, qtbot, editor):
+def test_a_menu_of_an_editor_stops_what_the_window_does_or_stays_behind(request, qtbot, editor):
     """A menu with a loop of its own returns only when it is closed, in a window that may be closed before."""
-    window = make_page() if editor == "grammar" else make_page(page="playground")
-    edit = window.grammar_page.edit if editor == "grammar" else window.tools_page.schema.editor
+    if editor == "grammar":
+        edit = request.getfixturevalue("grammar").view.edit
+    else:
+        edit = request.getfixturevalue("schema_edit")
     place = QPoint(5, 5)
     event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, place, edit.mapToGlobal(place))
     QApplication.sendEvent(edit.viewport(), event)
@@ -208,41 +214,37 @@ def test_a_menu_of_an_editor_stops_what_the_window_does_or_stays_behind(make_pag
         menu.close()
 
 
-def test_a_long_text_holds_up_the_window_or_loses_a_character(make_page, qtbot):
-    window = make_page()
-    page = window.grammar_page
-    show(qtbot, window, 'root ::= "a"\n')
+def test_a_long_text_holds_up_the_window_or_loses_a_character(grammar, qtbot):
+    view = grammar.view
+    show(qtbot, grammar, 'root ::= "a"\n')
     text = "\n".join(
         f'rule-{number} ::= "text" [a-z] rule-{number + 1} # a comment' for number in range(20_000)
     )
-    page.edit.selectAll()
-    page.edit.insertPlainText(text)
-    assert page.edit.text() == text
-    page.edit.moveCursor(QTextCursor.MoveOperation.End)
-    qtbot.keyClicks(page.edit, "x")
-    assert page.edit.text() == text + "x"
-    qtbot.waitUntil(lambda: "rules" in page.summary.text())
+    view.edit.selectAll()
+    view.edit.insertPlainText(text)
+    assert view.edit.text() == text
+    view.edit.moveCursor(QTextCursor.MoveOperation.End)
+    qtbot.keyClicks(view.edit, "x")
+    assert view.edit.text() == text + "x"
+    qtbot.waitUntil(lambda: "rules" in view.summary.text())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["", "\x00", "root", "::=", '"' * 50, "(" * 300, "é😀 ::= [", "root ::= a\u00a0b", "\u2028\ud800"]
 )
-def test_some_text_stops_the_page(make_page, qtbot, text):
-    window = make_page()
-    found = show(qtbot, window, text)
+def test_some_text_stops_the_page(grammar, qtbot, text):
+    found = show(qtbot, grammar, text)
     assert not found.ok
     assert found.problems
-    assert window.grammar_page.diagnostics.isVisible()
+    assert grammar.view.diagnostics.isVisible()
 
 
 # -- names in the editor ------------------------------------------------------------------------------------------
 
 
-def test_a_rules_name_is_not_completed(make_page, qtbot):
-    window = make_page()
-    edit = window.grammar_page.edit
-    show(qtbot, window, GOOD)
+def test_a_rules_name_is_not_completed(grammar, qtbot):
+    edit = grammar.view.edit
+    show(qtbot, grammar, GOOD)
     put_cursor(edit, 'pair "}"', 4)
     qtbot.keyClicks(edit, " nu")
     assert edit.completer.is_open
@@ -257,32 +259,28 @@ def test_a_rules_name_is_not_completed(make_page, qtbot):
     assert 'pair number pair "}"' in edit.text()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("place", ['"{', "[a-z", "# pa", "pa"])
-def test_names_are_offered_where_none_can_stand(make_page, qtbot, place):
-    window = make_page()
-    edit = window.grammar_page.edit
-    show(qtbot, window, 'root ::= pair\npair ::= "x"\n')
+def test_names_are_offered_where_none_can_stand(grammar, qtbot, place):
+    edit = grammar.view.edit
+    show(qtbot, grammar, 'root ::= pair\npair ::= "x"\n')
     edit.moveCursor(QTextCursor.MoveOperation.End)
     qtbot.keyClicks(edit, place + "pair")
     assert not edit.completer.is_open
 
 
-def test_the_definition_of_a_rule_is_not_found(make_page, qtbot):
-    window = make_page()
-    edit = window.grammar_page.edit
-    show(qtbot, window, '# number ::= no\n"number ::= no"\n' + GOOD)
+def test_the_definition_of_a_rule_is_not_found(grammar, qtbot):
+    edit = grammar.view.edit
+    show(qtbot, grammar, '# number ::= no\n"number ::= no"\n' + GOOD)
     put_cursor(edit, '=" number', 4)
     qtbot.keyClick(edit, Qt.Key.Key_F12)
     assert edit.textCursor().selectedText() == "number"
     assert edit.textCursor().blockNumber() == 4
 
 
-def test_a_rule_is_not_renamed_everywhere_or_also_in_texts(make_page, qtbot):
-    window = make_page()
-    edit = window.grammar_page.edit
+def test_a_rule_is_not_renamed_everywhere_or_also_in_texts(grammar, qtbot):
+    edit = grammar.view.edit
     text = 'root ::= "{" pair "pair" pair2 # pair\npair ::= [pair]\npair2 ::= pair\n'
-    show(qtbot, window, text)
+    show(qtbot, grammar, text)
     put_cursor(edit, "pair ::=", 1)
     qtbot.keyClick(edit, Qt.Key.Key_F2)
     qtbot.keyClicks(edit.rename_field, "no good")

@@ -1,4 +1,4 @@
-"""The grammar page's parts by themselves: words of a line, positions, diagrams, jobs, origins, pages."""
+"""The grammar page's parts by themselves: words of a line, positions, diagrams, jobs, origins."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from glyphscope.grammar import Origin
 from glyphscope.grammar.gbnf import CheckCancelled, read_gbnf
 from glyphscope.registry import default_registry
 from glyphscope.sessions import GrammarExample, GrammarWork
+from glyphscope_gui.enforcement import proving
 from glyphscope_gui.grammar import work as grammar_work
 from glyphscope_gui.grammar.examples_model import ExampleVerdict, result_pill, result_words
 from glyphscope_gui.grammar.jobs import LatestJobs
@@ -282,7 +283,7 @@ def test_an_older_texts_answer_is_told_or_jobs_pile_up(qapp, qtbot):
 def bench(qapp, monkeypatch):
     """A page's engine room with a text of one's own, and no work for the tools' grammar."""
     monkeypatch.setattr(grammar_work, "generate", lambda *_options: grammar_work.Generated(""))
-    monkeypatch.setattr(grammar_work, "prove", lambda *_options: None)
+    monkeypatch.setattr(proving, "prove", lambda *_options: None)
     owner, document = QObject(), GrammarDocument()
     document.open_text('root ::= "a"\n', "")
     bench = GrammarBench(document, RegistryDocument(default_registry()), owner)

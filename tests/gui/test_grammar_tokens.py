@@ -5,18 +5,18 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from glyphscope.calling import run
+from glyphscope.calling import prepare, run
 from glyphscope.calling.relaxing import relaxed
 from glyphscope.events import Alternative, Relaxed, RunRequest, Token, TokenStep
 from glyphscope.models import RecordedModel, ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
-from glyphscope_gui.grammar.presenter import PAGE
+from glyphscope_gui.context import RulePlace
 from glyphscope_gui.grammar.rule_costs import EMPTY
 from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.runs.run_registry import registry_of
 from glyphscope_gui.runs.token_rules import LEFT, RuleReader
 from glyphscope_gui.runs.token_table import LEAST, TokenTable
 from glyphscope_gui.runs.token_table_model import RULE, TOKEN, TokenTableModel
+from glyphscope_gui.shared.page_ids import PageId
 
 CALL = '{action="search" query="AI news" max_results=10}'
 OWN = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" number\nnumber ::= [1-9] [0-9]? | "100"\n'
@@ -52,20 +52,30 @@ def masked(text):
     return Alternative(id=0, data=text.encode(), text=text, raw=0.1, final=0.0, allowed=False)
 
 
+def opener_of(model):
+    return lambda _name, **_options: model
+
+
 @pytest.fixture
-def make(open_window):
-    return lambda model=lambda: ScriptedModel(CALL): open_window(lambda _name, **_options: model())
+def make(open_page):
+    """Make the playground by itself."""
+    return lambda model=None: open_page(PageId.PLAYGROUND, opener_of(model or ScriptedModel(CALL)))
 
 
-def shown(qtbot, window, events):
+@pytest.fixture
+def make_window(open_window):
+    return lambda model=None: open_window(opener_of(model or ScriptedModel(CALL)))
+
+
+def shown(qtbot, context, events):
     """A run that is shown, with all its rules read."""
-    with qtbot.waitSignal(window.runs.ended):
-        window.runs.replay(tuple(events), 0)
-    qtbot.waitUntil(lambda: not window.rules.is_busy)
+    with qtbot.waitSignal(context.runs.ended):
+        context.runs.replay(tuple(events), 0)
+    qtbot.waitUntil(lambda: not context.rules.is_busy)
 
 
-def names(window):
-    model = window.page.tokens_model
+def names(page):
+    model = page.view.tokens_model
     return [model.index(row, RULE).data() for row in range(model.rowCount())]
 
 
@@ -154,9 +164,9 @@ def test_a_masked_token_is_refused_by_another_constraint_than_the_one_that_lets_
 def test_a_relaxed_branch_is_read_with_the_rules_that_did_not_hold_it():
     asked = request(relaxed=(Relaxed("search", "/properties/max_results/maximum"),))
     pieces = ['{action="search" query="AI" max_results=', "5", "00", "}"]
-    rules = RuleReader(asked, registry_of(asked)).read(tokens_of(pieces, asked), lambda: False)
+    rules = RuleReader(asked, prepare(asked).enforced).read(tokens_of(pieces, asked), lambda: False)
     assert [rule.rule for rule in rules[1:3]] == ["search-args-max-results"] * 2
-    assert registry_of(request()).get("search").parameters["properties"]["max_results"]["maximum"] == 100
+    assert prepare(request()).enforced.get("search").parameters["properties"]["max_results"]["maximum"] == 100
 
 
 def test_costs_are_those_of_other_rules_or_count_tokens_without_a_mask():
@@ -171,99 +181,108 @@ def test_costs_are_those_of_other_rules_or_count_tokens_without_a_mask():
     assert {cost.rule for cost in costs} <= {rule.rule for rule in rules}
 
 
-# -- in the window --------------------------------------------------------------------------------------------------
+# -- on the pages ---------------------------------------------------------------------------------------------------
 
 
 def test_a_replayed_run_shows_no_rules_or_none_of_the_chosen_token(make, qtbot):
     events = bundled_run(RECORD)
-    window = make(lambda: RecordedModel(events))
-    shown(qtbot, window, events)
-    found = names(window)
+    page = make(RecordedModel(events))
+    view, evidence, rules = page.view, page.evidence, page.context.rules
+    shown(qtbot, page.context, events)
+    found = names(page)
     assert "search-args-max-results" in found
-    assert not window.page.tokens.isColumnHidden(RULE)
+    assert not view.tokens.isColumnHidden(RULE)
     row = found.index("search-args-max-results")
-    window.page.tokens.choose(row)
-    line = window.evidence.rule_line
+    view.tokens.choose(row)
+    line = evidence.rule_line
     assert line.link.words == "search-args-max-results"
     assert line.origin.text() == "minimum 1, maximum 100"
-    tip = window.page.tokens_model.index(row, RULE).data(3)
+    tip = view.tokens_model.index(row, RULE).data(3)
     assert "search · max_results · minimum 1, maximum 100" in tip
-    qtbot.waitUntil(lambda: not window.rules.is_busy)
+    qtbot.waitUntil(lambda: not rules.is_busy)
     qtbot.waitUntil(
         lambda: (
-            "max_results expects" in window.evidence.expected_note.text()
-            or not any(not one.allowed for one in window.page.tokens_model.token(row).step.alternatives)
+            "max_results expects" in evidence.expected_note.text()
+            or not any(not one.allowed for one in view.tokens_model.token(row).step.alternatives)
         )
     )
 
 
 def test_the_answer_about_a_token_is_shown_beside_another(make, qtbot):
     events = bundled_run(RECORD)
-    window = make(lambda: RecordedModel(events))
-    shown(qtbot, window, events)
-    window.page.tokens.choose(1)
-    window.page.tokens.choose(12)
-    qtbot.waitUntil(lambda: not window.rules.is_busy)
-    assert window.evidence.expected_note.text() == 'search expects "results="'
-    assert window.evidence.alternatives_heading.title.accessibleName() == "Alternatives of token 12"
+    page = make(RecordedModel(events))
+    shown(qtbot, page.context, events)
+    page.view.tokens.choose(1)
+    page.view.tokens.choose(12)
+    qtbot.waitUntil(lambda: not page.context.rules.is_busy)
+    assert page.evidence.expected_note.text() == 'search expects "results="'
+    assert page.evidence.alternatives_heading.title.accessibleName() == "Alternatives of token 12"
 
 
-def test_a_run_without_a_constraint_is_said_to_follow_rules(make, qtbot):
-    window = make()
-    shown(qtbot, window, run(request(constraint="off"), ScriptedModel(CALL)))
-    assert window.page.tokens.isColumnHidden(RULE)
-    assert not window.evidence.rule_line.isVisible()
-    assert window.grammar_page.costs.words.text() == EMPTY
+def test_a_run_without_a_constraint_is_said_to_follow_rules(make_window, qtbot):
+    window = make_window()
+    page = window.page(PageId.PLAYGROUND)
+    shown(qtbot, window.context, run(request(constraint="off"), ScriptedModel(CALL)))
+    assert page.view.tokens.isColumnHidden(RULE)
+    assert not page.evidence.rule_line.isVisible()
+    assert window.page(PageId.GRAMMAR).view.costs.words.text() == EMPTY
 
 
 @pytest.mark.slow
 def test_a_grammar_that_reads_a_text_in_too_many_ways_is_silent_about_it(make, qtbot):
-    window = make()
+    page = make()
     many = 'root ::= more*\nmore ::= "a" | "a" more | [a]+\n'
     asked = request(grammar=many, constraint="gbnf", max_tokens=4000)
-    shown(qtbot, window, run(asked, ScriptedModel(["a"] * 1500)))
-    rule = window.page.tokens_model.rule(1499)
+    shown(qtbot, page.context, run(asked, ScriptedModel(["a"] * 1500)))
+    rule = page.view.tokens_model.rule(1499)
     assert rule.rule == ""
     assert "too many ways" in rule.words
-    assert window.rules.rules.grammar == many
+    assert page.context.rules.grammar == many
 
 
-@pytest.mark.slow
 def test_rules_of_an_older_run_are_shown_beside_the_tokens_of_a_newer_one(make, qtbot):
-    window = make()
+    page = make()
+    runs = page.context.runs
     slow = run(request(), ScriptedModel('{action="search" query="' + "a" * 20_000 + '"}'))
-    window.runs.replay(tuple(slow), 0)
-    qtbot.waitUntil(lambda: window.runs.state.started is not None)
-    shown(qtbot, window, run(request(grammar=OWN, constraint="gbnf"), ScriptedModel(["{", "ab", "=1", "}"])))
-    assert names(window)[:4] == ["root", "pair", "number", "root"]
+    runs.replay(tuple(slow), 0)
+    qtbot.waitUntil(lambda: runs.state.started is not None)
+    newer = run(request(grammar=OWN, constraint="gbnf"), ScriptedModel(["{", "ab", "=1", "}"]))
+    shown(qtbot, page.context, newer)
+    assert names(page)[:4] == ["root", "pair", "number", "root"]
 
 
 @pytest.mark.slow
-def test_a_rule_leads_nowhere(make, qtbot):
+def test_a_rule_leads_nowhere(make_window, qtbot):
     events = bundled_run(RECORD)
-    window = make(lambda: RecordedModel(events))
-    shown(qtbot, window, events)
-    window.page.tokens.choose(names(window).index("search-args-max-results"))
-    window.evidence.rule_line.link.click()
-    assert window.pages.current == PAGE
-    qtbot.waitUntil(lambda: window.grammar_page.edit.textCursor().selectedText() == "search-args-max-results")
+    window = make_window(RecordedModel(events))
+    page, edit = window.page(PageId.PLAYGROUND), window.page(PageId.GRAMMAR).view.edit
+    shown(qtbot, window.context, events)
+    page.view.tokens.choose(names(page).index("search-args-max-results"))
+    page.evidence.rule_line.link.click()
+    assert window.navigator.current is PageId.GRAMMAR
+    qtbot.waitUntil(lambda: edit.textCursor().selectedText() == "search-args-max-results")
 
 
-@pytest.mark.slow
-def test_a_rule_that_the_shown_text_does_not_have_is_not_told_of(make, qtbot):
-    window = make()
-    shown(qtbot, window, run(request(grammar=OWN, constraint="gbnf"), ScriptedModel(["{", "ab", "=1", "}"])))
-    window.rules.show_rule("pair")
-    qtbot.waitUntil(window.grammar_page.notice.isVisible)
-    assert "whose rule pair is not in this text" in window.grammar_page.notice.label.text()
+def test_a_rule_of_a_custom_text_is_looked_for_in_the_tools_grammar(make, qtbot):
+    page = make()
+    asked = request(grammar=OWN, constraint="gbnf")
+    shown(qtbot, page.context, run(asked, ScriptedModel(["{", "ab", "=1", "}"])))
+    page.rules.show_rule("pair")
+    assert page.context.navigator.visits == [(PageId.GRAMMAR, RulePlace("pair", OWN))]
 
 
-def test_costs_of_the_last_run_are_missing_on_the_grammar_page(make, qtbot):
+def test_a_rule_that_the_shown_text_does_not_have_is_not_told_of(grammar, qtbot):
+    grammar.go_to(RulePlace("pair", OWN))
+    qtbot.waitUntil(grammar.view.notice.isVisible)
+    assert "whose rule pair is not in this text" in grammar.view.notice.label.text()
+
+
+def test_costs_of_the_last_run_are_missing_on_the_grammar_page(make_window, qtbot):
     events = bundled_run(RECORD)
-    window = make(lambda: RecordedModel(events))
-    costs = window.grammar_page.costs
+    window = make_window(RecordedModel(events))
+    costs = window.page(PageId.GRAMMAR).view.costs
     assert costs.words.text() == EMPTY
-    shown(qtbot, window, events)
+    shown(qtbot, window.context, events)
     model = costs.table.model()
     rows = [model.index(row, 0).data() for row in range(model.rowCount())]
     assert "search-args-query" in rows
@@ -271,25 +290,23 @@ def test_costs_of_the_last_run_are_missing_on_the_grammar_page(make, qtbot):
 
 
 @pytest.mark.slow
-def test_tokens_that_may_come_are_counted_wrongly_or_left_standing(make, qtbot):
-    window = make(lambda: WithVocabulary(CALL))
-    window.pages.show(PAGE)
-    step = window.grammar_page.step
+def test_tokens_that_may_come_are_counted_wrongly_or_left_standing(open_page, qtbot):
+    page = open_page(PageId.GRAMMAR, opener_of(WithVocabulary(CALL)))
+    step = page.view.step
     step.set_text('{action="search" query="AI" max_results=1')
-    qtbot.waitUntil(lambda: not window.rules.is_busy and not window.grammar.bench.is_busy)
+    qtbot.waitUntil(lambda: not page.run_rules.is_busy and not page.bench.is_busy)
     qtbot.waitUntil(lambda: not step.tokens.isHidden())
     assert "12 of 100" in step.tokens.text()
     step.set_text("nothing of the kind")
-    qtbot.waitUntil(lambda: not window.rules.is_busy and step.tokens.isHidden())
+    qtbot.waitUntil(lambda: not page.run_rules.is_busy and step.tokens.isHidden())
 
 
 @pytest.mark.slow
-def test_a_model_without_a_vocabulary_is_said_to_have_one(make, qtbot):
-    window = make()
-    window.pages.show(PAGE)
-    step = window.grammar_page.step
+def test_a_model_without_a_vocabulary_is_said_to_have_one(open_page, qtbot):
+    page = open_page(PageId.GRAMMAR, opener_of(ScriptedModel(CALL)))
+    step = page.view.step
     step.set_text(CALL)
-    qtbot.waitUntil(lambda: not window.rules.is_busy and not window.grammar.bench.is_busy)
+    qtbot.waitUntil(lambda: not page.run_rules.is_busy and not page.bench.is_busy)
     assert step.tokens.isHidden()
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QAction, QKeySequence
 
+from fake_context import scripted
+
 GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
 OF_TEXT = {"Ctrl+C", "Ctrl+Ins", "F16", "Ctrl+X", "Shift+Del", "F20", "Ctrl+V", "Shift+Ins", "F18", "Ctrl+A"}
 """What every field of every program does."""
@@ -22,8 +24,8 @@ def told() -> set[str]:
 
 
 @pytest.mark.slow
-def test_the_guide_lists_every_key_of_the_window(make_page):
-    window = make_page(page="playground")
+def test_the_guide_lists_every_key_of_the_window(open_window):
+    window = open_window(scripted)
     keys = {
         shortcut.toString(QKeySequence.SequenceFormat.PortableText): action.text()
         for action in window.findChildren(QAction)

@@ -14,6 +14,7 @@ from glyphscope.sessions import History
 from glyphscope_gui.history import dock as history_dock
 from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.history.model import outcome_status, outcome_words, when
+from glyphscope_gui.history.presenter import HistoryPresenter
 
 
 def run(number, prompt, *, valid=True):
@@ -179,3 +180,18 @@ def test_drawing_a_row_fails(dock):
     pixmap: QPixmap = dock.grab()
     assert not pixmap.isNull()
     assert history_dock.UNDO_MS > 3000
+
+
+def test_a_run_that_is_kept_is_not_listed_or_opens_as_another(context, qtbot):
+    dock = HistoryDock(context.services.history)
+    qtbot.addWidget(dock, before_close_func=HistoryDock.shut_down)
+    HistoryPresenter(context, dock)
+    for number in (1, 2):
+        context.recorder.keep(tuple(run(number, f"Prompt {number}")))
+    qtbot.waitUntil(lambda: titles(dock) == ["Prompt 2", "Prompt 1"])
+    dock.list.setCurrentIndex(dock.model.index(1, 0))
+    with qtbot.waitSignal(context.runs.ended):
+        dock.open_current()
+    assert context.runs.state.started.request.prompt == "Prompt 1"
+    dock.notified.emit("a note")
+    assert context.status.notes == ["a note"]

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import sys
 import threading
+from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import pytest
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QDockWidget, QFileDialog, QMainWindow, QWidget
 
+from fake_context import fake_context
 from glyphscope.errors import ModelError
 from glyphscope.events import Token
 from glyphscope.lessons import Progress, bundled_lessons, find_lesson
 from glyphscope.models import ScriptedModel
 from glyphscope.sessions import Places, places
-from glyphscope_gui.grammar.presenter import PLAYGROUND
+from glyphscope_gui.context import FilePlace
 from glyphscope_gui.lessons.player import LessonPlayer
-from glyphscope_gui.lessons.presenter import LESSONS
+from glyphscope_gui.lessons.presenter import LessonsPresenter
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.question import LessonQuestion
 from glyphscope_gui.lessons.run import MOST_ROWS, shown_rows
 from glyphscope_gui.lessons.slides import lecture_slides
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
-from glyphscope_gui.servers.presenter import SERVERS
-from glyphscope_gui.shell.main_window import MainWindow
-from glyphscope_gui.shell.services import make_parts
-from glyphscope_gui.theme import ThemeManager
+from glyphscope_gui.services import make_services
+from glyphscope_gui.shared.page_ids import MenuId, PageId
+from glyphscope_gui.shell.presentation import Presentation
 from glyphscope_gui.theme.fonts import base_points
 from lesson_texts import BAD, LESSON, written_lesson
 from lesson_walk import answer, open_in, take_step
@@ -39,26 +42,41 @@ def no_model(_name, **_options):
 
 
 @pytest.fixture
-def without_model(open_window, monkeypatch):
-    """A window on a machine that has neither llama-cpp-python nor a model."""
+def without_model(open_page, monkeypatch):
+    """The page on a machine that has neither llama-cpp-python nor a model."""
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
-    return lambda **looks: open_window(no_model, **looks)
+    return lambda **looks: open_page(PageId.LESSONS, no_model, **looks)
 
 
 @pytest.fixture
-def with_model(open_window):
-    return lambda **looks: open_window(lambda _name, **_options: ScriptedModel(BAD), **looks)
+def with_model(open_page):
+    return lambda: open_page(PageId.LESSONS, lambda _name, **_options: ScriptedModel(BAD))
 
 
-def press(window, *keys):
+@pytest.fixture
+def window_without_model(open_window, qtbot, monkeypatch):
+    """The whole window of such a machine; returns it, and its page of lessons with one open."""
+    monkeypatch.setitem(sys.modules, "llama_cpp", None)
+
+    def build():
+        window = open_window(no_model, size=(1280, 720))
+        window.navigator.show(PageId.LESSONS)
+        lessons = window.page(PageId.LESSONS)
+        open_in(qtbot, lessons, find_lesson("mask"))
+        return window, lessons
+
+    return build
+
+
+def press(lessons, *keys):
     for key in keys:
-        QTest.keyClick(window.lesson_page.reader, key)
+        QTest.keyClick(lessons.view.reader, key)
 
 
-def go_on(window, there):
+def go_on(lessons, there):
     """What does not fit a slide is scrolled to first."""
     for _ in range(8):
-        press(window, Qt.Key.Key_PageDown)
+        press(lessons, Qt.Key.Key_PageDown)
         if there():
             return
     raise AssertionError("one key does not get there")
@@ -69,9 +87,9 @@ def go_on(window, there):
 
 @pytest.mark.slow
 def test_a_lesson_cannot_be_taken_without_a_model(without_model, qtbot):
-    window = without_model()
+    lessons = without_model()
     for place in bundled_lessons():
-        lessons = open_in(qtbot, window, place)
+        open_in(qtbot, lessons, place)
         for number in range(len(lessons.slides)):
             lessons.show_slide(number)
             for card in take_step(lessons):
@@ -80,9 +98,9 @@ def test_a_lesson_cannot_be_taken_without_a_model(without_model, qtbot):
                 assert "recording" in card.notice.text()
                 card.run.player.go(card.run.player.last)
                 assert card.state.finished is not None and card.difference.text()
-        progress = lessons._progress.of(place.key)
+        progress = lessons.progress.of(place.key)
         assert progress.done and set(progress.answers.values()) == {True}
-        lessons._progress.forget(place.key)
+        lessons.progress.forget(place.key)
         for sheet in lessons.opened.sheets.values():
             card = LessonQuestion(sheet)
             qtbot.addWidget(card)
@@ -92,42 +110,37 @@ def test_a_lesson_cannot_be_taken_without_a_model(without_model, qtbot):
 # -- the page ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_the_page_has_no_list_or_tells_no_progress_or_a_broken_lesson_ends_it(without_model, qtbot, tmp_path):
-    window = without_model()
-    lessons = open_in(qtbot, window, find_lesson("mask"))
-    listed = window.findChild(QWidget, "lessonList")
+    lessons = without_model()
+    open_in(qtbot, lessons, find_lesson("mask"))
+    listed = lessons.view.findChild(QWidget, "lessonList")
     assert listed is not None and listed.accessibleName() == "Lessons"
-    qtbot.waitUntil(lambda: window.lesson_page.model.rowCount() == len(bundled_lessons()))
-    place = window.lesson_page.model.row_of("mask")
-    assert "1 of 7 steps seen" in window.lesson_page.model.index(place).data(
-        Qt.ItemDataRole.AccessibleTextRole
-    )
+    qtbot.waitUntil(lambda: lessons.view.model.rowCount() == len(bundled_lessons()))
+    place = lessons.view.model.row_of("mask")
+    assert "1 of 7 steps seen" in lessons.view.model.index(place).data(Qt.ItemDataRole.AccessibleTextRole)
     lessons.turn(1)
     lessons.turn(-1)
     lessons.turn(-1)  # before the first there is none
-    assert "2 of 7 steps seen" in window.lesson_page.model.index(place).data(
-        Qt.ItemDataRole.AccessibleTextRole
-    )
+    assert "2 of 7 steps seen" in lessons.view.model.index(place).data(Qt.ItemDataRole.AccessibleTextRole)
     qtbot.waitUntil(places().lesson_progress.exists)
     path = tmp_path / "broken.md"
     path.write_text(LESSON.replace("minutes = 5", "minutes = 0"))
-    lessons.open_file(path)
+    lessons.go_to(FilePlace(path))
     qtbot.waitUntil(lambda: lessons.opened is None and not lessons.is_busy)
-    assert "line 4, column 1" in window.lesson_page.empty.text() and not window.lesson_page.foot.isVisible()
+    assert "line 4, column 1" in lessons.view.empty.text() and not lessons.view.foot.isVisible()
     place = written_lesson(tmp_path, record=False)
-    lessons.open_file(place.path)
+    lessons.go_to(FilePlace(place.path))
     qtbot.waitUntil(lambda: lessons.opened is not None and not lessons.is_busy)
-    assert "No recording that fits: one, two" in window.lesson_page.notice.label.text()
+    assert "No recording that fits: one, two" in lessons.view.notice.label.text()
     for number in range(len(lessons.slides)):
         lessons.show_slide(number)
     place = written_lesson(tmp_path, name="other.md")
     place.path.write_text(LESSON.replace("10 results", "20 results"))
-    lessons.open_file(place.path)  # its recordings are of what it said before
+    lessons.go_to(FilePlace(place.path))  # its recordings are of what it said before
     qtbot.waitUntil(
         lambda: lessons.opened is not None and lessons.opened.place == place and not lessons.is_busy
     )
-    assert "No recording that fits: one, two" in window.lesson_page.notice.label.text()
+    assert "No recording that fits: one, two" in lessons.view.notice.label.text()
 
 
 def test_a_text_loads_a_picture_or_shows_html(qtbot, tmp_path):
@@ -189,10 +202,10 @@ def test_a_run_is_not_played_at_its_pace_or_never_stops(qtbot):
 
 @pytest.mark.slow
 def test_a_run_or_a_question_cannot_be_taken_by_keys(without_model, qtbot, tmp_path):
-    window = without_model()
-    lessons = open_in(qtbot, window, find_lesson("mask"))
+    lessons = without_model()
+    open_in(qtbot, lessons, find_lesson("mask"))
     lessons.show_slide(1)
-    run = lessons._page.reader.active[0]
+    run = lessons.view.reader.active[0]
     run.setFocus()
     for key, place in (
         (Qt.Key.Key_Right, 1),
@@ -206,9 +219,9 @@ def test_a_run_or_a_question_cannot_be_taken_by_keys(without_model, qtbot, tmp_p
     assert run.player.is_playing and run.player.place == 0
     lessons.turn(1)
     assert not run.player.is_playing
-    lessons = open_in(qtbot, window, written_lesson(tmp_path))
+    open_in(qtbot, lessons, written_lesson(tmp_path))
     lessons.show_slide(2)
-    character, following, choice = lessons._page.reader.active
+    character, following, choice = lessons.view.reader.active
     character.line.setFocus()
     for _ in range(character.sheet.at + 1):
         QTest.keyClick(character.line, Qt.Key.Key_Right)
@@ -226,169 +239,226 @@ def test_a_run_or_a_question_cannot_be_taken_by_keys(without_model, qtbot, tmp_p
     choice.choose(0)
     assert choice.chosen == {1}
     lessons.show_slide(2)
-    answer(lessons._page.reader.active[2], right=False)  # the first answer is the one that counts
-    assert lessons._progress.of(lessons.opened.place.key).answers == {0: True, 1: True, 2: True}
+    answer(lessons.view.reader.active[2], right=False)  # the first answer is the one that counts
+    assert lessons.progress.of(lessons.opened.place.key).answers == {0: True, 1: True, 2: True}
 
 
 @pytest.mark.slow
 def test_an_experiment_does_not_run_live_with_what_its_reader_changed(with_model, qtbot, tmp_path):
-    window = with_model()
-    lessons = open_in(qtbot, window, written_lesson(tmp_path))
+    lessons = with_model()
+    open_in(qtbot, lessons, written_lesson(tmp_path))
     lessons.show_slide(3)
-    (card,) = lessons._page.reader.active
+    (card,) = lessons.view.reader.active
     assert card.live_button.isEnabled() and not card.notice.text()
     card._fields["search/max_results/maximum"].setValue(450)
-    before = window.runs.events
+    before = lessons.context.runs.events
     card.live_button.click()
     qtbot.waitUntil(lambda: card.state.finished is not None and not card.is_running)
     (tool,) = [tool for tool in card.state.started.request.registry["tools"] if tool["name"] == "search"]
     assert tool["parameters"]["properties"]["max_results"]["maximum"] == 450
-    assert card.run.source.text().startswith("Live:") and window.runs.events == before
+    assert card.run.source.text().startswith("Live:") and lessons.context.runs.events == before
     card._fields["search/max_results/maximum"].setValue(-5)
     card.live_button.click()
-    qtbot.waitUntil(lambda: not lessons.is_busy and not window.runs.is_busy)
+    qtbot.waitUntil(lambda: not lessons.is_busy and not lessons.context.runs.is_busy)
     card.play_button.click()
     assert card.run.source.text().startswith("Recorded:")
     lessons.show_slide(3)
-    lessons._page.reader.active[0].live_button.click()
+    lessons.view.reader.active[0].live_button.click()
     lessons.show_slide(0)  # nobody looks at it any more: it ends
-    qtbot.waitUntil(lambda: not lessons.is_busy and window.runs.phase is Phase.IDLE)
-    assert lessons._live is None
+    qtbot.waitUntil(lambda: not lessons.is_busy and lessons.context.runs.phase is Phase.IDLE)
+    assert not lessons.live.is_running
 
 
 def test_a_model_whose_opening_was_stopped_is_said_not_to_be_here(with_model, qtbot, tmp_path):
-    window = with_model()
-    lessons = open_in(qtbot, window, written_lesson(tmp_path))
+    lessons = with_model()
+    open_in(qtbot, lessons, written_lesson(tmp_path))
     lessons.show_slide(3)
-    (card,) = lessons._page.reader.active
+    (card,) = lessons.view.reader.active
     for phase, can in (("opening", False), ("none", True), ("failed", False)):
-        window.runs.model = ModelStatus(phase, "m")
-        window.runs.modelTold.emit(window.runs.model)
+        lessons.context.runs.model = ModelStatus(phase, "m")
+        lessons.context.runs.modelTold.emit(lessons.context.runs.model)
         assert card.live_button.isEnabled() is can, "a run opens the model that it wants"
 
 
 def test_the_recording_of_an_experiment_plays_on_while_another_page_is_shown(without_model, qtbot, tmp_path):
-    window = without_model()
-    lessons = open_in(qtbot, window, written_lesson(tmp_path))
+    lessons = without_model()
+    open_in(qtbot, lessons, written_lesson(tmp_path))
     lessons.show_slide(3)
-    (card,) = lessons._page.reader.active
+    (card,) = lessons.view.reader.active
     card.play_button.click()
     assert card.run.player.is_playing
-    window.pages.show(PLAYGROUND)
+    lessons.context.navigator.show(PageId.PLAYGROUND)
     assert not card.run.player.is_playing
 
 
 # -- the lecture ---------------------------------------------------------------------------------------------------
 
 
+def test_a_lecture_leaves_the_list_or_small_letters_or_the_page_otherwise_than_it_was(without_model, qtbot):
+    lessons = without_model(size=(1280, 720))
+    open_in(qtbot, lessons, find_lesson("mask"))
+    parts, navigator = (lessons.view.list_card, lessons.view.foot), lessons.context.navigator
+    points = base_points()
+    lessons.view.lecture_button.click()
+    assert lessons.lecture.is_on and navigator.is_presenting
+    assert not any(part.isVisible() for part in parts)
+    assert base_points() >= 12
+    assert lessons.view.reader.hasFocus() or lessons.view.focusWidget() is lessons.view.reader
+    press(lessons, Qt.Key.Key_Plus, Qt.Key.Key_Minus)
+    go_on(lessons, lambda: lessons.at == 1)
+    press(lessons, Qt.Key.Key_N)
+    assert lessons.lecture.notes.isVisible() and "pays for all" in lessons.opened.lesson.steps[1].notes
+    press(lessons, Qt.Key.Key_Right, Qt.Key.Key_Right)
+    go_on(lessons, lambda: lessons.at == 2)
+    assert lessons.lecture.notes.answers.text() == "Right: character 0, 'S'"
+    QTest.keyClick(lessons.lecture.notes, Qt.Key.Key_PageUp)
+    assert lessons.at == 1
+    press(lessons, Qt.Key.Key_Escape)
+    assert not navigator.is_presenting and all(part.isVisible() for part in parts)
+    assert base_points() == points and not lessons.lecture.notes.isVisible()
+
+
+def test_a_presentation_leaves_something_that_distracts_or_the_window_otherwise_than_it_was(qtbot):
+    window, stop = QMainWindow(), QAction("Stop")
+    qtbot.addWidget(window)
+    stop.setShortcuts(["Esc", "Ctrl+."])
+    shown, hidden = QDockWidget(window), QDockWidget(window)
+    for dock in (shown, hidden):
+        window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
+    hidden.hide()
+    window.statusBar()
+    window.showMaximized()
+    presentation = Presentation(window, lambda: [window.statusBar(), shown, hidden], stop)
+    for begin in (presentation.begin, presentation.begin):  # the second does nothing
+        begin()
+        assert window.isFullScreen() and stop.shortcuts() == []
+        assert not any(part.isVisible() for part in (window.statusBar(), shown, hidden))
+    presentation.end()
+    assert window.isMaximized() and not window.isFullScreen() and len(stop.shortcuts()) == 2
+    assert window.statusBar().isVisible() and shown.isVisible() and not hidden.isVisible()
+    shown.hide()
+    presentation.end()
+    assert not shown.isVisible()
+
+
 @pytest.mark.slow
-def test_a_lecture_leaves_something_that_distracts_or_the_window_otherwise_than_it_was(without_model, qtbot):
-    window = without_model(size=(1280, 720))
-    lessons = open_in(qtbot, window, find_lesson("mask"))
+def test_a_lecture_leaves_something_that_distracts_or_the_window_otherwise_than_it_was(window_without_model):
+    window, lessons = window_without_model()
     parts = (
         window.menuWidget(),
         window.rail,
         window.statusBar(),
-        window.lesson_page.list_card,
-        window.lesson_page.foot,
+        lessons.view.list_card,
+        lessons.view.foot,
     )
-    points = base_points()
-    window.lesson_page.lecture_button.click()
+    lessons.view.lecture_button.click()
     assert lessons.lecture.is_on and window.isFullScreen()
-    assert not any(part.isVisible() for part in (*parts, *window.left, window.right))
-    assert base_points() >= 12 and window.actions_.stop.shortcuts() == []
-    assert window.lesson_page.reader.hasFocus() or window.focusWidget() is window.lesson_page.reader
-    press(window, Qt.Key.Key_Plus, Qt.Key.Key_Minus)
-    go_on(window, lambda: lessons.at == 1)
-    press(window, Qt.Key.Key_N)
-    assert lessons.lecture.notes.isVisible() and "pays for all" in window.lessons.opened.lesson.steps[1].notes
-    press(window, Qt.Key.Key_Right, Qt.Key.Key_Right)
-    go_on(window, lambda: lessons.at == 2)
-    assert lessons.lecture.notes.answers.text() == "Right: character 0, 'S'"
-    QTest.keyClick(lessons.lecture.notes, Qt.Key.Key_PageUp)
-    assert lessons.at == 1
-    press(window, Qt.Key.Key_Escape)
+    assert not any(part.isVisible() for part in (*parts, *window.findChildren(QDockWidget)))
+    assert window.actions_.stop.shortcuts() == []
+    assert lessons.view.reader.hasFocus() or window.focusWidget() is lessons.view.reader
+    press(lessons, Qt.Key.Key_Escape)
     assert not window.isFullScreen() and all(part.isVisible() for part in parts)
-    assert base_points() == points and window.actions_.stop.shortcuts()
-    assert not lessons.lecture.notes.isVisible()
+    assert window.actions_.stop.shortcuts()
 
 
 @pytest.mark.slow
 def test_one_key_does_not_go_through_run_question_and_step(without_model, qtbot):
-    window = without_model(size=(1280, 720))
-    lessons = open_in(qtbot, window, find_lesson("mask"))
+    lessons = without_model(size=(1280, 720))
+    open_in(qtbot, lessons, find_lesson("mask"))
     lessons.lecture.begin()
-    press(window, Qt.Key.Key_Space)
-    run = lessons._page.reader.active[0]
-    press(window, Qt.Key.Key_Space)
+    press(lessons, Qt.Key.Key_Space)
+    run = lessons.view.reader.active[0]
+    press(lessons, Qt.Key.Key_Space)
     assert run.player.is_playing
-    press(window, Qt.Key.Key_Right)
+    press(lessons, Qt.Key.Key_Right)
     assert run.player.at_end and not run.player.is_playing
-    press(window, Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Down)
+    press(lessons, Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Down)
     assert run.player.place == run.player.last - 1
     run.player.go(run.player.last)
-    go_on(window, lambda: lessons.at == 2)
-    question = lessons._page.reader.active[0]
-    go_on(window, lambda: question.is_revealed)
+    go_on(lessons, lambda: lessons.at == 2)
+    question = lessons.view.reader.active[0]
+    go_on(lessons, lambda: question.is_revealed)
     assert lessons.at == 2
-    go_on(window, lambda: lessons.slides[lessons.at].step == 2)
+    go_on(lessons, lambda: lessons.slides[lessons.at].step == 2)
     slides = lecture_slides(lessons.opened.lesson)
     assert [id(part) for slide in slides for part in slide.parts] == [
         id(part) for step in lessons.opened.lesson.steps for part in step.shown
     ]
     for at in range(lessons.at + 1, len(slides)):
-        go_on(window, lambda at=at: lessons.at == at)
+        go_on(lessons, lambda at=at: lessons.at == at)
     step = slides[-1].step
-    window.pages.show(PLAYGROUND)  # another page ends the lecture, at the step where it was
+    lessons.context.navigator.show(PageId.PLAYGROUND)  # ends the lecture, at the step where it was
     assert not lessons.lecture.is_on and not lessons.lecture_action.isEnabled()
-    window.pages.show(LESSONS)
+    lessons.context.navigator.show(PageId.LESSONS)
     assert lessons.lecture_action.isEnabled() and lessons.slides[lessons.at].step == step
 
 
 @pytest.mark.slow
 def test_a_page_that_ends_a_lecture_leaves_the_lessons_without_rail_or_with_the_docks_of_another_page(
-    without_model, qtbot
+    window_without_model,
 ):
-    window = without_model(size=(1280, 720))
-    lessons = open_in(qtbot, window, find_lesson("mask"))
-    window.right.show()  # as the user may have it beside a lesson
+    window, lessons = window_without_model()
+    docks = window.findChildren(QDockWidget)
+    evidence = window.findChild(QDockWidget, "evidenceDock")
+    evidence.show()  # as the user may have it beside a lesson
     lessons.lecture.begin()
-    window.pages.show(SERVERS)
+    window.navigator.show(PageId.SERVERS)
     assert window.rail.isVisible() and window.menuWidget().isVisible() and not window.isFullScreen()
-    assert not any(dock.isVisible() for dock in (*window.left, window.right))
-    window.pages.show(LESSONS)
-    assert window.rail.isVisible() and window.right.isVisible()
+    assert not any(dock.isVisible() for dock in docks)
+    window.navigator.show(PageId.LESSONS)
+    assert window.rail.isVisible() and evidence.isVisible()
 
 
 @pytest.mark.slow
-def test_a_window_that_was_closed_in_a_lecture_begins_as_a_full_screen(without_model, qtbot):
-    window = without_model(size=(1280, 720))
-    lessons = open_in(qtbot, window, find_lesson("mask"))
+def test_a_window_that_was_closed_in_a_lecture_begins_as_a_full_screen(window_without_model, open_window):
+    window, lessons = window_without_model()
     lessons.lecture.begin()
     window.shut_down()
-    again = without_model(size=None)
+    again = open_window(no_model, size=None)
     assert not again.isFullScreen() and again.rail.isVisible()
 
 
-@pytest.mark.slow
 def test_a_lesson_that_cannot_be_read_leaves_no_way_out_of_a_lecture(without_model, qtbot, tmp_path):
-    window = without_model(size=(1280, 720))
-    lessons = open_in(qtbot, window, find_lesson("mask"))
+    lessons = without_model()
+    open_in(qtbot, lessons, find_lesson("mask"))
     lessons.lecture.begin()
     broken = tmp_path / "broken.md"
     broken.write_text("no lesson")
-    window.files.open_file(broken)
+    lessons.go_to(FilePlace(broken))
     qtbot.waitUntil(lambda: not lessons.is_busy)
-    assert not lessons.lecture.is_on and window.rail.isVisible()
+    assert not lessons.lecture.is_on and not lessons.context.navigator.is_presenting
     qtbot.wait(1)
-    window.lesson_page.reader.resize(500, 400)  # what it showed is gone
+    lessons.view.reader.resize(500, 400)  # what it showed is gone
+
+
+def test_a_live_run_goes_on_for_a_lesson_that_another_file_took_away(with_model, qtbot, tmp_path):
+    lessons = with_model()
+    open_in(qtbot, lessons, written_lesson(tmp_path))
+    lessons.show_slide(3)
+    lessons.view.reader.active[0].live_button.click()
+    broken = tmp_path / "broken.md"
+    broken.write_text("no lesson")
+    lessons.go_to(FilePlace(broken))
+    qtbot.waitUntil(lambda: not lessons.is_busy and lessons.context.runs.phase is Phase.IDLE)
+    assert lessons.opened is None and not lessons.live.is_running and not lessons.context.errors
+
+
+def test_a_lesson_of_the_menu_is_not_opened_on_its_page(without_model):
+    lessons = without_model(ready=False)
+    assert list(lessons.menu_actions) == [MenuId.FILE, MenuId.VIEW]
+    lessons.context.navigator.show(PageId.PLAYGROUND)
+    lessons.open_action.trigger()
+    (dialog,) = lessons.context.window.findChildren(QFileDialog)
+    dialog.fileSelected.emit("/a/lesson.md")
+    dialog.reject()
+    assert lessons.context.navigator.visits[-1] == (PageId.LESSONS, FilePlace(Path("/a/lesson.md")))
 
 
 def test_a_slow_disk_keeps_the_progress_of_before(without_model, qtbot, monkeypatch):
-    window = without_model()
-    lessons = open_in(qtbot, window, find_lesson("mask"))
+    lessons = without_model()
+    open_in(qtbot, lessons, find_lesson("mask"))
     qtbot.waitUntil(lambda: not lessons.is_busy)
-    slow, write = threading.Event(), type(lessons._progress).write
+    slow, write = threading.Event(), Progress.write
     written = []
 
     def slowly(progress, content):
@@ -398,7 +468,7 @@ def test_a_slow_disk_keeps_the_progress_of_before(without_model, qtbot, monkeypa
             slow.wait(60)
         return write(progress, content)
 
-    monkeypatch.setattr(type(lessons._progress), "write", slowly)
+    monkeypatch.setattr(Progress, "write", slowly)
     lessons.show_slide(1)
     qtbot.waitUntil(lambda: len(written) == 1)
     lessons.show_slide(2)
@@ -406,23 +476,23 @@ def test_a_slow_disk_keeps_the_progress_of_before(without_model, qtbot, monkeypa
     slow.set()
     qtbot.waitUntil(lambda: not lessons.is_busy)
     key = lessons.opened.place.key
-    assert Progress(window.parts.places.lesson_progress).of(key).step == 2
+    assert Progress(places().lesson_progress).of(key).step == 2
 
 
-@pytest.mark.slow
 def test_a_window_over_other_places_reads_or_writes_those_of_the_program(qapp, qtbot, tmp_path):
     home = Places(*(tmp_path / name for name in ("config", "data", "state", "cache")))
     home.lessons.mkdir(parents=True)
     mine = written_lesson(home.lessons)
-    owner = QObject()
-    parts = make_parts(home, owner, no_model)
-    window = MainWindow(parts, ThemeManager(qapp, "light", parent=owner))
-    window.show()
-    lessons = open_in(qtbot, window, find_lesson("mask"))
+    context = fake_context(qapp, no_model, current=PageId.LESSONS)
+    services = make_services(home, context.window, no_model)
+    lessons = LessonsPresenter(replace(context, services=services))
+    qtbot.addWidget(lessons.widget)
+    context.navigator.shown.emit(PageId.LESSONS)
+    open_in(qtbot, lessons, find_lesson("mask"))
     qtbot.waitUntil(lambda: not lessons.is_busy)
-    assert window.lesson_page.model.row_of(mine.key) >= 0
-    window.shut_down()
+    assert lessons.view.model.row_of(mine.key) >= 0
+    lessons.close()
     assert home.lesson_progress.exists() and not places().lesson_progress.exists()
-    window.deleteLater()
-    owner.deleteLater()
+    services.close()
+    context.close()
     qtbot.wait(1)

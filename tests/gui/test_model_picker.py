@@ -9,13 +9,16 @@ import keyring
 import pytest
 from keyring.backend import KeyringBackend
 from keyring.errors import KeyringError
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtWidgets import QFileDialog, QLineEdit
 
+from glyphscope.events import ModelInfo
 from glyphscope.models import FoundModel
 from glyphscope_gui.model_picker import picker as model_picker
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.model_picker.picker import ModelPicker
+from glyphscope_gui.model_picker.presenter import ModelPresenter
 from glyphscope_gui.project.settings_store import SettingsStore
+from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.model_names import model_name
 
 FOUND = [
@@ -73,7 +76,7 @@ def test_a_model_that_is_found_cannot_be_chosen(picker, qtbot):
 
 
 def test_a_file_that_is_no_model_can_be_chosen_or_is_hidden(picker, qtbot):
-    picker.find()
+    picker.search()
     qtbot.waitUntil(lambda: picker._found is not None)
     broken = actions(picker)["broken"]
     assert not broken.isEnabled()
@@ -94,6 +97,33 @@ def test_the_model_in_use_or_its_loading_is_not_told(picker):
     picker.grab()
     picker.set_loading(None)
     assert picker.accessibleName() == "Model: Qwen3 4B Q4_K_M"
+
+
+def test_a_model_that_is_chosen_is_not_the_projects_or_the_picker_names_another(context, qtbot):
+    picker = ModelPicker(context.settings)
+    qtbot.addWidget(picker)
+    presenter = ModelPresenter(context, picker)
+    assert picker.accessibleName() == "Model: Embedded model"
+    with qtbot.waitSignal(context.project.modelChosen) as chosen:
+        picker.modelChosen.emit("/m/qwen3-4b.Q4_K_M.gguf")
+    assert chosen.args == [context.project.model] and picker.accessibleName() == "Model: qwen3-4b Q4_K_M"
+    context.runs.modelTold.emit(ModelStatus("opening", "/m/qwen3-4b.Q4_K_M.gguf"))
+    assert "Opening…" in picker.accessibleName()
+    context.runs.modelTold.emit(ModelStatus("opening", "/m/qwen3-4b.Q4_K_M.gguf", progress=0.5))
+    assert "loading" in picker.accessibleName()
+    info = ModelInfo(name="Qwen3", path="/m/qwen3-4b.Q4_K_M.gguf", quantisation="Q5_K")
+    context.runs.modelTold.emit(ModelStatus("ready", "/m/qwen3-4b.Q4_K_M.gguf", info=info))
+    assert picker.accessibleName() == "Model: qwen3-4b Q5_K"
+    presenter.close()
+
+
+def test_the_menu_opens_a_file_twice_or_not_at_all(context, qtbot):
+    picker = ModelPicker(context.settings, context.window)
+    presenter = ModelPresenter(context, picker)
+    context.actions.open_model.trigger()
+    (dialog,) = context.window.findChildren(QFileDialog)
+    dialog.reject()
+    presenter.close()
 
 
 class Ring(KeyringBackend):

@@ -23,11 +23,11 @@ def make(qapp, tmp_path):
     made = []
 
     def controller(name="a"):
-        document = RegistryDocument(default_registry())
+        tools = RegistryDocument(default_registry())
         prompt = PromptDocument(PromptContext(default_registry()))
         settings = SettingsStore(tmp_path / f"settings_{name}.json")
-        new = ProjectController(document, prompt, settings, Journal(tmp_path / "journal"))
-        new.document, new.prompt, new.settings = document, prompt, settings
+        new = ProjectController(tools, prompt, settings, Journal(tmp_path / "journal"))
+        new.settings = settings
         made.append(new)
         return new
 
@@ -47,7 +47,7 @@ def test_a_part_of_the_request_does_not_follow_an_edit(make):
     controller = make()
     controller.prompt.set_user("Search")
     controller.prompt.set_system("Be brief.")
-    controller.document.set_enabled("execute", False)
+    controller.tools.set_enabled("execute", False)
     controller.set_options(notation="json", shape="tool-args", constraint="off")
     request = controller.request
     assert (request.prompt, request.system, request.notation) == ("Search", "Be brief.", "json")
@@ -59,9 +59,9 @@ def test_a_part_of_the_request_does_not_follow_an_edit(make):
 def test_an_edit_does_not_make_a_project_dirty_or_undo_leaves_it_so(make, tmp_path):
     controller = make()
     assert not controller.is_dirty
-    controller.document.set_enabled("execute", False)
+    controller.tools.set_enabled("execute", False)
     assert controller.is_dirty
-    controller.document.undo_stack.undo()
+    controller.tools.undo_stack.undo()
     assert not controller.is_dirty
     controller.prompt.set_user("x")
     assert controller.is_dirty
@@ -75,9 +75,9 @@ def test_the_dirty_marker_is_told_before_the_edit_is_over(make, qtbot):
     controller = make()
     told = []
     controller.stateChanged.connect(lambda: told.append(controller.is_dirty))
-    controller.document.set_enabled("execute", False)
+    controller.tools.set_enabled("execute", False)
     qtbot.waitUntil(lambda: told == [True])
-    controller.document.undo_stack.undo()
+    controller.tools.undo_stack.undo()
     qtbot.waitUntil(lambda: told == [True, False])
 
 
@@ -85,13 +85,13 @@ def test_a_saved_project_opens_as_another_one(make, tmp_path, qtbot):
     first, second = make("a"), make("b")
     path = tmp_path / "p.glyphscope"
     first.prompt.set_user("Hello")
-    first.document.set_schema_text("search", '{"half": ')
+    first.tools.set_schema_text("search", '{"half": ')
     first.set_options(stop_on="never", sampling=msgspec.structs.replace(first.options.sampling, seed=9))
     assert first.save(path)
     second.open(path)
     qtbot.waitUntil(lambda: second.path == path)
     assert second.request == first.request
-    assert second.document.schema_text("search") == '{"half": '
+    assert second.tools.schema_text("search") == '{"half": '
     assert not second.is_dirty
     assert second.settings.value.recent_projects == (str(path),)
 
@@ -154,7 +154,7 @@ def test_unsaved_edits_are_lost_in_a_crash(make, tmp_path, qtbot, monkeypatch):
     monkeypatch.setattr(project_controller, "JOURNAL_DELAY_MS", 5)
     first = make("a")
     first.prompt.set_user("precious")
-    first.document.set_schema_text("search", "{ half")
+    first.tools.set_schema_text("search", "{ half")
     first._write_journal()
     first.background.wait("journal")
     os.close(first._journal._lock)  # as the system does when the process dies
@@ -163,7 +163,7 @@ def test_unsaved_edits_are_lost_in_a_crash(make, tmp_path, qtbot, monkeypatch):
     (leftover,) = second.leftovers()
     second.restore(leftover)
     assert second.prompt.user == "precious"
-    assert second.document.schema_text("search") == "{ half"
+    assert second.tools.schema_text("search") == "{ half"
     assert second.is_dirty
     assert second.leftovers() == []
     second.save(tmp_path / "p.glyphscope")

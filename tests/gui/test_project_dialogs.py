@@ -16,11 +16,10 @@ from glyphscope_gui.shell.project_dialogs import ProjectDialogs
 
 @pytest.fixture
 def controller(qapp, tmp_path):
-    document = RegistryDocument(default_registry())
+    tools = RegistryDocument(default_registry())
     prompt = PromptDocument(PromptContext(default_registry()))
     settings = SettingsStore(tmp_path / "settings.json")
-    controller = ProjectController(document, prompt, settings, Journal(tmp_path / "journal"))
-    controller.prompt = prompt
+    controller = ProjectController(tools, prompt, settings, Journal(tmp_path / "journal"))
     yield controller
     controller.close()
     settings.close()

@@ -18,6 +18,7 @@ from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.settings.dialog import SettingsDialog
 from glyphscope_gui.settings.network_contacts import contacts, summary
 from glyphscope_gui.settings.places_section import FolderLine, ModelFolders
+from glyphscope_gui.settings.presenter import SettingsPresenter
 from glyphscope_gui.theme import ThemeManager, mono_font
 from glyphscope_gui.theme.fonts import choose_mono, fixed_families, mono_families
 
@@ -155,47 +156,66 @@ def test_somebody_who_is_sent_something_is_not_listed():
     assert summary([]).startswith("Nothing leaves") and summary(contacts(["embedded"], [])) == summary([])
 
 
-# -- in the window -------------------------------------------------------------------------------------------------
+# -- what follows them -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_what_is_set_holds_at_the_next_start_only(open_window, qtbot, qapp):
+def test_what_is_set_holds_at_the_next_start_only(open_context, qtbot, qapp, monkeypatch):
+    monkeypatch.setattr("glyphscope_gui.settings.presenter.REOPEN_MS", 20)
     opened = []
 
     def opener(name, *, context, **_options):
         opened.append(context)
         return ScriptedModel(CALL)
 
-    window = open_window(opener)
-    store, before = window.parts.settings, QFont(qapp.font())
+    context = open_context(opener)
+    presenter = SettingsPresenter(context)
+    store, project, history = context.settings, context.project, context.services.history
+    before = QFont(qapp.font())
+    context.runs.open_model(project.model, store.value.context)
+    qtbot.waitUntil(lambda: context.runs.model.phase == "ready")
     store.update(temperature=0.5, max_tokens=64, alternatives=3)
-    options = window.parts.project.options
+    options = project.options
     assert (options.sampling.temperature, options.max_tokens, options.alternatives) == (0.5, 64, 3)
-    window.parts.project.set_options(notation="json")
+    project.set_options(notation="json")
     store.update(temperature=0.7)
-    assert window.parts.project.options.sampling.temperature == 0.5, "edits of the user's were thrown away"
+    assert project.options.sampling.temperature == 0.5, "edits of the user's were thrown away"
     store.update(history_limit=1, context=1024)
     qtbot.waitUntil(lambda: opened[-1] == 1024)
+    context.runs.ended.connect(lambda applied: context.recorder.keep(applied.events))
     for _ in range(2):
-        with qtbot.waitSignal(window.recorder.kept):
-            window.actions_.run.trigger()
-    assert len(window.parts.history.rows()) == 1
-    window.settings.show()
-    dialog = window.findChild(SettingsDialog)
-    window.parts.history.add(bundled_run("search-mask.jsonl"))
-    window.parts.history.pin(window.parts.history.rows()[0].id)
+        with qtbot.waitSignal(context.recorder.kept):
+            context.runs.run(project.next_run())
+    assert len(history.rows()) == 1
+    context.actions.settings.trigger()
+    dialog = context.window.findChild(SettingsDialog)
+    history.add(bundled_run("search-mask.jsonl"))
+    history.pin(history.rows()[0].id)
     dialog.clearer.button.click()
     box = dialog.findChild(QMessageBox)
     assert box.defaultButton() is box.button(QMessageBox.StandardButton.Cancel)
     box.reject()
-    assert len(window.parts.history.rows()) == 2
+    assert len(history.rows()) == 2
     for keep, left in ((True, 1), (False, 0)):
-        with qtbot.waitSignal(dialog.historyCleared):
+        with qtbot.waitSignal(presenter.historyCleared):
             dialog.clearer.clear(keep_pinned=keep)
-        assert len(window.parts.history.rows()) == left
-    qtbot.waitUntil(lambda: window.history_page.model.rowCount() == 0)
+        assert len(history.rows()) == left
     dialog.reject()
     assert qapp.font() == before
+    presenter.close()
+
+
+@pytest.mark.slow
+def test_a_history_that_was_cleared_is_still_listed(open_window, qtbot):
+    window = open_window(lambda _name, **_options: ScriptedModel(CALL))
+    rows = window.panels.history.model
+    window.services.history.add(bundled_run("search-mask.jsonl"))
+    window.panels.history.refresh()
+    qtbot.waitUntil(lambda: rows.rowCount() == 1)
+    window.actions_.settings.trigger()
+    dialog = window.findChild(SettingsDialog)
+    dialog.clearer.clear(keep_pinned=False)
+    qtbot.waitUntil(lambda: rows.rowCount() == 0)
+    dialog.reject()
 
 
 def test_another_font_of_code_needs_a_new_start(qapp, qtbot):

@@ -137,6 +137,7 @@ def test_control_and_enter_writes_a_line_and_enter_runs(document, qtbot):
     assert edit.toPlainText().count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_word_as_long_as_a_picture_holds_the_window_up(document, dock, qtbot):
     word = "iVBORw0KGgo" * 30_000
     pasted = QMimeData()

@@ -3,36 +3,49 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QVBoxLayout
 
 from glyphscope.calling import RunState
 from glyphscope.events import PromptEvaluated, PromptPart, PromptRendered, RunRequest, RunStarted
 from glyphscope.events.base import ModelInfo
-from glyphscope.models import ScriptedModel
+from glyphscope_gui.context import PromptsPlace
 from glyphscope_gui.prompt.changes import PromptChanges
+from glyphscope_gui.prompt.dock import RENDERED, TEMPLATE, PromptDock
+from glyphscope_gui.prompt.presenter import PromptPresenter
 from glyphscope_gui.prompt.rendered_prompt import RenderedPrompt
 from glyphscope_gui.prompt.watch import PromptWatch
 from glyphscope_gui.runs.run_controller import Applied, Aside
+from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
+from glyphscope_gui.shared.page_ids import PageId
 
-CALL = '{action="search" query="AI news" max_results=10}'
 DESCRIPTION = ("tools", "/search/description", False)
 
 
 @pytest.fixture
-def window(open_window, qtbot):
-    window = open_window(lambda _name, **_options: ScriptedModel(CALL))
-    window.parts.project.set_options(constraint="off")
-    window.page.renderedWanted.emit()
-    assert window.prompt_page.tabs.currentIndex() == 1
-    qtbot.waitUntil(lambda: window.prompt_page.costs_model.rowCount() > 0)
-    return window
+def panel(context, qtbot):
+    """The dock with its presenter, the prompt of the first project rendered and counted."""
+    context.actions.run.triggered.connect(lambda: context.runs.run(context.project.next_run()))
+    dock = PromptDock(context.project.prompt)
+    QVBoxLayout(context.window).addWidget(dock)  # whose shortcuts are those of the actions
+    presenter = PromptPresenter(context, dock)
+    context.window.resize(320, 800)
+    context.window.show()
+    context.project.set_options(constraint="off")
+    context.runs.open_model(context.project.model, 4096)
+    dock.show_rendered()
+    assert dock.tabs.currentIndex() == RENDERED
+    qtbot.waitUntil(lambda: dock.costs_model.rowCount() > 0)
+    yield SimpleNamespace(dock=dock, context=context, project=context.project)
+    presenter.close()
 
 
-def choose(window, key):
-    dock = window.prompt_page
+def choose(panel, key):
+    dock = panel.dock
     index = dock.costs_model.index_of(key)
     assert index.isValid()
     dock.costs.choose(index)
@@ -44,12 +57,12 @@ def marked(dock):
     return [text[a:b] for a, b in dock.rendered_view._spans]
 
 
-def test_a_row_that_is_chosen_is_not_marked_in_the_text_or_the_reverse(window, qtbot):
-    dock = window.prompt_page
+def test_a_row_that_is_chosen_is_not_marked_in_the_text_or_the_reverse(panel):
+    dock = panel.dock
     assert "As the model will get it" in dock.caption.text(), "it is counted before any run"
     assert "tools" in dock.costs.accessibleDescription()
     assert dock.rendered_view.toPlainText().startswith("System: You respond")
-    choose(window, DESCRIPTION)
+    choose(panel, DESCRIPTION)
     assert marked(dock) == [" - Search the web and return the best results.\n"]
     at = dock.rendered_view.toPlainText().index("max_results?")
     dock.rendered_view.setFocus()
@@ -64,9 +77,9 @@ def test_a_row_that_is_chosen_is_not_marked_in_the_text_or_the_reverse(window, q
     assert not dock.rendered_view._hovered
 
 
-def test_a_description_cannot_be_edited_in_the_prompt_or_taken_back(window, qtbot):
-    dock, document = window.prompt_page, window.parts.document
-    part = choose(window, DESCRIPTION)
+def test_a_description_cannot_be_edited_in_the_prompt_or_taken_back(panel, qtbot):
+    dock, document = panel.dock, panel.project.tools
+    part = choose(panel, DESCRIPTION)
     assert part.edit.toPlainText() == document.registry.get("search").description
     part.edit.setFocus()
     part.edit.setPlainText("Look it up.")
@@ -78,53 +91,63 @@ def test_a_description_cannot_be_edited_in_the_prompt_or_taken_back(window, qtbo
     assert part.edit.toPlainText() == "Search the web and return the best results."
 
 
-def test_a_line_of_the_template_an_example_or_the_users_words_cannot_be_edited_in_place(window, qtbot):
-    dock, parts = window.prompt_page, window.parts
-    part = choose(window, ("system", "line 20", False))
+def test_a_line_of_the_template_an_example_or_the_users_words_cannot_be_edited_in_place(panel, qtbot):
+    dock, project = panel.dock, panel.project
+    words = UserPromptEdit(project.prompt)
+    qtbot.addWidget(words)
+    part = choose(panel, ("system", "line 20", False))
     assert part.edit.toPlainText() == "2. Use the exact argument names shown"
     part.edit.setPlainText("2. Use these names")
-    assert "2. Use these names\n3. Strings" in parts.prompt.system_template
-    part = choose(window, ("examples", "/search", False))
+    assert "2. Use these names\n3. Strings" in project.prompt.system_template
+    part = choose(panel, ("examples", "/search", False))
     assert json.loads(part.edit.toPlainText()) == {"query": "AI news", "max_results": 10}
     part.edit.setFocus()
     part.edit.setPlainText('{"query": ')
     assert "Not JSON yet" in part.words.text()
     part.edit.setPlainText('{"query": "x"}')
-    assert parts.document.registry.get("search").parameters["examples"][0] == {"query": "x"}
-    part = choose(window, ("user", "", False))
+    assert project.tools.registry.get("search").parameters["examples"][0] == {"query": "x"}
+    part = choose(panel, ("user", "", False))
     part.edit.setPlainText("Find it")
-    assert parts.prompt.user == "Find it" and window.page.prompt_edit.toPlainText() == "Find it"
+    assert project.prompt.user == "Find it" and words.toPlainText() == "Find it"
     qtbot.waitUntil(lambda: "Find it" in dock.rendered_view.toPlainText())
 
 
-@pytest.mark.slow
-def test_a_part_that_is_nobodys_is_edited_or_does_not_say_whose_it_is_and_the_link_leads_elsewhere(window):
-    part = choose(window, ("template", "", False))
+def test_a_part_that_is_nobodys_is_edited_or_does_not_say_whose_it_is_and_the_link_leads_elsewhere(
+    panel, qtbot
+):
+    part = choose(panel, ("template", "", False))
     assert not part.edit.isVisible() and "chat template" in part.words.text()
-    part = choose(window, ("tools", "/search/parameters/properties/query", False))
+    part = choose(panel, ("tools", "/search/parameters/properties/query", False))
     assert not part.edit.isVisible() and part.link.isVisible()
-    choose(window, ("tools", "/search/parameters/properties/query", False))
-    window.prompt_page.part.link.click()
-    assert window.tools_page.tree.selected() == ("search", "query")
-    choose(window, ("system", "line 20", False))
-    window.prompt_page.part.link.click()
-    edit = window.prompt_page.system_edit
-    assert window.prompt_page.tabs.currentIndex() == 0 and edit.textCursor().blockNumber() == 19
+    choose(panel, ("tools", "/search/parameters/properties/query", False))
+    panel.dock.part.link.click()
+    assert panel.context.panels.revealed == [("search", "query")]
+    choose(panel, ("user", "", False))
+    with qtbot.waitSignal(panel.context.actions.focus_prompt.triggered):
+        panel.dock.part.link.click()
+    choose(panel, ("system", "line 20", False))
+    panel.dock.part.link.click()
+    edit = panel.dock.system_edit
+    assert panel.dock.tabs.currentIndex() == TEMPLATE and edit.textCursor().blockNumber() == 19
 
 
-@pytest.mark.slow
-def test_control_and_enter_in_the_part_does_not_run_it_again(window, qtbot):
-    part = choose(window, DESCRIPTION)
+def test_control_and_enter_in_the_part_does_not_run_it_again(panel, qtbot):
+    dock, runs = panel.dock, panel.context.runs
+    part = choose(panel, DESCRIPTION)
     part.edit.setFocus()
     part.edit.setPlainText("Look it up.")
-    with qtbot.waitSignal(window.runs.ended):
+    with qtbot.waitSignal(runs.ended):
         QTest.keyClick(part.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    assert "Look it up." in window.runs.state.prompt.text and "\n" not in part.edit.toPlainText()
-    dock = window.prompt_page
+    assert "Look it up." in runs.state.prompt.text and "\n" not in part.edit.toPlainText()
     qtbot.waitUntil(lambda: "As the model got it" in dock.caption.text())
-    with qtbot.waitSignal(window.runs.ended):
+    with qtbot.waitSignal(runs.ended):
         dock.run_button.click()
     qtbot.waitUntil(lambda: "the same as in the run before" in dock.changes.words.text())
+
+
+def test_the_link_below_the_changes_leads_anywhere_but_to_both_prompts(panel):
+    panel.dock.changes.link.click()
+    assert panel.context.navigator.visits == [(PageId.COMPARE, PromptsPlace())]
 
 
 # -- what a run's events say of the cache -----------------------------------------------------------------------------

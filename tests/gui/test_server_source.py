@@ -12,7 +12,7 @@ import pytest
 from glyphscope.registry import Tool
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp.config import ServerConfig
-from glyphscope_gui.servers.server_source import Alias, RunSources, ServerSource, source_words
+from glyphscope_gui.mcp.server_source import Alias, RunSources, ServerSource, source_key
 from mcp_servers import SCRIPT
 
 
@@ -118,12 +118,12 @@ class _Source:
 def test_a_tool_under_another_name_is_not_found():
     sources = RunSources({"other": _Source()})
     assert (list(sources), len(sources)) == (["other"], 1)
-    alias = sources.get(source_words("echo_2", "other", "echo"))
+    alias = sources.get(source_key("echo_2", "other", "echo"))
     assert isinstance(alias, Alias)
     assert alias.call("echo_2", {}, seconds=1, cancel=threading.Event()).message == "echo"
     assert (alias.name, alias.identity, alias.claims("echo_2")) == ("other", "other", {"title": "echo"})
     assert [tool.name for tool in alias.tools()] == ["echo"]
     alias.close()
-    assert source_words("echo", "other", "echo") == "other"
+    assert source_key("echo", "other", "echo") == "other"
     assert sources.get("nobody") is None
     assert sources.get("nobody/echo") is None

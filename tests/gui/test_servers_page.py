@@ -1,4 +1,4 @@
-"""The servers' page in the whole window: with real servers over stdio, good ones and bad ones."""
+"""The servers' page with real servers over stdio, good ones and bad ones."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ from glyphscope.sessions import load_servers, places
 from glyphscope_gui.servers import tool_model as columns
 from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
 from glyphscope_gui.servers.list_model import STATE_ROLE
-from glyphscope_gui.servers.presenter import SERVERS
+from glyphscope_gui.shared.page_ids import PageId
 from mcp_servers import SCRIPT
-
-pytestmark = pytest.mark.slow  # whole windows, with servers
 
 CALL = '{action="search" query="AI news" max_results=10}'
 
@@ -29,44 +27,49 @@ def entry(*behaviour, **more):
 
 
 @pytest.fixture
-def window(open_window):
-    made = open_window(lambda _name, **_options: ScriptedModel(CALL))
-    made.pages.show(SERVERS)
-    return made
+def page(open_page):
+    made = open_page(PageId.SERVERS, ready=False)
+    yield made
+    assert made.context.errors == []
 
 
 @pytest.fixture
-def connected(window, qtbot):
+def servers(page):
+    return page.context.services.servers
+
+
+@pytest.fixture
+def connected(page, servers, qtbot):
     """Add a server, start it and wait until its tools are listed."""
 
     def build(*behaviour, **more):
-        name = window.parts.servers.add("mine", entry(*behaviour, **more), allowed=True)
-        window.servers_page.list.choose(name)
-        window.parts.servers.start(name)
-        qtbot.waitUntil(lambda: window.servers_page.tools.model.rowCount() > 0)
-        return window
+        name = servers.add("mine", entry(*behaviour, **more), allowed=True)
+        page.view.list.choose(name)
+        servers.start(name)
+        qtbot.waitUntil(lambda: page.view.tools.model.rowCount() > 0)
+        return page
 
     return build
 
 
-def call_it(qtbot, window, tool, **fields):
-    page = window.servers_page
-    page.tools.choose(tool)
+def call_it(qtbot, page, tool, **fields):
+    view = page.view
+    view.tools.choose(tool)
     for name, text in fields.items():
-        page.panel.form.field(name).setPlainText(text)
-    qtbot.waitUntil(page.panel.call_button.isEnabled)
-    page.panel.call_button.click()
-    qtbot.waitUntil(lambda: not window.servers.calls.is_busy)
-    return page.panel.result
+        view.panel.form.field(name).setPlainText(text)
+    qtbot.waitUntil(view.panel.call_button.isEnabled)
+    view.panel.call_button.click()
+    qtbot.waitUntil(lambda: not page.calls.is_busy)
+    return view.panel.result
 
 
 # -- which servers there are -------------------------------------------------------------------------------------
 
 
-def test_a_server_that_was_written_by_hand_does_not_start(window, qtbot):
-    page = window.servers_page
-    page.add_button.click()
-    dialog = window.findChild(AddServerDialog)
+def test_a_server_that_was_written_by_hand_does_not_start(page, servers, qtbot):
+    view = page.view
+    view.add_button.click()
+    dialog = page.context.window.findChild(AddServerDialog)
     assert not dialog.add_button.isEnabled()
     dialog.command_edit.setText(f'{sys.executable} {SCRIPT} "')
     assert "cannot be read" in dialog.problem.text()
@@ -75,43 +78,42 @@ def test_a_server_that_was_written_by_hand_does_not_start(window, qtbot):
     dialog.variables_edit.setPlainText("TOKEN=very-secret-word")
     assert dialog.add_button.isEnabled()
     dialog.add_button.click()
-    known = window.parts.servers.get("mine")
+    known = servers.get("mine")
     qtbot.waitUntil(lambda: known.source.phase == "ready")
-    qtbot.waitUntil(lambda: "ready" in page.card.pill.words)
-    assert page.card.consent.isHidden()
-    assert "TOKEN" in page.card.about.text()
-    assert "very-secret-word" not in page.card.about.text() + page.card.identity.text()
-    window.parts.servers.close()
+    qtbot.waitUntil(lambda: "ready" in view.card.pill.words)
+    assert view.card.consent.isHidden()
+    assert "TOKEN" in view.card.about.text()
+    assert "very-secret-word" not in view.card.about.text() + view.card.identity.text()
+    servers.close()
     assert load_servers(places().servers).known.entries["mine"]["env"] == {"TOKEN": "very-secret-word"}
 
 
-def test_an_imported_command_runs_before_it_is_allowed(window, qtbot, tmp_path):
-    witness, page = tmp_path / "ran", window.servers_page
-    page.import_button.click()
-    dialog = window.findChild(ImportServersDialog)
+def test_an_imported_command_runs_before_it_is_allowed(page, servers, qtbot, tmp_path):
+    witness, view = tmp_path / "ran", page.view
+    view.import_button.click()
+    dialog = page.context.window.findChild(ImportServersDialog)
     command = f"import pathlib; pathlib.Path({str(witness)!r}).touch()"
     text = {"mcpServers": {"odd": {"command": sys.executable, "args": ["-c", command], "env": {"K": "hush"}}}}
     dialog.text_edit.setPlainText(json.dumps(text))
     qtbot.waitUntil(lambda: len(dialog.ticked) == 1)
     assert not dialog.allow_box.isChecked()
     dialog.add_button.click()
-    assert window.servers.current == "odd"
-    assert page.card.consent.isVisible()
-    assert page.card.consent.command.toPlainText() == window.parts.servers.get("odd").source.identity
-    assert "K" in page.card.consent.more.text()
-    assert "hush" not in page.card.consent.more.text()
-    assert not page.card.start_button.isEnabled()
-    window.parts.servers.start("odd")
+    assert page.current == "odd"
+    assert view.card.consent.isVisible()
+    assert view.card.consent.command.toPlainText() == servers.get("odd").source.identity
+    assert "K" in view.card.consent.more.text()
+    assert "hush" not in view.card.consent.more.text()
+    assert not view.card.start_button.isEnabled()
+    servers.start("odd")
     qtbot.wait(50)
     assert not witness.exists()
-    page.card.consent.button.click()
-    qtbot.waitUntil(lambda: window.parts.servers.get("odd").source.phase == "failed")
+    view.card.consent.button.click()
+    qtbot.waitUntil(lambda: servers.get("odd").source.phase == "failed")
     assert witness.exists()
-    assert page.card.consent.isHidden()
+    assert view.card.consent.isHidden()
 
 
-def test_consent_is_forgotten_or_given_to_another_command(window):
-    servers = window.parts.servers
+def test_consent_is_forgotten_or_given_to_another_command(servers):
     servers.add("a", entry("one"), allowed=True)
     servers.remove("a")
     servers.add("b", entry("one"), allowed=False)
@@ -123,37 +125,36 @@ def test_consent_is_forgotten_or_given_to_another_command(window):
     assert servers.get("c").question.variables == ()
 
 
-def test_a_server_takes_the_name_of_the_demo_tools(window):
-    servers = window.parts.servers
+def test_a_server_takes_the_name_of_the_demo_tools(servers):
     assert servers.add("demo", entry(), allowed=False) == "demo_2"
     assert servers.source("demo") is servers.demo
     assert servers.sources()["demo"] is servers.demo
 
 
-def test_an_entry_that_cannot_be_read_takes_the_others_with_it(window):
-    servers, page = window.parts.servers, window.servers_page
+def test_an_entry_that_cannot_be_read_takes_the_others_with_it(page, servers):
+    view = page.view
     servers.add("bad", {"command": "x", "env": {"A": "${env:NO_SUCH_VARIABLE_HERE}"}}, allowed=False)
     servers.add("good", entry(), allowed=False)
     assert servers.get("bad").source is None
-    page.list.choose("bad")
-    assert "NO_SUCH_VARIABLE_HERE" in page.card.problem.text()
+    view.list.choose("bad")
+    assert "NO_SUCH_VARIABLE_HERE" in view.card.problem.text()
     assert servers.source("good") is not None
 
 
-def test_a_removed_server_stays_or_stays_running(connected, qtbot):
-    window = connected()
-    source = window.parts.servers.get("mine").source
-    window.servers_page.card.remove_button.click()
-    box = window.findChild(QMessageBox, "removeServerQuestion")
+def test_a_removed_server_stays_or_stays_running(connected, servers, qtbot):
+    page = connected()
+    source = servers.get("mine").source
+    page.view.card.remove_button.click()
+    box = page.context.window.findChild(QMessageBox, "removeServerQuestion")
     next(button for button in box.buttons() if button.text() == "Remove").click()
-    assert window.parts.servers.get("mine") is None
-    assert window.servers.current == "demo"
+    assert servers.get("mine") is None
+    assert page.current == "demo"
     qtbot.waitUntil(lambda: source.phase == "stopped")
 
 
-def test_a_server_that_is_switched_off_goes_on(connected, qtbot):
-    window = connected()
-    known, card = window.parts.servers.get("mine"), window.servers_page.card
+def test_a_server_that_is_switched_off_goes_on(connected, servers, qtbot):
+    page = connected()
+    known, card = servers.get("mine"), page.view.card
     card.enabled_box.click()
     qtbot.waitUntil(lambda: known.source.phase == "stopped")
     qtbot.waitUntil(lambda: card.pill.words.endswith("switched off"))
@@ -165,114 +166,116 @@ def test_a_server_that_is_switched_off_goes_on(connected, qtbot):
     qtbot.waitUntil(lambda: known.source.phase == "ready")
 
 
-def test_an_error_hides_what_the_process_printed(window, qtbot):
-    page = window.servers_page
-    window.parts.servers.add("broken", entry("exit=3"), allowed=True)
-    page.list.choose("broken")
-    page.card.start_button.click()
-    qtbot.waitUntil(page.card.problem.isVisible)
-    assert "exit code 3" in page.card.problem.text()
-    assert page.card.printed.text() == "cannot find my configuration"
-    row = page.list.model().index(1, 0)
+def test_an_error_hides_what_the_process_printed(page, servers, qtbot):
+    view = page.view
+    servers.add("broken", entry("exit=3"), allowed=True)
+    view.list.choose("broken")
+    view.card.start_button.click()
+    qtbot.waitUntil(view.card.problem.isVisible)
+    assert "exit code 3" in view.card.problem.text()
+    assert view.card.printed.text() == "cannot find my configuration"
+    row = view.list.model().index(1, 0)
     assert row.data(STATE_ROLE).words == "failed"
-    page.log.views.button("printed").click()
-    assert "cannot find my configuration" in page.log.printed.toPlainText()
+    view.log.views.button("printed").click()
+    assert "cannot find my configuration" in view.log.printed.toPlainText()
 
 
 # -- tools -------------------------------------------------------------------------------------------------------
 
 
 def test_imported_tools_are_not_called_through_their_server(connected, qtbot):
-    window = connected()
-    page, project = window.servers_page, window.parts.project
-    model = page.tools.model
+    page = connected()
+    view, project, navigator = page.view, page.context.project, page.context.navigator
+    model = view.tools.model
     for name in ("echo", "wait"):
-        page.tools.model.setData(model.index(model.row_of(name), 0), 2, 10)
-    assert page.tools.import_button.isEnabled()
-    page.tools.import_button.click()
-    assert {"echo", "wait"} <= {tool.name for tool in window.parts.document.registry}
+        model.setData(model.index(model.row_of(name), 0), 2, 10)
+    assert view.tools.import_button.isEnabled()
+    view.tools.import_button.click()
+    assert {"echo", "wait"} <= {tool.name for tool in project.tools.registry}
     assert project.request.sources == {"echo": "mine", "wait": "mine"}
     assert model.index(model.row_of("echo"), columns.HERE).data() == "yes"
-    assert page.notice.isVisible()
-    window.parts.document.undo_stack.undo()
-    assert window.parts.document.registry.get("echo") is None
+    assert view.notice.isVisible()
+    view.notice.action.click()
+    assert navigator.visits == [(PageId.PLAYGROUND, None)]
+    project.tools.undo_stack.undo()
+    assert project.tools.registry.get("echo") is None
     assert model.index(model.row_of("echo"), columns.HERE).data() == ""
 
 
-def test_an_import_replaces_a_tool_of_the_same_name_without_a_word(connected):
-    window = connected()
-    page, document = window.servers_page, window.parts.document
+def test_an_import_replaces_a_tool_of_the_same_name_without_a_word(connected, servers):
+    page = connected()
+    view, project = page.view, page.context.project
+    document = project.tools
     document.rename("search", "echo")
     mine = document.registry.get("echo")
-    page.tools.model.setData(page.tools.model.index(0, 0), 2, 10)
-    page.tools.import_button.click()
+    view.tools.model.setData(view.tools.model.index(0, 0), 2, 10)
+    view.tools.import_button.click()
     assert document.registry.get("echo") == mine
-    box = window.findChild(QMessageBox, "importClashQuestion")
+    box = page.context.window.findChild(QMessageBox, "importClashQuestion")
     next(button for button in box.buttons() if button.text() == "Rename").click()
     assert document.registry.get("echo") == mine
     assert document.registry.get("echo_2").description == "Says it again."
-    assert window.parts.project.request.sources == {"echo_2": "mine/echo"}
-    assert window.parts.servers.sources()["mine/echo"].claims("echo_2")["readOnlyHint"] is True
+    assert project.request.sources == {"echo_2": "mine/echo"}
+    assert servers.sources()["mine/echo"].claims("echo_2")["readOnlyHint"] is True
 
 
 def test_a_list_that_changes_is_not_shown(connected, qtbot):
-    window = connected("grow")
-    model = window.servers_page.tools.model
-    page = window.servers_page
+    page = connected("grow")
+    view, model = page.view, page.view.tools.model
     before = model.rowCount()
     model.setData(model.index(0, 0), 2, 10)
-    call_it(qtbot, window, "change")
+    call_it(qtbot, page, "change")
     qtbot.waitUntil(lambda: model.rowCount() == before + 1)
     assert len(model.ticked) == 1
-    assert page.tools.current.name == "change"
-    assert page.panel.result.view is not None, "the result went with the list"
+    assert view.tools.current.name == "change"
+    assert view.panel.result.view is not None, "the result went with the list"
 
 
 def test_tools_that_cannot_be_used_are_left_out_in_silence(connected):
-    window = connected("bad-schemas")
-    model = window.servers_page.tools.model
+    view = connected("bad-schemas").view
+    model = view.tools.model
     row = model.row(model.row_of("remote"))
     assert row.tool is None
     assert row.problem
-    window.servers_page.tools.choose("remote")
-    assert window.servers_page.panel.problem.text() == row.problem
-    assert not window.servers_page.panel.call_button.isVisible()
+    view.tools.choose("remote")
+    assert view.panel.problem.text() == row.problem
+    assert not view.panel.call_button.isVisible()
 
 
 @pytest.mark.slow
 def test_five_thousand_tools_stop_the_page(connected, qtbot):
-    window = connected("tools=5000", "page=500")
-    page = window.servers_page
-    assert page.tools.model.rowCount() == 5000
-    assert page.tools.filter_edit.isVisible()
-    page.tools.filter_edit.setText("tool-4999")
-    assert page.tools.model.rowCount() == 1
-    page.tools.filter_edit.clear()
-    page.tools.all_button.click()
-    page.tools.import_button.click()
-    assert len(window.parts.document.registry) == 5007
-    window.parts.document.undo_stack.undo()
+    page = connected("tools=5000", "page=500")
+    view = page.view
+    assert view.tools.model.rowCount() == 5000
+    assert view.tools.filter_edit.isVisible()
+    view.tools.filter_edit.setText("tool-4999")
+    assert view.tools.model.rowCount() == 1
+    view.tools.filter_edit.clear()
+    view.tools.all_button.click()
+    view.tools.import_button.click()
+    document = page.context.project.tools
+    assert len(document.registry) == 5007
+    document.undo_stack.undo()
 
 
 @pytest.mark.slow
 def test_what_is_kept_of_a_tool_is_never_known(connected, qtbot):
-    window = connected("tools=1")
-    page = window.servers_page
-    tool = page.tools.current.tool
-    qtbot.waitUntil(lambda: window.servers.proofs.whole_rows(tool) is not None)
-    page.panel.show_view("checks")
-    words = [row.words for row in window.servers.proofs.whole_rows(tool)]
+    page = connected("tools=1")
+    view = page.view
+    tool = view.tools.current.tool
+    qtbot.waitUntil(lambda: page.proofs.whole_rows(tool) is not None)
+    view.panel.show_view("checks")
+    words = [row.words for row in page.proofs.whole_rows(tool)]
     assert "text · maxLength 20" in words
-    assert page.panel.checks.model().rowCount() == len(words)
-    assert page.tools.model.index(0, columns.KEPT).data() == f"{len(words)} enforced"
+    assert view.panel.checks.model().rowCount() == len(words)
+    assert view.tools.model.index(0, columns.KEPT).data() == f"{len(words)} enforced"
 
 
 # -- a call by hand ----------------------------------------------------------------------------------------------
 
 
 def test_arguments_are_judged_only_by_the_server(connected, qtbot):
-    window = connected()
-    panel = window.servers_page.panel
+    panel = connected().view.panel
     qtbot.waitUntil(lambda: panel.words.text() == "Needed: text")
     panel.form.field("text").setPlainText("far too long for this field")
     qtbot.waitUntil(lambda: panel.form.verdict("text") == "impossible")
@@ -292,85 +295,87 @@ def test_arguments_are_judged_only_by_the_server(connected, qtbot):
     qtbot.waitUntil(lambda: panel.call_button.text() == "Call")
 
 
-def test_a_call_by_hand_shows_nothing(connected, qtbot):
-    window = connected()
-    result = call_it(qtbot, window, "echo", text="hello")
+def test_a_call_by_hand_shows_nothing(connected, servers, qtbot):
+    page = connected()
+    result = call_it(qtbot, page, "echo", text="hello")
     assert result.pill.words == "answered"
     assert result.view.pieces[0].text == '{\n  "text": "hello"\n}'
-    sent = [e for e in window.parts.servers.get("mine").source.server.log.entries if e.method == "tools/call"]
+    sent = [e for e in servers.get("mine").source.server.log.entries if e.method == "tools/call"]
     assert len(sent) == 1
     qtbot.waitUntil(
         lambda: any(
-            window.servers_page.log.model.entry(row).method == "tools/call"
-            for row in range(window.servers_page.log.model.rowCount())
+            page.view.log.model.entry(row).method == "tools/call"
+            for row in range(page.view.log.model.rowCount())
         )
     )
-    rich = call_it(qtbot, window, "rich")
+    rich = call_it(qtbot, page, "rich")
     assert "file:///a" in rich.text
-    assert call_it(qtbot, window, "failing").pill.words == "the tool's own error"
-    assert call_it(qtbot, window, "refused").pill.words == "error of the protocol"
-    assert "output schema" in call_it(qtbot, window, "wrong-structure").pill.words
-    assert call_it(qtbot, window, "structured").view.pieces[-1].title == "Structured content"
+    assert call_it(qtbot, page, "failing").pill.words == "the tool's own error"
+    assert call_it(qtbot, page, "refused").pill.words == "error of the protocol"
+    assert "output schema" in call_it(qtbot, page, "wrong-structure").pill.words
+    assert call_it(qtbot, page, "structured").view.pieces[-1].title == "Structured content"
 
 
 def test_a_call_that_is_never_answered_cannot_be_cancelled(connected, qtbot):
-    window = connected()
-    panel = window.servers_page.panel
-    window.servers_page.tools.choose("silent")
+    page = connected()
+    panel = page.view.panel
+    page.view.tools.choose("silent")
     panel.call_button.click()
     assert panel.cancel_button.isVisible()
     assert not panel.call_button.isVisible()
     qtbot.waitUntil(lambda: panel.bar.maximum() == 0)
     panel.cancel_button.click()
-    qtbot.waitUntil(lambda: not window.servers.calls.is_busy)
+    qtbot.waitUntil(lambda: not page.calls.is_busy)
     assert panel.result.pill.words == "cancelled"
     assert panel.call_button.isVisible()
 
 
 def test_an_answer_is_shown_under_another_tool(connected, qtbot):
-    window = connected()
-    page, panel = window.servers_page, window.servers_page.panel
-    call_it(qtbot, window, "echo", text="kept")
-    page.tools.choose("silent")
+    page = connected()
+    view, panel = page.view, page.view.panel
+    call_it(qtbot, page, "echo", text="kept")
+    view.tools.choose("silent")
     assert panel.result.view is None
     panel.call_button.click()
-    page.tools.choose("echo")
+    view.tools.choose("echo")
     assert panel.form.arguments() == {"text": "kept"}, "what was typed went with the choice"
     assert "kept" in panel.result.text
     qtbot.waitUntil(lambda: "calling silent" in panel.progress.text())
     assert panel.cancel_button.isVisible()
     panel.cancel_button.click()
-    qtbot.waitUntil(lambda: not window.servers.calls.is_busy)
+    qtbot.waitUntil(lambda: not page.calls.is_busy)
     assert "kept" in panel.result.text
-    page.tools.choose("silent")
+    view.tools.choose("silent")
     assert panel.result.pill.words == "cancelled"
 
 
-def test_a_server_that_dies_in_a_call_takes_the_page_along(connected, qtbot):
-    window = connected()
-    page = window.servers_page
-    assert call_it(qtbot, window, "die").pill.words == "error of the protocol"
-    qtbot.waitUntil(page.card.problem.isVisible)
-    assert "ended" in page.card.pill.words
-    assert "I am dying" in page.card.printed.text()
-    page.card.start_button.click()
-    qtbot.waitUntil(lambda: window.parts.servers.get("mine").source.phase == "ready")
-    qtbot.waitUntil(page.card.problem.isHidden)
+def test_a_server_that_dies_in_a_call_takes_the_page_along(connected, servers, qtbot):
+    page = connected()
+    view = page.view
+    assert call_it(qtbot, page, "die").pill.words == "error of the protocol"
+    qtbot.waitUntil(view.card.problem.isVisible)
+    assert "ended" in view.card.pill.words
+    assert "I am dying" in view.card.printed.text()
+    view.card.start_button.click()
+    qtbot.waitUntil(lambda: servers.get("mine").source.phase == "ready")
+    qtbot.waitUntil(view.card.problem.isHidden)
 
 
 @pytest.mark.slow
 def test_a_flood_of_lines_fills_the_log(connected, qtbot):
-    window = connected()
-    assert "million" in call_it(qtbot, window, "lines").text
-    qtbot.waitUntil(lambda: window.servers_page.log.model.rowCount() > 0)
-    assert window.servers_page.log.model.rowCount() <= 1000
-    assert "hundred thousand" in call_it(qtbot, window, "notices").text
-    assert call_it(qtbot, window, "large").view is not None
+    page = connected()
+    assert "million" in call_it(qtbot, page, "lines").text
+    qtbot.waitUntil(lambda: page.view.log.model.rowCount() > 0)
+    assert page.view.log.model.rowCount() <= 1000
+    assert "hundred thousand" in call_it(qtbot, page, "notices").text
+    assert call_it(qtbot, page, "large").view is not None
 
 
 @pytest.mark.slow
-def test_closing_the_window_leaves_a_server_that_ignores_it(window, qtbot):
-    servers = window.parts.servers
+def test_closing_the_window_leaves_a_server_that_ignores_it(open_window, qtbot):
+    window = open_window(lambda _name, **_options: ScriptedModel(CALL))
+    window.navigator.show(PageId.SERVERS)
+    page, servers = window.page(PageId.SERVERS), window.services.servers
     names = [servers.add(f"s{n}", entry("child", "ignore-signals"), allowed=True) for n in range(3)]
     for name in names:
         servers.start(name)
@@ -382,9 +387,9 @@ def test_closing_the_window_leaves_a_server_that_ignores_it(window, qtbot):
         ]
 
     qtbot.waitUntil(all_ready)
-    window.servers_page.list.choose("s0")
-    window.servers_page.tools.choose("silent")
-    window.servers_page.panel.call_button.click()
+    page.view.list.choose("s0")
+    page.view.tools.choose("silent")
+    page.view.panel.call_button.click()
     window.shut_down()  # the test's own fixture looks for processes and threads
     assert all(servers.get(n).source.phase == "stopped" for n in names)
 
@@ -393,8 +398,7 @@ def test_closing_the_window_leaves_a_server_that_ignores_it(window, qtbot):
 
 
 def test_a_message_of_the_log_is_shown_in_part_only(connected, qtbot):
-    window = connected()
-    log = window.servers_page.log
+    log = connected().view.log
     qtbot.waitUntil(lambda: log.model.rowCount() >= 4)
     log.filter_edit.setText("tools/list")
     assert 1 <= log.model.rowCount() <= 2
@@ -404,13 +408,12 @@ def test_a_message_of_the_log_is_shown_in_part_only(connected, qtbot):
     assert "tools/list" in QApplication.clipboard().text()
 
 
-def test_the_effects_of_the_demo_tools_are_seen_only_later(window, qtbot):
-    page, demo = window.servers_page, window.parts.servers.demo
+def test_the_effects_of_the_demo_tools_are_seen_only_later(page, servers, qtbot):
+    effects, demo = page.view.effects, servers.demo
 
     def call(tool, **arguments):
         assert demo.call(tool, arguments, seconds=5, cancel=threading.Event()).ok
 
-    effects = page.effects
     worker = threading.Thread(
         target=lambda: (
             call("send_email", to="ann@example.com", subject="Hello", body="Dear Ann"),
@@ -431,19 +434,21 @@ def test_the_effects_of_the_demo_tools_are_seen_only_later(window, qtbot):
     qtbot.waitUntil(lambda: "added_here" in effects.workspace_view.toPlainText())
     call("write_file", path="notes/a.txt", content="milk and honey")
     qtbot.waitUntil(lambda: effects.file_view.toPlainText() == "milk and honey")
-    window.pages.show("playground")
+    page.context.navigator.show(PageId.PLAYGROUND)
     call("send_email", to="bob@example.com", subject="Two", body="")
     qtbot.wait(120)
-    window.pages.show(SERVERS)
+    assert effects.mails.rowCount() == 1
+    page.context.navigator.show(PageId.SERVERS)
     assert effects.mails.rowCount() == 2
 
 
-def test_a_run_does_not_reach_the_server_of_an_imported_tool(open_window, qtbot):
+def test_a_run_does_not_reach_the_server_of_an_imported_tool(open_page, qtbot):
     """Under the name that the registry gave it, and with a server that nobody has started."""
-    window = open_window(lambda _name, **_options: ScriptedModel('{action="echo_2" text="hi"}'))
-    servers, project, document = window.parts.servers, window.parts.project, window.parts.document
+    page = open_page(PageId.SERVERS, lambda _name, **_options: ScriptedModel('{action="echo_2" text="hi"}'))
+    context = page.context
+    servers, project = context.services.servers, context.project
     servers.add("mine", entry(), allowed=True)
-    document.add(Tool("echo_2", "", {"type": "object", "properties": {"text": {"type": "string"}}}))
+    project.tools.add(Tool("echo_2", "", {"type": "object", "properties": {"text": {"type": "string"}}}))
     project.set_options(
         sources={"echo_2": "mine/echo"},
         dispatch=True,
@@ -451,9 +456,9 @@ def test_a_run_does_not_reach_the_server_of_an_imported_tool(open_window, qtbot)
         constraint="off",
     )
     ended = []
-    window.runs.ended.connect(ended.append)
-    window.wiring.run()
+    context.runs.ended.connect(ended.append)
+    page.run()
     qtbot.waitUntil(lambda: bool(ended))
-    results = [event for event in window.runs.events if isinstance(event, ToolResult)]
+    results = [event for event in context.runs.events if isinstance(event, ToolResult)]
     assert [(r.ok, r.source, r.content[0].text) for r in results] == [(True, "mine/echo", '{"text": "hi"}')]
     assert servers.get("mine").source.phase == "ready"

@@ -19,8 +19,8 @@ from glyphscope.events import (
 )
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.history.model import outcome_status, outcome_words
-from glyphscope_gui.playground.strategy_settings import STRATEGY_WORDS, StrategySettings
-from glyphscope_gui.playground.strategy_texts import approval_rules, approvals_text, lines_of, named_lists
+from glyphscope_gui.run_settings.strategy_settings import STRATEGY_WORDS, StrategySettings
+from glyphscope_gui.run_settings.strategy_texts import approval_rules, approvals_text, lines_of, named_lists
 from glyphscope_gui.runs.outcome_text import outcome_words as run_outcome_words
 
 
@@ -193,7 +193,7 @@ def test_an_ending_without_a_call_is_told_as_one_without_success(reason, valid, 
 )  # of the screen that is none: popups
 def test_the_panel_and_the_project_disagree(open_window, qtbot):
     window = open_window(lambda _name, **_options: ScriptedModel(""), size=(1024, 700))
-    header, project = window.header, window.parts.project
+    header, project = window.header, window.services.project
     place = header.strategy.findData("loop")
     header.strategy.setCurrentIndex(place)
     header.strategy.activated.emit(place)

@@ -31,6 +31,7 @@ from glyphscope_gui.playground.timeline_rows import MOST_ROWS
 from glyphscope_gui.runs.field_table_model import FieldTableModel
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice, events_of
+from glyphscope_gui.shared.page_ids import PageId
 from made_runs import BAD, GOOD, NEEDED, Maker, loop_request, loop_run
 
 MARKS = [
@@ -300,48 +301,44 @@ def test_a_stage_shown_late_is_another_than_one_seen_live():
     assert again.aborted == state.stages[0].aborted
 
 
-# -- the window ----------------------------------------------------------------------------------------------------
+# -- the page ------------------------------------------------------------------------------------------------------
 
 
-def window_run(qtbot, window, begin):
-    with qtbot.waitSignal(window.runs.ended):
-        begin()
-
-
-@pytest.mark.slow
-def test_a_row_shows_another_stage_than_its_own(open_window, qtbot):
-    window = open_window(lambda _name, **_options: ScriptedModel(GOOD))
-    page = window.page
-    assert page.timeline.isHidden()
-    window_run(qtbot, window, lambda: window.runs.replay(loop_run(), 0))
-    assert page.timeline.isVisible()
-    table, model = page.timeline.table, page.timeline.model
+def test_a_row_shows_another_stage_than_its_own(open_page, qtbot):
+    page = open_page(PageId.PLAYGROUND)
+    view, runs = page.view, page.context.runs
+    assert view.timeline.isHidden()
+    with qtbot.waitSignal(runs.ended):
+        runs.replay(loop_run(), 0)
+    assert view.timeline.isVisible()
+    table, model = view.timeline.table, view.timeline.model
     assert rows(model) == MARKS
     assert model.row(table.currentIndex().row()).title == "Final answer"
     table.setFocus()
     for _ in range(10):
         qtbot.keyClick(table, Qt.Key.Key_Up)
     assert model.row(table.currentIndex().row()).title == "Turn 1"
-    assert page.stream.toPlainText() == BAD[:-1]
-    assert page.banner.isVisible()
-    assert not page.banner.button.isVisible()
-    assert page.tokens_model.rowCount() == 14
-    assert page.fields_model.rowCount() == 4  # with the one that was not given
+    assert view.stream.toPlainText() == BAD[:-1]
+    assert view.banner.isVisible()
+    assert not view.banner.button.isVisible()
+    assert view.tokens_model.rowCount() == 14
+    assert view.fields_model.rowCount() == 4  # with the one that was not given
     qtbot.keyClick(table, Qt.Key.Key_Down)
-    assert page.stream.toPlainText() == GOOD
-    assert not page.banner.isVisible()
+    assert view.stream.toPlainText() == GOOD
+    assert not view.banner.isVisible()
     qtbot.keyClick(table, Qt.Key.Key_Down)
     assert model.row(table.currentIndex().row()).title == "Difference"
-    assert "What changed" in page.notes.toPlainText()
-    assert page.field_card.isHidden()
+    assert "What changed" in view.notes.toPlainText()
+    assert view.field_card.isHidden()
     qtbot.keyClick(table, Qt.Key.Key_Up)
-    assert page.field_card.isVisible()
-    assert window.evidence.step_chart._tokens == page.stage.tokens
+    assert view.field_card.isVisible()
+    assert page.evidence.step_chart._tokens == view.stage.tokens
     request = RunRequest(prompt="x", registry=default_registry().to_document(), constraint="off")
     plain = tuple(run(request, ScriptedModel(GOOD)))
-    window_run(qtbot, window, lambda: window.runs.replay(plain, 0))
-    assert page.timeline.isHidden()
-    assert page.stream.toPlainText() == GOOD
+    with qtbot.waitSignal(runs.ended):
+        runs.replay(plain, 0)
+    assert view.timeline.isHidden()
+    assert view.stream.toPlainText() == GOOD
 
 
 def test_a_limit_is_told_by_colour_alone(qapp):

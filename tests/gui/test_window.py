@@ -12,10 +12,11 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 
 from glyphscope.errors import ModelError
 from glyphscope.models import ScriptedModel
+from glyphscope_gui.project.first_project import FIRST_PROMPT
 from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.recorder import bundled_run, bundled_runs
 from glyphscope_gui.runs.run_controller import Phase
-from glyphscope_gui.shell.services import FIRST_PROMPT
+from glyphscope_gui.shared.page_ids import PageId, PanelId
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500}'
@@ -50,18 +51,26 @@ NAMES = [
 ]
 
 
+def opener_of(model=None):
+    def opener(_name, *, context, progress):
+        progress(0.5)
+        if isinstance(model, Exception):
+            raise model
+        return model if model is not None else ScriptedModel(GOOD)
+
+    return opener
+
+
 @pytest.fixture
 def make(open_window):
-    def build(model=None, **looks):
-        def opener(_name, *, context, progress):
-            progress(0.5)
-            if isinstance(model, Exception):
-                raise model
-            return model if model is not None else ScriptedModel(GOOD)
+    """Make the whole window; its model is opened with some progress before, or not at all."""
+    return lambda model=None, **looks: open_window(opener_of(model), **looks)
 
-        return open_window(opener, **looks)
 
-    return build
+@pytest.fixture
+def make_playground(open_page):
+    """Make the playground by itself; its model as with `make`."""
+    return lambda model=None: open_page(PageId.PLAYGROUND, opener_of(model))
 
 
 def finish(qtbot, window, begin=None):
@@ -71,9 +80,10 @@ def finish(qtbot, window, begin=None):
 
 
 def off(window):
-    window.parts.project.set_options(constraint="off")
+    window.services.project.set_options(constraint="off")
 
 
+@pytest.mark.slow
 def test_a_name_of_the_contract_is_missing_or_unnamed_for_screen_readers(make):
     window = make()
     for name in NAMES:
@@ -83,6 +93,7 @@ def test_a_name_of_the_contract_is_missing_or_unnamed_for_screen_readers(make):
             assert widget.accessibleName(), name
 
 
+@pytest.mark.slow
 def test_a_button_has_no_name_or_no_tip_for_a_picture(make):
     window = make(size=(1024, 700))
     for button in window.header.findChildren(QAbstractButton):
@@ -92,40 +103,44 @@ def test_a_button_has_no_name_or_no_tip_for_a_picture(make):
 
 def test_a_first_start_has_nothing_to_run(qtbot, make):
     window = make()
-    assert window.page.prompt_edit.toPlainText() == FIRST_PROMPT
-    assert len(window.parts.document.registry) == 7
+    page = window.page(PageId.PLAYGROUND)
+    assert page.view.prompt_edit.toPlainText() == FIRST_PROMPT
+    assert len(window.services.project.tools.registry) == 7
     assert window.header.constraint.value == "mask"
-    assert not window.parts.project.is_dirty
+    assert not window.services.project.is_dirty
     off(window)
     state = finish(qtbot, window)
     assert state.call is not None
-    assert window.page.stream.toPlainText() == GOOD
+    assert page.view.stream.toPlainText() == GOOD
     assert "valid call of search" in window.status.note.text()
-    assert window.page.fields_model.rowCount() == 4
-    assert window.evidence.size_section.isVisibleTo(window.evidence)
+    assert page.view.fields_model.rowCount() == 4
+    assert page.evidence.size_section.isVisibleTo(page.evidence)
 
 
-def test_an_abort_is_not_explained(qtbot, make):
-    window = make(ScriptedModel(BAD))
-    off(window)
-    state = finish(qtbot, window)
-    banner = window.page.banner
+def test_an_abort_is_not_explained(qtbot, make_playground):
+    page = make_playground(ScriptedModel(BAD))
+    runs, banner = page.context.runs, page.view.banner
+    page.context.project.set_options(constraint="off")
+    with qtbot.waitSignal(runs.ended):
+        page.run()
+    state = runs.state
     assert banner.isVisible()
     assert (
         f"Stopped at character {state.aborted.char}, token {state.aborted.token}: CONSTRAINT_MAX"
         == banner.title.text()
     )
     assert "100" in banner.message.text()
-    with qtbot.waitSignal(window.runs.saved):
+    with qtbot.waitSignal(runs.saved):
         banner.button.click()
-    qtbot.waitUntil(lambda: not window.runs.is_busy)
+    qtbot.waitUntil(lambda: not runs.is_busy)
     assert "tokens saved" in banner.saving.text()
-    assert window.evidence.savings_section.isVisibleTo(window.evidence)
-    window.runs.replay(tuple(window.runs.events), 0)
-    qtbot.waitUntil(lambda: not window.runs.is_busy)
-    assert window.page.stream.toPlainText() == state.text
+    assert page.evidence.savings_section.isVisibleTo(page.evidence)
+    runs.replay(tuple(runs.events), 0)
+    qtbot.waitUntil(lambda: not runs.is_busy)
+    assert page.view.stream.toPlainText() == state.text
 
 
+@pytest.mark.slow
 def test_settings_change_under_a_run_or_run_is_left_disabled(qtbot, make):
     window = make()
     off(window)
@@ -140,6 +155,7 @@ def test_settings_change_under_a_run_or_run_is_left_disabled(qtbot, make):
     assert not window.header.stop_button.isEnabled()
 
 
+@pytest.mark.slow
 def test_the_header_says_other_than_what_runs(qtbot, make):
     window = make()
     qtbot.mouseClick(window.header.notation.button("json"), Qt.MouseButton.LeftButton)
@@ -153,28 +169,30 @@ def test_the_header_says_other_than_what_runs(qtbot, make):
     assert window.header.shape.currentData() == "tool-args"
 
 
+@pytest.mark.slow
 def test_the_keyboard_alone_cannot_run_stop_or_reach_the_tokens(qtbot, make):
     window = make()
+    page = window.page(PageId.PLAYGROUND)
     off(window)
     window.activateWindow()
-    window.page.prompt_edit.setFocus()
+    page.view.prompt_edit.setFocus()
     with qtbot.waitSignal(window.runs.ended):
-        qtbot.keyClick(window.page.prompt_edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+        qtbot.keyClick(page.view.prompt_edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     window.actions_.focus_tokens.trigger()
-    qtbot.keyClick(window.page.tokens, Qt.Key.Key_Home, Qt.KeyboardModifier.ControlModifier)
-    qtbot.keyClick(window.page.tokens, Qt.Key.Key_Down)
-    assert window.page.current_token().step.index == 1
-    assert window.evidence.alternatives_heading.title.text() == "ALTERNATIVES OF TOKEN 1"
+    qtbot.keyClick(page.view.tokens, Qt.Key.Key_Home, Qt.KeyboardModifier.ControlModifier)
+    qtbot.keyClick(page.view.tokens, Qt.Key.Key_Down)
+    assert page.view.current_token().step.index == 1
+    assert page.evidence.alternatives_heading.title.text() == "ALTERNATIVES OF TOKEN 1"
 
 
-@pytest.mark.slow
-def test_without_a_model_there_is_nothing_to_see(qtbot, make):
-    window = make(ModelError("llama.cpp is not installed.", hint="Install it."))
-    qtbot.waitUntil(lambda: window.runs.is_busy or bool(window.runs.events))
-    assert window.page.notice.isVisible()
-    assert "llama.cpp is not installed" in window.page.notice.label.text()
-    window.runs.stop()
-    qtbot.waitUntil(lambda: not window.runs.is_busy)
+def test_without_a_model_there_is_nothing_to_see(qtbot, make_playground):
+    page = make_playground(ModelError("llama.cpp is not installed.", hint="Install it."))
+    runs = page.context.runs
+    qtbot.waitUntil(lambda: runs.is_busy or bool(runs.events))
+    assert page.view.notice.isVisible()
+    assert "llama.cpp is not installed" in page.view.notice.label.text()
+    runs.stop()
+    qtbot.waitUntil(lambda: not runs.is_busy)
 
 
 def test_a_recording_that_ships_is_damaged_or_names_a_machine():
@@ -185,18 +203,20 @@ def test_a_recording_that_ships_is_damaged_or_names_a_machine():
         assert started.model.sha256
 
 
+@pytest.mark.slow
 def test_the_history_misses_a_run_or_holds_replays(qtbot, make):
     window = make()
     off(window)
     finish(qtbot, window)
-    qtbot.waitUntil(lambda: window.history_page.model.rowCount() == 1)
-    run = window.parts.history.rows()[0].id
-    finish(qtbot, window, lambda: window.history_page.runOpened.emit(run))
+    qtbot.waitUntil(lambda: window.panels.history.model.rowCount() == 1)
+    run = window.services.history.rows()[0].id
+    finish(qtbot, window, lambda: window.panels.history.runOpened.emit(run))
     assert window.runs.state.text == GOOD
     qtbot.wait(50)
-    assert len(window.parts.history.rows()) == 1
+    assert len(window.services.history.rows()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_words_are_cut_off_in_a_small_window(qtbot, make, theme):
     window = make(ScriptedModel(BAD), theme=theme, size=(1024, 700))
@@ -211,8 +231,8 @@ def test_words_are_cut_off_in_a_small_window(qtbot, make, theme):
     buttons = [w for w in window.header.findChildren(QAbstractButton) if w.text() and w.isVisible()]
     cut += [w.text() for w in buttons if w.width() < w.minimumSizeHint().width()]
     assert not cut
-    right = window.evidence.widget()
-    assert right.width() <= window.evidence.viewport().width()
+    evidence = window.page(PageId.PLAYGROUND).evidence
+    assert evidence.widget().width() <= evidence.viewport().width()
 
 
 @pytest.mark.slow
@@ -225,11 +245,12 @@ def test_the_theme_does_not_change_in_an_open_window(qtbot, make):
         return window.grab().toImage().pixelColor(5, 300).lightness()
 
     qtbot.waitUntil(lambda: lightness() > 200)
-    window.parts.settings.update(theme="dark")
+    window.services.settings.update(theme="dark")
     qtbot.waitUntil(lambda: lightness() < 80)
-    assert window.page.stream.toPlainText() == GOOD
+    assert window.page(PageId.PLAYGROUND).view.stream.toPlainText() == GOOD
 
 
+@pytest.mark.slow
 def test_a_mistake_of_ours_closes_the_window(qtbot, make):
     window = make()
     with qtbot.waitSignal(window.runs.crashed):
@@ -241,9 +262,10 @@ def test_a_mistake_of_ours_closes_the_window(qtbot, make):
     assert finish(qtbot, window).call is not None
 
 
+@pytest.mark.slow
 def test_closing_loses_unsaved_edits_without_a_word(qtbot, make):
     window = make()
-    window.page.prompt_edit.setPlainText("Something else")
+    window.page(PageId.PLAYGROUND).view.prompt_edit.setPlainText("Something else")
     assert not window.close()
     box = window.findChild(QWidget, "unsavedQuestion")
     assert box is not None and box.isVisible()
@@ -276,29 +298,46 @@ def test_the_window_hangs_while_tokens_stream_in():
     assert figures["own_p99_ms"] <= 100, figures
 
 
+@pytest.mark.slow
 def test_the_models_own_notation_cannot_be_chosen_or_left(make, qtbot):
     window = make()
     qtbot.mouseClick(window.header.notation.button("native"), Qt.MouseButton.LeftButton)
-    assert window.parts.project.options.native == "auto"
+    assert window.services.project.options.native == "auto"
     assert not window.header.shape.isEnabled()
     with qtbot.waitSignal(window.runs.ended):
         window.actions_.run.trigger()
     assert "no place for tools" in window.runs.state.failed.message
     assert not window.header.shape.isEnabled() and window.header.notation.isEnabled()
     qtbot.mouseClick(window.header.notation.button("json"), Qt.MouseButton.LeftButton)
-    options = window.parts.project.options
+    options = window.services.project.options
     assert (options.native, options.notation) == ("", "json")
     assert window.header.shape.isEnabled()
 
 
+@pytest.mark.slow
 def test_the_rail_of_pages_becomes_another_one_with_the_theme_or_its_buttons_differ(open_window, qtbot):
     window = open_window(lambda _name, **_options: ScriptedModel(""), size=(1440, 900))
     rail = window.rail
     before = rail.width()
-    window.themes.choose("dark")
+    window.context.themes.choose("dark")
     window.resize(1024, 700)
     qtbot.waitUntil(lambda: rail.width() < before)
     window.resize(1440, 900)
     qtbot.waitUntil(lambda: rail.width() == before)
     places = {(button.x(), button.width()) for button in map(rail.button, rail.actions_)}
     assert len(places) == 1
+
+
+@pytest.mark.slow
+def test_a_panel_comes_to_the_front_with_what_a_page_leads_to(make):
+    window = make()
+    panels, docks = window.panels, window.panels.docks
+    docks[PanelId.HISTORY].raise_()
+    panels.reveal_argument("search", "max_results")
+    item = panels.tools.tree.selected()
+    assert (item.tool, item.argument) == ("search", "max_results")
+    assert not docks[PanelId.TOOLS].visibleRegion().isEmpty()
+    assert docks[PanelId.HISTORY].visibleRegion().isEmpty()
+    docks[PanelId.PROMPT].hide()
+    panels.reveal_rendered_prompt()
+    assert panels.prompt.rendered_view.isVisible()

@@ -7,12 +7,14 @@ import time
 
 import pytest
 
-from glyphscope.calling import run
+from glyphscope.calling import prepare, run
 from glyphscope.errors import ModelError
-from glyphscope.events import RunRequest, RunStarted, Sampling, Token
-from glyphscope.models import ScriptedModel
+from glyphscope.events import RunFailed, RunRequest, RunStarted, Sampling, Token
+from glyphscope.models import ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
+from glyphscope_gui.runs.model_queries import priced_prompt_of, vocabulary_of
 from glyphscope_gui.runs.run_controller import Phase, RunController
+from glyphscope_gui.runs.token_place import TokenPlace
 from glyphscope_gui.runs.worker.jobs import Ended
 from glyphscope_gui.runs.worker.mailbox import INTERVAL_MS, MOST, Mailbox
 from glyphscope_gui.runs.worker.step_gate import Gate
@@ -206,7 +208,7 @@ def test_stepping_runs_ahead(qtbot, make):
         assert len(controller.state.tokens) == seen
         controller.step()
         qtbot.waitUntil(lambda seen=seen: len(controller.state.tokens) == seen + 1)
-    finish(qtbot, controller, controller.go_on)
+    finish(qtbot, controller, controller.resume)
     assert controller.state.call is not None
 
 
@@ -281,3 +283,103 @@ def test_more_signals_than_some_bindings_survive(qtbot):
         mailbox._drain()
     assert len(seen) == 5000
     mailbox.close()
+
+
+# -- questions to the model ----------------------------------------------------------------------------------------
+
+
+def open_model(qtbot, controller):
+    controller.open_model("s", 512)
+    qtbot.waitUntil(lambda: controller.model.phase == "ready")
+
+
+def test_a_query_is_answered_by_the_open_model_in_its_thread_and_done_in_the_window(qtbot, make):
+    controller, answers = make(ScriptedModel("")), []
+
+    def work(model):
+        return model, threading.current_thread() is threading.main_thread()
+
+    def done(answer):
+        answers.append((*answer, threading.current_thread() is threading.main_thread()))
+
+    controller.queries.ask("what", work, done)
+    qtbot.waitUntil(lambda: len(answers) == 1)
+    assert answers == [(None, False, True)], "no model is opened for a query"
+    open_model(qtbot, controller)
+    controller.queries.ask("what", work, done)
+    qtbot.waitUntil(lambda: len(answers) == 2)
+    assert isinstance(answers[1][0], ScriptedModel)
+
+
+def test_of_the_queries_that_wait_for_a_run_only_the_newest_of_a_key_is_answered(qtbot, make):
+    controller, worked, answers = make(Slow(GOOD)), [], []
+    controller.run(request())
+    for number in range(5):
+        for key in "ab":
+            wanted = f"{key}{number}"
+            controller.queries.ask(
+                key, lambda _, wanted=wanted: worked.append(wanted) or wanted, answers.append
+            )
+    assert controller.is_busy and not answers
+    with qtbot.waitSignal(controller.ended):
+        pass
+    qtbot.waitUntil(lambda: len(answers) == 2)
+    assert answers == worked == ["a4", "b4"]
+
+
+def test_a_query_that_raises_fails_where_that_is_handled_and_crashes_where_not(qtbot, make):
+    controller, failed = make(ScriptedModel("")), []
+    controller.queries.ask("a", lambda _: 1 / 0, failed.append, failed.append)
+    qtbot.waitUntil(lambda: len(failed) == 1)
+    assert isinstance(failed[0], ZeroDivisionError)
+    with qtbot.waitSignal(controller.crashed) as crashed:
+        controller.queries.ask("a", lambda _: 1 / 0, failed.append)
+    assert isinstance(crashed.args[0], ZeroDivisionError) and len(failed) == 1
+
+
+def test_nothing_is_called_after_close(qtbot, make):
+    controller, called = make(Slow(GOOD)), []
+    controller.run(request())
+    controller.queries.ask("a", called.append, called.append)
+    controller.close()
+    controller.queries.ask("a", called.append, called.append)
+    qtbot.wait(50)
+    assert called == []
+
+
+def test_the_questions_are_answered_without_a_model_too(qtbot):
+    prepared = prepare(request())
+    assert vocabulary_of(None) == Vocabulary() and priced_prompt_of(None, prepared) is None
+    model = ScriptedModel("")
+    assert vocabulary_of(model) == model.vocabulary()
+    assert priced_prompt_of(model, prepared).prompt.text
+    assert "loop" in priced_prompt_of(model, prepared.changed(strategy="loop")).problem
+
+
+# -- prepared requests and records ---------------------------------------------------------------------------------
+
+
+def test_a_prepared_run_has_its_registry_in_the_state_from_the_beginning(qtbot, make):
+    controller, prepared = make(ScriptedModel(GOOD)), prepare(request())
+    registries = []
+    controller.began.connect(lambda state: registries.append(state.registry))
+    finish(qtbot, controller, lambda: controller.run(prepared))
+    assert registries == [prepared.registry] and controller.state.whole_registry is prepared.registry
+    assert controller.state.outcome == "valid"
+
+
+def test_a_run_aside_takes_a_request_with_an_invalid_registry_and_fails_as_a_run(qtbot, make):
+    controller, told = make(ScriptedModel(GOOD)), []
+    controller.aside.connect(told.append)
+    controller.run_aside(request(registry={"t": 1}))
+    qtbot.waitUntil(lambda: bool(told) and told[-1].ended)
+    events = [event for each in told for event in each.events]
+    assert isinstance(events[-1], RunFailed) and controller.state.started is None
+
+
+def test_a_record_is_shown_at_once_with_the_token_to_choose(qtbot, make):
+    events = tuple(run(request(), ScriptedModel(GOOD)))
+    controller, place = make(ScriptedModel("")), TokenPlace(0, 2)
+    ended = finish(qtbot, controller, lambda: controller.show_record(events, place))
+    assert ended.events == events and ended.kind == "replay" and ended.at == place
+    assert finish(qtbot, controller, lambda: controller.show_record(events)).at is None

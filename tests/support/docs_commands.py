@@ -31,6 +31,8 @@ from docs_pages import Command, ShownFile, pages, parts_of, plain, same_output, 
 
 REPOSITORY = Path(__file__).parents[2]
 ROOTS = ("engine", "gui", "assets")
+KEPT = (str(Path(__file__).parent / "every_process"),) if "GLYPHSCOPE_KEPT_PROMPTS" in os.environ else ()
+"""In a test the commands, too, read a prompt once for all of them."""
 SECONDS = 900
 _BETWEEN = ("|", "||", "&&", ";")
 
@@ -169,7 +171,7 @@ class Clone:
         subprocess.run(["git", "clone", "--quiet", str(repository), str(self.root)], check=True)
         for each in (self._bin, self.scratch):
             each.mkdir()
-        path = os.pathsep.join(str(self.root / each) for each in ROOTS)
+        path = os.pathsep.join([*(str(self.root / each) for each in ROOTS), *KEPT])
         python = (
             f"PYTHONPATH={shlex.quote(path)} exec {shlex.quote(sys.executable)}"  # servers get no variables
         )
@@ -184,6 +186,7 @@ class Clone:
             "QT_QPA_PLATFORM": "offscreen",
             "LANG": "C.UTF-8",
             "COLUMNS": "100",
+            **{name: value for name, value in os.environ.items() if name == "GLYPHSCOPE_KEPT_PROMPTS"},
         }
 
     def sh(self, text: str, folder: Path, *, together: bool = False) -> subprocess.CompletedProcess[str]:

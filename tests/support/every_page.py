@@ -5,23 +5,19 @@ from __future__ import annotations
 from PySide6.QtWidgets import QDockWidget, QTabBar, QWidget
 
 from glyphscope.lessons import Prose, find_lesson
-from glyphscope_gui.compare.presenter import COMPARE
 from glyphscope_gui.evaluate.page import RESULT, SETUP
-from glyphscope_gui.evaluate.presenter import EVALUATE
 from glyphscope_gui.grammar.help import GrammarHelp
-from glyphscope_gui.grammar.presenter import PAGE, PLAYGROUND
 from glyphscope_gui.history.export_dialog import ExportDialog
-from glyphscope_gui.lessons.presenter import LESSONS
+from glyphscope_gui.mcp.servers import DEMO
 from glyphscope_gui.model_picker.dialog import ModelDialog
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.runs.export_formats import exported
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
-from glyphscope_gui.servers.presenter import SERVERS
-from glyphscope_gui.servers.servers import DEMO
 from glyphscope_gui.servers.tool_panel import VIEWS
 from glyphscope_gui.settings.dialog import SettingsDialog
 from glyphscope_gui.shared.error_dialog import ErrorDialog
+from glyphscope_gui.shared.page_ids import PageId, PanelId
 from made_results import made_result
 
 ABORTED = "sources-abort.jsonl"
@@ -29,71 +25,99 @@ ABORTED = "sources-abort.jsonl"
 
 
 def in_turn(qtbot, window, folder):
-    """Show every page with something on it; tells its name, and the widget that is the page."""
-    window.pages.show(PLAYGROUND)
-    for dock in window.left:
-        dock.raise_()
-        qtbot.wait(1)
-        yield f"playground beside {dock.windowTitle()}"
-    window.left[1].raise_()
-    prompt = window.prompt_page
+    """Show every page with something on it, and yield a name of what is shown; a page that is in no table as it is."""
+    for page in PageId:
+        window.navigator.show(page)
+        for shown in SCENES.get(page, _as_it_is)(qtbot, window, folder):
+            qtbot.wait(1)
+            yield f"{page}{shown}"
+    window.navigator.show(PageId.PLAYGROUND)
+    for name in show_struck(qtbot, window):
+        yield f"{PageId.PLAYGROUND}: {name}"
+
+
+def _as_it_is(_qtbot, _window, _folder):
+    yield ""
+
+
+def _panels(_qtbot, window, _folder):
+    """The playground is shown beside every panel; other pages begin without them."""
+    panels = window.panels
+    for panel, dock in panels.docks.items():
+        panels.reveal(panel)
+        yield f" beside {dock.windowTitle()}"
+    panels.reveal(PanelId.PROMPT)
+    prompt = panels.prompt
     for place in (1, 2):
         prompt.tabs.setCurrentIndex(place)
         prompt.costs.choose(prompt.costs_model.index_of(("user", "", False)))
-        qtbot.wait(1)
-        yield f"playground beside Prompt: {prompt.tabs.tabText(place)}"
-    window.left[0].raise_()
-    window.tools_page.tabs.setCurrentIndex(1)
-    qtbot.wait(1)
-    yield "playground beside a tool's schema"
-    window.pages.show(PAGE)
-    qtbot.waitUntil(lambda: window.grammar.bench.last is not None and not window.grammar.bench.is_busy)
-    qtbot.wait(1)
-    yield PAGE
-    window.pages.show(SERVERS)
-    servers = window.servers_page
-    servers.list.choose(DEMO)
-    qtbot.waitUntil(lambda: servers.tools.model.rowCount() > 0)
-    servers.tools.choose(servers.tools.model.row(0).name)
-    for view, _words, _tip in VIEWS:
-        servers.panel.show_view(view)
-        qtbot.wait(1)
-        yield f"{SERVERS}: {view}"
-    window.pages.show(EVALUATE)
-    qtbot.waitUntil(lambda: not window.evaluate.is_busy)
-    window.eval_page.show_view(SETUP)
-    qtbot.wait(1)
-    yield f"{EVALUATE}: {SETUP}"
-    window.evaluate.open_result(made_result(folder))
-    qtbot.waitUntil(lambda: not window.evaluate.is_busy)
-    window.eval_page.show_view(RESULT)
-    tabs = window.eval_page.result.tabs
+        yield f" beside Prompt: {prompt.tabs.tabText(place)}"
+    panels.reveal(PanelId.TOOLS)
+    panels.tools.tabs.setCurrentIndex(1)
+    yield " beside a tool's schema"
+
+
+def _grammar(qtbot, window, _folder):
+    bench = window.page(PageId.GRAMMAR).bench
+    qtbot.waitUntil(lambda: bench.last is not None and not bench.is_busy)
+    yield ""
+
+
+def _servers(qtbot, window, _folder):
+    view = window.page(PageId.SERVERS).view
+    view.list.choose(DEMO)
+    qtbot.waitUntil(lambda: view.tools.model.rowCount() > 0)
+    view.tools.choose(view.tools.model.row(0).name)
+    for name, _words, _tip in VIEWS:
+        view.panel.show_view(name)
+        yield f": {name}"
+
+
+def _evaluate(qtbot, window, folder):
+    page = window.page(PageId.EVALUATE)
+    qtbot.waitUntil(lambda: not page.is_busy)
+    page.view.show_view(SETUP)
+    yield f": {SETUP}"
+    page.open_result(made_result(folder))
+    qtbot.waitUntil(lambda: not page.is_busy)
+    page.view.show_view(RESULT)
+    tabs = page.view.result.tabs
     for place in range(tabs.count()):
         tabs.setCurrentIndex(place)
-        qtbot.wait(1)
-        yield f"{EVALUATE}: {tabs.tabText(place)}"
-    window.pages.show(COMPARE)
-    qtbot.wait(1)
-    yield COMPARE
-    window.compare_tabs.show_prompts()
-    qtbot.wait(1)
-    yield f"{COMPARE}: two prompts"
-    window.pages.show(LESSONS)
-    window.lessons.open(find_lesson("mask"))
-    qtbot.waitUntil(lambda: window.lessons.opened is not None and not window.lessons.is_busy)
-    for number, (_step, parts) in enumerate(window.lessons.slides):
+        yield f": {tabs.tabText(place)}"
+
+
+def _compare(_qtbot, window, _folder):
+    yield ""
+    window.page(PageId.COMPARE).tabs.show_prompts()
+    yield ": two prompts"
+
+
+def _lessons(qtbot, window, _folder):
+    page = window.page(PageId.LESSONS)
+    page.open(find_lesson("mask"))
+    qtbot.waitUntil(lambda: page.opened is not None and not page.is_busy)
+    for number, (_step, parts) in enumerate(page.slides):
         if any(not isinstance(part, Prose) for part in parts):
-            window.lessons.show_slide(number)
-            qtbot.wait(1)
-            yield f"{LESSONS}: step {number + 1}"
-    window.pages.show(PLAYGROUND)
-    for name in show_struck(qtbot, window):
-        yield f"playground: {name}"
+            page.show_slide(number)
+            yield f": step {number + 1}"
+
+
+SCENES = {
+    PageId.PLAYGROUND: _panels,
+    PageId.GRAMMAR: _grammar,
+    PageId.SERVERS: _servers,
+    PageId.EVALUATE: _evaluate,
+    PageId.COMPARE: _compare,
+    PageId.LESSONS: _lessons,
+}
+"""What is prepared on a page after it is shown: each yields what to add to the page's name, once it is in sight."""
 
 
 def show_struck(qtbot, window):
     """A struck alternative with what can be done about it, then the branch that lets it in, with what it cost."""
-    bar = window.evidence.branch_bar
+    page = window.page(PageId.PLAYGROUND)
+    evidence, bar = page.evidence, page.evidence.branch_bar
     with qtbot.waitSignal(window.runs.ended):
         window.runs.replay(bundled_run("search-mask.jsonl"), 0)
     token, row = next(
@@ -102,17 +126,17 @@ def show_struck(qtbot, window):
         for row, one in enumerate(token.step.alternatives)
         if one.text == "0" and one.allowed is False and not token.step.forced
     )
-    window.page.tokens.choose(token)
-    if row >= window.evidence.alternatives_model.rowCount():
-        window.evidence.all_button.click()
-    window.evidence.alternatives.selectRow(row)
+    page.view.tokens.choose(token)
+    if row >= evidence.alternatives_model.rowCount():
+        evidence.all_button.click()
+    evidence.alternatives.selectRow(row)
     qtbot.waitUntil(bar.box.relax_button.isVisible)
     bar.open_field()
     qtbot.wait(1)
     yield "a struck alternative"
     with qtbot.waitSignal(window.runs.ended):
         bar.box.relax_button.click()
-    qtbot.waitUntil(window.evidence.branch_panel.cost.isVisible)
+    qtbot.waitUntil(evidence.branch_panel.cost.isVisible)
     yield "a branch"
 
 
@@ -120,9 +144,9 @@ def dialogs(window):
     """All dialogs of the window's own."""
     return (
         SettingsDialog(
-            window.parts.settings,
-            window.parts.places,
-            window.parts.history,
+            window.services.settings,
+            window.services.places,
+            window.services.history,
             window.settings.contacts(),
             window,
         ),

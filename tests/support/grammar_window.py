@@ -1,4 +1,4 @@
-"""How the tests of the grammar page write, look and wait in it."""
+"""How the tests of the grammar page write, look and wait in it; `page` is its presenter."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ from glyphscope.sessions import GrammarExample
 from glyphscope_gui.shared.grammar_roles import PILL_ROLE
 
 
-def show(qtbot, window, text):
+def show(qtbot, page, text):
     """The user's own text, checked."""
-    window.parts.project.grammar.open_text(text, "")
-    return checked(qtbot, window)
+    page.context.project.grammar.open_text(text, "")
+    return checked(qtbot, page)
 
 
-def checked(qtbot, window):
+def checked(qtbot, page):
     qtbot.waitUntil(
-        lambda: (
-            window.grammar.bench.last is not None
-            and window.grammar.bench.last.text == window.parts.project.grammar.text
-        )
+        lambda: page.bench.last is not None and page.bench.last.text == page.context.project.grammar.text
     )
-    return window.grammar.bench.last
+    return page.bench.last
 
 
 def put_cursor(edit, text, offset=0):
@@ -28,10 +25,10 @@ def put_cursor(edit, text, offset=0):
     edit.setTextCursor(cursor)
 
 
-def add(window, text, matches=True):
-    document = window.parts.project.grammar
+def add(page, text, matches=True):
+    document = page.context.project.grammar
     document.set_examples((*document.work.examples, GrammarExample(text, matches)))
 
 
-def result(window, row):
-    return window.examples.index(row, 2).data(PILL_ROLE)
+def result(page, row):
+    return page.examples.index(row, 2).data(PILL_ROLE)

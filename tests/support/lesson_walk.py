@@ -1,4 +1,4 @@
-"""A lesson taken in the window, from its first step to its last: used without a model and with one."""
+"""A lesson taken on its page, from its first step to its last: used without a model and with one."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ from typing import Any
 
 from glyphscope.lessons import LessonPlace
 from glyphscope_gui.lessons.experiment import LessonExperiment
-from glyphscope_gui.lessons.presenter import LESSONS
+from glyphscope_gui.lessons.presenter import LessonsPresenter
 from glyphscope_gui.lessons.question import LessonQuestion
 from glyphscope_gui.lessons.run import LessonRun
 
 
-def open_in(qtbot: Any, window: Any, place: LessonPlace) -> Any:
-    """The lesson open on its page, at its first step; the wiring."""
-    window.pages.show(LESSONS)
-    lessons = window.lessons
+def open_in(qtbot: Any, lessons: LessonsPresenter, place: LessonPlace) -> None:
+    """Open the lesson, at its first step."""
     lessons.open(place)
     qtbot.waitUntil(
         lambda: lessons.opened is not None and lessons.opened.place == place and not lessons.is_busy,
         timeout=10_000,
     )
     lessons.show_slide(0)
-    return lessons
 
 
 def wrong_for(card: LessonQuestion) -> int:
@@ -54,10 +51,11 @@ def look_through(run: LessonRun) -> None:
     assert (player.state.finished is not None) is ended
 
 
-def take_step(lessons: Any, *, right: bool = True) -> list[LessonExperiment]:
+def take_step(lessons: LessonsPresenter, *, right: bool = True) -> list[LessonExperiment]:
     """Everything that the step shows, its runs and questions done; its experiments are handed back."""
+    assert lessons.opened is not None
     opened, step = lessons.opened, lessons.opened.lesson.steps[lessons.slides[lessons.at].step]
-    active = lessons._page.reader.active
+    active = lessons.view.reader.active
     assert len(active) == sum(hasattr(part, "run") or hasattr(part, "options") for part in step.shown), (
         step.title
     )

@@ -10,9 +10,11 @@ import msgspec
 
 from glyphscope.calling import run
 from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import sample_id
 from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.manifest import Manifest, SuiteUsed
-from glyphscope.evals.results.sample import Failure, Made, Reason, Sample, sample_id
+from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.sample import Failure, Made, Reason, Sample
+from glyphscope.evals.suites.suite import SuiteUsed
 from glyphscope.events import AnyEvent, Code, ModelInfo, RunRequest, Sampling
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry

@@ -31,7 +31,7 @@ from glyphscope.events import ApprovalNeeded, Status
 from glyphscope.registry import Tool
 from glyphscope_gui.calls.argument_check import ArgumentCheck, check_arguments
 from glyphscope_gui.calls.argument_field import MISSING, make_field
-from glyphscope_gui.playground.timeline_notes import claim_words, json_text
+from glyphscope_gui.calls.call_texts import claim_words, json_text
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.hidden_characters import hidden_words, visible
@@ -305,7 +305,8 @@ class ApprovalCard(Card):
         box = self._scroll.widget()
         if box is None:
             return
-        needed = box.layout().totalHeightForWidth(self._scroll.viewport().width()) if box.layout() else 0
+        layout = box.layout()
+        needed = layout.totalHeightForWidth(self._scroll.viewport().width()) if layout else 0
         needed = needed if needed > 0 else box.sizeHint().height()
         height = min(needed, self._most)
         if height != self._scroll.height():

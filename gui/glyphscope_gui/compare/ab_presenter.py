@@ -1,9 +1,9 @@
-"""Who hears what about two prompts on the same seeds: the page, the runs, and where the prompts come from."""
+"""The presenter of the A/B view: two prompts, where each comes from, and their runs on the same seeds."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog
@@ -16,30 +16,27 @@ from glyphscope.sessions.project import SUFFIX, StoredProject
 from glyphscope_gui.compare.ab_page import AbPage
 from glyphscope_gui.compare.ab_prompts import NAMES, Source, differ_words, expected_text, plan
 from glyphscope_gui.compare.ab_runs import AbRuns
-from glyphscope_gui.grammar.presenter import PLAYGROUND
+from glyphscope_gui.context import AppContext
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
-
-if TYPE_CHECKING:
-    from glyphscope_gui.shell.main_window import MainWindow
+from glyphscope_gui.shared.page_ids import PageId
 
 
-class AbWiring(QObject):
-    """Made after `Wiring`. Nothing else knows both the page and the rest of the window."""
+class AbPresenter(QObject):
+    """A sub-presenter of the compare page."""
 
-    def __init__(self, window: MainWindow, page: AbPage) -> None:
-        super().__init__(window)
-        self._window = window
+    def __init__(self, context: AppContext, page: AbPage, parent: QObject) -> None:
+        super().__init__(parent)
+        self._context = context
         self._page = page
-        self._parts = window.parts
-        self._runs = window.runs
+        self._runs = context.runs
         self._last: RunRequest | None = None
         self._kept: RunRequest | None = None
         self._opened: list[tuple[str, RunRequest] | None] = [None, None]
         self._chosen: list[Source] = ["last", "now"]
         self._background = Background(self)
-        self.ab = AbRuns(window.runs, self)
+        self.ab = AbRuns(context.runs, self)
         page.sourceChosen.connect(self._choose)
         page.keepWanted.connect(self.keep)
         page.expectWanted.connect(self._expect)
@@ -48,7 +45,7 @@ class AbWiring(QObject):
         page.openWanted.connect(self._open)
         self.ab.changed.connect(self._show)
         self.ab.runningChanged.connect(lambda _running: self._show())
-        self.ab.ended.connect(window.recorder.keep)
+        self.ab.ended.connect(context.recorder.keep)
         self._runs.ended.connect(lambda applied: self._ran(applied.state))
         self._runs.phaseChanged.connect(lambda _phase: self._show_turn())
         self._show_sources()
@@ -60,13 +57,13 @@ class AbWiring(QObject):
     # -- what the user wants -----------------------------------------------------------------------------------
 
     def keep(self) -> None:
-        """The prompt as it is now is A from here on, whatever is edited."""
+        """Keep the current prompt as A, whatever is edited after it."""
         self._kept = self._now()
         self._chosen[0] = "kept"
         self._show_sources()
 
     def run(self) -> None:
-        """Both, on all seeds; what is wrong with the settings is said beside them."""
+        """Run both prompts on all seeds; mistakes in the settings are shown beside them."""
         if not self._page.run_button.isEnabled():
             return
         first, second = (self._request(place) for place in (0, 1))
@@ -102,12 +99,12 @@ class AbWiring(QObject):
     def _open(self, which: int, place: int) -> None:
         events = self.ab.events.get((which, place))
         if events and not self._runs.is_busy:
-            self._window.wiring.show_record(events)
-            self._window.pages.show(PLAYGROUND)
+            self._runs.show_record(events)
+            self._context.navigator.show(PageId.PLAYGROUND)
 
     def _ask_for_project(self, place: int) -> None:
         dialog = QFileDialog(
-            self._window, tr("A project’s prompt"), "", tr("Projects (*{suffix})", suffix=SUFFIX)
+            self._context.window, tr("A project’s prompt"), "", tr("Projects (*{suffix})", suffix=SUFFIX)
         )
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(lambda path: self._read(place, Path(path)))
@@ -120,12 +117,12 @@ class AbWiring(QObject):
             self._chosen[place] = "project"
             self._show_sources()
 
-        self._background.start(f"open {place}", lambda: load_project(path), done, self._window.tell_error)
+        self._background.start(f"open {place}", lambda: load_project(path), done, self._context.show_error)
 
     # -- the prompts -------------------------------------------------------------------------------------------
 
     def _now(self) -> RunRequest:
-        return self._parts.project.request_for(self._window.wiring.model)
+        return self._context.project.next_request().request
 
     def _request(self, place: int) -> RunRequest | None:
         match self._chosen[place]:

@@ -72,7 +72,7 @@ def expected_text(tool: str, arguments: dict[str, object]) -> str:
 
 
 def _plain(request: RunRequest, base: RunRequest, sampling: msgspec.Struct) -> RunRequest:
-    """The prompt of `request`, asked for as `base` is: nothing else tells the two apart."""
+    """The prompt of `request`, asked for as `base` is, so that the prompts are the only difference."""
     made_of = {name: getattr(request, name) for name in ("prompt", "system", "preset", "registry", "history")}
     return msgspec.structs.replace(
         base,

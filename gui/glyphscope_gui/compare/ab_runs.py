@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 
 from glyphscope.calling import RunState, fold
-from glyphscope.evals.ab import AbReport, Pair, ab_report, pair_of, seeded, trial_of
+from glyphscope.evals.ab import AbReport, Pair, Trial, ab_report, pair_of, seeded, trial_of
 from glyphscope.events import AnyEvent
 from glyphscope_gui.compare.ab_prompts import NAMES, AbPlan
 from glyphscope_gui.compare.ab_table_model import AbRow
@@ -17,7 +17,7 @@ Place = tuple[int, int]
 
 
 class AbRuns(QObject):
-    """`changed` tells that a run ended, or that all were cleared; `ended` carries the events of a run that did.
+    """`changed` is emitted when a run ended, or all were cleared; `ended` carries the events of a run that ended.
 
     `report` counts the pairs that are there; None before the first of them.
     """
@@ -60,7 +60,7 @@ class AbRuns(QObject):
         return True
 
     def stop(self) -> None:
-        """End the run that goes on, and begin no other; what there is stays."""
+        """Stop the current run, and begin no other; the results so far stay."""
         if self.is_running:
             self._runs.stop()
 
@@ -74,17 +74,15 @@ class AbRuns(QObject):
             pair = self.pairs.get(place)
             if pair is not None:
                 rows.append(AbRow(seed, pair.first, pair.second, pair.difference))
-                continue
-            trials = [
-                trial_of(state, plan.judge)
-                if (state := self.states.get((which, place))) is not None
-                else None
-                for which in (0, 1)
-            ]
-            rows.append(AbRow(seed, *trials))
+            else:
+                rows.append(AbRow(seed, self._trial((0, place)), self._trial((1, place))))
         return rows
 
     # -- inside ------------------------------------------------------------------------------------------------
+
+    def _trial(self, at: Place) -> Trial | None:
+        state = self.states.get(at)
+        return trial_of(state, self.plan.judge) if self.plan is not None and state is not None else None
 
     def _start(self) -> None:
         assert self.plan is not None, "begin was called"

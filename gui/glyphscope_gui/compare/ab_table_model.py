@@ -68,7 +68,7 @@ class AbTableModel(TableModel):
 
 
 def trial_words(trial: Trial | None) -> str:
-    """With a sign in front: right, wrong, or nothing told."""
+    """The trial with a sign in front: right, wrong, or not judged."""
     if trial is None:
         return _WAITS
     if trial.ok is None:

@@ -23,7 +23,7 @@ class ColumnPhase(Enum):
 
 @dataclass
 class Column:
-    """`why` tells of one that did not run, or that ended without telling it. Grown in place by `Comparison` alone."""
+    """`why` is the reason why it did not run. Changed in place, by `Comparison` alone."""
 
     variant: Variant
     name: str = ""

@@ -1,4 +1,4 @@
-"""One column of a comparison: how it asks, how its run stands, the stream, and what it cost."""
+"""One column of a comparison: its variant, the state of its run, the stream, and what it cost."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ class CompareColumn(QFrame):
             self.stack.setCurrentWidget(self.stream)
 
     def show_phase(self) -> None:
-        """How the run stands."""
+        """Show the state of the run."""
         column = self._column
         if column is None:
             return

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.calling import fold
-from glyphscope.events import RunRequest
+from glyphscope.calling import PreparedRequest, fold
 from glyphscope_gui.compare.column_state import Column, ColumnPhase
 from glyphscope_gui.compare.variants import FEWEST, MOST, Variant, next_variant, variant_names
 from glyphscope_gui.runs.run_controller import Applied, Aside, RunController
@@ -28,9 +27,9 @@ class Grown:
 
 
 class Comparison(QObject):
-    """`arranged` tells that there are other columns, `changed` carries the place of a column whose phase is another or
-    whose run is gone, `grew` a Grown, `ended` the events of a column's run that came to its end or was stopped,
-    `runningChanged` whether a comparison runs.
+    """`arranged` is emitted when there are other columns; `changed` carries the place of a column whose phase is
+    another or whose run is gone, `grew` a Grown, `ended` the events of a column's run that came to its end or was
+    stopped, `runningChanged` whether a comparison runs.
     """
 
     arranged = Signal()
@@ -44,7 +43,7 @@ class Comparison(QObject):
     ) -> None:
         super().__init__(parent)
         self._runs = runs
-        self._base: RunRequest | None = None
+        self._base: PreparedRequest | None = None
         self._job = 0
         self._at = 0
         self.is_running = False
@@ -93,7 +92,7 @@ class Comparison(QObject):
 
     # -- the run -----------------------------------------------------------------------------------------------
 
-    def begin(self, base: RunRequest) -> bool:
+    def begin(self, base: PreparedRequest) -> bool:
         """Run all columns on `base`. False while somebody else has the model: nobody's run is disturbed."""
         if self._runs.is_busy and not self.is_running:
             return False
@@ -106,7 +105,7 @@ class Comparison(QObject):
         return True
 
     def stop(self) -> None:
-        """End the run that goes on, and do not begin the others; what there is stays."""
+        """Stop the current run, and do not begin the others; the results so far stay."""
         if self.is_running:
             self._runs.stop()
 

@@ -35,8 +35,8 @@ _NO_WORDS = tr("The fields of all columns, by name; the first one in which they 
 
 
 class ComparePage(QWidget):
-    """Places the parts; what they tell each other is in `presenter.py`. `presetChosen` carries a preset's key, and
-    the wishes about a column its place, `variantChosen` with the Variant.
+    """The view of a comparison. `presetChosen` carries a preset's key; the signals about a column carry its place, and
+    `variantChosen` also the Variant.
     """
 
     runWanted = Signal()
@@ -79,7 +79,7 @@ class ComparePage(QWidget):
             view.setVisible(place < count)
 
     def show_preset(self, key: str) -> None:
-        """Without telling it."""
+        """Select it, without a signal."""
         self.presets.setCurrentIndex(self.presets.findData(key))
 
     def show_turn(self, words: str) -> None:
@@ -152,12 +152,12 @@ class ComparePage(QWidget):
         self._row = QHBoxLayout(inside)
         self._row.setContentsMargins(0, 0, 0, 0)
         self._row.setSpacing(GAP)
-        self.scroll = QScrollArea(self)
-        self.scroll.setObjectName("compareColumns")
-        self.scroll.setAccessibleName(tr("Columns of the comparison"))
-        self.scroll.setWidgetResizable(True)
-        self.scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.scroll.setWidget(inside)
+        self.columns_area = QScrollArea(self)
+        self.columns_area.setObjectName("compareColumns")
+        self.columns_area.setAccessibleName(tr("Columns of the comparison"))
+        self.columns_area.setWidgetResizable(True)
+        self.columns_area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.columns_area.setWidget(inside)
 
         below = QWidget(self)
         column = QVBoxLayout(below)
@@ -173,7 +173,7 @@ class ComparePage(QWidget):
         self.splitter.setObjectName("centreSplitter")
         self.splitter.setChildrenCollapsible(False)
         self.splitter.setHandleWidth(GAP)
-        for place, part in enumerate((self.scroll, self.field_card)):
+        for place, part in enumerate((self.columns_area, self.field_card)):
             self.splitter.addWidget(part)
             self.splitter.setStretchFactor(place, 1 - place)
         self.splitter.splitterMoved.connect(self._border_moved)
@@ -210,12 +210,12 @@ class ComparePage(QWidget):
 
     def show_column(self, place: int) -> None:
         """Scroll no more than is needed to have all of that column's width in sight."""
-        view, bar = self.columns[place], self.scroll.horizontalScrollBar()
+        view, bar = self.columns[place], self.columns_area.horizontalScrollBar()
         left, right = view.x(), view.x() + view.width()
         if left < bar.value():
             bar.setValue(left)
-        elif right > bar.value() + self.scroll.viewport().width():
-            bar.setValue(right - self.scroll.viewport().width())
+        elif right > bar.value() + self.columns_area.viewport().width():
+            bar.setValue(right - self.columns_area.viewport().width())
 
     def _border_moved(self, _place: int, _border: int) -> None:
         self._moved = True

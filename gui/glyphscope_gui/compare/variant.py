@@ -90,7 +90,7 @@ class VariantPicker(QWidget):
             self.boxes[field].setAccessibleName(tr("{setting} of {column}", setting=words, column=column))
 
     def show_variant(self, variant: Variant) -> None:
-        """Without telling it."""
+        """Show it, without a signal."""
         self._variant = variant
         for field, box in self.boxes.items():
             box.setCurrentIndex(box.findData(getattr(variant, field)))

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
-import msgspec
-
+from glyphscope.calling import PreparedRequest
 from glyphscope.events import ConstraintKind, RunRequest, Shape, Strategy
 from glyphscope_gui.shared.language import tr
 
@@ -33,7 +32,7 @@ class Variant:
     constraint: ConstraintKind = "mask"
     strategy: Strategy = "direct"
 
-    def request(self, base: RunRequest) -> RunRequest:
+    def request(self, base: PreparedRequest) -> PreparedRequest:
         """The same prompt, tools, model and sampling as `base`, asked this way.
 
         What is compared is what the model writes: nothing is carried out, and a grammar of the user's own, which is
@@ -42,8 +41,8 @@ class Variant:
         own: dict[str, object] = {"native": "auto"}
         if self.notation != "native":
             own = {"native": "", "notation": self.notation, "shape": self.shape}
-        return msgspec.structs.replace(
-            base, constraint=self.constraint, strategy=self.strategy, grammar=None, dispatch=False, **own
+        return base.changed(
+            constraint=self.constraint, strategy=self.strategy, grammar=None, dispatch=False, **own
         )
 
 
@@ -98,7 +97,7 @@ def next_variant(variants: Sequence[Variant]) -> Variant:
 
 
 def variant_names(variants: Sequence[Variant]) -> list[str]:
-    """What tells each from the others, such as `GLYPH` and `JSON`; those that nothing tells apart get numbers."""
+    """What distinguishes each from the others, such as `GLYPH` and `JSON`; equal ones get numbers."""
     if not variants:
         return []
     facts = [

@@ -1,4 +1,4 @@
-"""A column of a comparison in words: how its run stands, and what it cost."""
+"""A column of a comparison in words: the state of its run, and what it cost."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Figure(NamedTuple):
 
 
 def verdict(column: Column) -> Told:
-    """How the column stands."""
+    """The state of the column."""
     match column.phase:
         case ColumnPhase.NEW:
             return Told("", "open", FIRST_WORDS)

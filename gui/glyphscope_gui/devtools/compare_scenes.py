@@ -1,25 +1,28 @@
-"""What the picture of the Compare page shows: one prompt in GLYPH and in JSON, each as it was recorded."""
+"""The scene of the Compare page: one prompt in GLYPH and in JSON, each as it was recorded."""
 
 from __future__ import annotations
 
 from glyphscope.calling import fold
 from glyphscope_gui.compare.column_state import ColumnPhase
 from glyphscope_gui.compare.comparison import Grown
-from glyphscope_gui.compare.presenter import COMPARE
+from glyphscope_gui.compare.presenter import ComparePresenter
 from glyphscope_gui.compare.variants import PRESETS
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.run_controller import Applied
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.main_window import MainWindow
 
 RECORDS = ("search-mask.jsonl", "search-mask-json.jsonl")
 
 
 def show_compare(window: MainWindow) -> None:
-    """The columns have the figures of their records: nothing is run for the picture."""
-    window.pages.show(COMPARE)
-    comparison = window.compare.comparison
+    """Fill the columns from their records: nothing is run for the picture."""
+    window.navigator.show(PageId.COMPARE)
+    page = window.page(PageId.COMPARE)
+    assert isinstance(page, ComparePresenter)
+    comparison = page.comparison
     notation = next(preset for preset in PRESETS if preset.key == "notation")
-    window.compare_page.presetChosen.emit(notation.key)
+    page.view.presetChosen.emit(notation.key)
     for place, name in enumerate(RECORDS):
         column, events = comparison.columns[place], bundled_run(name)
         column.phase = ColumnPhase.RUNNING

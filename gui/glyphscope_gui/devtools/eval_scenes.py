@@ -1,11 +1,11 @@
-"""What the picture of the Evaluate page shows: the question whether GLYPH costs accuracy, with its price."""
+"""The picture of the Evaluate page: the question whether GLYPH costs accuracy, with its price."""
 
 from __future__ import annotations
 
-from glyphscope_gui.evaluate.presenter import EVALUATE
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.main_window import MainWindow
 
 
 def show_evaluate(window: MainWindow) -> None:
     """Setting up only: figures of a result that nobody measured are not shown."""
-    window.pages.show(EVALUATE)
+    window.navigator.show(PageId.EVALUATE)

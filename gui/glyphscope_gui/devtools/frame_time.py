@@ -25,8 +25,8 @@ from glyphscope.events import AnyEvent
 from glyphscope.sessions import Places
 from glyphscope_gui.app import SWITCH_SECONDS
 from glyphscope_gui.devtools.long_run import long_run
-from glyphscope_gui.shell.main_window import MainWindow
-from glyphscope_gui.shell.services import make_parts
+from glyphscope_gui.services import make_services
+from glyphscope_gui.shell import Window
 from glyphscope_gui.theme import ThemeManager
 
 SETTLE_MS = 600
@@ -70,8 +70,8 @@ def measure(events: tuple[AnyEvent, ...], rate: float, home: Path) -> dict[str, 
     sys.setswitchinterval(SWITCH_SECONDS)
     app = BusyApplication()
     owner = QObject()
-    parts = make_parts(Places(home, home, home, home), owner)
-    window = MainWindow(parts, ThemeManager(app, "light", parent=owner))
+    parts = make_services(Places(home, home, home, home), owner)
+    window = Window(parts, ThemeManager(app, "light", parent=owner))
     window.show()
     _spin(SETTLE_MS)
     loop = QEventLoop()

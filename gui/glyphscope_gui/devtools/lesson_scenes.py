@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QEventLoop, Qt, QTimer
 
 from glyphscope.lessons import find_lesson
-from glyphscope_gui.lessons.presenter import LESSONS
+from glyphscope_gui.lessons.presenter import LessonsPresenter
 from glyphscope_gui.lessons.run import LessonRun
+from glyphscope_gui.shared.page_ids import PageId
 
 if TYPE_CHECKING:
     from glyphscope_gui.shell.main_window import MainWindow
@@ -18,13 +19,16 @@ LESSON, SLIDE, TOKENS = "mask", 2, 7
 
 def show_lesson(window: MainWindow) -> None:
     """The run under the mask, some tokens in."""
-    window.pages.show(LESSONS)
-    window.lessons.open(find_lesson(LESSON))
-    while window.lessons.is_busy or window.lessons.opened is None:
+    window.navigator.show(PageId.LESSONS)
+    lessons = window.page(PageId.LESSONS)
+    assert isinstance(lessons, LessonsPresenter)
+    lessons.open(find_lesson(LESSON))
+    while lessons.is_busy or lessons.opened is None:
         _pause(100)
-    window.lessons.show_slide(SLIDE)
+    lessons.show_slide(SLIDE)
     _pause(300)
-    run = window.lesson_page.findChild(LessonRun)
+    run = lessons.view.findChild(LessonRun)
+    assert run is not None
     for key in (Qt.Key.Key_Home, *[Qt.Key.Key_Right] * TOKENS):
         run.press(key, Qt.KeyboardModifier.NoModifier)
 

@@ -23,7 +23,7 @@ def save_small(image: QImage, path: Path) -> bool:
     small.setColorTable([int(colour) for colour in colours[table]])
     bits = np.frombuffer(small.bits(), np.uint8).reshape(height, small.bytesPerLine())
     bits[:, :width] = index[place.reshape(height, width)]
-    return small.save(str(path), "PNG", 0)
+    return small.save(str(path), quality=0)
 
 
 def _table(colours: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -29,8 +29,8 @@ from glyphscope_gui.devtools.png_quantize import save_small
 from glyphscope_gui.devtools.prompt_scenes import show_prompt
 from glyphscope_gui.devtools.servers_scenes import show_servers
 from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.services import make_services
 from glyphscope_gui.shell.main_window import MainWindow
-from glyphscope_gui.shell.services import make_parts
 from glyphscope_gui.theme import ThemeManager
 
 SIZES = ((1440, 900), (1024, 700))
@@ -94,7 +94,7 @@ def _picture(app: QApplication, scene: Scene, scheme: str, size: tuple[int, int]
     owner = QObject()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        parts = make_parts(Places(home, home, home, home), owner, opener)
+        parts = make_services(Places(home, home, home, home), owner, opener)
         parts.project.new(Project(request=msgspec.structs.replace(started.request, model="")))
         window = MainWindow(parts, ThemeManager(app, scheme, parent=owner))
         window.resize(*size)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QEventLoop, QTimer
 
-from glyphscope_gui.servers.presenter import SERVERS
+from glyphscope_gui.servers.presenter import ServersPresenter
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.main_window import MainWindow
 
 VERBS = {"command": "glyphscope", "args": ["mcp", "serve-verbs"]}
@@ -22,20 +23,21 @@ def show_servers(window: MainWindow) -> None:
     beside = str(Path(sys.executable).parent)
     if beside not in os.environ.get("PATH", "").split(os.pathsep):
         os.environ["PATH"] = beside + os.pathsep + os.environ.get("PATH", "")
-    servers, page = window.parts.servers, window.servers_page
-    window.pages.show(SERVERS)
+    presenter = window.page(PageId.SERVERS)
+    assert isinstance(presenter, ServersPresenter)
+    servers, view = window.services.servers, presenter.view
+    window.navigator.show(PageId.SERVERS)
     servers.add("verbs", VERBS, allowed=True)
     servers.add("time", {"command": "uvx", "args": ["mcp-server-time"]}, allowed=False)
-    page.list.choose("verbs")
+    view.list.choose("verbs")
     servers.start("verbs")
-    _wait(lambda: page.tools.model.rowCount() > 0)
-    tool = page.panel.tool
-    if tool is None:
+    _wait(lambda: view.tools.model.rowCount() > 0)
+    if view.panel.tool is None:
         return
-    page.panel.example_button.click()
-    _wait(lambda: page.panel.form.arguments() != {} and page.panel.call_button.isEnabled())
-    page.panel.call_button.click()
-    _wait(lambda: page.panel.result.view is not None)
+    view.panel.example_button.click()
+    _wait(lambda: view.panel.form.arguments() != {} and view.panel.call_button.isEnabled())
+    view.panel.call_button.click()
+    _wait(lambda: view.panel.result.view is not None)
 
 
 def _wait(holds: Callable[[], bool]) -> None:

@@ -13,7 +13,9 @@ from glyphscope_gui.shared.language import tr
 
 _Index = QModelIndex | QPersistentModelIndex
 _NONE = QModelIndex()
-ENGINES = (
+Engines: TypeAlias = tuple[tuple[str, str, str], ...]
+"""Key, heading and a sentence for each engine that is tried."""
+ENGINES: Engines = (
     ("mask", tr("Mask"), tr("Our grammar in llguidance, as the constraint “Mask” runs it")),
     (
         "gbnf",
@@ -29,9 +31,10 @@ ENGINES = (
         ),
     ),
 )
-"""Key, heading and a sentence for each engine that is tried."""
 OWN = "own"
-OWN_ENGINE = ((OWN, tr("This text"), tr("The text in the editor by itself, read by Glyphscope’s matcher")),)
+OWN_ENGINE: Engines = (
+    (OWN, tr("This text"), tr("The text in the editor by itself, read by Glyphscope’s matcher")),
+)
 CONSTRAINT = 0
 
 
@@ -67,9 +70,6 @@ _LOOKS = {
     "unknown": (tr("not shown"), "open", tr("There is no text that would show it.")),
     "error": (tr("no grammar"), "impossible", tr("The engine could not make a grammar of it.")),
 }
-
-
-Engines: TypeAlias = tuple[tuple[str, str, str], ...]
 
 
 class EnforcementModel(QAbstractTableModel):

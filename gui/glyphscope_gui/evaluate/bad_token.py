@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from glyphscope.calling import RunState, fold_events
 from glyphscope.calling.fold import StageState
 from glyphscope.evals.results.sample import Failure, Sample
 from glyphscope.events import AnyEvent
 from glyphscope.notation import shape_keys
+from glyphscope_gui.runs.token_place import TokenPlace
 
 OF_TOOL = frozenset({"WRONG_TOOL", "FORBIDDEN_TOOL", "UNWANTED_CALL", "EXTRA_CALL"})
 
 
-class BadToken(NamedTuple):
-    """`stage` is its place in the run, `token` its index there."""
-
-    stage: int
-    token: int
-
-
-def bad_token(events: Iterable[AnyEvent], sample: Sample, turn: int = 1) -> BadToken | None:
+def bad_token(events: Iterable[AnyEvent], sample: Sample, turn: int = 1) -> TokenPlace | None:
     """The first bad token of that turn's run; None where no token is to blame (a call is missing, the model died).
 
     It is the token of the deciding character where the validator decided; of a call that is valid and wrong, the one
@@ -40,7 +33,7 @@ def bad_token(events: Iterable[AnyEvent], sample: Sample, turn: int = 1) -> BadT
         char = _of_validator(stage, failure) if of_validator else _of_judge(state, stage, failure)
         token = None if char is None else _token_at(stage, char)
         if token is not None:
-            return BadToken(place, token)
+            return TokenPlace(place, token)
     return None
 
 
@@ -63,7 +56,7 @@ def _of_validator(stage: StageState, failure: Failure) -> int | None:
     if stage.aborted is not None:
         return stage.aborted.char
     found = [each for each in stage.violations if not failure.code or each.code == failure.code]
-    first = (found or stage.violations or [None])[0]
+    first = next(iter(found or stage.violations), None)
     return first.char if first is not None else None
 
 

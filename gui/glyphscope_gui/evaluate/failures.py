@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QWidget
 
 from glyphscope_gui.evaluate.failures_model import COUNT, REASON, EvalFailuresModel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.table_model import Index
 
 FEW = 3
 """So many reasons are shown with their parts at once."""
@@ -44,12 +45,12 @@ class EvalFailures(QTreeView):
         model.modelReset.connect(self._reset)
         self.clicked.connect(self._tell)
 
-    def currentChanged(self, current: QModelIndex, previous: QModelIndex) -> None:
+    def currentChanged(self, current: Index, previous: Index) -> None:
         super().currentChanged(current, previous)
         if current.isValid() and self.hasFocus():
             self._tell(current)
 
-    def _tell(self, index: QModelIndex) -> None:
+    def _tell(self, index: Index) -> None:
         above = index.parent()
         words = self._failures.words(index)
         whole = f"{self._failures.words(above)}: {words}" if above.isValid() else words

@@ -1,20 +1,21 @@
-"""Who hears what about evaluations: the page, what goes on, what is read, and the playground for a single run."""
+"""The presenter of the Evaluate page: set-up, the evaluation that runs, results, and the way to a single run."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, QTimer, QUrl
+from PySide6.QtCore import QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog
 
-from glyphscope.evals.align import Alignment
 from glyphscope.evals.matrix.plan import Matrix
+from glyphscope.evals.results.folder import ResultRow
+from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress, Evaluations
 from glyphscope_gui.evaluate.page import RESULT, EvalPage
 from glyphscope_gui.evaluate.reading import EvalReading, Opened, OpenedRun, Priced
-from glyphscope_gui.evaluate.result_presenter import EvalResultWiring
+from glyphscope_gui.evaluate.result import EvalResult
+from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter
 from glyphscope_gui.evaluate.results_model import EvalResultsModel
 from glyphscope_gui.evaluate.setup import (
     PRESETS,
@@ -26,17 +27,11 @@ from glyphscope_gui.evaluate.setup import (
 from glyphscope_gui.evaluate.ticks_model import Tickable
 from glyphscope_gui.evaluate.words import arm_labels
 from glyphscope_gui.evaluate.worker import EvalJob
-from glyphscope_gui.grammar.presenter import PLAYGROUND
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
-from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
+from glyphscope_gui.shared.page_ids import PageId
 
-if TYPE_CHECKING:
-    from glyphscope_gui.shell.main_window import MainWindow
-
-EVALUATE = "evaluate"
-"""The page's name."""
 PRICE_MS = 150
 """After the last change of the set-up its price is asked for."""
 MOST_LINES = 6
@@ -44,36 +39,32 @@ MOST_LINES = 6
 FIRST_SUITE = "tool-calls"
 
 
-class EvalWiring(QObject):
-    """Made after `StrategyWiring`: a run that is opened is shown there before its token is chosen.
+class EvaluatePresenter(Page):
+    """The contents of the view, and `result_presenter` with them, are made when the page is first shown."""
 
-    What is on the page is made when it is first looked at, and `shown` with it.
-    """
+    id = PageId.EVALUATE
+    title = tr("Evaluate")
+    tip = tr("Ask suites of prompts in several ways, and count how often each is right")
+    result_presenter: EvalResultPresenter
 
-    shown: EvalResultWiring
-
-    def __init__(self, window: MainWindow, page: EvalPage) -> None:
-        super().__init__(window)
-        self._window = window
-        self._page = page
-        self._parts = window.parts
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(context)
+        self.widget = self.view = EvalPage()
         self._results = EvalResultsModel(self)
         self._model = ""
         self._priced: Priced | None = None
-        self._run: OpenedRun | None = None
         self._begun = False
-        self.evaluations = Evaluations(window.parts.open_model, self)
+        self.evaluations = Evaluations(context.services.open_model, self)
         self.reading = EvalReading(self)
         self._price_timer = QTimer(self, singleShot=True, interval=PRICE_MS)
         self._price_timer.timeout.connect(self._ask_price)
-        window.pages.shown.connect(self._page_shown)
-        window.runs.ended.connect(self._run_shown)
+        context.navigator.shown.connect(self._page_shown)
 
     def close(self) -> None:
-        """An evaluation that goes on is stopped: it can be gone on with."""
+        """Stop an evaluation that runs; it can be resumed."""
         self._price_timer.stop()
         if self._begun:
-            self.shown.close()
+            self.result_presenter.close()
         self.evaluations.close()
         self.reading.close()
 
@@ -84,10 +75,10 @@ class EvalWiring(QObject):
     # -- connections -------------------------------------------------------------------------------------------
 
     def _make(self) -> None:
-        """The page with all that is on it."""
-        page = self._page
+        """Make everything on the page."""
+        page = self.view
         page.make(axes(), self._results)
-        self.shown = EvalResultWiring(page, self.reading, self)
+        self.result_presenter = EvalResultPresenter(page, self.reading, self)
         self._connect_setup()
         self._connect_evaluations()
         self._connect_reading()
@@ -95,7 +86,7 @@ class EvalWiring(QObject):
         page.setFocus()
 
     def _connect_setup(self) -> None:
-        page, setup = self._page, self._page.setup
+        page, setup = self.view, self.view.setup
         setup.changed.connect(self._setup_changed)
         setup.presetWanted.connect(self._choose_preset)
         setup.suiteFilesWanted.connect(self._ask_for_suites)
@@ -108,14 +99,14 @@ class EvalWiring(QObject):
         page.openWanted.connect(self._ask_for_result)
         page.reportWanted.connect(self._open_report)
         page.goOnWanted.connect(self.go_on)
-        self._window.picker.modelChosen.connect(lambda _name: self._show_open_model())
+        self.context.project.modelChosen.connect(self._show_open_model)
 
     def _connect_evaluations(self) -> None:
-        evaluations, bar = self.evaluations, self._page.progress
+        evaluations, bar = self.evaluations, self.view.progress
         evaluations.phaseChanged.connect(self._show_phase)
         evaluations.progressed.connect(self._show_progress)
         evaluations.began.connect(self._began)
-        evaluations.grew.connect(self.shown.grow)
+        evaluations.grew.connect(self.result_presenter.grow)
         evaluations.ended.connect(self._ended)
         evaluations.failed.connect(self._failed)
         bar.pauseWanted.connect(self._pause)
@@ -130,27 +121,27 @@ class EvalWiring(QObject):
         reading.opened.connect(self._opened)
         reading.refreshed.connect(self._refreshed)
         reading.runOpened.connect(self._open_run)
-        reading.aligned.connect(self._aligned)
+        reading.aligned.connect(self.result_presenter.show_alignment)
         reading.reportMade.connect(self._show_report)
         reading.failed.connect(self._failed)
-        self.shown.runWanted.connect(reading.open_run)
+        self.result_presenter.runWanted.connect(reading.open_run)
 
     # -- setting up --------------------------------------------------------------------------------------------
 
-    def _page_shown(self, name: str) -> None:
-        """What is needed is read when the page is first looked at, and the list of results each time."""
-        if name != EVALUATE:
+    def _page_shown(self, page: PageId) -> None:
+        """Read what is needed when the page is first shown, and the list of results each time."""
+        if page is not PageId.EVALUATE:
             return
         first, self._begun = not self._begun, True
         if first:
             self._make()
             self.reading.find_suites()
-        self._show_open_model()
-        self.reading.list(self._parts.results)
+        self._show_open_model(self.context.project.model)
+        self.reading.list(self.context.services.results)
 
-    def _show_open_model(self) -> None:
+    def _show_open_model(self, model: str) -> None:
         """The window's model is the first in the list; another one takes its place."""
-        model, rows = self._window.wiring.model, self._page.models_model
+        rows = self.view.models_model
         if model == self._model:
             return
         was_ticked = not self._model or self._model in rows.ticked
@@ -160,25 +151,25 @@ class EvalWiring(QObject):
         self._setup_changed()
 
     def _suites_found(self, choices: list[SuiteChoice]) -> None:
-        rows = self._page.suites_model
+        rows = self.view.suites_model
         for choice in choices:
             rows.put(_suite_row(choice), ticked=choice.source == FIRST_SUITE)
         self._setup_changed()
 
     def _suite_read(self, choice: SuiteChoice) -> None:
-        self._page.suites_model.put(_suite_row(choice), ticked=True)
+        self.view.suites_model.put(_suite_row(choice), ticked=True)
         if choice.problem:
             lines = choice.problem.split("\n")
             more = (
                 tr("  … and {count} more: the hint on the suite tells them", count=len(lines) - MOST_LINES),
             )
-            self._page.notice.tell(
+            self.view.notice.tell(
                 "\n".join([*lines[:MOST_LINES], *(more if len(lines) > MOST_LINES else ())])
             )
         self._setup_changed()
 
     def _ask_for_suites(self) -> None:
-        dialog = QFileDialog(self._window, tr("Add suites"), "", tr("Suites (*.json);;All files (*)"))
+        dialog = QFileDialog(self.context.window, tr("Add suites"), "", tr("Suites (*.json);;All files (*)"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.filesSelected.connect(lambda paths: self._add_suites([Path(path) for path in paths]))
         dialog.finished.connect(dialog.deleteLater)
@@ -189,46 +180,46 @@ class EvalWiring(QObject):
             self.reading.read_suite(str(path))
 
     def _ask_for_models(self) -> None:
-        dialog = QFileDialog(self._window, tr("Add models"), "", tr("Models (*.gguf);;All files (*)"))
+        dialog = QFileDialog(self.context.window, tr("Add models"), "", tr("Models (*.gguf);;All files (*)"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.filesSelected.connect(lambda paths: self._add_models([Path(path) for path in paths]))
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 
     def _ask_for_endpoint(self) -> None:
-        dialog = EndpointDialog(parent=self._window)
+        dialog = EndpointDialog(parent=self.context.window)
         dialog.chosen.connect(self._add_endpoint)
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 
     def _add_endpoint(self, address: str) -> None:
-        self._page.models_model.put(_model_row(address, tr("an endpoint")), ticked=True)
+        self.view.models_model.put(_model_row(address, tr("an endpoint")), ticked=True)
         self._setup_changed()
 
     def _add_models(self, paths: list[Path]) -> None:
         for path in paths:
-            self._page.models_model.put(_model_row(str(path), str(path.parent)), ticked=True)
+            self.view.models_model.put(_model_row(str(path), str(path.parent)), ticked=True)
         self._setup_changed()
 
     def _choose_preset(self, place: int) -> None:
-        self._page.setup.show_matrix(PRESETS[place].changes)
+        self.view.setup.show_matrix(PRESETS[place].changes)
         self._setup_changed()
 
     def _setup_changed(self) -> None:
         self._priced = None
-        self._page.setup.go.setEnabled(False)
+        self.view.setup.go.setEnabled(False)
         self._price_timer.start()
 
     def _ask_price(self) -> None:
-        matrix = self._page.setup.matrix()
+        matrix = self.view.setup.matrix()
         problem = _nothing_ticked(matrix)
         if problem:
-            self._page.setup.show_cost("", problem)
+            self.view.setup.show_cost("", problem)
         else:
             self.reading.price(matrix)
 
     def _show_price(self, priced: Priced) -> None:
-        setup = self._page.setup
+        setup = self.view.setup
         if priced.matrix != setup.matrix():
             return  # changed since: its own price is on the way
         self._priced = priced
@@ -240,22 +231,22 @@ class EvalWiring(QObject):
         arms = priced.plan.arms if priced.plan is not None else ()
         setup.show_cost(words, arms=list(arm_labels(arms).values()), may_go=not self.evaluations.is_busy)
 
-    # -- going on ----------------------------------------------------------------------------------------------
+    # -- evaluating --------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Evaluate what is set up."""
         if self._priced is not None and self._priced.plan is not None:
-            self._start(EvalJob(self._priced.plan, self._parts.results))
+            self._start(EvalJob(self._priced.plan, self.context.services.results))
 
     def go_on(self) -> None:
-        """Make what is missing of the result that is shown."""
-        result = self.shown.result
+        """Make the missing samples of the result that is shown."""
+        result = self.result_presenter.result
         if result is not None and not self.evaluations.is_busy:
             self.reading.plan_again(result, self._start)
 
     def _start(self, job: EvalJob) -> None:
-        self._page.notice.hide()
-        self.evaluations.begin(job, self._parts.settings.value.context)
+        self.view.notice.hide()
+        self.evaluations.begin(job, self.context.settings.value.context)
 
     def _pause(self, pause: bool) -> None:
         if pause:
@@ -263,13 +254,13 @@ class EvalWiring(QObject):
         else:
             self.evaluations.resume()
 
-    def _began(self, result: object) -> None:
-        self.shown.show(result, growing=True)
-        self._page.go_on.hide()
-        self._page.show_view(RESULT)
+    def _began(self, result: EvalResult) -> None:
+        self.result_presenter.show(result, growing=True)
+        self.view.go_on.hide()
+        self.view.show_view(RESULT)
 
     def _show_phase(self, phase: EvalPhase) -> None:
-        page = self._page
+        page = self.view
         page.progress.show_phase(phase)
         page.progress.show_progress(self.evaluations.progress)
         idle = phase is EvalPhase.IDLE
@@ -277,56 +268,56 @@ class EvalWiring(QObject):
         page.go_on.setEnabled(idle)
 
     def _show_progress(self, progress: EvalProgress) -> None:
-        self._page.progress.show_progress(progress)
+        self.view.progress.show_progress(progress)
         if progress.missing:
             told = " ".join(
                 tr("{name} is left out: {why}", name=model_name(name).name, why=why)
                 for name, why in progress.missing.items()
             )
-            if told != self._page.notice.label.text():
-                self._page.notice.tell(told)
+            if told != self.view.notice.label.text():
+                self.view.notice.tell(told)
 
     def _ended(self, folder: Path | None) -> None:
-        """Its figures are read from the folder: what is shown is what is kept."""
-        if self._window.pages.current != EVALUATE:
-            self._window.status.set_note(
+        """Read the figures from the folder, so that what is shown is what is saved."""
+        if self.context.navigator.current is not PageId.EVALUATE:
+            self.context.status.set_note(
                 tr("The evaluation has ended: its result is on the page Evaluate (Ctrl+4)")
             )
-        self.reading.list(self._parts.results)
-        if folder is not None and (self.shown.result is None or self.shown.result.path == folder):
+        self.reading.list(self.context.services.results)
+        if folder is not None and self.result_presenter.path in (None, folder):
             self.reading.refresh(folder)
         self._setup_changed()
 
     # -- results -----------------------------------------------------------------------------------------------
 
     def open_result(self, path: Path) -> None:
-        self._page.notice.hide()
-        self._page.title.setText(tr("Reading {name}…", name=path.name))
+        self.view.notice.hide()
+        self.view.title.setText(tr("Reading {name}…", name=path.name))
         self.reading.open(path)
 
     def _opened(self, opened: Opened) -> None:
         self._show_opened(opened)
-        self._page.show_view(RESULT)
-        if self._window.pages.current == EVALUATE:
-            self._page.result.table.setFocus()
+        self.view.show_view(RESULT)
+        if self.context.navigator.current is PageId.EVALUATE:
+            self.view.result.table.setFocus()
 
     def _refreshed(self, opened: Opened) -> None:
-        """In its place: who sets up the next evaluation meanwhile goes on with that."""
-        if self.shown.result is not None and self.shown.result.path == opened.result.path:
+        """Show it in place of the old one, without leaving the view that the user is in."""
+        if self.result_presenter.path == opened.result.path:
             self._show_opened(opened)
 
     def _show_opened(self, opened: Opened) -> None:
-        page, result = self._page, opened.result
+        page, result = self.view, opened.result
         going = self.evaluations.result
         if self.evaluations.is_busy and going is not None and going.path == result.path:
-            self.shown.show(going, growing=True)
+            self.result_presenter.show(going, growing=True)
         else:
-            self.shown.show(result)
+            self.result_presenter.show(result)
             page.go_on.setVisible(opened.may_go_on)
             if opened.note:
                 page.notice.tell(opened.note)
 
-    def _listed(self, rows: object) -> None:
+    def _listed(self, rows: list[ResultRow]) -> None:
         self._results.show(rows)
         self._price_timer.start()
 
@@ -334,7 +325,7 @@ class EvalWiring(QObject):
         self.open_result(self._results.rows[place].path)
 
     def _ask_for_result(self) -> None:
-        dialog = QFileDialog(self._window, tr("Open a result"), str(self._parts.results))
+        dialog = QFileDialog(self.context.window, tr("Open a result"), str(self.context.services.results))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         dialog.fileSelected.connect(lambda path: self.open_result(Path(path)))
@@ -342,40 +333,24 @@ class EvalWiring(QObject):
         dialog.open()
 
     def _open_report(self) -> None:
-        if self.shown.result is not None:
-            self.reading.make_report(self.shown.result.path)
+        path = self.result_presenter.path
+        if path is not None:
+            self.reading.make_report(path)
 
     def _show_report(self, path: Path) -> None:
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))):
-            self._page.notice.tell(tr("No program opens it here: the report is {path}", path=path))
-
-    def _aligned(self, pair: object, made: Alignment) -> None:
-        self.shown.show_alignment(pair, made)
+            self.view.notice.tell(tr("No program opens it here: the report is {path}", path=path))
 
     def _failed(self, error: BaseException) -> None:
-        result = self.shown.result
-        self._page.title.setText(self.shown.title if result is not None else "")
-        self._window.tell_error(error)
+        self.view.title.setText(self.result_presenter.title)
+        self.context.show_error(error)
 
     # -- one run -----------------------------------------------------------------------------------------------
 
     def _open_run(self, opened: OpenedRun) -> None:
-        self._run = opened
-        self._window.pages.show(PLAYGROUND)
-        self._window.wiring.show_record(opened.events)
-
-    def _run_shown(self, applied: Applied) -> None:
-        """The token that went wrong, once the run stands there."""
-        opened = self._run
-        if opened is None or applied.kind != "replay" or applied.events[:1] != opened.events[:1]:
-            return
-        self._run = None
-        page = self._window.page
-        if opened.bad is not None:
-            self._window.strategies.choice.choose(opened.bad.stage, pin=False)
-            page.show_stream()
-            page.tokens.choose(opened.bad.token)
-        page.tokens.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.context.navigator.show(PageId.PLAYGROUND)
+        self.context.runs.show_record(opened.events, at=opened.bad)
+        self.context.actions.focus_tokens.trigger()  # also where no token is to blame
 
 
 def _model_row(model: str, note: str) -> Tickable:

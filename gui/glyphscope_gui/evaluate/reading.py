@@ -6,6 +6,7 @@ import fcntl
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
@@ -20,13 +21,16 @@ from glyphscope.evals.results.summary import summarise
 from glyphscope.evals.running.kept import kept_plan
 from glyphscope.events import AnyEvent
 from glyphscope.sessions import read_record
-from glyphscope_gui.evaluate.bad_token import BadToken, bad_token, bad_turn
+from glyphscope_gui.evaluate.bad_token import bad_token, bad_turn
 from glyphscope_gui.evaluate.pairs_model import Pair
 from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.setup import Price, bundled_choices, price, suite_choice
 from glyphscope_gui.evaluate.worker import EvalJob
+from glyphscope_gui.runs.token_place import TokenPlace
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
+
+_Outcome = TypeVar("_Outcome")
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class OpenedRun:
 
     sample: Sample
     events: tuple[AnyEvent, ...]
-    bad: BadToken | None
+    bad: TokenPlace | None
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ class EvalReading(QObject):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _start(self, slot: str, work: Callable[[], object], done: Callable[[object], object]) -> None:
+    def _start(self, slot: str, work: Callable[[], _Outcome], done: Callable[[_Outcome], object]) -> None:
         self._waiting.add(slot)
         self._background.start(
             slot,
@@ -133,9 +137,9 @@ class EvalReading(QObject):
             lambda e: self._end(slot, self.failed.emit, e),
         )
 
-    def _end(self, slot: str, tell: Callable[[object], object], value: object) -> None:
+    def _end(self, slot: str, then: Callable[[_Outcome], object], outcome: _Outcome) -> None:
         self._waiting.discard(slot)
-        tell(value)
+        then(outcome)
 
 
 def read_result(path: Path) -> Opened:

@@ -1,28 +1,26 @@
-"""Between a result and the parts that show it: cells, failures and pairs, each with the runs behind them."""
+"""The presenter of a result: cells, failures and pairs, each with the runs behind them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.evals.align import Alignment
 from glyphscope.evals.results.sample import Sample
+from glyphscope_gui.evaluate.page import EvalPage
 from glyphscope_gui.evaluate.pairs_model import Pair, pairs_that_differ
+from glyphscope_gui.evaluate.reading import EvalReading
 from glyphscope_gui.evaluate.result import EvalResult, Row
 from glyphscope_gui.evaluate.words import pair_labels, provenance, summary_words
 from glyphscope_gui.shared.language import tr
-
-if TYPE_CHECKING:
-    from glyphscope_gui.evaluate.page import EvalPage
-    from glyphscope_gui.evaluate.reading import EvalReading
 
 GROWN_MS = 1000
 """While a result grows, failures and runs follow once a second: who reads them is not torn away each time."""
 
 
-class EvalResultWiring(QObject):
+class EvalResultPresenter(QObject):
     """`runWanted` carries the EvalResult and the Sample whose run the user wants to see."""
 
     runWanted = Signal(object, object)
@@ -48,6 +46,11 @@ class EvalResultWiring(QObject):
         view.pair.pairChosen.connect(self._pair_chosen)
         view.pair.opened.connect(self._run_opened)
         view.measure.currentIndexChanged.connect(lambda _place: self._show_words())
+
+    @property
+    def path(self) -> Path | None:
+        """The folder of the result; None while none is shown."""
+        return self.result.path if self.result is not None else None
 
     def show(self, result: EvalResult, *, growing: bool = False) -> None:
         """Another result; of the same one that was shown, what was chosen stays chosen."""

@@ -305,10 +305,11 @@ class _Scrolled(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setWidget(inside)
+        self._inside = inside
 
     def minimumSizeHint(self) -> QSize:
         bar = self.verticalScrollBar().sizeHint().width()
-        return QSize(self.widget().minimumSizeHint().width() + bar, 120)
+        return QSize(self._inside.minimumSizeHint().width() + bar, 120)
 
 
 def _spin(least: int, most: int, name: str) -> QSpinBox:

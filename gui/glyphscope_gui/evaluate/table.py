@@ -5,8 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import (
     QEvent,
     QItemSelection,
-    QModelIndex,
-    QPersistentModelIndex,
+    QLineF,
     QRect,
     QRectF,
     QSize,
@@ -32,9 +31,9 @@ from glyphscope_gui.evaluate.table_model import (
     EvalTableModel,
 )
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme import theme
 
-_Index = QModelIndex | QPersistentModelIndex
 NARROWEST, WIDEST = 108, 190
 """Pixels of a column at the usual font size."""
 SIDE = 9
@@ -47,9 +46,9 @@ LARGEST = 0.94
 
 def ground(strength: float) -> QColor:
     """The colour of a cell: from the panel's to the chart's, evenly in what the eye sees as lighter and darker."""
-    panel, full = theme().color("panel"), theme().color("chart-main")
+    panel, full = _rgb(theme().color("panel")), _rgb(theme().color("chart-main"))
     share = 0.05 + strength * (LARGEST - 0.05)
-    mixed = (a + (b - a) * share for a, b in zip(panel.getRgbF()[:3], full.getRgbF()[:3]))
+    mixed = (a + (b - a) * share for a, b in zip(panel, full))
     return QColor.fromRgbF(*mixed)
 
 
@@ -64,15 +63,19 @@ def contrast(one: QColor, other: QColor) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
+def _rgb(colour: QColor) -> tuple[float, float, float]:
+    return colour.redF(), colour.greenF(), colour.blueF()
+
+
 def _luminance(colour: QColor) -> float:
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour.getRgbF()[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in _rgb(colour)]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 class _CellDelegate(QStyledItemDelegate):
     """Number and n, and below them the interval as a bar with a mark where the figure is."""
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         shown: CellShown = index.data(SHOWN_ROLE)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -112,7 +115,7 @@ def _paint_bar(painter: QPainter, box: QRectF, shown: CellShown, colour: QColor)
     faint = QColor(colour)
     faint.setAlphaF(0.22)
     painter.setPen(QPen(faint, 1))
-    painter.drawLine(left, y, left + width, y)
+    painter.drawLine(QLineF(left, y, left + width, y))
     painter.setPen(Qt.PenStyle.NoPen)
     faint.setAlphaF(0.6)
     painter.setBrush(faint)
@@ -135,13 +138,19 @@ class _Names(QHeaderView):
     def sizeHint(self) -> QSize:
         return QSize(self._wanted(), 0)
 
+    @property
+    def _table(self) -> QTableView:
+        table = self.parentWidget()
+        assert isinstance(table, QTableView)
+        return table
+
     def _wanted(self) -> int:
         model, metrics = self.model(), self.fontMetrics()
         widest = 0
         for section in range(min(model.rowCount() if model is not None else 0, 400)):
             row = model.headerData(section, Qt.Orientation.Vertical, ROW_ROLE)
             widest = max(widest, metrics.horizontalAdvance(row.name) + row.depth * INDENT)
-        most = NAMES[1] if self.parentWidget().width() > 760 else 200
+        most = NAMES[1] if self._table.width() > 760 else 200
         return min(max(widest + 3 * SIDE + INDENT, NAMES[0]), most)
 
     def paintSection(self, painter: QPainter, rect: QRect, section: int) -> None:
@@ -150,7 +159,7 @@ class _Names(QHeaderView):
         model, orientation = self.model(), Qt.Orientation.Vertical
         row = model.headerData(section, orientation, ROW_ROLE)
         painter.save()
-        current = self.parentWidget().currentIndex().row() == section
+        current = self._table.currentIndex().row() == section
         painter.fillRect(rect, theme().color("selection" if current else "panel"))
         font = QFont(self.font())
         if row.kind != "scenario":
@@ -246,7 +255,7 @@ class EvalTable(QTableView):
         if index.isValid() and index == self.currentIndex():
             self.cellChosen.emit(index.row(), index.column())  # again: another list may be shown by now
 
-    def currentChanged(self, current: QModelIndex, previous: QModelIndex) -> None:
+    def currentChanged(self, current: Index, previous: Index) -> None:
         super().currentChanged(current, previous)
         self.verticalHeader().viewport().update()
         if current.isValid():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent, QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -18,10 +18,8 @@ from PySide6.QtWidgets import (
 
 from glyphscope_gui.evaluate.ticks_model import NOTE_ROLE, TicksModel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme import theme
-
-_Index = QModelIndex | QPersistentModelIndex
-
 
 BESIDE = 52
 """Pixels of a line that are neither words nor note."""
@@ -30,7 +28,7 @@ BESIDE = 52
 class _TickDelegate(QStyledItemDelegate):
     """The note in the muted colour; the words give way to it."""
 
-    def initStyleOption(self, option: QStyleOptionViewItem, index: _Index) -> None:
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
         metrics = QFontMetrics(option.font)
         note = metrics.horizontalAdvance(_note(option, index))
@@ -38,7 +36,7 @@ class _TickDelegate(QStyledItemDelegate):
         option.text = metrics.elidedText(option.text, Qt.TextElideMode.ElideMiddle, max(room, 40))
         option.state &= ~QStyle.StateFlag.State_HasFocus
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
         painter.save()
         font = QFont(option.font)
@@ -52,7 +50,7 @@ class _TickDelegate(QStyledItemDelegate):
         painter.restore()
 
 
-def _note(option: QStyleOptionViewItem, index: _Index) -> str:
+def _note(option: QStyleOptionViewItem, index: Index) -> str:
     """The note; where there is no room for it beside the words, its number alone."""
     note, metrics = str(index.data(NOTE_ROLE) or ""), QFontMetrics(option.font)
     need = metrics.horizontalAdvance(str(index.data() or "")) + metrics.horizontalAdvance(note) + BESIDE

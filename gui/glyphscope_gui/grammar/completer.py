@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QListWidget
 
 from glyphscope_gui.grammar.line_lexer import definition_in, words
+from glyphscope_gui.shared.code_edit import CodeEdit
 from glyphscope_gui.shared.language import tr
-
-if TYPE_CHECKING:
-    from glyphscope_gui.grammar.edit import GrammarEdit
 
 FROM_CHARACTERS = 2
 """Typed characters of a name from which on it is completed unasked."""
@@ -26,7 +23,7 @@ MOST_OFFERED = 200
 
 
 class GrammarCompleter(QObject):
-    def __init__(self, editor: GrammarEdit) -> None:
+    def __init__(self, editor: CodeEdit) -> None:
         super().__init__(editor)
         self._editor = editor
         self._names: list[str] = []
@@ -101,8 +98,9 @@ class GrammarCompleter(QObject):
         """Escape belongs to the open list, not to whoever has it as a shortcut."""
         if event.type() == QEvent.Type.FocusOut:
             self.close()
-        is_key = event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent)
-        if is_key and self.is_open and event.key() == Qt.Key.Key_Escape:
+        if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.ShortcutOverride:
+            return False
+        if self.is_open and event.key() == Qt.Key.Key_Escape:
             event.accept()
             return True
         return False

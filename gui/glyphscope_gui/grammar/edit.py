@@ -101,7 +101,7 @@ class GrammarEdit(CodeEdit):
     def replace_all(self, text: str) -> None:
         """Another text, whose undo begins anew."""
         self._showing = True
-        self.set_problems(())
+        self.show_problems(())
         self.setPlainText(text)
         self._showing = False
         self._rule = ""
@@ -114,7 +114,7 @@ class GrammarEdit(CodeEdit):
         if not before:
             self.replace_all(text)
         elif text != before:
-            self.set_problems(())
+            self.show_problems(())
             self.show_text(text)
             self._in_sight.start()
             self._follow_cursor()
@@ -213,7 +213,7 @@ class GrammarEdit(CodeEdit):
 
     # -- mistakes ----------------------------------------------------------------------------------------------
 
-    def set_problems(self, problems: Sequence[GrammarProblem]) -> None:
+    def show_problems(self, problems: Sequence[GrammarProblem]) -> None:
         """Underline these."""
         self._found = tuple(problems)
         self._wrong = {}

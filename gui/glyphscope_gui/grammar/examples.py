@@ -170,11 +170,11 @@ class GrammarExamples(PlainTable):
         self.setCurrentIndex(self._model.index(len(self._model.examples), TEXT))
         self.edit(self.currentIndex())
 
-    def edit(self, index: QModelIndex, *how: object) -> object:  # type: ignore[override]
+    def edit(self, index: QModelIndex, *how: object) -> object:  # type: ignore[override] # Qt's has two forms
         """Also remembers whether the row is a new one: what stays empty is taken away again."""
         if index.column() == TEXT:
             self._new = index.row() if index.row() >= len(self._model.examples) else -1
-        return super().edit(index, *how)  # type: ignore[call-overload]
+        return super().edit(index, *how)
 
     def _edited(self, *_how: object) -> None:
         """Once the field is gone: it still tells its text when it is taken away."""

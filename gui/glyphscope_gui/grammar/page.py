@@ -198,13 +198,17 @@ class GrammarPage(QWidget):
         self._side_column = QVBoxLayout(side)
         self._side_column.setContentsMargins(0, 0, 0, 0)
         self._side_column.setSpacing(GAP)
+        holders = [QFrame() for _ in range(3)]
+        self._holders = [QVBoxLayout(holder) for holder in holders]
+        for column in self._holders:
+            column.setContentsMargins(4, 6, 4, 2)
         self.difference_card = Card(
-            tr("Differences"), _holder(), hint=tr("since it was opened or saved"), padded=False
+            tr("Differences"), holders[0], hint=tr("since it was opened or saved"), padded=False
         )
         self.sample_card = Card(
-            tr("Samples"), _holder(), hint=tr("random"), actions=(self.again_link,), padded=False
+            tr("Samples"), holders[1], hint=tr("random"), actions=(self.again_link,), padded=False
         )
-        self.cost_card = Card(tr("Cost"), _holder(), hint=tr("mask, per rule, last run"), padded=False)
+        self.cost_card = Card(tr("Cost"), holders[2], hint=tr("mask, per rule, last run"), padded=False)
         self._side_column.addWidget(self.difference_card, 2)
         self._side_column.addWidget(self.sample_card, 3)
         self._side_column.addWidget(self.cost_card, 2)
@@ -215,13 +219,9 @@ class GrammarPage(QWidget):
         if wide == self._wide:
             return
         self._wide = wide
-        for card, part in (
-            (self.difference_card, self.differences),
-            (self.sample_card, self.samples),
-            (self.cost_card, self.costs),
-        ):
+        for column, part in zip(self._holders, (self.differences, self.samples, self.costs), strict=True):
             if wide:
-                card.findChild(QFrame, "holder").layout().addWidget(part)
+                column.addWidget(part)
                 part.show()
             else:
                 self.stack.addWidget(part)
@@ -245,14 +245,6 @@ class GrammarPage(QWidget):
         part, title = parts[name]
         self.stack.setCurrentWidget(part)
         self.step_card.heading.set_title(title)
-
-
-def _holder() -> QFrame:
-    holder = QFrame()
-    holder.setObjectName("holder")
-    column = QVBoxLayout(holder)
-    column.setContentsMargins(4, 6, 4, 2)
-    return holder
 
 
 def _column(upper: QWidget, lower: QWidget, shares: tuple[int, int]) -> QSplitter:

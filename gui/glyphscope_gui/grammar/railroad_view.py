@@ -10,6 +10,7 @@ from PySide6.QtGui import (
     QContextMenuEvent,
     QHelpEvent,
     QImage,
+    QImageWriter,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -287,6 +288,6 @@ def _png_bytes(image: QImage) -> bytes:
     data = QByteArray()
     buffer = QBuffer(data)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    image.save(buffer, "PNG")
+    QImageWriter(buffer, b"PNG").write(image)
     buffer.close()
     return bytes(data.data())

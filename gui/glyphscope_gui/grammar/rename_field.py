@@ -21,6 +21,7 @@ class RenameField(QLineEdit):
         self.setAccessibleName(tr("New name of the rule"))
         self.setToolTip(tr("Letters, digits and hyphens. Enter renames everywhere, Escape leaves the name."))
         self.setProperty("role", "mono")
+        self._editor = parent
         self._old = ""
         self.textEdited.connect(self._judge)
         self.hide()
@@ -31,7 +32,7 @@ class RenameField(QLineEdit):
         self._judge(name)
         width = max(self.fontMetrics().horizontalAdvance("m") * (len(name) + 8), 140)
         box = QRect(place.left(), place.top() - 4, width, self.sizeHint().height())
-        room = self.parentWidget().rect()
+        room = self._editor.rect()
         box.moveLeft(max(0, min(box.left(), room.width() - width)))
         box.moveTop(max(0, min(box.top(), room.height() - box.height())))
         self.setGeometry(box)
@@ -55,7 +56,7 @@ class RenameField(QLineEdit):
 
     def _end(self) -> None:
         self.hide()
-        self.parentWidget().setFocus(Qt.FocusReason.OtherFocusReason)
+        self._editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _judge(self, text: str) -> None:
         self.setProperty("refused", "false" if is_name(text) else "true")

@@ -17,7 +17,6 @@ from glyphscope.grammar.gbnf.emit import emit_gbnf
 from glyphscope.grammar.match import Limits, TokenTrie, allowed_tokens, compile_grammar, match_text
 from glyphscope.grammar.sample import sample_texts
 from glyphscope.models import Vocabulary
-from glyphscope.proof import EngineName, Proof, iterate_proofs
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.grammar.examples_model import ExampleVerdict
 from glyphscope_gui.grammar.problems import GrammarProblem, to_problems
@@ -213,19 +212,3 @@ def samples(grammar: Grammar, count: int, seed: int) -> tuple[str, ...]:
         text[:LONGEST_SAMPLE] for text in texts
     ]
     return tuple(sorted(kept[:count], key=len))
-
-
-def prove(
-    registry: ToolRegistry,
-    notation: Notation,
-    shape: Shape,
-    tell: Callable[[Proof], None],
-    cancelled: Callable[[], bool],
-) -> None:
-    """Each proof as it is made. llama.cpp's converter knows JSON only, so it is tried on calls in JSON."""
-    ours: tuple[EngineName, ...] = ("mask", "gbnf")
-    theirs: tuple[EngineName, ...] = ("converter",)
-    for proof in iterate_proofs(registry, notation, shape, ours, cancelled=cancelled):
-        tell(proof)
-    for proof in iterate_proofs(registry, "json", shape, theirs, cancelled=cancelled):
-        tell(proof)

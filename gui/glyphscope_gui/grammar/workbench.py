@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from glyphscope.events import RunRequest
 from glyphscope.grammar import Origin
 from glyphscope.proof import Proof
+from glyphscope_gui.enforcement import proving
 from glyphscope_gui.grammar import work
 from glyphscope_gui.grammar.custom_enforcement import own_rows
 from glyphscope_gui.grammar.examples_model import ExampleVerdict
@@ -189,7 +190,7 @@ class GrammarBench(QObject):
 
         self._start(
             "prove",
-            lambda: work.prove(registry, options.notation, options.shape, found.append, cancelled),
+            lambda: proving.prove(registry, options.notation, options.shape, found.append, cancelled),
             done,
             failed,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
@@ -159,7 +159,7 @@ class HistoryDock(QWidget):
             (tr("Delete"), ("Del",), self.delete_current),
         ):
             action = QAction(text, view)
-            action.setShortcuts(list(keys))
+            action.setShortcuts([QKeySequence(key) for key in keys])
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
             action.triggered.connect(slot)
             view.addAction(action)

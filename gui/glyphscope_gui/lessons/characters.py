@@ -61,7 +61,7 @@ class CharacterLine(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         a_line = self._a_line()
-        steps = {
+        steps: dict[int, int] = {
             Qt.Key.Key_Left: -1,
             Qt.Key.Key_Right: 1,
             Qt.Key.Key_Up: -a_line,

@@ -271,13 +271,13 @@ class LessonExperiment(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(PAD + 2, 12, PAD + 2, 12)
         column.setSpacing(8)
-        for widget in (self.title, self.about, self.changes):
-            column.addWidget(widget)
+        for head in (self.title, self.about, self.changes):
+            column.addWidget(head)
         if self.part.vary:
             column.addLayout(form)
         column.addLayout(buttons)
-        for widget in (self.notice, self.run, self.difference):
-            column.addWidget(widget)
+        for foot in (self.notice, self.run, self.difference):
+            column.addWidget(foot)
 
 
 def _change_words(part: Experiment) -> list[str]:

@@ -20,7 +20,8 @@ class _Delegate(QStyledItemDelegate):
     """A title and its facts."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
-        width = option.widget.viewport().width() - 2 * _MARGIN - 4 if option.widget else 200
+        view = option.widget
+        width = view.viewport().width() - 2 * _MARGIN - 4 if isinstance(view, QListView) else 200
         return QSize(0, sum(box.height() for box in _boxes(index, max(width, 40))) + 22)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:

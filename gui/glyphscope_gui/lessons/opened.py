@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from glyphscope.errors import GlyphscopeError, RecordError
 from glyphscope.events import AnyEvent
 from glyphscope.lessons import Lesson, LessonPlace, Question, Sheet, is_of, sheet
 from glyphscope_gui.shared.language import tr
+
+Found = TypeVar("Found")
 
 
 class Opened(NamedTuple):
@@ -18,34 +20,40 @@ class Opened(NamedTuple):
     events: dict[str, tuple[AnyEvent, ...] | GlyphscopeError]
     sheets: dict[int, Sheet | GlyphscopeError]
 
+    def events_of(self, run: str) -> tuple[AnyEvent, ...]:
+        """The recording of a run. Raises the error in its place."""
+        return _or_raise(self.events.get(run) or RecordError(tr("There is no such run."), where=run))
+
     def number_of(self, question: Question) -> int:
         """A question's place among all of the lesson."""
         return next(number for number, each in enumerate(self.lesson.questions) if each is question)
 
+    def sheet_of(self, question: Question) -> Sheet:
+        """A question with its answers. Raises the error in their place."""
+        return _or_raise(self.sheets[self.number_of(question)])
+
 
 def open_lesson(place: LessonPlace) -> Opened:
-    """Raises LessonError and StorageError where the file cannot be taken; a run that is missing is told in it."""
-    lesson = place.read()
-    events: dict[str, tuple[AnyEvent, ...] | GlyphscopeError] = {}
+    """Raises LessonError and StorageError where the file cannot be taken; in place of a missing run is its error."""
+    opened = Opened(place, place.read(), {}, {})
+    lesson = opened.lesson
     for name in lesson.runs:
         try:
-            events[name] = _recorded(place, lesson, name)
+            opened.events[name] = _recorded(place, lesson, name)
         except GlyphscopeError as error:
-            events[name] = error
-
-    def recorded(name: str) -> tuple[AnyEvent, ...]:
-        found = events.get(name) or RecordError(tr("There is no such run."), where=name)
-        if isinstance(found, GlyphscopeError):
-            raise found
-        return found
-
-    sheets: dict[int, Sheet | GlyphscopeError] = {}
+            opened.events[name] = error
     for number, question in enumerate(lesson.questions):
         try:
-            sheets[number] = sheet(question, lesson.runs, recorded)
+            opened.sheets[number] = sheet(question, lesson.runs, opened.events_of)
         except GlyphscopeError as error:
-            sheets[number] = error
-    return Opened(place, lesson, events, sheets)
+            opened.sheets[number] = error
+    return opened
+
+
+def _or_raise(found: Found | GlyphscopeError) -> Found:
+    if isinstance(found, GlyphscopeError):
+        raise found
+    return found
 
 
 def _recorded(place: LessonPlace, lesson: Lesson, name: str) -> tuple[AnyEvent, ...]:

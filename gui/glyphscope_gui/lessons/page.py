@@ -63,6 +63,7 @@ class LessonPage(QWidget):
         self.before_button.clicked.connect(lambda: self.stepWanted.emit(-1))
         self.after_button.clicked.connect(lambda: self.stepWanted.emit(1))
         self.setFocusProxy(self.list)
+        self.set_lecture(False)
         self.show_place(0, 0)
 
     def show_place(self, step: int, steps: int) -> None:
@@ -88,7 +89,8 @@ class LessonPage(QWidget):
         """Without the list and the foot: the lesson alone."""
         self.list_card.setVisible(not lecture)
         self.foot.setVisible(not lecture)
-        self.layout().setContentsMargins(*((0, 0, 0, 0) if lecture else (GAP, GAP, GAP, GAP)))
+        margin = 0 if lecture else GAP
+        self._layout.setContentsMargins(margin, margin, margin, margin)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -126,8 +128,7 @@ class LessonPage(QWidget):
         right.setSpacing(GAP)
         right.addWidget(self.notice)
         right.addWidget(sheet, 1)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(GAP, GAP, GAP, GAP)
-        layout.setSpacing(GAP)
-        layout.addWidget(self.list_card)
-        layout.addLayout(right, 1)
+        self._layout = QHBoxLayout(self)
+        self._layout.setSpacing(GAP)
+        self._layout.addWidget(self.list_card)
+        self._layout.addLayout(right, 1)

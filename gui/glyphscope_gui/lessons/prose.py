@@ -7,6 +7,7 @@ from PySide6.QtGui import (
     QFont,
     QImage,
     QResizeEvent,
+    QTextBlock,
     QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
@@ -58,7 +59,7 @@ class LessonProse(QTextEdit):
         self.setAccessibleDescription(self.toPlainText()[:300])
         self._fit()
 
-    def loadResource(self, _kind: int, _name: QUrl) -> QImage:
+    def loadResource(self, _kind: int, _name: QUrl | str) -> QImage:
         """Nothing is read or fetched for a text."""
         return QImage(1, 1, QImage.Format.Format_ARGB32)
 
@@ -122,10 +123,10 @@ class LessonProse(QTextEdit):
                 self._mark_code(block, code)
             block = after
 
-    def _mark_code(self, block: object, code: QFont) -> None:
+    def _mark_code(self, block: QTextBlock, code: QFont) -> None:
         """Code within a line, on a ground of its own."""
         spans = []
-        walk = block.begin()  # type: ignore[attr-defined]
+        walk = block.begin()
         while not walk.atEnd():
             piece = walk.fragment()
             if piece.isValid() and piece.charFormat().fontFixedPitch():

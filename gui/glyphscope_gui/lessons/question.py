@@ -34,11 +34,11 @@ class ChoiceButton(QPushButton):
         self.label.setWordWrap(not token)
         for label in (self.number, self.label):
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(10, 6, 12, 6)
-        row.setSpacing(10)
-        row.addWidget(self.number)
-        row.addWidget(self.label, 1)
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(10, 6, 12, 6)
+        self._row.setSpacing(10)
+        self._row.addWidget(self.number)
+        self._row.addWidget(self.label, 1)
         sizes = QSizePolicy.Policy
         policy = QSizePolicy(
             sizes.Fixed if token else sizes.Preferred, sizes.Fixed if token else sizes.Minimum
@@ -47,16 +47,16 @@ class ChoiceButton(QPushButton):
         self.setSizePolicy(policy)
 
     def sizeHint(self) -> QSize:
-        return self.layout().sizeHint()
+        return self._row.sizeHint()
 
     def minimumSizeHint(self) -> QSize:
-        return self.layout().minimumSize()
+        return self._row.minimumSize()
 
     def hasHeightForWidth(self) -> bool:
         return self.label.wordWrap()
 
     def heightForWidth(self, width: int) -> int:
-        return self.layout().totalHeightForWidth(width) if self.label.wordWrap() else -1
+        return self._row.totalHeightForWidth(width) if self.label.wordWrap() else -1
 
 
 class ChoiceRow(QWidget):

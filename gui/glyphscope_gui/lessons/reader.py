@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
@@ -18,10 +19,9 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.lessons import AnyPart, Prose
-from glyphscope_gui.lessons.experiment import LessonExperiment
+from glyphscope_gui.lessons.part_widgets import Active
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.question import LessonQuestion
-from glyphscope_gui.lessons.run import LessonRun
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.lesson_label import LessonLabel
 from glyphscope_gui.theme import ui_font
@@ -31,7 +31,12 @@ WORDS, PARTS = 690, 940
 """The widest that words and the other parts are, in pixels at the usual letters: some 90 characters."""
 _MARGIN = 26
 _INPUTS = (QLineEdit, QAbstractSpinBox, QComboBox)
-Active: TypeAlias = LessonRun | LessonQuestion | LessonExperiment
+_IN_LECTURE: dict[int, int] = {
+    Qt.Key.Key_Down: Qt.Key.Key_Right,
+    Qt.Key.Key_Up: Qt.Key.Key_Left,
+    Qt.Key.Key_P: Qt.Key.Key_Space,
+}
+"""The keys of a lecture for what a run does by others: a token on, a token back, play."""
 MakePart: TypeAlias = Callable[[AnyPart, QWidget], QWidget]
 
 
@@ -51,6 +56,7 @@ class LessonReader(QScrollArea):
         self._lecture: Callable[[QKeyEvent], bool] | None = None
         self.active: list[Active] = []
         self._body: QWidget | None = None
+        self._column: QVBoxLayout | None = None
         self._words: list[QWidget] = []
         self._parts: list[QWidget] = []
 
@@ -76,7 +82,7 @@ class LessonReader(QScrollArea):
             else:
                 widget = make(part, body)
                 self._parts.append(widget)
-                if isinstance(widget, LessonRun | LessonQuestion | LessonExperiment):
+                if isinstance(widget, Active):
                     self.active.append(widget)
         made = iter(self._words[2:]), iter(self._parts)
         column.addWidget(head)
@@ -84,7 +90,7 @@ class LessonReader(QScrollArea):
         for part in parts:
             column.addWidget(next(made[0] if isinstance(part, Prose) else made[1]))
         column.addStretch(1)
-        self._body = body
+        self._body, self._column = body, column
         self._fit()
         self.setWidget(body)
         self.verticalScrollBar().setValue(0)
@@ -95,7 +101,7 @@ class LessonReader(QScrollArea):
         """Nothing; what ran in it is at rest."""
         for widget in self.active:
             widget.close_down()
-        self.active, self._body = [], None
+        self.active, self._body, self._column = [], None, None
         self._words, self._parts = [], []
         old = self.takeWidget()
         if old is not None:
@@ -105,16 +111,26 @@ class LessonReader(QScrollArea):
         """With `keys`, every key comes to it first: nothing on the page takes the keyboard but what is typed into."""
         self._lecture = keys
 
-    def in_sight(self, widget: QWidget) -> None:
-        """Scrolled so that the part is seen, its end before its beginning where it is too high for both."""
-        QTimer.singleShot(0, self, lambda: self._show(widget))
-
-    def scroll_on(self) -> bool:
-        """Nearly a page down; False at the end."""
+    def advance(self) -> bool:
+        """Do what is next on this slide, or scroll nearly a page down; False at the end."""
+        for part in self.active:
+            if part.advance():
+                QTimer.singleShot(0, self, partial(self._bring_into_view, part))  # it may grow first
+                return True
         bar = self.verticalScrollBar()
         before = bar.value()
         bar.setValue(before + round(self.viewport().height() * 0.8))
         return bar.value() > before
+
+    def press(self, key: int, modifiers: Qt.KeyboardModifier) -> bool:
+        """Give a key to the first part that does something by it, a digit or Enter to a question; False without one."""
+        for part in self.active:
+            if isinstance(part, LessonQuestion):
+                if key not in _IN_LECTURE and part.press(key):
+                    return True
+            elif part.press(_IN_LECTURE.get(key, key), modifiers):
+                return True
+        return False
 
     # -- keys --------------------------------------------------------------------------------------------------
 
@@ -150,13 +166,13 @@ class LessonReader(QScrollArea):
 
     def _fit(self) -> None:
         """Nothing wider than it can be read, and the same left edge for all of it."""
-        if self._body is None:
+        if self._column is None:
             return
         larger = scale()
         room = self.viewport().width()
         widest = round((PARTS if self._parts else WORDS) * larger)
         side = max((room - widest) // 2, _MARGIN)
-        self._body.layout().setContentsMargins(side, 20, side, 28)
+        self._column.setContentsMargins(side, 20, side, 28)
         inside = room - 2 * side
         for widget in self._words:
             widget.setMaximumWidth(min(round(WORDS * larger), max(inside, 120)))
@@ -172,7 +188,8 @@ class LessonReader(QScrollArea):
                 widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setFocus()
 
-    def _show(self, widget: QWidget) -> None:
+    def _bring_into_view(self, widget: QWidget) -> None:
+        """Scroll so that the part is seen, its beginning before its end where it is too high for both."""
         if widget not in self._parts or self._body is None:
             return
         top, height = widget.y(), widget.height()

@@ -28,7 +28,6 @@ from glyphscope_gui.runs.field_table import FieldTable
 from glyphscope_gui.runs.field_table_model import DECIDED, TOKENS, VERDICT, FieldTableModel
 from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.runs.run_controller import Applied
-from glyphscope_gui.runs.run_registry import registry_of
 from glyphscope_gui.runs.stage_choice import StageChoice, events_of
 from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import TokenTable
@@ -210,7 +209,7 @@ class LessonRun(QFrame):
     def _applied(self, applied: Applied) -> None:
         for event in applied.events:
             if isinstance(event, RunStarted):
-                self.fields_model.begin(registry_of(event.request), event.request.shape)
+                self.fields_model.begin(applied.state.registry, event.request.shape)
                 live = self.player.is_live
                 self.source.set_words(source_words(event.request, info_of(applied.state), live=live))
             elif isinstance(event, RunFailed):
@@ -231,7 +230,7 @@ class LessonRun(QFrame):
         if started is not None:
             named = next((each.tool.name for each in reversed(state.stages) if each.tool is not None), "")
             self.fields_model.begin(
-                registry_of(started.request),
+                state.registry,
                 started.request.shape,
                 named if stage.kind == "arguments" else "",
             )
@@ -278,7 +277,7 @@ class LessonRun(QFrame):
         token = stage.tokens[index]
         self.stream.select_token(token)
         rows = shown_rows(token)
-        registry = registry_of(started.request)
+        registry = self.player.state.registry
         why = (
             reasons(started.request, registry, stage.text[: token.start], rows)
             if registry is not None and stage.kind in ("call", "turn")

@@ -1,6 +1,6 @@
-"""A configured server as a source of tools for runs and for calls by hand: it is there also while no process is.
+"""A configured server as a source of tools for runs and for calls by hand, also while it has no process.
 
-Without Qt: a run asks from its own thread, a call by hand from another, and the window from its own.
+Thread-safe, and without Qt: a run, a call by hand and the window each use it from a thread of their own.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from glyphscope.tools.mcp.server import McpServer
 Phase: TypeAlias = Literal["stopped", "starting", "ready", "failed", "ended", "stopping"]
 
 _LOOK = 0.05
-"""Seconds between two looks of a call that waits for its server to get ready."""
+"""Seconds between two looks of a call whose server is starting."""
 _IDLE = ("stopped", "failed", "ended")
 
 
 class ServerSource:
-    """A `ToolSource` over one configuration. Every start is a new McpServer; the last one stays to be looked at.
+    """A `ToolSource` over one configuration. Each start makes a new McpServer; the last one stays, with its log.
 
-    `may_run` is the user's word that this configuration may be started; without it nothing of it ever runs.
+    `may_run` is the user's consent to this configuration; without it no process is started.
     `changed` and `logged` are called in the server's threads, with the server's name.
     """
 
@@ -56,7 +56,7 @@ class ServerSource:
 
     @property
     def server(self) -> McpServer | None:
-        """The present process, or the last one; None before the first start."""
+        """The running server or the last one; None before the first start."""
         return self._server
 
     @property
@@ -75,12 +75,12 @@ class ServerSource:
         return self._server.claims(tool) if self._server else {}
 
     def start(self) -> bool:
-        """Starts it and returns at once; False where it may not be started. One that runs is left alone."""
+        """Start it, unless it runs already, and return at once; False if it may not be started."""
         with self._lock:
             if not self.may_run or self._closed or self.config.disabled:
                 return False
             running = self._server is not None and self._server.state not in _IDLE
-            if running and not self._stopping:  # one that is on its way out is no hindrance
+            if running and not self._stopping:  # a server that is stopping is replaced by a new one
                 return True
             server = McpServer(self.config, changed=lambda _server: self._changed(self.name))
             server.log.added = lambda: self._logged(self.name)
@@ -89,7 +89,7 @@ class ServerSource:
         return True
 
     def stop(self) -> None:
-        """Ends the process and waits until it is gone, at most some seconds: not for the window's thread."""
+        """End the process and wait for its exit, up to some seconds: not for the window's thread."""
         with self._lock:
             server, self._stopping = self._server, True
         if server is not None:
@@ -98,7 +98,7 @@ class ServerSource:
             self._changed(self.name)
 
     def restart(self) -> None:
-        """As `stop`, and then `start`."""
+        """`stop`, then `start`."""
         self.stop()
         self.start()
 
@@ -111,7 +111,7 @@ class ServerSource:
         cancel: threading.Event,
         progress: Progress | None = None,
     ) -> Outcome:
-        """A server that does not run is started first, where it may be."""
+        """Call a tool; a server that does not run is started first, if it may be."""
         until = time.monotonic() + seconds
         if self.config.disabled:
             return Outcome(fault="protocol", message=f"The server {self.name} is switched off.")
@@ -130,14 +130,14 @@ class ServerSource:
         return server.call(tool, arguments, seconds=left, cancel=cancel, progress=progress)
 
     def close(self) -> None:
-        """Ends it for good."""
+        """End it for good: no start after this."""
         with self._lock:
             self._closed = True
         self.stop()
 
 
 class Alias:
-    """A tool of a source under the name that the registry has for it, where that is another."""
+    """One tool of a source that has another name in the registry."""
 
     def __init__(self, source: ToolSource, tool: str) -> None:
         self._source = source
@@ -169,11 +169,11 @@ class Alias:
         return self._source.call(self._tool, arguments, seconds=seconds, cancel=cancel, progress=progress)
 
     def close(self) -> None:
-        """The source is not its own."""
+        """Nothing: the source belongs to somebody else."""
 
 
 class RunSources(Mapping[str, ToolSource]):
-    """What a request's `sources` name: a source, or `SOURCE/TOOL` for one tool that the registry calls otherwise."""
+    """Sources by the keys that a request uses: `SOURCE`, or `SOURCE/TOOL` for a tool with another name there."""
 
     def __init__(self, sources: Mapping[str, ToolSource]) -> None:
         self._sources = dict(sources)
@@ -193,6 +193,6 @@ class RunSources(Mapping[str, ToolSource]):
         return len(self._sources)
 
 
-def source_words(name: str, server: str, tool: str) -> str:
-    """What a request's `sources` says of a tool that the registry calls `name`, and the server `tool`."""
+def source_key(name: str, server: str, tool: str) -> str:
+    """The key in `RunSources` of the server's `tool`, which the registry calls `name`."""
     return server if name == tool else f"{server}/{tool}"

@@ -1,14 +1,14 @@
-"""The servers that the user has configured: which there are, what becomes of each, and who carries out a run's calls.
+"""The servers that the user has configured: their list, their states, and the sources of tools for runs.
 
-Servers tell from threads of their own, as often as they like. What they tell is only marked, and passed on some times
-a second; nothing that waits for a server is done in the window's thread.
+Servers report changes from threads of their own, as often as they like. A report is only marked, and the marks are
+passed on some times a second. Nothing in the window's thread waits for a server.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +21,22 @@ from glyphscope.tools import ToolSource
 from glyphscope.tools.approval import consent_question
 from glyphscope.tools.demo import DemoTools
 from glyphscope.tools.mcp.config import ServerConfig, read_servers
+from glyphscope_gui.mcp.known_server import KnownServer
+from glyphscope_gui.mcp.server_source import RunSources, ServerSource
 from glyphscope_gui.project.argument_schema import free_name
-from glyphscope_gui.servers.known import Known
-from glyphscope_gui.servers.server_source import RunSources, ServerSource
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 
 DEMO = "demo"
 """The source that comes with the program; no server may have its name."""
-TELL_MS = 80
-"""Between two rounds of telling what the servers have marked."""
+REPORT_MS = 80
+"""Between two rounds of passing the marks on."""
 SAVE_DELAY_MS = 400
 
 
 class ServersController(QObject):
-    """`listChanged`: other servers; `stateChanged`: a server's phase, tools or settings; `logGrew`: its log, both with
-    its name. `effectsChanged` carries a place of the demo tools, `failed` a StorageError.
+    """`listChanged`: another list of servers. `stateChanged` (phase, tools or settings) and `logGrew` carry the name
+    of the server, `effectsChanged` a place of the demo tools, `failed` an error, mostly a StorageError.
     """
 
     listChanged = Signal()
@@ -58,44 +58,44 @@ class ServersController(QObject):
         self._lock = threading.Lock()
         self._marks: set[tuple[str, str]] = set()
         self._closed = False
-        self._later = QTimer(self, singleShot=True, interval=TELL_MS)
-        self._later.timeout.connect(self._tell)
+        self._later = QTimer(self, singleShot=True, interval=REPORT_MS)
+        self._later.timeout.connect(self._report)
         self._marked.connect(self._wake, Qt.ConnectionType.QueuedConnection)
         self._save_later = QTimer(self, singleShot=True, interval=SAVE_DELAY_MS)
         self._save_later.timeout.connect(self._save)
         self._sources = RunSources({})
         self._gather()
 
-    # -- looking -----------------------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------------------
 
     @property
-    def known(self) -> tuple[Known, ...]:
+    def known(self) -> tuple[KnownServer, ...]:
         return tuple(self._known.values())
 
-    def get(self, name: str) -> Known | None:
+    def get(self, name: str) -> KnownServer | None:
         return self._known.get(name)
 
     def source(self, name: str) -> ToolSource | None:
-        """Who carries out calls under that name: a server, or the demo tools."""
+        """The source of that name: a server, or the demo tools."""
         return self._sources.get(name)
 
     def sources(self) -> RunSources:
-        """Those of a run, as they are now. From any thread."""
+        """The sources for a run, as they are now. From any thread."""
         return self._sources
 
-    # -- which there are ---------------------------------------------------------------------------------------
+    # -- the list ----------------------------------------------------------------------------------------------
 
     def add(self, name: str, entry: dict[str, Any], *, allowed: bool) -> str:
-        """A server as it stands in a file; a name that is taken gets a number. Returns the name.
+        """Add a server by its entry of a configuration; a name that is taken gets a number. Returns the name.
 
-        `allowed`: the user has seen its command line, and it may be started.
+        `allowed`: the user has seen its command line and consents to starting it.
         """
         name = free_name(name, {*self._known, DEMO})
         self._put(name, entry, allowed=allowed)
         return name
 
     def replace(self, name: str, entry: dict[str, Any], *, allowed: bool) -> None:
-        """Another server under a known name; the old one is ended."""
+        """Configure another server under a known name; the old one is ended."""
         self._end(name)
         self._put(name, entry, allowed=allowed)
 
@@ -105,7 +105,7 @@ class ServersController(QObject):
         self._changed()
 
     def set_enabled(self, name: str, enabled: bool) -> None:
-        """One that is switched off is ended, and not started by a run."""
+        """Switch a server on or off; one that is off is ended, and not started by a run."""
         known = self._known.get(name)
         if known is None or known.source is None or known.enabled == enabled:
             return
@@ -114,12 +114,12 @@ class ServersController(QObject):
         known.entry = {key: value for key, value in known.entry.items() if key not in ("disabled", "enabled")}
         if not enabled:
             known.entry["disabled"] = True
-            self._aside(name, source.stop)
+            self._in_background(name, source.stop)
         self._save_later.start()
         self.stateChanged.emit(name)
 
     def allow(self, name: str) -> None:
-        """The user has seen the command line and lets it be started: now, and as long as it stays what it is."""
+        """Record the user's consent to the command line, which lasts until the configuration changes."""
         known = self._known.get(name)
         if known is None or known.source is None:
             return
@@ -130,7 +130,7 @@ class ServersController(QObject):
         self._save_later.start()
         self.stateChanged.emit(name)
 
-    # -- what they do ------------------------------------------------------------------------------------------
+    # -- processes ---------------------------------------------------------------------------------------------
 
     def start(self, name: str) -> None:
         known = self._known.get(name)
@@ -140,15 +140,15 @@ class ServersController(QObject):
     def stop(self, name: str) -> None:
         known = self._known.get(name)
         if known is not None and known.source is not None:
-            self._aside(name, known.source.stop)
+            self._in_background(name, known.source.stop)
 
     def restart(self, name: str) -> None:
         known = self._known.get(name)
         if known is not None and known.source is not None:
-            self._aside(name, known.source.restart)
+            self._in_background(name, known.source.restart)
 
     def close(self) -> None:
-        """Ends every server, all at once, and waits until they are gone; writes what waits to be written."""
+        """End all servers at once, wait for their exit, and save what is not saved yet."""
         if self._closed:
             return
         self._closed = True
@@ -174,11 +174,11 @@ class ServersController(QObject):
             self.allow(name)
         self._changed()
 
-    def _made(self, name: str, entry: dict[str, Any]) -> Known:
+    def _made(self, name: str, entry: dict[str, Any]) -> KnownServer:
         try:
-            config = configured(name, entry)
+            config = server_config(name, entry)
         except ServerError as error:
-            return Known(name, entry, None, error.message)
+            return KnownServer(name, entry, None, error.message)
         may_run = consent_question(config, self._consents) is None
         source = ServerSource(
             config,
@@ -186,7 +186,7 @@ class ServersController(QObject):
             changed=lambda server: self._mark("state", server),
             logged=lambda server: self._mark("log", server),
         )
-        return Known(name, entry, source)
+        return KnownServer(name, entry, source)
 
     def _end(self, name: str) -> None:
         known = self._known.get(name)
@@ -194,7 +194,7 @@ class ServersController(QObject):
             source = known.source
             self._background.start(f"end {id(source)}", source.close, _nothing, self._crashed)
 
-    def _aside(self, name: str, do: Any) -> None:
+    def _in_background(self, name: str, do: Callable[[], None]) -> None:
         self._background.start(f"move {name}", do, _nothing, self._crashed)
         self.stateChanged.emit(name)
 
@@ -212,7 +212,7 @@ class ServersController(QObject):
         self._sources = RunSources(found)
 
     def _mark(self, kind: str, name: str) -> None:
-        """Any thread."""
+        """Mark a change, from any thread."""
         with self._lock:
             wake = not self._marks
             self._marks.add((kind, name))
@@ -223,7 +223,7 @@ class ServersController(QObject):
         if not self._later.isActive() and not self._closed:
             self._later.start()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         with self._lock:
             marks, self._marks = self._marks, set()
         for kind, name in sorted(marks):
@@ -241,17 +241,17 @@ class ServersController(QObject):
             self.failed.emit(error)
 
 
-def configured(name: str, entry: dict[str, Any]) -> ServerConfig:
-    """The configuration of an entry. Raises ServerError with every mistake of it."""
+def server_config(name: str, entry: dict[str, Any]) -> ServerConfig:
+    """Read an entry. Raises ServerError with all its errors."""
     found = read_servers(json.dumps({"mcpServers": {name: entry}}))
     if found.problems or not found.servers:
         raise ServerError(
-            problem_words(f"{p.pointer}: {p.message}" for p in found.problems) or tr("It is empty.")
+            _problem_lines(f"{p.pointer}: {p.message}" for p in found.problems) or tr("It is empty.")
         )
     return found.servers[0]
 
 
-def problem_words(lines: Iterable[str]) -> str:
+def _problem_lines(lines: Iterable[str]) -> str:
     return "\n".join(line.removeprefix("/mcpServers") for line in lines)
 
 

@@ -108,12 +108,12 @@ class ModelDialog(QDialog):
         self.hub.show_unfinished(unfinished)
         self._show_usable()
         self._keep_in_sight()
-        self.scroll.ensureWidgetVisible(self.title)
+        self.scroll_area.ensureWidgetVisible(self.title)
 
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
-        inner = QWidget(self)
+        inner = self._inner = QWidget(self)
         column = QVBoxLayout(inner)
         column.setContentsMargins(22, 18, 22, 10)
         column.setSpacing(8)
@@ -136,17 +136,17 @@ class ModelDialog(QDialog):
         elsewhere.addStretch(1)
         column.addLayout(elsewhere)
         column.addStretch(1)
-        self.scroll = QScrollArea(self)
-        self.scroll.setWidget(inner)
+        self.scroll_area = QScrollArea(self)
+        self.scroll_area.setWidget(inner)
         inner.installEventFilter(self)
-        self.scroll.setWidgetResizable(True)
-        self.scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self.scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.scroll_area.setWidgetResizable(True)
+        self.scroll_area.setFrameShape(QFrame.Shape.NoFrame)
+        self.scroll_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.scroll_area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.setSpacing(0)
-        whole.addWidget(self.scroll, 1)
+        whole.addWidget(self.scroll_area, 1)
         bottom = QHBoxLayout()
         bottom.setContentsMargins(22, 8, 22, 14)
         bottom.addWidget(self.buttons)
@@ -163,7 +163,7 @@ class ModelDialog(QDialog):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Words of several lines make the content higher only now."""
         if event.type() == QEvent.Type.Resize and not self.hub.words.isHidden():
-            self.scroll.ensureWidgetVisible(self.hub.lowest(), 0, 12)
+            self.scroll_area.ensureWidgetVisible(self.hub.lowest(), 0, 12)
         return super().eventFilter(watched, event)
 
     def _row(self, button: QPushButton) -> QHBoxLayout:
@@ -174,14 +174,14 @@ class ModelDialog(QDialog):
 
     def _keep_in_sight(self) -> None:
         """What came of a button stands below it: the view grows for it as far as the screen goes, then it scrolls."""
-        for layout in (self.hub.layout(), self.scroll.widget().layout()):
+        for layout in (self.hub.layout(), self._inner.layout()):
             if layout is not None:
                 layout.activate()
-        more = self.scroll.widget().sizeHint().height() - self.scroll.viewport().height()
+        more = self._inner.sizeHint().height() - self.scroll_area.viewport().height()
         most = round(self.screen().availableSize().height() * 0.92)
         if more > 0 and self.height() < most:
             self.resize(self.width(), min(self.height() + more, most))
-        self.scroll.ensureWidgetVisible(self.hub.lowest(), 0, 12)
+        self.scroll_area.ensureWidgetVisible(self.hub.lowest(), 0, 12)
 
     def _chosen_model(self) -> FoundModel | None:
         rows = self.table.selectionModel().selectedRows()

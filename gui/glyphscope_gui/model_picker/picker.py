@@ -39,7 +39,7 @@ class _Entry(NamedTuple):
 
 
 class ModelPicker(QToolButton):
-    """`modelChosen` tells what `open_model` takes: a path or a name. The shell says what is loaded, and how far."""
+    """`modelChosen` carries what `open_model` takes: a path or a name. The presenter sets which one is open."""
 
     modelChosen = Signal(str)
     getWanted = Signal()
@@ -65,7 +65,7 @@ class ModelPicker(QToolButton):
         self.setMenu(self._menu)
         self._tell()
 
-    # -- what the shell says -----------------------------------------------------------------------------------
+    # -- what can be done --------------------------------------------------------------------------------------
 
     def set_model(self, model: str, name: str = "", quantisation: str = "") -> None:
         """The model in use; name and quantisation as the file itself says, where they are known."""
@@ -80,7 +80,7 @@ class ModelPicker(QToolButton):
         self._fraction, self._progress_text = fraction, text
         self._tell()
 
-    def find(self) -> None:
+    def search(self) -> None:
         """Look for models in the background; the menu shows them from then on."""
         own = (self.own_folder,) if self.own_folder else ()
         folders = (*own, *(Path(folder) for folder in self._settings.value.model_folders))
@@ -89,7 +89,7 @@ class ModelPicker(QToolButton):
     def look_again(self) -> None:
         """Forget what was found, and look for it anew."""
         self._found = None
-        self.find()
+        self.search()
 
     def ask_for_file(self) -> None:
         """Choose a GGUF file."""
@@ -125,7 +125,7 @@ class ModelPicker(QToolButton):
         self._add_group(tr("Found on this computer"), found)
         if self._found is None:
             self._add_title(tr("Looking for models…"))
-            self.find()
+            self.search()
         self._menu.addSeparator()
         self._menu.addAction(tr("Get a model…")).triggered.connect(self.getWanted)
         self._menu.addAction(tr("Open a GGUF…")).triggered.connect(self.ask_for_file)

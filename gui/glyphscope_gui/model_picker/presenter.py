@@ -1,50 +1,55 @@
-"""Between the view of where models come from and the rest of the window; the only one that knows both."""
+"""The model picker: which model is open and how far it is loaded; and where further models come from."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
 from glyphscope.models import FoundModel, find_models
 from glyphscope.models.hub import Unfinished, find_unfinished
 from glyphscope.models.hub.download import Got
+from glyphscope_gui.context import AppContext
 from glyphscope_gui.model_picker.dialog import ModelDialog
 from glyphscope_gui.model_picker.getting import Loaded, ModelGetting, Phase
+from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.words import progress_words
+from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 
-if TYPE_CHECKING:
-    from glyphscope_gui.shell.main_window import MainWindow
 
+class ModelPresenter(QObject):
+    """A download continues while its view is closed; the status line then shows how far it is."""
 
-class ModelsWiring(QObject):
-    """A download goes on while its view is closed; the status line tells of it then."""
-
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
-        self._folder = window.parts.places.models
+    def __init__(self, context: AppContext, picker: ModelPicker) -> None:
+        super().__init__(context.window)
+        self._context = context
+        self._picker = picker
+        self._folder = context.services.places.models
         self._background = Background(self)
         self._dialog: ModelDialog | None = None
         self.getting = ModelGetting(self._folder, self)
-        self.getting.progressed.connect(self._tell_progress)
-        self.getting.ended.connect(self._tell_got)
-        self.getting.failed.connect(self._tell_failed)
-        window.picker.own_folder = self._folder
-        window.picker.getWanted.connect(self.show)
-        window.actions_.get_model.triggered.connect(self.show)
-        for action in (window.actions_.run, window.actions_.step):
-            action.triggered.connect(self._welcomed)
+        self.getting.progressed.connect(self._show_progress)
+        self.getting.ended.connect(self._offer)
+        self.getting.failed.connect(self._show_error)
         self._welcoming = False
+        picker.own_folder = self._folder
+        picker.set_model(context.project.model)
+        picker.modelChosen.connect(context.project.choose_model)
+        picker.getWanted.connect(self.show)
+        context.project.modelChosen.connect(picker.set_model)
+        context.runs.modelTold.connect(self._show_status)
+        context.actions.open_model.triggered.connect(picker.ask_for_file)
+        context.actions.get_model.triggered.connect(self.show)
+        for action in (context.actions.run, context.actions.step):
+            action.triggered.connect(self._welcomed)
 
     def welcome(self) -> None:
         """At the very first start: explain where models come from, once."""
-        settings = self._window.parts.settings
+        settings = self._context.settings
         first = not (settings.value.welcomed or settings.value.model or settings.value.recent_models)
         settings.update(welcomed=True)
         if first:
@@ -56,8 +61,8 @@ class ModelsWiring(QObject):
         if self._dialog is not None:
             self._dialog.activateWindow()
             return self._dialog
-        dialog = self._dialog = ModelDialog(self.getting, self._window)
-        dialog.chosen.connect(self._window.wiring.choose_model)
+        dialog = self._dialog = ModelDialog(self.getting, self._context.window)
+        dialog.chosen.connect(self._context.project.choose_model)
         dialog.fileWanted.connect(self._ask_for_file)
         dialog.endpointWanted.connect(self._ask_for_endpoint)
         dialog.discardWanted.connect(self._discard)
@@ -70,6 +75,7 @@ class ModelsWiring(QObject):
         """End a download, which is kept as far as it came, and every search."""
         self.getting.close()
         self._background.close()
+        self._picker.shut_down()
 
     @property
     def is_busy(self) -> bool:
@@ -77,9 +83,19 @@ class ModelsWiring(QObject):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
+    def _show_status(self, status: ModelStatus) -> None:
+        """Loading progress; and once the model is open, its name and quantisation as the file itself says."""
+        if status.phase == "opening":
+            self._picker.set_loading(status.progress, tr("Opening…") if status.progress is None else "")
+        else:
+            self._picker.set_loading(None)
+        if status.phase == "ready" and status.info is not None:
+            name = model_name(status.info.path).name if status.info.path else status.info.name
+            self._picker.set_model(status.name, name, status.info.quantisation)
+
     def _look(self) -> None:
         own = self._folder
-        folders = (own, *(Path(folder) for folder in self._window.parts.settings.value.model_folders))
+        folders = (own, *(Path(folder) for folder in self._context.settings.value.model_folders))
         self._background.start(
             "look",
             lambda: (find_models(folders), find_unfinished(own)),
@@ -101,11 +117,11 @@ class ModelsWiring(QObject):
 
     def _ask_for_file(self) -> None:
         self._close_dialog()
-        self._window.picker.ask_for_file()
+        self._picker.ask_for_file()
 
     def _ask_for_endpoint(self) -> None:
         self._close_dialog()
-        self._window.picker.ask_for_endpoint()
+        self._picker.ask_for_endpoint()
 
     def _close_dialog(self) -> None:
         if self._dialog is not None:
@@ -116,24 +132,24 @@ class ModelsWiring(QObject):
             part.path.unlink()
         self._look()
 
-    def _tell_progress(self, loaded: Loaded) -> None:
+    def _show_progress(self, loaded: Loaded) -> None:
         if self._dialog is None:
             name = model_name(loaded.choice.name).name
-            self._window.status.set_note(f"{name}: {progress_words(loaded)}")
+            self._context.status.set_note(f"{name}: {progress_words(loaded)}")
 
-    def _tell_got(self, got: Got) -> None:
-        self._window.picker.look_again()
+    def _offer(self, got: Got) -> None:
+        self._picker.look_again()
         name = model_name(str(got.path)).name
         if self._dialog is None:
             path = str(got.path)
-            self._window.status.set_note("")
-            self._window.page.notice.tell(
+            self._context.status.set_note("")
+            self._context.offer(
                 tr("{name} is here.", name=name),
                 tr("Use it"),
-                lambda: self._window.wiring.choose_model(path),
+                lambda: self._context.project.choose_model(path),
             )
 
-    def _tell_failed(self, error: BaseException) -> None:
+    def _show_error(self, error: BaseException) -> None:
         if self._dialog is None:
-            self._window.status.set_note("")
-            self._window.tell_error(error)
+            self._context.status.set_note("")
+            self._context.show_error(error)

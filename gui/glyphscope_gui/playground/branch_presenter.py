@@ -1,13 +1,15 @@
-"""Between the tokens of the shown run, the tree of its branches, and the runs that grow it."""
+"""The presenter of branches: from the tokens of the shown run to the runs that branch from it, and their tree."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QMenu, QMenuBar
+from PySide6.QtGui import QAction
 
+from glyphscope.calling import RunState
 from glyphscope.calling.own_tokens import same_model
 from glyphscope.calling.relaxation_cost import RelaxationCost, relaxation_cost
 from glyphscope.calling.relaxation_words import cost_words
@@ -15,11 +17,11 @@ from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.events import Alternative, ModelInfo, Relaxed, RunRequest, RunStarted
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.models.remote import is_address
+from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.branches.bar import BUSY
 from glyphscope_gui.playground.branches.branches import Branches, Events, Wish
 from glyphscope_gui.playground.branches.panel import CostLine
 from glyphscope_gui.playground.branches.refusal_text import Struck, struck
-from glyphscope_gui.playground.branches.typed_text_presenter import TypedWiring
 from glyphscope_gui.playground.branches.words import (
     NOTHING,
     freed_words,
@@ -28,33 +30,35 @@ from glyphscope_gui.playground.branches.words import (
     place_words,
     put_words,
 )
+from glyphscope_gui.playground.evidence_dock import EvidenceDock
+from glyphscope_gui.playground.run_page import RunPage
+from glyphscope_gui.playground.typed_text_presenter import TypedTextPresenter
 from glyphscope_gui.runs.alternatives_model import REASON_ROLE
 from glyphscope_gui.runs.run_controller import Applied, Phase
-from glyphscope_gui.runs.run_registry import registry_of
 from glyphscope_gui.runs.token_rules import Refusal
 from glyphscope_gui.runs.worker.jobs import ModelStatus
-from glyphscope_gui.runs.worker.tokenize_typed import Typed
+from glyphscope_gui.runs.worker.tokenize_typed import Pieces, Typed, pieces_of
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.token_words import is_masked
 
-if TYPE_CHECKING:
-    from glyphscope_gui.shell.main_window import MainWindow
-
 _OTHER_TEXT = tr("One branches off a run’s first text; this one answers what was wrong with it.")
 
+_ONLY_SPECIAL = partial(pieces_of, typed=Typed(b"", ""))
 
-class BranchWiring(QObject):
-    """Made after `RulesWiring`, whose words on struck alternatives it shows where they can be acted on."""
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
-        self._runs = window.runs
-        self._page = window.page
-        self._bar = window.evidence.branch_bar
-        self._panel = window.evidence.branch_panel
-        self._card = window.page.branches
+class BranchPresenter(QObject):
+    """Shows why alternatives were masked where a branch can take them anyway. `actions` are for the menu of runs."""
+
+    def __init__(self, context: AppContext, view: RunPage, evidence: EvidenceDock) -> None:
+        super().__init__(context.window)
+        self._context = context
+        self._runs = context.runs
+        self._page = view
+        self._evidence = evidence
+        self._bar = evidence.branch_bar
+        self._panel = evidence.branch_panel
+        self._card = view.branches
         self._special: frozenset[int] = frozenset()
         self._known_special: tuple[ModelInfo, frozenset[int]] | None = None
         self._why_not = ""
@@ -63,14 +67,30 @@ class BranchWiring(QObject):
         self._cost_of = ""
         self._asked_special = False
         self._background = Background(self)
-        self._typing = TypedWiring(window)
-        self.branches = Branches(window.parts.history, self)
+        self._typing = TypedTextPresenter(context, view, self._bar)
+        self.branches = Branches(context.services.history, self)
         self._connect_runs()
         self._connect_branches()
         self._connect_tokens()
         self._connect_wishes()
-        self._add_actions()
+        self.actions: list[QAction] = [
+            *self._bar.actions_.values(),
+            self._card.back_action,
+            self._card.forward_action,
+        ]
         self._show_tree()
+
+    def begin(self, state: RunState) -> None:
+        self._panel.tell_edits()
+        self.branches.begin(state)
+        self._forget()
+
+    def apply(self, applied: Applied) -> None:
+        self.branches.apply(applied)
+
+    def finish(self, applied: Applied) -> None:
+        self.branches.finish(applied)
+        self._ended(applied)
 
     def close(self) -> None:
         self.branches.close()
@@ -79,16 +99,9 @@ class BranchWiring(QObject):
     # -- connections -------------------------------------------------------------------------------------------
 
     def _connect_runs(self) -> None:
-        runs, branches = self._runs, self.branches
-        runs.began.connect(lambda _state: self._panel.tell_edits())
-        runs.began.connect(branches.begin)
-        runs.began.connect(lambda _state: self._forget())
-        runs.applied.connect(branches.apply)
-        runs.ended.connect(branches.finish)
-        runs.ended.connect(self._ended)
+        runs = self._runs
         runs.phaseChanged.connect(lambda _phase: self._show_why_not())
-        runs.piecesTold.connect(lambda pieces: self._know_special(pieces.special))
-        runs.modelTold.connect(self._model_told)
+        runs.modelTold.connect(self._model_changed)
 
     def _connect_branches(self) -> None:
         branches = self.branches
@@ -96,9 +109,9 @@ class BranchWiring(QObject):
         branches.wanted.connect(self._show_run)
         branches.ready.connect(self._run)
         branches.refused.connect(self._bar.tell)
-        branches.failed.connect(self._window.tell_error)
-        branches.notFound.connect(lambda error: self._window.status.set_note(str(error)))
-        branches.keepWanted.connect(self._window.recorder.keep)
+        branches.failed.connect(self._context.show_error)
+        branches.notFound.connect(lambda error: self._context.status.set_note(str(error)))
+        branches.keepWanted.connect(self._context.recorder.keep)
         self._card.tree.runChosen.connect(self._run_chosen)
         self._card.model.renamed.connect(lambda run, name: branches.describe(run, name=name))
         self._card.back_action.triggered.connect(lambda _checked=False: branches.back())
@@ -107,9 +120,8 @@ class BranchWiring(QObject):
         self._panel.noteWanted.connect(lambda run, note: branches.describe(run, note=note))
 
     def _connect_tokens(self) -> None:
-        table = self._window.evidence.alternatives
-        self._page.tokenChosen.connect(self._token_chosen)
-        self._window.rules.rules.refused.connect(self._refused)
+        table = self._evidence.alternatives
+        self._context.rules.refused.connect(self._refused)
         table.rowChosen.connect(lambda _row: self._show_chosen())
         table.rowTaken.connect(self._take_row)
         table.menuWanted.connect(lambda place: self._bar.menu(table).popup(place))
@@ -128,16 +140,6 @@ class BranchWiring(QObject):
         bar.relaxWanted.connect(lambda what, relax: self._take(what, relax=relax))
         bar.freeWanted.connect(lambda what: self._take(what, constraint="off"))
 
-    def _add_actions(self) -> None:
-        """Into the menu of runs, and behind their keys also while the tree is not in sight."""
-        window, actions = self._window, (self._card.back_action, self._card.forward_action)
-        window.addActions(list(actions))
-        bar = window.menuWidget().findChild(QMenuBar)
-        menu = bar.findChild(QMenu, "runMenu") if bar is not None else None
-        if menu is not None:
-            menu.addSeparator()
-            menu.addActions([*self._bar.actions_.values(), *actions])
-
     # -- what the user wants -----------------------------------------------------------------------------------
 
     def _take_row(self, row: int) -> None:
@@ -154,7 +156,7 @@ class BranchWiring(QObject):
         else:  # of an endpoint that does not tell ids: its text is what can be sent
             self._start(text=one.text, constraint=constraint, relax=relax)
 
-    def _start(self, *, after: int = 0, **wish: object) -> None:
+    def _start(self, *, after: int = 0, **wish: Any) -> None:
         token = self._page.current_token()
         if token is None or not self._bar.can_branch:
             return
@@ -164,7 +166,7 @@ class BranchWiring(QObject):
             self._bar.tell(" ".join((error.message, error.hint)))
             return
         events = tuple(self._runs.events)
-        self.branches.start(events, Wish(token.step.index + after, **wish), self._model_of)  # type: ignore[arg-type]
+        self.branches.start(events, Wish(token.step.index + after, **wish), self._model_of)
 
     def _run(self, request: RunRequest) -> None:
         if self._runs.is_busy:
@@ -204,7 +206,7 @@ class BranchWiring(QObject):
         started = events[0]
         assert isinstance(started, RunStarted), "the history keeps no run without its beginning"
         self._select = self._parting(self.branches.shown, started)
-        self._window.wiring.show_record(events)
+        self._runs.show_record(events)
 
     def _parting(self, left: str, started: RunStarted) -> int | None:
         request, point = self.branches.request_of(left), started.request.branch_of
@@ -216,7 +218,7 @@ class BranchWiring(QObject):
         branches, card = self.branches, self._card
         kin = branches.kin.get(branches.shown)
         self._show_tree_actions()
-        section = self._window.evidence.branch_section
+        section = self._evidence.branch_section
         is_tree = kin is not None and (len(branches.kin) > 1 or kin.started.request.branch_of is not None)
         section.setVisible(is_tree)
         if kin is None:
@@ -235,13 +237,13 @@ class BranchWiring(QObject):
         gone = is_branch and not branches.parent_run
         where = tr("Leaves its run {place}: {put}.", place=place_words(request), put=put) if is_branch else ""
         where += tr(" That run is not in the history.") if gone else ""
-        self._window.evidence.branch_heading.set_title(tr("This branch") if is_branch else tr("This run"))
+        self._evidence.branch_heading.set_title(tr("This branch") if is_branch else tr("This run"))
         self._find_cost(request)
         self._panel.show_run(branches.shown, where, kin.row.name, kin.row.note)
 
     # -- one token of the shown run ----------------------------------------------------------------------------
 
-    def _token_chosen(self, index: int | None) -> None:
+    def show_token(self, index: int | None) -> None:
         token = self._page.current_token() if index is not None else None
         self._refusal = None
         self._bar.show_token(token)
@@ -249,7 +251,7 @@ class BranchWiring(QObject):
         started, busy = self._runs.state.started, self._runs.is_busy
         if token is not None and not (self._asked_special or busy) and self._is_own_model(started):
             self._asked_special = True
-            self._runs.ask_pieces(Typed(b"", ""))  # which of its tokens are special
+            self._runs.queries.ask("special tokens", _ONLY_SPECIAL, self._know_special)
         self._show_why_not()
 
     def _is_own_model(self, started: RunStarted | None) -> bool:
@@ -265,7 +267,7 @@ class BranchWiring(QObject):
 
     def _show_chosen(self) -> None:
         """The alternative that is chosen in the table, and of a struck one why."""
-        table, model = self._window.evidence.alternatives, self._window.evidence.alternatives_model
+        table, model = self._evidence.alternatives, self._evidence.alternatives_model
         row = table.currentIndex().row()
         if not 0 <= row < model.rowCount():
             return
@@ -276,12 +278,12 @@ class BranchWiring(QObject):
         started, token = self._runs.state.started, self._page.current_token()
         if started is None or token is None:
             return Struck()
-        model, refusal = self._window.evidence.alternatives_model, self._refusal
+        model, refusal = self._evidence.alternatives_model, self._refusal
         known = refusal is not None and refusal.index == token.step.index
         found = refusal.constraints if refusal is not None and known else ()
         refused = found[row] if row < len(found) else None
         message, said = str(model.index(row, 0).data(REASON_ROLE) or ""), model.grammar_words(row)
-        registry, special = registry_of(started.request), model.alternative(row).id in self._special
+        registry, special = self._runs.state.registry, model.alternative(row).id in self._special
         return struck(started.request, registry, message, said, refused, known=known, special=special)
 
     def _show_why_not(self) -> None:
@@ -310,7 +312,7 @@ class BranchWiring(QObject):
             self.branches.why_not(applied.events, self._told_why_not)
             if started.request.branch_of is not None:
                 self._panel.show_paid(paid_words(self._runs.state))
-                self._window.evidence.verticalScrollBar().setValue(0)  # what is told of it stands at the top
+                self._evidence.verticalScrollBar().setValue(0)  # what is told of it stands at the top
         self._show_tree()
         self._show_why_not()
         if self._select is not None:
@@ -361,12 +363,12 @@ class BranchWiring(QObject):
         lines = [tr("From there on {given_up}.", given_up=given_up), *cost_words(cost)[1:]]
         return [CostLine(words, any(words.endswith(each) for each in broken)) for words in lines]
 
-    def _model_told(self, status: ModelStatus) -> None:
+    def _model_changed(self, status: ModelStatus) -> None:
         if status.phase != "ready":
             self._asked_special = False
 
-    def _know_special(self, special: frozenset[int]) -> None:
-        info = self._runs.model.info
+    def _know_special(self, pieces: Pieces) -> None:
+        info, special = self._runs.model.info, pieces.special
         if special and info is not None:
             self._known_special = (info, special)
             self._show_special()
@@ -380,7 +382,7 @@ class BranchWiring(QObject):
         if special != self._special:
             self._special = special
             self._bar.show_special(special)
-            self._window.evidence.alternatives_model.set_special(special)
+            self._evidence.alternatives_model.set_special(special)
             self._show_tree()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -31,7 +31,6 @@ from glyphscope_gui.playground.wanted_view import WantedView
 from glyphscope_gui.runs.alternatives_model import AlternativesModel, reasons
 from glyphscope_gui.runs.alternatives_table import AlternativesTable
 from glyphscope_gui.runs.run_controller import Applied, Saving
-from glyphscope_gui.runs.run_registry import registry_of
 from glyphscope_gui.runs.token_rules import Refusal, TokenRule
 from glyphscope_gui.runs.worker.jobs import Measured
 from glyphscope_gui.shared.bars import edge_role
@@ -107,7 +106,7 @@ class EvidenceDock(QScrollArea):
     def minimumSizeHint(self) -> QSize:
         """Wide enough that nothing is cut off at the side; it scrolls only up and down."""
         bar = self.verticalScrollBar().sizeHint().width()
-        return QSize(self.widget().minimumSizeHint().width() + bar, 200)
+        return QSize(self._body.minimumSizeHint().width() + bar, 200)
 
     # -- the run -----------------------------------------------------------------------------------------------
 
@@ -120,7 +119,7 @@ class EvidenceDock(QScrollArea):
             return
         if isinstance(applied.events[0], RunStarted):
             self._started = applied.events[0]
-            self._registry = registry_of(applied.events[0].request)
+            self._registry = applied.state.registry
 
     def show_stage(self, stage: StageState) -> None:
         """Another stage of the run, as it is by now."""
@@ -185,7 +184,7 @@ class EvidenceDock(QScrollArea):
 
     def _show_bar(self) -> None:
         """All that can be done at the token, once it is laid out."""
-        self.widget().layout().activate()
+        self._column.activate()
         self.ensureWidgetVisible(self.branch_bar, 0, 8)
 
     def _show_all(self) -> None:
@@ -208,9 +207,9 @@ class EvidenceDock(QScrollArea):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
-        body = QWidget(self)
+        self._body = body = QWidget(self)
         body.setObjectName("right")
-        column = QVBoxLayout(body)
+        self._column = column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         self.alternatives_heading = Heading(tr("Alternatives"), parent=self)
@@ -341,7 +340,7 @@ class _Key(QWidget):
         row.addWidget(label)
         self._paint()
 
-    def changeEvent(self, event) -> None:
+    def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == event.Type.PaletteChange and hasattr(self, "_square"):
             self._paint()

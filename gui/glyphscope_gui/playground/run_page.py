@@ -21,7 +21,6 @@ from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.field_table import FieldTable
 from glyphscope_gui.runs.field_table_model import FieldTableModel
 from glyphscope_gui.runs.run_controller import Applied, Saving
-from glyphscope_gui.runs.run_registry import registry_of
 from glyphscope_gui.runs.stage_choice import events_of
 from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import TokenTable
@@ -133,7 +132,7 @@ class RunPage(QWidget):
         self._choose(None)  # Qt tells nobody that the chosen row went with its model's rows
         started = self._state.started
         self.fields_model.begin(
-            registry_of(started.request) if started else None,
+            self._state.registry,
             started.request.shape if started else "flat",
             self._named_before(stage),
         )
@@ -283,7 +282,7 @@ class RunPage(QWidget):
             self.notes.show_blocks(notes_of(events))
 
     def _started(self, event: RunStarted) -> None:
-        self.fields_model.begin(registry_of(event.request), event.request.shape)
+        self.fields_model.begin(self._state.registry, event.request.shape)
         other = event.request.prompt != self.prompt_edit.toPlainText()
         self.prompt_card.heading.hint.setText(
             tr("The run below: “{prompt}”", prompt=event.request.prompt) if other else _KEYS

@@ -1,103 +1,95 @@
-"""Between a run of several stages and the parts that show it: which stage is in sight, and what a run asks a person."""
+"""The presenter of the stages of a run: which of them the views show, and what the run asks a person."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit
+from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 
+from glyphscope.calling import RunState
 from glyphscope.calling.fold import StageState
-from glyphscope_gui.grammar.presenter import PLAYGROUND
+from glyphscope_gui.context import AppContext
+from glyphscope_gui.playground.evidence_dock import EvidenceDock
+from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.playground.timeline_rows import TimelineRow
-from glyphscope_gui.runs.run_controller import Applied, Phase
-from glyphscope_gui.runs.run_registry import registry_of
+from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice
 from glyphscope_gui.runs.worker.jobs import Asked
 from glyphscope_gui.shared.language import tr
-
-if TYPE_CHECKING:
-    from glyphscope_gui.shell.main_window import MainWindow
+from glyphscope_gui.shared.page_ids import PageId
 
 
-class StrategyWiring(QObject):
-    """Made after `Wiring`: what a run tells as a whole reaches the views before what its stages grew by."""
+class StagePresenter(QObject):
+    """`choice` says which stage is shown."""
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
-        self._page = window.page
-        self.choice = StageChoice(self)
-        self._connect_stages()
-        self._connect_questions()
+    def __init__(self, context: AppContext, view: RunPage, evidence: EvidenceDock) -> None:
+        super().__init__(context.window)
+        self._context = context
+        self._runs = runs = context.runs
+        self._view = view
+        self.choice = choice = StageChoice(self)
+        for each in (view, evidence):
+            choice.shown.connect(each.show_stage)
+            choice.grew.connect(each.grow_stage)
+        choice.shown.connect(self._show_pinned)
+        view.timeline.rowChosen.connect(self._row_chosen)
+        view.timeline.followWanted.connect(self._follow)
+        runs.asked.connect(self._asked)
+        view.approval.decided.connect(runs.reply)
+        view.question.answered.connect(runs.reply)
+
+    def begin(self, state: RunState) -> None:
+        self.choice.begin(state)
+
+    def apply(self, applied: Applied) -> None:
+        self.choice.apply(applied)
+
+    def finish(self) -> None:
+        self.choice.pinned = False
+        self._show_pinned()
 
     def close(self) -> None:
-        self._page.approval.shut_down()
+        self._view.approval.shut_down()
 
     # -- stages ------------------------------------------------------------------------------------------------
 
-    def _connect_stages(self) -> None:
-        runs, choice, page = self._window.runs, self.choice, self._page
-        runs.began.connect(choice.begin)
-        runs.applied.connect(choice.apply)
-        runs.ended.connect(self._ended)
-        for view in (page, self._window.evidence):
-            choice.shown.connect(view.show_stage)
-            choice.grew.connect(view.grow_stage)
-        choice.shown.connect(self._show_pinned)
-        page.timeline.rowChosen.connect(self._row_chosen)
-        page.timeline.followWanted.connect(self._follow)
-
     def _row_chosen(self, row: TimelineRow) -> None:
         """While the run goes on, what the user chose stays in sight."""
-        self.choice.choose(row.stage, pin=self._window.runs.is_busy)
-        self._page.show_row(row)
+        self.choice.choose(row.stage, pin=self._runs.is_busy)
+        self._view.show_row(row)
         self._show_pinned()
 
     def _follow(self) -> None:
         self.choice.follow()
-        self._page.show_stream()
-        self._show_pinned()
-
-    def _ended(self, _applied: Applied) -> None:
-        self.choice.pinned = False
+        self._view.show_stream()
         self._show_pinned()
 
     def _show_pinned(self, _stage: StageState | None = None) -> None:
-        self._page.timeline.show_pinned(self.choice.pinned)
+        self._view.timeline.show_pinned(self.choice.pinned)
 
     # -- what the run asks -------------------------------------------------------------------------------------
 
-    def _connect_questions(self) -> None:
-        runs, page = self._window.runs, self._page
-        runs.asked.connect(self._asked)
-        page.approval.decided.connect(runs.reply)
-        page.question.answered.connect(runs.reply)
-
     def _asked(self, asked: Asked | None) -> None:
-        page = self._page
-        page.approval.dismiss()
-        page.question.dismiss()
+        view = self._view
+        view.approval.dismiss()
+        view.question.dismiss()
         if asked is None:
-            page.show_asking(False)
-            self._window.status.set_note("")
-            if self._window.runs.phase is Phase.RUNNING:
-                self._window.status.set_state("busy", tr("Running"))
+            view.show_asking(False)
+            self._context.status.set_note("")
+            self._context.status.set_activity("")
             return
         if isinstance(asked.about, str):
-            page.question.ask(asked.about)
-            first = page.question.edit
+            view.question.ask(asked.about)
+            first: QWidget = view.question.edit
         else:
-            started = self._window.runs.state.started
-            registry = registry_of(started.request) if started is not None else None
+            registry = self._runs.state.registry
             tool = registry.get(asked.about.tool) if registry is not None else None
             closed = registry is None or registry.unknown_arguments == "refuse"
-            page.approval.ask(asked.about, tool, closed=closed)
-            first = page.approval
-        page.show_asking(True)
-        self._window.status.set_state("busy", tr("Waits for you"))
-        if self._window.pages.current != PLAYGROUND:  # nobody is torn away from what they do
-            self._window.status.set_note(tr("The run waits for you on the playground (Ctrl+1)"))
+            view.approval.ask(asked.about, tool, closed=closed)
+            first = view.approval
+        view.show_asking(True)
+        self._context.status.set_activity(tr("Waits for you"))
+        if self._context.navigator.current is not PageId.PLAYGROUND:  # nobody is torn away from what they do
+            self._context.status.set_note(tr("The run waits for you on the playground (Ctrl+1)"))
         if not isinstance(QApplication.focusWidget(), QLineEdit | QPlainTextEdit):
             first.setFocus()  # who types goes on typing
-        QApplication.alert(self._window)
+        QApplication.alert(self._context.window)

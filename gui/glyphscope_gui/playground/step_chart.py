@@ -147,7 +147,8 @@ class StepChart(Chart):
             padding = -len(values) % step
             values = np.pad(values, (0, padding), constant_values=math.nan).reshape(-1, step)
             values = np.fmax.reduce(values, axis=1)  # the largest that is known
-            forced = np.pad(forced, (0, padding), constant_values=True).reshape(-1, step).all(axis=1)
+            whole = np.pad(forced, (0, padding), constant_values=True).reshape(-1, step)
+            forced = np.logical_and.reduce(whole, axis=1)
         return values, forced, step
 
     def _scale(self, heights: np.ndarray) -> None:

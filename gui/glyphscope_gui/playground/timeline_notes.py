@@ -6,7 +6,6 @@ Long texts are cut with a note: the record has all of them.
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -29,6 +28,7 @@ from glyphscope.events import (
     ToolStarted,
     TransformActed,
 )
+from glyphscope_gui.calls.call_texts import LONGEST, claim_words, cut, json_text
 from glyphscope_gui.playground.timeline_words import (
     CONTENT_WORDS,
     approval_words,
@@ -40,8 +40,6 @@ from glyphscope_gui.shared.language import tr
 Kind: TypeAlias = Literal["heading", "words", "problem", "text", "difference", "image"]
 Piece: TypeAlias = tuple[Literal["same", "gone", "new"], str]
 
-LONGEST = 20_000
-"""Characters of a text that are shown."""
 LONGEST_DIFFERENCE = 4_000
 """Characters a side that are compared character by character; the time grows with their product."""
 LARGEST_IMAGE = 8 * 1024 * 1024
@@ -149,7 +147,7 @@ def _told(event: AnyEvent) -> Iterator[Block]:
                 yield Block("text", event.question)
         case QuestionAsked():
             yield Block("heading", tr("The model asks"))
-            yield Block("text", _cut(event.question))
+            yield Block("text", cut(event.question))
         case QuestionAnswered():
             yield Block("heading", tr("The answer"))
             yield (
@@ -160,35 +158,7 @@ def _told(event: AnyEvent) -> Iterator[Block]:
         case FinalAnswer():
             if event.recovered:
                 yield Block("words", tr("The first answer was empty: the model was asked once more."))
-            yield Block("text", _cut(event.text))
-
-
-def claim_words(claims: dict[str, Any]) -> list[str]:
-    """What a tool says of itself, as its words: nothing of it was checked."""
-    known = {
-        ("readOnlyHint", True): tr("says it only reads"),
-        ("readOnlyHint", False): tr("says it changes things"),
-        ("destructiveHint", True): tr("says it may destroy"),
-        ("destructiveHint", False): tr("says it destroys nothing"),
-        ("idempotentHint", True): tr("says twice is as once"),
-        ("openWorldHint", True): tr("says it reaches the outside world"),
-        ("openWorldHint", False): tr("says it stays on this machine"),
-    }
-    words = []
-    for name, value in claims.items():
-        if isinstance(value, bool) and (name, value) in known:
-            words.append(known[name, value])
-        elif name == "title" and isinstance(value, str):
-            words.append(tr("calls itself “{title}”", title=value[:60]))
-        elif not isinstance(value, bool):
-            words.append(
-                tr(
-                    "says {name}: {value}",
-                    name=name,
-                    value=json.dumps(value, ensure_ascii=False, default=str)[:60],
-                )
-            )
-    return words
+            yield Block("text", cut(event.text))
 
 
 def _claims(claims: dict[str, Any]) -> Iterator[Block]:
@@ -226,12 +196,12 @@ def _result(event: ToolResult) -> Iterator[Block]:
         yield Block("text", json_text(event.structured))
     if event.told and [piece.text for piece in event.content] != [event.told]:
         yield Block("heading", tr("What the model is told"))
-        yield Block("text", _cut(event.told))
+        yield Block("text", cut(event.told))
 
 
 def _content(piece: ToolContent) -> Iterator[Block]:
     if piece.kind == "text":
-        yield Block("text", _cut(piece.text))
+        yield Block("text", cut(piece.text))
         return
     name = piece.name or piece.uri or piece.mime or tr("without a name")
     kind = CONTENT_WORDS.get(piece.kind, piece.kind)
@@ -239,7 +209,7 @@ def _content(piece: ToolContent) -> Iterator[Block]:
     if piece.kind == "image" and piece.data and len(piece.data) <= LARGEST_IMAGE:
         yield Block("image", name, data=piece.data)
     elif piece.text:
-        yield Block("text", _cut(piece.text))
+        yield Block("text", cut(piece.text))
 
 
 def _repair(event: RepairTried) -> Iterator[Block]:
@@ -254,7 +224,7 @@ def _repair(event: RepairTried) -> Iterator[Block]:
     )
     yield Block("problem" if event.now_code else "words", repair_words(event))
     yield Block("heading", tr("What the model was told"))
-    yield Block("text", _cut(event.message))
+    yield Block("text", cut(event.message))
     yield Block("heading", tr("What changed"))
     yield _difference(event.before, event.after)
 
@@ -276,17 +246,3 @@ def _pieces(before: Any, after: Any, join: str) -> Iterator[Piece]:
             yield "gone", join.join(before[a:b])
         if d > c:
             yield "new", join.join(after[c:d])
-
-
-def json_text(value: Any) -> str:
-    try:
-        return _cut(json.dumps(value, indent=2, ensure_ascii=False, default=str))
-    except (RecursionError, ValueError):
-        return tr("Nested too deep to be shown.")
-
-
-def _cut(text: str) -> str:
-    if len(text) <= LONGEST:
-        return text
-    left = len(text) - LONGEST
-    return f"{text[:LONGEST]}\n… " + tr("%n more characters are in the record.", "", left)

@@ -1,34 +1,32 @@
-"""What is told of a text while it is typed in a token's place: its tokens, and whether the constraint takes it."""
+"""The presenter of a text that is typed in a token's place: its tokens, and whether the constraint allows it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
 
 from PySide6.QtCore import QObject
 
 from glyphscope.models.written import CONTEXT
+from glyphscope_gui.context import AppContext
+from glyphscope_gui.playground.branches.bar import BranchBar
 from glyphscope_gui.playground.branches.refusal_text import struck
 from glyphscope_gui.playground.branches.words import half_words, pieces_words
-from glyphscope_gui.runs.run_registry import registry_of
+from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.runs.token_rules import Refusal
-from glyphscope_gui.runs.worker.tokenize_typed import Pieces, Typed
+from glyphscope_gui.runs.worker.tokenize_typed import Pieces, Typed, pieces_of
 from glyphscope_gui.shared.language import tr
 
-if TYPE_CHECKING:
-    from glyphscope_gui.shell.main_window import MainWindow
 
+class TypedTextPresenter(QObject):
+    """Between the field, the model's tokenizer and the grammar of the run."""
 
-class TypedWiring(QObject):
-    """Between the field, the model's tokenizer and the grammar that holds the run."""
-
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._runs = window.runs
-        self._page = window.page
-        self._bar = window.evidence.branch_bar
-        self._rules = window.rules.rules
-        self._bar.piecesWanted.connect(self._ask)
-        self._runs.piecesTold.connect(self._pieces_told)
+    def __init__(self, context: AppContext, view: RunPage, bar: BranchBar) -> None:
+        super().__init__(context.window)
+        self._runs = context.runs
+        self._page = view
+        self._bar = bar
+        self._rules = context.rules
+        bar.piecesWanted.connect(self._ask)
         self._rules.judged.connect(self._judged)
 
     # -- inside ------------------------------------------------------------------------------------------------
@@ -40,11 +38,11 @@ class TypedWiring(QObject):
         # as many bytes of the answer before the token as the engine looks at
         tokens = self._page.stage.tokens[: token.step.index]
         before = b"".join(each.step.data for each in tokens[-CONTEXT:])[-CONTEXT:]
-        self._runs.ask_pieces(Typed(before, text))
+        self._runs.queries.ask("pieces", partial(pieces_of, typed=Typed(before, text)), self._show_pieces)
         if text:
             self._rules.judge(token.step.index, text)
 
-    def _pieces_told(self, pieces: Pieces) -> None:
+    def _show_pieces(self, pieces: Pieces) -> None:
         lines = []
         if pieces.spelled:
             names = ", ".join(pieces.spelled)
@@ -74,5 +72,5 @@ class TypedWiring(QObject):
         if not said and found is None:
             self._bar.show_refused(text, None)
             return
-        registry = registry_of(started.request)
+        registry = self._runs.state.registry
         self._bar.show_refused(text, struck(started.request, registry, "", said, found, known=True))

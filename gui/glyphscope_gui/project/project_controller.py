@@ -12,8 +12,10 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from glyphscope.calling import PreparedRequest
 from glyphscope.errors import GlyphscopeError, StorageError
 from glyphscope.events import RunRequest
+from glyphscope.models.opening import EMBEDDED
 from glyphscope.registry import parse_document
 from glyphscope.sessions import ChangedOnDisk, Journal, Project, StoredProject, load_project, save_project
 from glyphscope.sessions.journal import Leftover
@@ -34,7 +36,7 @@ class ProjectController(QObject):
 
     `optionsChanged` carries the RunRequest of the options, `stateChanged` nothing (title or dirty marker changed),
     `conflicted` the ChangedOnDisk of a save, `failed` any other GlyphscopeError, `permissionsDropped` how many rules of
-    an opened file would have let calls run unasked.
+    an opened file would have let calls run unasked, `modelChosen` the name of a model that is opened now.
     """
 
     optionsChanged = Signal(object)
@@ -42,10 +44,11 @@ class ProjectController(QObject):
     conflicted = Signal(object)
     failed = Signal(object)
     permissionsDropped = Signal(int)
+    modelChosen = Signal(str)
 
     def __init__(
         self,
-        document: RegistryDocument,
+        tools: RegistryDocument,
         prompt: PromptDocument,
         settings: SettingsStore,
         journal: Journal,
@@ -54,8 +57,8 @@ class ProjectController(QObject):
     ) -> None:
         super().__init__(parent)
         self.grammar = grammar or GrammarDocument(self)
-        self._document = document
-        self._prompt = prompt
+        self.tools = tools
+        self.prompt = prompt
         self._settings = settings
         self._journal = journal
         self._options = RunRequest(prompt="", registry={})
@@ -71,8 +74,8 @@ class ProjectController(QObject):
         # cleanChanged will not do, since it is emitted from its destructor too.
         self._told = QTimer(self, singleShot=True, interval=0)
         self._told.timeout.connect(self.stateChanged)
-        document.changed.connect(self._registry_changed)
-        document.textChanged.connect(self._edited)
+        tools.changed.connect(self._registry_changed)
+        tools.textChanged.connect(self._edited)
         prompt.changed.connect(self._edited)
         self.grammar.changed.connect(self._edited)
 
@@ -86,12 +89,32 @@ class ProjectController(QObject):
     @property
     def request(self) -> RunRequest:
         """The snapshot that a run gets now."""
-        registry = self._document.registry.to_document()
-        return msgspec.structs.replace(self._options, registry=registry, **self._prompt.request_fields())
+        registry = self.tools.registry.to_document()
+        return msgspec.structs.replace(self._options, registry=registry, **self.prompt.request_fields())
 
-    def request_for(self, model: str) -> RunRequest:
-        """The same for another model than the project's own, which may name none."""
-        return msgspec.structs.replace(self.request, model=model)
+    @property
+    def model(self) -> str:
+        """The model of the next run: the project's own, or else the one that was chosen last."""
+        return self._options.model or self._settings.value.model or EMBEDDED
+
+    def choose_model(self, name: str) -> None:
+        """Use it from now on, here and in new projects."""
+        self._settings.replace(
+            msgspec.structs.replace(self._settings.value.with_recent_model(name), model=name)
+        )
+        self.set_options(model=name)
+        self.modelChosen.emit(name)
+
+    def next_request(self) -> PreparedRequest:
+        """The request with the model that it runs on, under the tools' own grammar."""
+        return PreparedRequest(msgspec.structs.replace(self.request, model=self.model), self.tools.registry)
+
+    def next_run(self) -> PreparedRequest:
+        """What Run sends: under the custom grammar text where that is in use."""
+        prepared, work = self.next_request(), self.grammar.work
+        if not work.use or prepared.request.constraint == "off":
+            return prepared
+        return prepared.changed(grammar=work.text)
 
     def set_options(self, **changes: Any) -> None:
         """Change fields of the request other than prompt and registry, by name."""
@@ -108,7 +131,7 @@ class ProjectController(QObject):
     @property
     def is_dirty(self) -> bool:
         """Whether there is something that the file does not have."""
-        return not self._document.undo_stack.isClean() or self._saved != self._parts()
+        return not self.tools.undo_stack.isClean() or self._saved != self._parts()
 
     @property
     def name(self) -> str:
@@ -119,7 +142,7 @@ class ProjectController(QObject):
         return Project(
             request=self.request,
             notes=self._notes,
-            drafts=dict(self._document.state.texts),
+            drafts=dict(self.tools.state.texts),
             grammar=self.grammar.kept,
         )
 
@@ -167,7 +190,7 @@ class ProjectController(QObject):
         unsaved = leftover.unsaved
         if not self._show(unsaved.project, Path(unsaved.path) if unsaved.path else None, unsaved.digest):
             return
-        self._document.undo_stack.resetClean()
+        self.tools.undo_stack.resetClean()
         try:
             self._journal.write(unsaved.project, self.path, self._digest)
         except StorageError as error:
@@ -184,7 +207,7 @@ class ProjectController(QObject):
         self._timer.stop()
         self._told.stop()
         self.background.close()
-        self._prompt.shut_down()
+        self.prompt.shut_down()
         self._journal.clear()
 
     # -- inside ------------------------------------------------------------------------------------------------
@@ -213,8 +236,8 @@ class ProjectController(QObject):
         self._options = msgspec.structs.replace(
             request, prompt="", registry={}, preset="default", system=None
         )
-        self._document.reset(self._document.draft_state(registry, project.drafts))
-        self._prompt.set_state(PromptState(request.preset, request.system, request.prompt))
+        self.tools.reset(self.tools.draft_state(registry, project.drafts))
+        self.prompt.set_state(PromptState(request.preset, request.system, request.prompt))
         self.grammar.restore(project.grammar)
         self._follow()
         self.optionsChanged.emit(self._options)
@@ -223,12 +246,12 @@ class ProjectController(QObject):
 
     def _parts(self) -> tuple[object, ...]:
         """What is compared with what was saved; the registry's document knows for itself."""
-        return self._prompt.state, self._options, self.grammar.work
+        return self.prompt.state, self._options, self.grammar.work
 
     def _now_saved(self) -> None:
         self._saved = self._parts()
         self.grammar.mark_base()
-        self._document.undo_stack.setClean()
+        self.tools.undo_stack.setClean()
         self._timer.stop()
         self.background.wait("journal")
         self._journal.clear()
@@ -244,7 +267,7 @@ class ProjectController(QObject):
     def _follow(self) -> None:
         """What the prompt's templates see follows the tools and the way of writing."""
         options = self._options
-        self._prompt.set_context(PromptContext(self._document.registry, options.notation, options.shape))
+        self.prompt.set_context(PromptContext(self.tools.registry, options.notation, options.shape))
 
     def _edited(self, _change: object = None) -> None:
         self._timer.start()

@@ -313,6 +313,8 @@ def _check(tool: Tool, text: str) -> tuple[dict[str, Any], tuple[TextProblem, ..
         p for p in check_tool(replace(tool, parameters=document)) if not p.pointer.startswith("/name")
     ]
     if not problems:
-        return normalise(document), ()
+        schema = normalise(document)
+        assert isinstance(schema, dict), "the parameters of a tool that is checked are an object"
+        return schema, ()
     found = places(text)
     return {}, tuple(located(text, found, p.pointer.removeprefix("/parameters"), p.message) for p in problems)

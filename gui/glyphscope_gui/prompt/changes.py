@@ -149,8 +149,8 @@ class PromptChanges(QWidget):
         inside = cache_end is not None and piece.start < cache_end < piece.start + len(text)
         cursor.insertText(shown(head), plain)
         if left:
-            known = piece.tokens is not None
-            count = tr("%n token(s)", "", piece.tokens) if known else tr("%n character(s)", "", left)
+            tokens = piece.tokens
+            count = tr("%n character(s)", "", left) if tokens is None else tr("%n token(s)", "", tokens)
             cursor.insertText(f" … {count} … ", faint)
         if inside:
             cursor.insertText(self._cache_mark(), faint)

@@ -105,6 +105,10 @@ class PromptDock(QWidget):
         self.changes.show_prompt(told)
         self._mark(self.costs.chosen())
 
+    def show_rendered(self) -> None:
+        """Show the tab of the whole prompt."""
+        self.tabs.setCurrentIndex(RENDERED)
+
     def show_messages(self) -> None:
         """The prompt as it is now could not be counted."""
         if self._document.messages is not None:

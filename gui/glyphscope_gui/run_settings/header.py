@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.events import RunRequest
-from glyphscope_gui.playground.strategy_settings import STRATEGY_WORDS, StrategySettings
+from glyphscope_gui.run_settings.strategy_settings import STRATEGY_WORDS, StrategySettings
 from glyphscope_gui.shared.call_shapes import SHAPES
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.segmented import Segmented
@@ -66,13 +66,9 @@ class Header(QFrame):
         about = self.strategy.currentData(Qt.ItemDataRole.ToolTipRole) or ""
         self.strategy.setToolTip(tr("How the model is asked. {about}", about=about))
         self.settings.show_options(options)
-        for spin, value in (
-            (self.seed, options.sampling.seed),
-            (self.temperature, options.sampling.temperature),
-        ):
-            spin.blockSignals(True)
-            spin.setValue(value)
-            spin.blockSignals(False)
+        with QSignalBlocker(self.seed), QSignalBlocker(self.temperature):
+            self.seed.setValue(options.sampling.seed)
+            self.temperature.setValue(options.sampling.temperature)
 
     def set_editable(self, editable: bool) -> None:
         """While a run goes on its settings stand still: what is shown is what runs."""
@@ -237,10 +233,10 @@ class Header(QFrame):
         self._second = (self.strategy, self.settings_button, self.seed, self.temperature)
         self._buttons = (self.step_button, self.stop_button, self.run_button)
         self._lines = (QHBoxLayout(), QHBoxLayout())
-        column = QVBoxLayout(self)
-        column.setSpacing(0)
+        self._column = QVBoxLayout(self)
+        self._column.setSpacing(0)
         for line in self._lines:
-            column.addLayout(line)
+            self._column.addLayout(line)
         self._two: bool | None = None
         self._share(two=False)
 
@@ -262,13 +258,13 @@ class Header(QFrame):
             line.addStretch(1)
         for button in self._buttons:
             last.addWidget(button)
-        self.layout().setSpacing(8 if two else 0)
+        self._column.setSpacing(8 if two else 0)
 
     def _needs(self) -> int:
         """Pixels of width that all of it takes in one line."""
         widgets = [w for w in (*self._first, *self._second, *self._buttons) if not w.isHidden()]
         widths = [min(max(w.minimumSizeHint().width(), w.minimumWidth()), w.maximumWidth()) for w in widgets]
-        margins = self.layout().contentsMargins()
+        margins = self._column.contentsMargins()
         return sum(widths) + len(widths) * self._lines[0].spacing() + margins.left() + margins.right()
 
     def _fit(self, width: int) -> None:
@@ -286,7 +282,7 @@ class Header(QFrame):
             spin.setFixedWidth(self.fontMetrics().horizontalAdvance(widest) + 20)
         for line in self._lines:
             line.setSpacing(5 if short else 8)
-        self.layout().setContentsMargins(*((10, 8, 10, 8) if short else (PAD, 8, PAD, 8)))
+        self._column.setContentsMargins(*((10, 8, 10, 8) if short else (PAD, 8, PAD, 8)))
         widest = tr("Two-stage") if short else tr("Route → execute")
         self.strategy.setFixedWidth(self.fontMetrics().horizontalAdvance(widest) + (49 if short else 56))
         for button in (self.step_button, self.stop_button):

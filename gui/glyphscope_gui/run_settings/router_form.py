@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayo
 from glyphscope.calling.routing.routers import router_preset, router_presets
 from glyphscope.events import RouterSettings
 from glyphscope.prompting.strategies import strategy_preset
-from glyphscope_gui.playground.strategy_texts import lines_of, named_lists
+from glyphscope_gui.run_settings.strategy_texts import lines_of, named_lists
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.settings_grid import LinesSetting, NumberSetting, SettingsGrid
 

@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from glyphscope.events import ApprovalRule, RunRequest, Strategy
 from glyphscope.tools.approval import ApprovalError
-from glyphscope_gui.playground.loop_form import LoopForm
-from glyphscope_gui.playground.router_form import RouterForm
-from glyphscope_gui.playground.strategy_texts import approval_rules, approvals_text
+from glyphscope_gui.run_settings.loop_form import LoopForm
+from glyphscope_gui.run_settings.router_form import RouterForm
+from glyphscope_gui.run_settings.strategy_texts import approval_rules, approvals_text
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.settings_grid import FlagSetting, NumberSetting, SettingsGrid, TextSetting

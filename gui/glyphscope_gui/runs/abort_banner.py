@@ -117,9 +117,9 @@ class AbortBanner(QFrame):
             needed = label.heightForWidth(label.width())
             if needed > 0 and needed != label.minimumHeight():
                 label.setMinimumHeight(needed)
-        height = max(
-            self.layout().totalHeightForWidth(self.width()), self.layout().totalMinimumSize().height()
-        )
+        layout = self.layout()
+        assert layout is not None, "the constructor made it"
+        height = max(layout.totalHeightForWidth(self.width()), layout.totalMinimumSize().height())
         if height > 0 and height != self.minimumHeight():
             self.setMinimumHeight(height)
 

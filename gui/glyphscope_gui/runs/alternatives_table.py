@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QBrush, QFontMetrics, QKeyEvent, QPainter, QPen
-from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
 
 from glyphscope_gui.runs.alternatives_model import (
     ALTERNATIVE_ROLE,
@@ -86,7 +93,8 @@ class AlternativeDelegate(QStyledItemDelegate):
         self, painter: QPainter, option: QStyleOptionViewItem, top: float, why: str, role: str
     ) -> None:
         """Over the whole width of the table, by each cell what stands in it: any cell may be painted again alone."""
-        width = option.widget.viewport().width() if option.widget else option.rect.width()
+        table = option.widget
+        width = table.viewport().width() if isinstance(table, QAbstractItemView) else option.rect.width()
         font = ui_font(-1.5)
         painter.setFont(font)
         painter.setPen(theme().color(role))

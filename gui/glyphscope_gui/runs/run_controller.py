@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QObject, Qt, QThread, Signal
 
-from glyphscope.calling import RunState, fold, fold_events
+from glyphscope.calling import PreparedRequest, RunState, fold, fold_events
 from glyphscope.calling.host import Decision
 from glyphscope.events import AnyEvent, RunEvent, RunRequest
-from glyphscope.models import Vocabulary
-from glyphscope.registry import ToolRegistry
+from glyphscope_gui.runs.model_queries import ModelQueries
+from glyphscope_gui.runs.token_place import TokenPlace
 from glyphscope_gui.runs.worker.interaction import Sources
 from glyphscope_gui.runs.worker.jobs import (
     Asked,
@@ -23,18 +23,14 @@ from glyphscope_gui.runs.worker.jobs import (
     Job,
     Measured,
     ModelStatus,
-    Priced,
     ReplayJob,
     RunJob,
 )
 from glyphscope_gui.runs.worker.mailbox import Mailbox
 from glyphscope_gui.runs.worker.model_keeper import Open
 from glyphscope_gui.runs.worker.run_worker import RunWorker
-from glyphscope_gui.runs.worker.token_boundaries import Answered, Cut
-from glyphscope_gui.runs.worker.tokenize_typed import Pieces, Typed
 
 Kind: TypeAlias = Literal["run", "replay", "continuation"]
-_KINDS: dict[type[Job], Kind] = {RunJob: "run", ReplayJob: "replay", ContinueJob: "continuation"}
 
 
 class Phase(Enum):
@@ -51,11 +47,13 @@ class Applied:
     """Events that were folded into `state`, which stands after them.
 
     Those of a continuation tell what would have been said: they are not folded, the aborted run stands as it is.
+    `at` is the token to choose now that all of a record is shown.
     """
 
     state: RunState
     events: tuple[AnyEvent, ...]
     kind: Kind
+    at: TokenPlace | None = None
 
 
 @dataclass(frozen=True)
@@ -77,15 +75,20 @@ class Saving:
     whole: int
 
 
+def _kind_of(job: Job | None) -> Kind:
+    if isinstance(job, ContinueJob):
+        return "continuation"
+    return "replay" if isinstance(job, ReplayJob) else "run"
+
+
 class RunController(QObject):
     """Owns the worker and its thread. Every signal carries a frozen value, in the window's thread.
 
     `began` a fresh RunState, `applied` an Applied, `ended` an Applied of all events (also of a run that was stopped
     before its end), `measured` a Measured, `saved` a Saving, `modelTold` a ModelStatus, `phaseChanged` a Phase,
-    `crashed` an exception that is a mistake of ours, `vocabularyTold` the open model's Vocabulary, `piecesTold` the
-    Pieces of a typed text, `cutTold` the Cut of an answer. `asked` carries an
-    Asked that the run waits for, and None as soon as it does not any more. `aside` carries an Aside of a run that the
-    playground does not show: of it nothing else is told but the phase. `priced` carries a Priced.
+    `crashed` an exception that is a bug of ours. `asked` carries an Asked that the run waits for, and None as soon as
+    it does not any more. `aside` carries an Aside of a run that the playground does not show, of which no other signal
+    but `phaseChanged` is emitted. `queries` asks the open model.
     """
 
     began = Signal(object)
@@ -96,16 +99,8 @@ class RunController(QObject):
     modelTold = Signal(object)
     phaseChanged = Signal(object)
     crashed = Signal(object)
-    vocabularyTold = Signal(object)
     asked = Signal(object)
     aside = Signal(object)
-    piecesTold = Signal(object)
-    cutTold = Signal(object)
-    priced = Signal(object)
-    _priceWanted = Signal(object)
-    _cutWanted = Signal(object)
-    _piecesWanted = Signal(object)
-    _vocabularyWanted = Signal()
     _wanted = Signal(object)
     _openWanted = Signal(object)
     _closeWanted = Signal()
@@ -132,14 +127,8 @@ class RunController(QObject):
         self._openWanted.connect(self._worker.open, Qt.ConnectionType.QueuedConnection)
         self._closeWanted.connect(self._worker.close, Qt.ConnectionType.QueuedConnection)
         self._worker.modelTold.connect(self._model_told, Qt.ConnectionType.QueuedConnection)
-        self._vocabularyWanted.connect(self._worker.tell_vocabulary, Qt.ConnectionType.QueuedConnection)
-        self._worker.vocabularyTold.connect(self._vocabulary_told, Qt.ConnectionType.QueuedConnection)
-        self._priceWanted.connect(self._worker.price, Qt.ConnectionType.QueuedConnection)
-        self._worker.pricedTold.connect(self._price_told, Qt.ConnectionType.QueuedConnection)
-        self._piecesWanted.connect(self._worker.tell_pieces, Qt.ConnectionType.QueuedConnection)
-        self._worker.piecesTold.connect(self._pieces_told, Qt.ConnectionType.QueuedConnection)
-        self._cutWanted.connect(self._worker.tell_cut, Qt.ConnectionType.QueuedConnection)
-        self._worker.cutTold.connect(self._cut_told, Qt.ConnectionType.QueuedConnection)
+        self.queries = ModelQueries(self._worker, self)
+        self.queries.crashed.connect(self.crashed)
         self._thread.start()
 
     # -- what can be done --------------------------------------------------------------------------------------
@@ -168,11 +157,11 @@ class RunController(QObject):
         """Whether the run waits for a person."""
         return self._asked is not None
 
-    def run(self, request: RunRequest, *, stepping: bool = False) -> None:
-        """Run it; what runs now is stopped first."""
+    def run(self, request: PreparedRequest | RunRequest, *, stepping: bool = False) -> None:
+        """Run it; what runs now is stopped first. The worker prepares a request that is not."""
         self._after_stop(lambda: self._start(RunJob(self._id(), request, stepping)))
 
-    def run_aside(self, request: RunRequest) -> int:
+    def run_aside(self, request: PreparedRequest | RunRequest) -> int:
         """Run it for somebody else than the playground, which keeps the run that it shows. Returns the job's id.
 
         Called while the Aside that ended another one is told, it follows without a moment in which nothing runs.
@@ -182,15 +171,24 @@ class RunController(QObject):
         return job.id
 
     def replay(
-        self, events: tuple[AnyEvent, ...], rate: float | None = None, *, stepping: bool = False
+        self,
+        events: tuple[AnyEvent, ...],
+        rate: float | None = None,
+        *,
+        stepping: bool = False,
+        at: TokenPlace | None = None,
     ) -> None:
-        """Show a recorded run: the same events through the same ways. `rate` as in ReplayJob."""
-        self._after_stop(lambda: self._start(ReplayJob(self._id(), events, rate, stepping)))
+        """Show a recorded run: the same events through the same ways. `rate` and `at` as in ReplayJob."""
+        self._after_stop(lambda: self._start(ReplayJob(self._id(), events, rate, stepping, at)))
+
+    def show_record(self, events: Sequence[AnyEvent], at: TokenPlace | None = None) -> None:
+        """Show all of a recorded run at once; `ended` carries `at`, the token to choose then."""
+        self.replay(tuple(events), rate=0.0, at=at)
 
     def continue_aborted(self) -> None:
         """What would it have said: goes on behind the aborted run, and measures what the stop saved."""
         if self.can_continue and self.state.started is not None:
-            request = self.state.started.request
+            request = self.state.prepared or self.state.started.request
             self._start(ContinueJob(self._id(), request, tuple(self.events)))
 
     def step(self) -> None:
@@ -198,10 +196,10 @@ class RunController(QObject):
         if self.phase is Phase.STEPPING:
             self._worker.step()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """From stepping to running."""
         if self.phase is Phase.STEPPING:
-            self._worker.go_on()
+            self._worker.resume()
             self._set_phase(Phase.RUNNING)
 
     def stop(self) -> None:
@@ -222,32 +220,13 @@ class RunController(QObject):
         self._worker.context = context
         self._openWanted.emit((name, context))
 
-    def ask_vocabulary(self) -> None:
-        """The open model's vocabulary is told; while a run goes on, after it."""
-        self._vocabularyWanted.emit()
-
-    def ask_pieces(self, typed: Typed) -> None:
-        """How the open model cuts a typed text is told; while a run goes on, after it."""
-        self._piecesWanted.emit(typed)
-
-    def ask_price(self, request: RunRequest, registry: ToolRegistry) -> None:
-        """The prompt that the request would send with these tools is told as `priced`; while a run goes on, after it.
-
-        Of several that wait, the newest alone is told.
-        """
-        self._worker.newest_price += 1
-        self._priceWanted.emit((self._worker.newest_price, request, registry))
-
-    def ask_cut(self, answered: Answered) -> None:
-        """How the open model itself would cut an answer is told; while a run goes on, after it."""
-        self._cutWanted.emit(answered)
-
     def close(self) -> None:
         """Stop, close the model's process, and join the thread."""
         if self._closed:
             return
         self._closed = True
         self._waiting = None
+        self.queries.close()
         self._worker.stop(self._next_id)
         self._mailbox.close()
         self._closeWanted.emit()
@@ -273,7 +252,9 @@ class RunController(QObject):
         if not self.is_aside:
             self._said = []
             if not isinstance(job, ContinueJob):
-                self.state, self.events = RunState(), []
+                given = job.request if isinstance(job, RunJob) else None
+                prepared = given if isinstance(given, PreparedRequest) else None
+                self.state, self.events = RunState(prepared=prepared), []
                 self.began.emit(self.state)
         self._mailbox.open_for(job.id)
         self._set_phase(Phase.STEPPING if job.stepping else Phase.RUNNING)
@@ -302,7 +283,7 @@ class RunController(QObject):
         if self.is_aside and self._job is not None:
             self.aside.emit(Aside(self._job.id, events))
             return
-        kind = _KINDS[type(self._job)]
+        kind = _kind_of(self._job)
         if kind == "continuation":
             self._said.extend(events)
         else:
@@ -330,15 +311,15 @@ class RunController(QObject):
             return
         job, self._job = self._job, None
         waiting, self._waiting = self._waiting, None
-        kind = _KINDS[type(job)]
+        kind = _kind_of(job)
         if kind == "continuation":
             self._tell_saving()
         self._set_phase(Phase.IDLE)
         if ended.error is not None:
             self.crashed.emit(ended.error)
-        self.ended.emit(
-            Applied(self.state, tuple(self._said if kind == "continuation" else self.events), kind)
-        )
+        events = tuple(self._said if kind == "continuation" else self.events)
+        at = job.at if isinstance(job, ReplayJob) and events == job.events else None
+        self.ended.emit(Applied(self.state, events, kind, at))
         if waiting is not None:
             waiting()
 
@@ -362,18 +343,6 @@ class RunController(QObject):
             self._said = []
             return
         self.saved.emit(Saving(aborted.code, aborted.tokens_decoded, said.finished.tokens))
-
-    def _vocabulary_told(self, vocabulary: Vocabulary) -> None:
-        self.vocabularyTold.emit(vocabulary)
-
-    def _pieces_told(self, pieces: Pieces) -> None:
-        self.piecesTold.emit(pieces)
-
-    def _price_told(self, priced: Priced) -> None:
-        self.priced.emit(priced)
-
-    def _cut_told(self, cut: Cut) -> None:
-        self.cutTold.emit(cut)
 
     def _model_told(self, status: ModelStatus) -> None:
         self.model = status

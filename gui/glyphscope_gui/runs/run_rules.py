@@ -10,12 +10,12 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from glyphscope.calling import RunState
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunRequest, RunStarted, Token
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.runs.alternatives_model import LONGEST_TEXT
 from glyphscope_gui.runs.run_controller import Applied
-from glyphscope_gui.runs.run_registry import registry_of
 from glyphscope_gui.runs.token_rules import Refusal, RuleReader, TokenRule
 from glyphscope_gui.shared.background import Background
 
@@ -105,7 +105,7 @@ class RunRules(QObject):
             return
         for event in applied.events:
             if isinstance(event, RunStarted):
-                self._begin(event.request)
+                self._begin(event.request, applied.state)
             elif isinstance(event, Token) and self._run is not None:
                 self._run.tokens.append(event)
         if self._run is not None and not self._later.isActive():
@@ -140,12 +140,11 @@ class RunRules(QObject):
             self._run.dropped = True
         self._run, self._wanted, self._typed = None, None, None
 
-    def _begin(self, request: RunRequest) -> None:
+    def _begin(self, request: RunRequest, state: RunState) -> None:
         self._drop()
-        held = (
-            request.constraint != "off" and request.strategy == "direct"
-        )  # others have a grammar for each stage
-        registry = registry_of(request) if held else None
+        # other strategies have a grammar for each stage
+        constrained = request.constraint != "off" and request.strategy == "direct"
+        registry = state.registry if constrained else None
         if registry is not None:
             self._run = _Run(request, registry)
         self.began.emit(self._run is not None)

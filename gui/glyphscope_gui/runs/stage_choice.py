@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.calling import CONTINUATION, RunState
+from glyphscope.calling import RunState
 from glyphscope.calling.fold import StageState
-from glyphscope.events import AnyEvent, FieldChanged, FieldOpened, StageStarted, Token
+from glyphscope.events import AnyEvent, FieldChanged, FieldOpened, RunStarted, StageStarted
 from glyphscope_gui.runs.run_controller import Applied
 
 
@@ -23,8 +23,6 @@ class StageChoice(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._state = RunState()
-        self._at = 0
-        self._begun = False
         self.place = 0
         self.pinned = False
 
@@ -35,27 +33,24 @@ class StageChoice(QObject):
 
     def begin(self, state: RunState) -> None:
         self._state = state
-        self._at = self.place = 0
-        self._begun = self.pinned = False
+        self.place = 0
+        self.pinned = False
         self.shown.emit(self.stage)
 
     def apply(self, applied: Applied) -> None:
-        """Events of the run; they are folded already, so what each belongs to is counted here once more."""
+        """Events of the run, each of the stage that it names."""
         if applied.kind == "continuation":
             return
+        places = {stage.name: place for place, stage in enumerate(self._state.stages)}
+        before, last = self.place, len(self._state.stages) - 1
         mine: list[AnyEvent] = []
-        switched = False
         for event in applied.events:
-            if isinstance(event, StageStarted) and event.stage != CONTINUATION:
-                self._at += self._begun
-                self._begun = bool(event.stage)
-                if not self.pinned and event.kind != "tool" and self._at != self.place:
-                    self.place, switched = self._at, True
-            elif isinstance(event, StageStarted | Token):
-                self._begun = True
-            if self._at == self.place:
+            place = 0 if isinstance(event, RunStarted) else places.get(event.stage, last)
+            if isinstance(event, StageStarted) and event.kind != "tool" and not self.pinned:
+                self.place = place
+            if place == self.place:
                 mine.append(event)
-        if switched:
+        if self.place != before:
             self.shown.emit(self.stage)  # with all that it has by now
         elif mine:
             self.grew.emit(self.stage, mine)

@@ -20,6 +20,7 @@ from PySide6.QtGui import (
     QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
+    QTextLine,
 )
 from PySide6.QtWidgets import QMenu, QTextEdit, QToolTip, QWidget
 
@@ -444,9 +445,9 @@ class StreamView(QTextEdit):
         )
 
 
-def _x(line, position: int) -> float:
+def _x(line: QTextLine, position: int) -> float:
     """PySide returns the place together with the position it was asked for."""
-    found = line.cursorToX(position)
+    found: tuple[float, int] | float = line.cursorToX(position)  # type: ignore[assignment]
     return found[0] if isinstance(found, tuple) else found
 
 

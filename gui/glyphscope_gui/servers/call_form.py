@@ -76,9 +76,10 @@ class CallForm(QStackedWidget):
     def wanted_height(self) -> int:
         """Of all fields."""
         box = self._scroll.widget()
-        if self.is_json or box is None or box.layout() is None:
+        layout = box.layout() if box is not None else None
+        if self.is_json or box is None or layout is None:
             return 160
-        height = box.layout().totalHeightForWidth(max(self._scroll.viewport().width(), 100))
+        height = layout.totalHeightForWidth(max(self._scroll.viewport().width(), 100))
         return (height if height > 0 else box.sizeHint().height()) + 6
 
     def show_tool(self, tool: Tool | None, arguments: dict[str, Any] | None = None) -> None:

@@ -1,23 +1,21 @@
-"""A call by hand: between the panel of the chosen tool and whoever carries the call out.
+"""Calls by hand: from the panel of the chosen tool to its server, and back.
 
-What was typed for a tool and what came back stay with it, so that one can look at another tool meanwhile.
+Arguments and last answer stay with their tool, so that the user can look at another tool meanwhile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject
 
+from glyphscope_gui.context import AppContext
 from glyphscope_gui.servers.call_outcome import CallView
 from glyphscope_gui.servers.tool_calls import Progressed, ToolCalls
 from glyphscope_gui.servers.tool_model import ToolRow
 from glyphscope_gui.servers.tool_panel import ToolPanel
-
-if TYPE_CHECKING:
-    from glyphscope_gui.shell.main_window import MainWindow
 
 REMEMBERED = 30
 """Tools whose arguments and last answer are kept."""
@@ -28,12 +26,12 @@ class _Place(NamedTuple):
     tool: str
 
 
-class CallsWiring(QObject):
-    """One call at a time, whatever the panel shows."""
+class CallPresenter(QObject):
+    """Makes one call at a time, whatever the panel shows."""
 
-    def __init__(self, window: MainWindow, panel: ToolPanel) -> None:
-        super().__init__(window)
-        self._servers = window.parts.servers
+    def __init__(self, context: AppContext, panel: ToolPanel) -> None:
+        super().__init__(context.window)
+        self._servers = context.services.servers
         self._panel = panel
         self.jobs = ToolCalls(self)
         self._shown = _Place("", "")
@@ -47,7 +45,7 @@ class CallsWiring(QObject):
         self.jobs.began.connect(panel.begin)
         self.jobs.progressed.connect(self._show_progress)
         self.jobs.ended.connect(self._ended)
-        self.jobs.crashed.connect(window.tell_error)
+        self.jobs.crashed.connect(context.show_error)
 
     @property
     def is_busy(self) -> bool:

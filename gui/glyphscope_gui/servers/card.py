@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 from glyphscope.errors import ServerError
 from glyphscope.tools.approval import ConsentQuestion
 from glyphscope.tools.mcp.calls import About
-from glyphscope_gui.servers.known import Known
+from glyphscope_gui.mcp.known_server import KnownServer
 from glyphscope_gui.servers.words import secret_words, state_words
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.elided_label import ElidedLabel
@@ -160,7 +160,7 @@ class ServerCard(Card):
         self._tell(None, "")
         self.consent.ask(None)
 
-    def show_server(self, known: Known) -> None:
+    def show_server(self, known: KnownServer) -> None:
         title = tr("Server {name}", name=known.name)
         self.heading.set_title(title, upper=title.rfind(known.name))
         state, source = state_words(known), known.source
@@ -189,7 +189,7 @@ class ServerCard(Card):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _show_actions(self, known: Known | None) -> None:
+    def _show_actions(self, known: KnownServer | None) -> None:
         buttons = (
             self.enabled_box,
             self.start_button,

@@ -1,32 +1,30 @@
-"""From what the demo tools do, in the threads of runs, to the views of it on the servers' page."""
+"""Effects of the demo tools, which runs call in their own threads, shown on the servers' page."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from PySide6.QtCore import QObject
 
+from glyphscope_gui.context import AppContext
 from glyphscope_gui.servers.demo_effects import DemoEffects
 from glyphscope_gui.shared.background import Background
-
-if TYPE_CHECKING:
-    from glyphscope_gui.shell.main_window import MainWindow
+from glyphscope_gui.shared.page_ids import PageId
 
 PLACES = ("outbox", "scratch", "workspace")
 
 
-class EffectsWiring(QObject):
-    """What changes while nobody looks is shown when the page is."""
+class DemoEffectsPresenter(QObject):
+    """Shows the effects while the page is shown; those of the meantime follow when it is shown again."""
 
-    def __init__(self, window: MainWindow, effects: DemoEffects, page: str) -> None:
-        super().__init__(window)
-        self._window = window
+    def __init__(self, context: AppContext, effects: DemoEffects) -> None:
+        super().__init__(context.window)
+        self._context = context
         self._effects = effects
-        self._page = page
-        self._demo = window.parts.servers.demo
+        self._demo = context.services.servers.demo
         self._background = Background(self)
-        window.parts.servers.effectsChanged.connect(self._changed)
-        window.pages.shown.connect(self._page_shown)
+        context.services.servers.effectsChanged.connect(self._changed)
+        context.navigator.shown.connect(self._page_shown)
         effects.fileChosen.connect(self._read)
 
     def close(self) -> None:
@@ -34,20 +32,20 @@ class EffectsWiring(QObject):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _page_shown(self, name: str) -> None:
-        if name == self._page:
+    def _page_shown(self, page: PageId) -> None:
+        if page is PageId.SERVERS:
             for place in PLACES:
                 self._changed(place)
 
     def _changed(self, place: str) -> None:
-        if self._window.pages.current != self._page:
+        if self._context.navigator.current is not PageId.SERVERS:
             return
         if place == "outbox":
             self._effects.show_mails(self._demo.outbox)
         elif place == "workspace":
             self._effects.show_workspace(self._demo.workspace)
         else:
-            self._background.start("files", self._look, self._show_files, self._window.tell_error)
+            self._background.start("files", self._look, self._show_files, self._context.show_error)
 
     def _look(self) -> tuple[Any, str]:
         scratch = self._demo.scratch

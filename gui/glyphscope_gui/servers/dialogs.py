@@ -26,8 +26,8 @@ from PySide6.QtWidgets import (
 
 from glyphscope.errors import ServerError
 from glyphscope.tools.mcp.config import command_server
+from glyphscope_gui.mcp.servers import DEMO, server_config
 from glyphscope_gui.servers.import_file import FoundServer, FoundServers, find_servers
-from glyphscope_gui.servers.servers import DEMO, configured
 from glyphscope_gui.servers.words import secret_words
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.growing_edit import GrowingEdit
@@ -110,7 +110,7 @@ class AddServerDialog(QDialog):
             raise ServerError(
                 tr("“{name}” is the name of the demo tools.", name=DEMO), hint=tr("Choose another name.")
             )
-        configured(config.name, entry)
+        server_config(config.name, entry)
         return config.name, entry
 
     def _variables(self) -> dict[str, str]:

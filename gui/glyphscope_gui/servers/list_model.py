@@ -6,7 +6,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QObject, Qt
 
-from glyphscope_gui.servers.servers import DEMO, ServersController
+from glyphscope_gui.mcp.servers import DEMO, ServersController
 from glyphscope_gui.servers.words import StateWords, state_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip, shown_exactly

@@ -28,7 +28,7 @@ LIST_WIDTH, SLIM_LIST_WIDTH = 236, 176
 
 
 class ServersPage(QWidget):
-    """Places the parts; what they tell each other is in `presenter.py`."""
+    """Places the parts; `presenter.py` connects them."""
 
     def __init__(self, servers: ServersListModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)

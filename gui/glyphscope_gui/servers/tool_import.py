@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from glyphscope.registry import Tool, ToolRegistry
+from glyphscope_gui.mcp.server_source import source_key
+from glyphscope_gui.mcp.servers import DEMO
 from glyphscope_gui.project.argument_schema import free_name
-from glyphscope_gui.servers.server_source import source_words
-from glyphscope_gui.servers.servers import DEMO
 from glyphscope_gui.shared.language import tr
 
 
@@ -53,11 +53,11 @@ def plan_import(
         taken.add(name)
         before = registry.get(name)
         found.append(replace(tool, name=name, enabled=before.enabled if before is not None else True))
-        words = source_words(name, server, tool.name)
-        if words == DEMO:
+        key = source_key(name, server, tool.name)
+        if key == DEMO:
             after.pop(name, None)
         else:
-            after[name] = words
+            after[name] = key
     return Import(tuple(found), after)
 
 

@@ -1,4 +1,4 @@
-"""What is kept of the schemas of a server's tools, tried one tool after the other, the chosen one first."""
+"""Enforcement of the schemas of a server's tools, proved one tool after the other, the chosen one first."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from glyphscope.events import Notation, Shape
 from glyphscope.proof import Proof, iterate_proofs
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.enforcement.model import EnforcementRow
+from glyphscope_gui.enforcement.proving import prove
 from glyphscope_gui.enforcement.rows import enforcement_rows
-from glyphscope_gui.grammar.work import prove
 from glyphscope_gui.shared.background import Background
 
 KEPT = 400

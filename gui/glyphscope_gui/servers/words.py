@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from glyphscope.tools.mcp.config import ServerConfig
-from glyphscope_gui.servers.known import Known
+from glyphscope_gui.mcp.known_server import KnownServer
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import shown_exactly
 
@@ -35,7 +35,7 @@ _CLAIMS = {
 }
 
 
-def state_words(known: Known) -> StateWords:
+def state_words(known: KnownServer) -> StateWords:
     """What a server is doing, for the list and its own card."""
     if known.source is None:
         return StateWords(tr("cannot be used"), "impossible", "✕")

@@ -25,7 +25,7 @@ from glyphscope_gui.settings.places_section import places_section
 from glyphscope_gui.settings.privacy_section import HistoryClearer, privacy_section
 from glyphscope_gui.settings.sections import appearance, limits, new_projects
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.tab_order import go_on
+from glyphscope_gui.shared.tab_order import focus_next
 from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.theme.sizes import GAP, is_crowded, letters
 
@@ -73,7 +73,7 @@ class SettingsDialog(QDialog):
     def focusNextPrevChild(self, forward: bool) -> bool:
         """In the order in which the dialog is read."""
         parts = (self.search_edit, self.list, *self.sections, self.buttons)
-        return go_on(parts, self.focusWidget(), forward=forward) or super().focusNextPrevChild(forward)
+        return focus_next(parts, self.focusWidget(), forward=forward) or super().focusNextPrevChild(forward)
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -104,14 +104,14 @@ class SettingsDialog(QDialog):
             column.addWidget(section)
         column.addWidget(self.none)
         column.addStretch(1)
-        self.scroll = QScrollArea(self, widgetResizable=True)
-        self.scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.scroll.setWidget(body)
+        self.scroll_area = QScrollArea(self, widgetResizable=True)
+        self.scroll_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.scroll_area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.scroll_area.setWidget(body)
         self.list.currentRowChanged.connect(self._go_to)
         self._following = QTimer(self, singleShot=True, interval=0)
         self._following.timeout.connect(self._mark_section)
-        self.scroll.verticalScrollBar().valueChanged.connect(lambda _value: self._following.start())
+        self.scroll_area.verticalScrollBar().valueChanged.connect(lambda _value: self._following.start())
 
     def _lay_out(self) -> None:
         buttons = self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
@@ -120,7 +120,7 @@ class SettingsDialog(QDialog):
         row = QHBoxLayout()
         row.setSpacing(GAP)
         row.addWidget(self.list)
-        row.addWidget(self.scroll, 1)
+        row.addWidget(self.scroll_area, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(18, 16, 18, 14)
         column.setSpacing(GAP)
@@ -150,19 +150,19 @@ class SettingsDialog(QDialog):
         self._fit()
 
     def _find(self, word: str) -> None:
-        found = [section.find(word.strip()) for section in self.sections]
+        found = [section.show_matching(word.strip()) for section in self.sections]
         for place, here in enumerate(found):
             self.list.item(place).setHidden(not here)
         self.none.setVisible(not any(found))
 
     def _go_to(self, place: int) -> None:
         if place >= 0 and not self._following.isActive():
-            self.scroll.verticalScrollBar().setValue(self.sections[place].y())
+            self.scroll_area.verticalScrollBar().setValue(self.sections[place].y())
 
     def _mark_section(self) -> None:
         """The section at the top of what is in sight."""
-        top = self.scroll.verticalScrollBar().value()
-        at_end = top == self.scroll.verticalScrollBar().maximum()
+        top = self.scroll_area.verticalScrollBar().value()
+        at_end = top == self.scroll_area.verticalScrollBar().maximum()
         shown = [place for place, section in enumerate(self.sections) if section.isVisibleTo(self)]
         above = [place for place in shown if self.sections[place].y() <= top + GAP]
         if not shown or at_end:

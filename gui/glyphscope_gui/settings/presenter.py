@@ -1,48 +1,48 @@
-"""The settings and who follows them: looks, the model's context, what is kept, and what new projects begin with."""
+"""The settings dialog, and what changes with a setting: looks, the model's context, the history, the first project."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.sessions import Settings
+from glyphscope_gui.context import AppContext
+from glyphscope_gui.project.first_project import first_project
 from glyphscope_gui.settings.dialog import SettingsDialog
 from glyphscope_gui.settings.network_contacts import Contact, contacts
-from glyphscope_gui.shell.services import first_project
-
-if TYPE_CHECKING:
-    from glyphscope_gui.shell.main_window import MainWindow
 
 REOPEN_MS = 900
 """After the last change of the context: nobody wants a model opened anew at each step of a spin box."""
 
 
-class SettingsWiring(QObject):
-    """Opens the dialog, and lets hold at once what is set in it."""
+class SettingsPresenter(QObject):
+    """Opens the dialog and applies at once what is set in it. `historyCleared`: runs of the history were deleted."""
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
-        self._window = window
-        self._store = window.parts.settings
+    historyCleared = Signal()
+
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(context.window)
+        self._context = context
+        self._store = context.settings
         self._before = self._store.value
         self._reopen = QTimer(self, singleShot=True, interval=REOPEN_MS)
         self._reopen.timeout.connect(self._open_anew)
-        window.actions_.settings.triggered.connect(self.show)
-        self._store.failed.connect(window.tell_error)
+        context.actions.settings.triggered.connect(self.show)
+        self._store.failed.connect(context.show_error)
         self._store.changed.connect(self._changed)
 
     def show(self) -> None:
-        parts = self._window.parts
-        dialog = SettingsDialog(self._store, parts.places, parts.history, self.contacts(), self._window)
-        dialog.historyCleared.connect(self._window.history_page.refresh)
+        services = self._context.services
+        dialog = SettingsDialog(
+            self._store, services.places, services.history, self.contacts(), self._context.window
+        )
+        dialog.historyCleared.connect(self.historyCleared)
         dialog.open()
 
     def contacts(self) -> list[Contact]:
-        """Who is sent something: by the models in use and lately used, and the servers."""
-        parts = self._window.parts
-        models = (self._window.wiring.model, parts.settings.value.model, *parts.settings.value.recent_models)
-        servers = [known.source.config for known in parts.servers.known if known.source is not None]
+        """Whom data is sent to: the models in use and lately used, and the servers."""
+        settings, known = self._store.value, self._context.services.servers.known
+        models = (self._context.project.model, settings.model, *settings.recent_models)
+        servers = [each.source.config for each in known if each.source is not None]
         return contacts(models, servers)
 
     def close(self) -> None:
@@ -52,15 +52,16 @@ class SettingsWiring(QObject):
         before, self._before = self._before, settings
         look = (settings.theme, settings.font_size, settings.code_font)
         if look != (before.theme, before.font_size, before.code_font):
-            self._window.themes.choose(*look)
+            self._context.themes.choose(*look)
         if settings.context != before.context:
             self._reopen.start()
-        self._window.recorder.limit = settings.history_limit
-        project = self._window.parts.project
+        self._context.recorder.limit = settings.history_limit
+        project = self._context.project
         untouched = project.path is None and not project.is_dirty
         if settings.first_options() != before.first_options() and untouched:
             project.new(first_project(settings))
 
     def _open_anew(self) -> None:
-        if self._window.runs.model.phase != "none":
-            self._window.runs.open_model(self._window.wiring.model, self._store.value.context)
+        runs = self._context.runs
+        if runs.model.phase != "none":
+            runs.open_model(self._context.project.model, self._store.value.context)

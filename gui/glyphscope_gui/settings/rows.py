@@ -97,7 +97,7 @@ class SettingSection(QWidget):
         outside.setContentsMargins(PAD, 0, PAD, 0)
         outside.addWidget(Card(title, body, parent=self))
 
-    def find(self, word: str) -> bool:
+    def show_matching(self, word: str) -> bool:
         """Leave the rows in sight that have the word, all of them where the title has it. Whether there are any."""
         all_ = word.casefold() in self.title.casefold()
         shown = [all_ or row.matches(word) for row in self.rows]

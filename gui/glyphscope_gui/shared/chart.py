@@ -10,7 +10,7 @@ from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import QBuffer, QEvent, QIODevice, QPointF, QSize, Qt
-from PySide6.QtGui import QContextMenuEvent, QImage, QMouseEvent, QPainter
+from PySide6.QtGui import QContextMenuEvent, QImage, QImageWriter, QMouseEvent, QPainter
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QMenu, QToolTip, QWidget
 
@@ -21,7 +21,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.theme import theme, ui_font
 
 
-class Chart(pg.PlotWidget):
+class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     """`table` gives the figures behind the picture, `describe` those under a place of it; `draw` paints them anew."""
 
     def __init__(self, name: str, words: str, height: int, parent: QWidget | None = None) -> None:
@@ -124,7 +124,7 @@ class Chart(pg.PlotWidget):
         painter = QPainter(generator)
         self.render(painter)
         painter.end()
-        return bytes(buffer.data())
+        return bytes(buffer.data().data())
 
     def _png(self) -> bytes:
         scale = 2
@@ -136,8 +136,8 @@ class Chart(pg.PlotWidget):
         painter.end()
         buffer = QBuffer()
         buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-        image.save(buffer, "PNG")
-        return bytes(buffer.data())
+        QImageWriter(buffer, b"PNG").write(image)
+        return bytes(buffer.data().data())
 
     def _ask(self, ending: str) -> None:
         dialog = QFileDialog(

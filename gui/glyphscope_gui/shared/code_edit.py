@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QMimeData, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
+    QHelpEvent,
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
@@ -127,7 +128,7 @@ class CodeEdit(WrappingEdit):
         if event.type() == QEvent.Type.ShortcutOverride and self._undo_goes_up(event):
             event.ignore()
             return False
-        if event.type() == QEvent.Type.ToolTip:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             cursor = self.cursorForPosition(self.viewport().mapFrom(self, event.pos()))
             position = cursor.position()
             text = self.toPlainText()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QRectF, QSize
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
@@ -11,7 +12,9 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.verdict import paint_pill, pill_font
 
-Enforcement = Literal["enforced", "checked", "unsupported"]
+Enforcement: TypeAlias = Literal["enforced", "checked", "unsupported"]
+EnforcementMap: TypeAlias = Mapping[tuple[str, str], Enforcement]
+"""By tool and JSON Pointer into its parameters."""
 
 _WORDS: dict[Enforcement, tuple[str, str, str]] = {
     "enforced": (tr("enforced"), "holds", tr("The grammar excludes every token that would break this.")),

@@ -31,7 +31,7 @@ class _Catalogue:
 
     def text(self, text: str, comment: str, n: int) -> str:
         """Empty where it has none."""
-        return self._translator.translate("", text, comment, n)
+        return self._translator.translate("", text, comment, n) or ""
 
 
 def tr(text: str, comment: str = "", n: int = -1, /, **parts: object) -> str:

@@ -7,12 +7,13 @@ chosen would come last, and through docks that are hidden behind others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFormLayout, QGridLayout, QLayout, QScrollArea, QSplitter, QTabWidget, QWidget
 
 
-def go_on(parts: Iterable[QWidget], now: QWidget | None, *, forward: bool) -> bool:
+def focus_next(parts: Iterable[QWidget], now: QWidget | None, *, forward: bool) -> bool:
     """Give the focus to what comes after `now`, or before it, one part after the other and then round.
 
     False where `now` is in none of them.
@@ -47,7 +48,8 @@ def _children(parent: QWidget) -> list[QWidget]:
     """The children in sight: first those that are laid out, in that order, then the others from top to bottom."""
     found: list[QWidget] = []
     if isinstance(parent, QSplitter):
-        found = [parent.widget(place) for place in range(parent.count())]
+        panes = (parent.widget(place) for place in range(parent.count()))
+        found = [pane for pane in panes if pane is not None]
     elif isinstance(parent, QTabWidget):
         found = [parent.tabBar()]
     elif (layout := parent.layout()) is not None:
@@ -61,11 +63,13 @@ def _children(parent: QWidget) -> list[QWidget]:
 def _laid_out(layout: QLayout) -> Iterator[QWidget]:
     places = list(range(layout.count()))
     if isinstance(layout, QGridLayout):
-        places.sort(key=lambda place: tuple(layout.getItemPosition(place))[:2])  # type: ignore[arg-type]
+        places.sort(key=lambda place: _grid_place(layout, place))
     elif isinstance(layout, QFormLayout):
         places.sort(key=lambda place: _form_place(layout, place))
     for place in places:
         item = layout.itemAt(place)
+        if item is None:
+            continue
         widget, inner = item.widget(), item.layout()
         if widget is not None:
             yield widget
@@ -73,6 +77,13 @@ def _laid_out(layout: QLayout) -> Iterator[QWidget]:
             yield from _laid_out(inner)
 
 
+def _grid_place(layout: QGridLayout, place: int) -> tuple[int, int]:
+    position: Any = layout.getItemPosition(place)
+    row, column, _rows, _columns = position
+    return row, column
+
+
 def _form_place(layout: QFormLayout, place: int) -> tuple[int, int]:
-    row, role = layout.getItemPosition(place)  # type: ignore[misc]
-    return int(row), int(role.value)
+    position: Any = layout.getItemPosition(place)
+    row, role = position
+    return row, role.value

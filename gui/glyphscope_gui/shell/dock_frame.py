@@ -51,4 +51,4 @@ class DockFrame(QDockWidget):
             bar = self._bar if alone and self._titled else self._none
         if self.titleBarWidget() is not bar:
             self._bar.setVisible(bar is self._bar)
-            self.setTitleBarWidget(bar)
+            self.setTitleBarWidget(bar)  # type: ignore[arg-type] # None is Qt's own bar; the stubs lack it

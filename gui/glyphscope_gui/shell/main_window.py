@@ -2,130 +2,98 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
+
 from PySide6.QtCore import QByteArray, QEvent, QSize, Qt
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QResizeEvent
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QMenuBar, QTabBar, QTabWidget, QVBoxLayout, QWidget
 
-from glyphscope_gui.compare.ab_page import AbPage
-from glyphscope_gui.compare.ab_presenter import AbWiring
-from glyphscope_gui.compare.page import ComparePage
-from glyphscope_gui.compare.presenter import COMPARE, CompareWiring
-from glyphscope_gui.compare.tabs import CompareTabs
-from glyphscope_gui.evaluate.page import EvalPage
-from glyphscope_gui.evaluate.presenter import EVALUATE, EvalWiring
-from glyphscope_gui.grammar.examples_model import GrammarExamplesModel
-from glyphscope_gui.grammar.page import GrammarPage
-from glyphscope_gui.grammar.presenter import PAGE, PLAYGROUND, GrammarWiring
-from glyphscope_gui.history.dock import HistoryDock
+from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.history.export_dialog import ExportMenu
-from glyphscope_gui.lessons.page import LessonPage
-from glyphscope_gui.lessons.presenter import LESSONS, LessonWiring
+from glyphscope_gui.history.presenter import HistoryPresenter
 from glyphscope_gui.model_picker.picker import ModelPicker
-from glyphscope_gui.model_picker.presenter import ModelsWiring
-from glyphscope_gui.playground.branches.presenter import BranchWiring
-from glyphscope_gui.playground.evidence_dock import EvidenceDock
-from glyphscope_gui.playground.explain_presenter import ExplainWiring
-from glyphscope_gui.playground.header import Header
-from glyphscope_gui.playground.rules_presenter import RulesWiring
-from glyphscope_gui.playground.run_page import RunPage
-from glyphscope_gui.playground.stage_presenter import StrategyWiring
-from glyphscope_gui.prompt.dock import PromptDock
-from glyphscope_gui.prompt.presenter import PromptWiring
+from glyphscope_gui.model_picker.presenter import ModelPresenter
+from glyphscope_gui.prompt.presenter import PromptPresenter
+from glyphscope_gui.run_settings.header import Header
 from glyphscope_gui.runs.recorder import Recorder
 from glyphscope_gui.runs.run_controller import RunController
-from glyphscope_gui.servers.demo_effects_presenter import EffectsWiring
-from glyphscope_gui.servers.list_model import ServersListModel
-from glyphscope_gui.servers.page import ServersPage
-from glyphscope_gui.servers.presenter import SERVERS, ServersWiring
-from glyphscope_gui.settings.presenter import SettingsWiring
+from glyphscope_gui.runs.run_rules import RunRules
+from glyphscope_gui.services import Services
+from glyphscope_gui.settings.presenter import SettingsPresenter
+from glyphscope_gui.shared.actions import Actions
 from glyphscope_gui.shared.errors import show_error
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.tab_order import go_on
-from glyphscope_gui.shell.actions import Actions
+from glyphscope_gui.shared.page_ids import MenuId, PageId
+from glyphscope_gui.shared.tab_order import focus_next
 from glyphscope_gui.shell.dock_frame import DockFrame
 from glyphscope_gui.shell.menus import fill_menus
-from glyphscope_gui.shell.open_files import FilesWiring, dropped_file
-from glyphscope_gui.shell.page_rail import PageRail, PageSpec
-from glyphscope_gui.shell.pages import Pages
+from glyphscope_gui.shell.navigation import Navigation
+from glyphscope_gui.shell.open_files import OpenFiles, dropped_file
+from glyphscope_gui.shell.presentation import Presentation
 from glyphscope_gui.shell.project_dialogs import ProjectDialogs
-from glyphscope_gui.shell.services import Parts
+from glyphscope_gui.shell.side_panels import SidePanels
 from glyphscope_gui.shell.status_line import StatusLine
-from glyphscope_gui.shell.window_presenter import Wiring
+from glyphscope_gui.shell.window_presenter import WindowPresenter
 from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.theme.sizes import is_crowded, letters
-from glyphscope_gui.tools.tools_dock import ToolsDock
 
 LEFT, RIGHT = 292, 336
 """Widths the sides begin with, in logical pixels at the usual font size."""
 FIRST_SIZE = QSize(1440, 900)
 NARROW = 1200
 """Below this width of the window the sides begin smaller."""
-PAGES = (
-    PageSpec(PLAYGROUND, tr("Playground"), tr("Run a prompt, and see the call being written")),
-    PageSpec(PAGE, tr("Grammar"), tr("See, write, test and trust a grammar")),
-    PageSpec(
-        SERVERS,
-        tr("Servers"),
-        tr("Connect MCP servers, call their tools by hand, and see what the demo tools did"),
-    ),
-    PageSpec(
-        EVALUATE,
-        tr("Evaluate"),
-        tr("Ask suites of prompts in several ways, and count how often each is right"),
-    ),
-    PageSpec(
-        COMPARE, tr("Compare"), tr("Ask the same in several ways, and see where the answers part"), key=5
-    ),
-    PageSpec(
-        LESSONS, tr("Lessons"), tr("Learn and teach constrained decoding, from recordings or live"), key=6
-    ),
-)
 
 
 class MainWindow(QMainWindow):
-    """Makes and places the parts; `Wiring` connects them, and no two of them know each other."""
+    """Makes the context, every page from it, and places them. Nothing below `shell/` knows the window."""
 
-    def __init__(self, parts: Parts, themes: ThemeManager) -> None:
+    def __init__(self, services: Services, themes: ThemeManager) -> None:
         super().__init__()
-        self.parts = parts
-        self.themes = themes
+        self.services = services
         self._leaving = False
         self._shut = False
         self.setWindowTitle("Glyphscope")
         self.setMinimumSize(QSize(920, 560))
         self.setAcceptDrops(True)
-        self.runs = RunController(parts.open_model, self, parts.sources)
-        self.recorder = Recorder(parts.history, parts.settings.value.history_limit, self)
-        self.dialogs = ProjectDialogs(parts.project, self)
         self.actions_ = Actions(self)
-        self._make_views()
+        self.dialogs = ProjectDialogs(services.project, self)
+        self.status = StatusLine()
+        self.panels = SidePanels(services, self)
+        self.navigator = Navigation(self, lambda: [*self.panels.docks.values(), self.right])
+        self.context = AppContext(
+            services=services,
+            runs=RunController(services.open_model, self, services.servers.sources),
+            rules=RunRules(self),
+            recorder=Recorder(services.history, services.settings.value.history_limit, self),
+            actions=self.actions_,
+            navigator=self.navigator,
+            panels=self.panels,
+            status=self.status,
+            themes=themes,
+            window=self,
+            show_error=self.show_error,
+            offer=self._offer,
+        )
+        self.runs, self.recorder = self.context.runs, self.context.recorder
+        self.pages: dict[PageId, Page] = {
+            page: import_module(f"glyphscope_gui.{page}").create(self.context) for page in PageId
+        }
         self._place_docks()
         self._place_pages()
         self._place_top()
-        self.setCentralWidget(self.pages.stack)
+        self.setCentralWidget(self.navigator.stack)
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().addWidget(self.status, 1)
-        self.grammar = GrammarWiring(self, self.grammar_page, self.examples)
-        self.wiring = Wiring(self)
-        self.models = ModelsWiring(self)
-        self.files = FilesWiring(self, self.exports)
-        self.settings = SettingsWiring(self)
-        self.strategies = StrategyWiring(self)
-        self.rules = RulesWiring(self)
-        self.prompts = PromptWiring(self)
-        self.branches = BranchWiring(self)
-        self.explaining = ExplainWiring(self)
-        self.servers = ServersWiring(self, self.servers_page)
-        self.effects = EffectsWiring(self, self.servers_page.effects, SERVERS)
-        self.compare = CompareWiring(self, self.compare_page)
-        self.ab = AbWiring(self, self.ab_page)
-        self.evaluate = EvalWiring(self, self.eval_page)
-        self.lessons = LessonWiring(self, self.lesson_page)
+        self._make_presenters()
         self._restore()
+
+    def page(self, page: PageId) -> Page:
+        return self.pages[page]
 
     def start(self) -> None:
         """After the window is shown: open the model, offer what a crash left."""
-        self.wiring.start()
+        self.presenter.start()
         self.dialogs.offer_leftovers()
 
     def shut_down(self) -> None:
@@ -133,35 +101,22 @@ class MainWindow(QMainWindow):
         if self._shut:
             return
         self._shut = True
-        self.lessons.close()  # a lecture is over: the window does not begin in it again
-        self.parts.settings.update(geometry=_text(self.saveGeometry()), state=_text(self.pages.first_state()))
-        self.wiring.close()
-        self.models.close()
-        self.settings.close()
-        self.strategies.close()
-        self.rules.close()
-        self.prompts.close()
-        self.branches.close()
-        self.explaining.close()
-        self.grammar.close()
-        self.servers.close()
-        self.effects.close()
-        self.compare.close()
-        self.ab.close()
-        self.evaluate.close()
-        self.runs.close()
-        self.picker.shut_down()
-        self.history_page.shut_down()
-        self.tools_page.shut_down()
-        self.recorder.close()
-        self.parts.close()
+        for page in reversed(self.pages.values()):
+            page.close()
+        self.services.settings.update(
+            geometry=_text(self.saveGeometry()), state=_text(self.navigator.first_state())
+        )
+        context = self.context
+        for part in (*reversed(self._presenters), self.panels, context.runs, context.rules, context.recorder):
+            part.close()
+        self.services.close()
 
-    def tell_error(self, error: BaseException) -> None:
+    def show_error(self, error: BaseException) -> None:
         show_error(self, error)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Unsaved edits are asked about first; the answer closes the window, or not."""
-        if not self._leaving and not self._shut and self.parts.project.is_dirty:
+        if not self._leaving and not self._shut and self.services.project.is_dirty:
             event.ignore()
             self.dialogs.before_leaving(self._leave)
             return
@@ -185,11 +140,12 @@ class MainWindow(QMainWindow):
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         """In the order in which the window is read."""
-        sides = [*self._dock_tabs(), *self._docks()]
-        left = [part for part in sides if part.x() < self.pages.stack.x()]
+        centre = self.navigator.stack
+        sides = [*self._dock_tabs(), *self._visible_docks()]
+        left = [part for part in sides if part.x() < centre.x()]
         right = [part for part in sides if part not in left]
-        parts = (self.menuWidget(), self.rail, *left, self.pages.stack, *right)
-        return go_on(parts, self.focusWidget(), forward=forward) or super().focusNextPrevChild(forward)
+        parts = (self._top, self.rail, *left, centre, *right)
+        return focus_next(parts, self.focusWidget(), forward=forward) or super().focusNextPrevChild(forward)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -198,12 +154,101 @@ class MainWindow(QMainWindow):
             if is_crowded(self) and not self.tabifiedDockWidgets(self.right):
                 self.fit_sides()  # larger letters were chosen
 
+    def fit_sides(self) -> None:
+        """The sides as wide as suits the window and the font; with large letters only one side."""
+        left = list(self.panels.docks.values())
+        if is_crowded(self) and not self.tabifiedDockWidgets(self.right):
+            self.tabifyDockWidget(left[-1], self.right)
+            left[0].raise_()
+        scale = letters(self) * (0.74 if self.width() < NARROW else 1)
+        widths = [round(LEFT * scale), round(RIGHT * scale)]
+        self.resizeDocks([left[0], self.right], widths, Qt.Orientation.Horizontal)
+
+    # -- making it ---------------------------------------------------------------------------------------------
+
+    def _place_docks(self) -> None:
+        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
+        self.setDocumentMode(True)
+        left = list(self.panels.docks.values())
+        for dock in left:
+            self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
+        for dock in left[1:]:
+            self.tabifyDockWidget(left[0], dock)
+        left[0].raise_()
+        beside = next(page.side_panel for page in self.pages.values() if page.side_panel is not None)
+        self.right = DockFrame("evidenceDock", tr("Evidence"), beside, self, titled=False)
+        self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, self.right)
+
+    def _place_pages(self) -> None:
+        presentation = Presentation(self, self._chrome, self.actions_.stop)
+        self.rail = self.navigator.fill(list(self.pages.values()), presentation)
+        self.addToolBar(Qt.ToolBarArea.LeftToolBarArea, self.rail)
+
+    def _place_top(self) -> None:
+        self.picker = ModelPicker(self.services.settings, self)
+        self.header = Header(self.picker, self.actions_.run, self.actions_.stop, self.actions_.step)
+        self._top = top = QWidget(self)
+        column = QVBoxLayout(top)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        bar = QMenuBar(top)
+        self.exports = ExportMenu(tr("E&xport run"), bar)
+        of_pages = {menu: self._page_actions(menu) for menu in MenuId}
+        for action in (each for actions in of_pages.values() for each in actions):
+            if action.shortcutContext() == Qt.ShortcutContext.WindowShortcut:
+                self.addAction(action)
+        fill_menus(
+            bar,
+            self.actions_,
+            self.services.project.tools.undo_stack,
+            list(self.rail.actions_.values()),
+            [dock.toggleViewAction() for dock in (*self.panels.docks.values(), self.right)],
+            self.services.settings,
+            self.dialogs.open_path,
+            self.exports,
+            of_pages,
+        )
+        column.addWidget(bar)
+        column.addWidget(self.header)
+        self.setMenuWidget(top)
+
+    def _page_actions(self, menu: MenuId) -> list[QAction]:
+        return [action for page in self.pages.values() for action in page.menu_actions.get(menu, ())]
+
+    def _make_presenters(self) -> None:
+        context, panels = self.context, self.panels
+        self.presenter = WindowPresenter(context, self.header, self.status, self.navigator, self.dialogs)
+        self.models = ModelPresenter(context, self.picker)
+        self.settings = SettingsPresenter(context)
+        self.prompts = PromptPresenter(context, panels.prompt)
+        self.history = HistoryPresenter(context, panels.history)
+        self.settings.historyCleared.connect(panels.history.refresh)
+        self.files = OpenFiles(context, self.exports, panels.history, self.dialogs, self.start)
+        self._presenters = (self.presenter, self.models, self.settings, self.prompts)
+
+    def _restore(self) -> None:
+        """Size and places of the last time, or those that suit a first start."""
+        settings = self.services.settings.value
+        if not settings.geometry or not self.restoreGeometry(_bytes(settings.geometry)):
+            self.resize(FIRST_SIZE.boundedTo(self.screen().availableSize()))
+        if not settings.state or not self.restoreState(_bytes(settings.state)):
+            self.fit_sides()
+
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _docks(self) -> list[DockFrame]:
-        """Those in sight in the window itself; what is behind another is only moved out of sight by Qt."""
-        docks = [dock for dock in (*self.left, self.right) if dock.isVisible() and not dock.isFloating()]
-        return [dock for dock in docks if not dock.visibleRegion().isEmpty()]
+    def _offer(self, words: str, button: str, do: Callable[[], None]) -> None:
+        next(iter(self.pages.values())).offer(words, button, do)
+
+    def _chrome(self) -> list[QWidget]:
+        """Everything but the page."""
+        docks = (*self.panels.docks.values(), self.right)
+        return [self._top, self.rail, self.statusBar(), *docks]
+
+    def _visible_docks(self) -> list[DockFrame]:
+        """Those in sight in the window itself; Qt only moves those behind others out of sight."""
+        docks = [*self.panels.docks.values(), self.right]
+        shown = [dock for dock in docks if dock.isVisible() and not dock.isFloating()]
+        return [dock for dock in shown if not dock.visibleRegion().isEmpty()]
 
     def _dock_tabs(self) -> list[QTabBar]:
         """Qt makes them when docks share a place; they have no name by themselves."""
@@ -215,92 +260,6 @@ class MainWindow(QMainWindow):
     def _leave(self) -> None:
         self._leaving = True
         self.close()
-
-    def _make_views(self) -> None:
-        parts = self.parts
-        self.picker = ModelPicker(parts.settings, self)
-        self.header = Header(self.picker, self.actions_.run, self.actions_.stop, self.actions_.step)
-        self.tools_page = ToolsDock(parts.document)
-        self.tools_page.setObjectName("tools")
-        self.prompt_page = PromptDock(parts.prompt)
-        self.prompt_page.setObjectName("prompt")
-        self.history_page = HistoryDock(parts.history)
-        self.history_page.setObjectName("history")
-        self.page = RunPage(parts.prompt)
-        self.examples = GrammarExamplesModel(parts.project.grammar)
-        self.grammar_page = GrammarPage(self.examples)
-        self.servers_page = ServersPage(ServersListModel(parts.servers))
-        self.eval_page = EvalPage()
-        self.compare_page = ComparePage(parts.prompt)
-        self.ab_page = AbPage()
-        self.compare_tabs = CompareTabs(self.compare_page, self.ab_page)
-        self.lesson_page = LessonPage()
-        self.evidence = EvidenceDock()
-        self.status = StatusLine()
-
-    def _place_docks(self) -> None:
-        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
-        self.setDocumentMode(True)
-        self.left = [
-            DockFrame("toolsDock", tr("Tools"), self.tools_page, self),
-            DockFrame("promptDock", tr("Prompt"), self.prompt_page, self),
-            DockFrame("historyDock", tr("History"), self.history_page, self),
-        ]
-        self.right = DockFrame("evidenceDock", tr("Evidence"), self.evidence, self, titled=False)
-        for dock in self.left:
-            self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
-        for dock in self.left[1:]:
-            self.tabifyDockWidget(self.left[0], dock)
-        self.left[0].raise_()
-        self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, self.right)
-
-    def _place_pages(self) -> None:
-        self.rail = PageRail(PAGES, self)
-        self.addToolBar(Qt.ToolBarArea.LeftToolBarArea, self.rail)
-        self.pages = Pages(self, self.rail, lambda: [*self.left, self.right])
-        views = (
-            self.page,
-            self.grammar_page,
-            self.servers_page,
-            self.eval_page,
-            self.compare_tabs,
-            self.lesson_page,
-        )
-        for spec, page in zip(PAGES, views, strict=True):
-            self.pages.add(spec.name, page)
-
-    def _place_top(self) -> None:
-        top = QWidget(self)
-        column = QVBoxLayout(top)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        bar = QMenuBar(top)
-        panels = [dock.toggleViewAction() for dock in (*self.left, self.right)]
-        undo = self.parts.document.undo_stack
-        pages = list(self.rail.actions_.values())
-        self.exports = ExportMenu(tr("E&xport run"), bar)
-        open_project = self.dialogs.open_path
-        fill_menus(bar, self.actions_, undo, pages, panels, self.parts.settings, open_project, self.exports)
-        column.addWidget(bar)
-        column.addWidget(self.header)
-        self.setMenuWidget(top)
-
-    def _restore(self) -> None:
-        """Size and places of the last time, or those that suit a first start."""
-        settings = self.parts.settings.value
-        if not settings.geometry or not self.restoreGeometry(_bytes(settings.geometry)):
-            self.resize(FIRST_SIZE.boundedTo(self.screen().availableSize()))
-        if not settings.state or not self.restoreState(_bytes(settings.state)):
-            self.fit_sides()
-
-    def fit_sides(self) -> None:
-        """The sides as wide as suits the window and the font; with large letters only one side."""
-        if is_crowded(self) and not self.tabifiedDockWidgets(self.right):
-            self.tabifyDockWidget(self.left[-1], self.right)
-            self.left[0].raise_()
-        scale = letters(self) * (0.74 if self.width() < NARROW else 1)
-        widths = [round(LEFT * scale), round(RIGHT * scale)]
-        self.resizeDocks([self.left[0], self.right], widths, Qt.Orientation.Horizontal)
 
 
 def _text(data: QByteArray) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from PySide6.QtGui import QAction, QActionGroup, QUndoStack
@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QMenu, QMenuBar
 
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.settings.sections import THEMES
+from glyphscope_gui.shared.actions import Actions
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shell.actions import Actions
+from glyphscope_gui.shared.page_ids import MenuId
 
 
 def fill_menus(
@@ -23,15 +24,17 @@ def fill_menus(
     settings: SettingsStore,
     open_project: Callable[[Path], None],
     exports: QMenu,
+    of_pages: Mapping[MenuId, Sequence[QAction]],
 ) -> None:
-    """Put everything in its menu."""
+    """Put everything in its menu; `of_pages` are the actions of pages by menu."""
     file = bar.addMenu(tr("&File"))
-    file.setObjectName("fileMenu")
+    file.setObjectName(MenuId.FILE)
     file.addActions([actions.new, actions.open])
     file.addMenu(_recent_menu(file, settings, open_project))
     file.addActions([actions.save, actions.save_as])
     file.addSeparator()
-    file.addActions([actions.get_model, actions.open_model, actions.open_record, actions.save_record])
+    file.addActions([actions.get_model, actions.open_model, *of_pages[MenuId.FILE]])
+    file.addActions([actions.open_record, actions.save_record])
     file.addMenu(exports)
     file.addSeparator()
     file.addActions([actions.settings, actions.quit])
@@ -40,12 +43,14 @@ def fill_menus(
         [undo_stack.createUndoAction(edit, tr("&Undo")), undo_stack.createRedoAction(edit, tr("&Redo"))]
     )
     run = bar.addMenu(tr("&Run"))
-    run.setObjectName("runMenu")
+    run.setObjectName(MenuId.RUN)
     run.addActions([actions.run, actions.step, actions.stop])
     run.addSeparator()
     run.addActions([actions.continue_aborted, actions.replay])
+    run.addSeparator()
+    run.addActions(list(of_pages[MenuId.RUN]))
     view = bar.addMenu(tr("&View"))
-    view.setObjectName("viewMenu")
+    view.setObjectName(MenuId.VIEW)
     view.addActions(list(pages))
     view.addSeparator()
     view.addActions(
@@ -55,6 +60,8 @@ def fill_menus(
     view.addActions(list(panels))
     view.addSeparator()
     _add_themes(view, settings)
+    view.addSeparator()
+    view.addActions(list(of_pages[MenuId.VIEW]))
     bar.addMenu(tr("&Help")).addAction(actions.about)
 
 

@@ -1,14 +1,17 @@
-"""Which page the window shows. Every page has its own docks: what is open beside one is not in the way of another."""
+"""Navigation between the pages. Every page has its own set of open docks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QByteArray, QObject, QSize, Qt, Signal
 from PySide6.QtWidgets import QDockWidget, QFrame, QMainWindow, QScrollArea, QStackedWidget, QWidget
 from shiboken6 import isValid
 
+from glyphscope_gui.context import Page, Place
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.page_rail import PageRail
+from glyphscope_gui.shell.presentation import Presentation
 from glyphscope_gui.theme.sizes import is_crowded
 
 ENOUGH, ENOUGH_IF_CROWDED = 0.6, 0.4
@@ -25,75 +28,93 @@ class _Scrolled(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setCornerWidget(QWidget(self))  # without one, Fusion draws a box between the scroll bars
+        self._page = page
         self.setWidget(page)
 
     def minimumSizeHint(self) -> QSize:
         window = self.window()
         share = ENOUGH_IF_CROWDED if is_crowded(self) else ENOUGH
         most = QSize(round(window.width() * share), round(window.height() * ENOUGH))
-        return self.widget().minimumSizeHint().boundedTo(most)
+        return self._page.minimumSizeHint().boundedTo(most)
 
 
-class Pages(QObject):
-    """`leaving` carries the name of the page that is still shown, as it will be shown again; `shown` that of the next.
+class Navigation(QObject):
+    """The navigator of the pages: their stack, and the rail that chooses one.
 
-    `docks` are those of the first page, which the others begin without: the user may open any of them there too.
+    `docks` are those of the first page; the others begin without them, and the user may open any of them there too.
     """
 
-    leaving = Signal(str)
-    shown = Signal(str)
+    leaving = Signal(object)
+    shown = Signal(object)
 
-    def __init__(self, window: QMainWindow, rail: PageRail, docks: Callable[[], list[QDockWidget]]) -> None:
+    def __init__(self, window: QMainWindow, docks: Callable[[], list[QDockWidget]]) -> None:
         super().__init__(window)
         self._window = window
-        self._rail = rail
         self._docks = docks
         self.stack = QStackedWidget(window)
-        self._names: list[str] = []
-        self._pages: list[QWidget] = []
-        self._states: dict[str, QByteArray] = {}
-        self._focus: dict[str, QWidget] = {}
-        rail.chosen.connect(self.show)
+        self.pages: dict[PageId, Page] = {}
+        self._states: dict[PageId, QByteArray] = {}
+        self._focus: dict[PageId, QWidget] = {}
+        self._current = next(iter(PageId))
+
+    def fill(self, pages: Sequence[Page], presentation: Presentation) -> PageRail:
+        """Take the pages, of which the first is shown. Returns the rail to choose them with."""
+        self.pages = {page.id: page for page in pages}
+        self._presentation = presentation
+        for page in pages:
+            self.stack.addWidget(_Scrolled(page.widget))
+        self.rail = PageRail(pages, self._window)
+        self.rail.chosen.connect(self.show)
+        self.rail.show_page(self._current)
+        return self.rail
 
     @property
-    def current(self) -> str:
-        return self._names[self.stack.currentIndex()]
+    def current(self) -> PageId:
+        return self._current
 
-    def add(self, name: str, page: QWidget) -> None:
-        self._names.append(name)
-        self._pages.append(page)
-        self.stack.addWidget(_Scrolled(page))
-        if len(self._names) == 1:
-            self._rail.show_page(name)
+    @property
+    def page(self) -> Page:
+        """The page that is shown."""
+        return self.pages[self._current]
 
     def first_state(self) -> QByteArray:
-        """How the docks stand beside the first page: what the settings keep."""
-        first = self._names[0]
-        return self._window.saveState() if self.current == first else self._states[first]
+        """The arrangement of the docks beside the first page, which the settings keep."""
+        first = next(iter(self.pages))
+        return self._window.saveState() if self._current == first else self._states[first]
 
-    def show(self, name: str) -> None:
-        """Show a page as it was left, with the keyboard where it was."""
-        before = self.current
-        if name == before:
-            self._rail.show_page(name)
-            return
+    def begin_presentation(self) -> None:
+        self._presentation.begin()
+
+    def end_presentation(self) -> None:
+        self._presentation.end()
+
+    def show(self, page: PageId, place: Place | None = None) -> None:
+        """Show a page as it was left, with the keyboard where it was, or at a place on it."""
+        if page != self._current:
+            self._switch(page)
+        self.rail.show_page(page)
+        if place is not None:
+            self.page.go_to(place)
+
+    def _switch(self, page: PageId) -> None:
+        before, window = self._current, self._window
         self.leaving.emit(before)
-        window = self._window
         focused = window.focusWidget()
         if focused is not None and self.stack.isAncestorOf(focused):
             self._focus[before] = focused
         self._states[before] = window.saveState()
         window.setUpdatesEnabled(False)
         try:
-            if name in self._states:
-                window.restoreState(self._states[name])
+            if page in self._states:
+                window.restoreState(self._states[page])
             else:
                 for dock in self._docks():
                     dock.hide()
-            self.stack.setCurrentIndex(self._names.index(name))
+            self._current = page
+            self.stack.setCurrentIndex(list(self.pages).index(page))
         finally:
             window.setUpdatesEnabled(True)
-        self._rail.show_page(name)
-        had = self._focus.pop(name, None)  # a field in a table may be gone by now
-        (had if had is not None and isValid(had) else self._pages[self.stack.currentIndex()]).setFocus()
-        self.shown.emit(name)
+        self.rail.show_page(page)
+        had = self._focus.pop(page, None)  # a field in a table may be gone by now
+        (had if had is not None and isValid(had) else self.page.widget).setFocus()
+        self.shown.emit(page)

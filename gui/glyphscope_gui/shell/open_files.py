@@ -1,13 +1,12 @@
-"""Files from outside, each opened where it belongs, and runs as files for others; the only one that knows both.
+"""Files from outside, each opened where it belongs, and runs as files for others.
 
 What comes by menu, by drag and drop or as the program's argument goes the same way.
 """
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QMimeData, QObject, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
@@ -16,13 +15,13 @@ from PySide6.QtWidgets import QFileDialog
 from glyphscope.events import AnyEvent
 from glyphscope.sessions.bundle import SUFFIX as BUNDLE
 from glyphscope.sessions.exports import ExportForm
-from glyphscope_gui.grammar.presenter import PAGE, PLAYGROUND
+from glyphscope_gui.context import AppContext, FilePlace
+from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.history.export_dialog import ExportDialog, ExportMenu
 from glyphscope_gui.runs.export_formats import RECORD_SUFFIX, Exported, file_name
 from glyphscope_gui.shared.language import tr
-
-if TYPE_CHECKING:
-    from glyphscope_gui.shell.main_window import MainWindow
+from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shell.project_dialogs import ProjectDialogs
 
 _OPEN = tr("Runs (*{bundle} *{record});;All files (*)", bundle=BUNDLE, record=RECORD_SUFFIX)
 _SAVE = (
@@ -53,23 +52,33 @@ def dropped_file(data: QMimeData) -> Path | None:
     return path if kind_of(path) else None
 
 
-class FilesWiring(QObject):
-    """Opens files, saves and exports runs."""
+class OpenFiles(QObject):
+    """Opens files, saves and exports runs. `start` is what the window does at every start."""
 
-    def __init__(self, window: MainWindow, exports: ExportMenu) -> None:
-        super().__init__(window)
-        self._window = window
-        self._recorder = window.recorder
-        self._runs = window.runs
+    def __init__(
+        self,
+        context: AppContext,
+        exports: ExportMenu,
+        history: HistoryDock,
+        dialogs: ProjectDialogs,
+        start: Callable[[], None],
+    ) -> None:
+        super().__init__(context.window)
+        self._context = context
+        self._window = context.window
+        self._recorder = context.recorder
+        self._runs = context.runs
         self._exports = exports.menuAction()
-        acts, history = window.actions_, window.history_page
+        self._dialogs = dialogs
+        self._start_window = start
+        acts = context.actions
         acts.open_record.triggered.connect(self.ask_for_run)
         acts.save_record.triggered.connect(self.save_shown)
         exports.formChosen.connect(self.export_shown)
         history.saveWanted.connect(self.save_kept)
         history.exportWanted.connect(self.export_kept)
         self._recorder.written.connect(self._told_of_file)
-        self._recorder.told.connect(window.status.set_note)
+        self._recorder.told.connect(context.status.set_note)
         self._runs.phaseChanged.connect(self._show_phase)
         self._show_phase()
 
@@ -81,14 +90,13 @@ class FilesWiring(QObject):
             case "run":
                 self.open_run(path)
             case "grammar":
-                self._window.pages.show(PAGE)
-                self._window.grammar.files.open(str(path))
+                self._context.navigator.show(PageId.GRAMMAR, FilePlace(path))
             case "lesson":
-                self._window.lessons.open_file(path)
+                self._context.navigator.show(PageId.LESSONS, FilePlace(path))
             case "model":
-                self._window.wiring.choose_model(str(path))
+                self._context.project.choose_model(str(path))
             case _:
-                self._window.dialogs.open_path(path)
+                self._dialogs.open_path(path)
 
     def open_first(self, path: Path) -> None:
         """The file that the program was started with, and then what every start does.
@@ -97,7 +105,7 @@ class FilesWiring(QObject):
         """
         if kind_of(path) != "run":
             self.open_file(path)
-            QTimer.singleShot(0, self._window.start)
+            QTimer.singleShot(0, self._start_window)
             return
         self._runs.ended.connect(self._start)
         self._recorder.failed.connect(self._start)
@@ -106,7 +114,7 @@ class FilesWiring(QObject):
     def _start(self, _told: object = None) -> None:
         self._runs.ended.disconnect(self._start)
         self._recorder.failed.disconnect(self._start)
-        self._window.start()
+        self._start_window()
 
     def open_run(self, path: Path) -> None:
         """Show a recorded run as it ended."""
@@ -121,8 +129,8 @@ class FilesWiring(QObject):
         dialog.open()
 
     def _show(self, events: tuple[AnyEvent, ...]) -> None:
-        self._window.pages.show(PLAYGROUND)
-        self._window.wiring.show_record(events)
+        self._context.navigator.show(PageId.PLAYGROUND)
+        self._runs.show_record(events)
 
     # -- saving ------------------------------------------------------------------------------------------------
 
@@ -147,10 +155,10 @@ class FilesWiring(QObject):
 
     def _told_of_file(self, path: str, words: str) -> None:
         folder = QUrl.fromLocalFile(str(Path(path).parent))
-        self._window.page.notice.tell(words, tr("Open folder"), partial(QDesktopServices.openUrl, folder))
-        if self._window.pages.current != PLAYGROUND:
+        self._context.offer(words, tr("Open folder"), lambda: _open(folder))
+        if self._context.navigator.current is not PageId.PLAYGROUND:
             told = tr("{name} was saved; the playground tells what is in it", name=Path(path).name)
-            self._window.status.set_note(told)
+            self._context.status.set_note(told)
 
     # -- exports -----------------------------------------------------------------------------------------------
 
@@ -169,3 +177,7 @@ class FilesWiring(QObject):
     def _show_phase(self, _phase: object = None) -> None:
         ready = not self._runs.is_busy and bool(self._runs.events)
         self._exports.setEnabled(ready)
+
+
+def _open(folder: QUrl) -> None:
+    QDesktopServices.openUrl(folder)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QFontMetrics
 from PySide6.QtWidgets import QToolBar, QToolButton, QVBoxLayout, QWidget
 
+from glyphscope.resources import names
+from glyphscope_gui.context import Page
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.theme import theme, ui_font
 from glyphscope_gui.theme.sizes import scale
 
@@ -18,24 +20,12 @@ SLIM = 36
 """Pixels of a button's width where there is no room for words."""
 
 
-class PageSpec(NamedTuple):
-    """A page of the window; `tip` says in a sentence what it is for.
-
-    `key` is the number that shows it together with Ctrl, where that is not its place.
-    """
-
-    name: str
-    title: str
-    tip: str
-    key: int = 0
-
-
 class PageRail(QToolBar):
-    """`chosen` carries a page's name when the user chooses it. `actions_` are for the menu."""
+    """`chosen` carries the PageId that the user chose. `actions_` are for the menu."""
 
-    chosen = Signal(str)
+    chosen = Signal(object)
 
-    def __init__(self, pages: Sequence[PageSpec], parent: QWidget | None = None) -> None:
+    def __init__(self, pages: Sequence[Page], parent: QWidget | None = None) -> None:
         super().__init__(tr("Pages"), parent)
         self.setObjectName("pageRail")
         self.setAccessibleName(tr("Pages"))
@@ -43,26 +33,28 @@ class PageRail(QToolBar):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self.toggleViewAction().setVisible(False)
         self._group = QActionGroup(self)
-        self.actions_: dict[str, QAction] = {}
-        self._buttons: dict[str, QToolButton] = {}
+        self.actions_: dict[PageId, QAction] = {}
+        self._buttons: dict[PageId, QToolButton] = {}
         inside = QWidget(self)
         column = QVBoxLayout(inside)
         column.setContentsMargins(8, 8, 8, 8)
         column.setSpacing(4)
         self._slim = False
         for number, page in enumerate(pages, 1):
-            column.addWidget(self._button(page, page.key or number, inside))
+            column.addWidget(self._button(page, number, inside))
         column.addStretch(1)
         self.addWidget(inside)
-        self.layout().setContentsMargins(
+        layout = self.layout()
+        assert layout is not None, "a tool bar has a layout"
+        layout.setContentsMargins(
             0, 0, 0, 0
         )  # as the style sheet says, which is asked at the next theme only
         self._fit()
         self._restyle()
 
-    def show_page(self, name: str) -> None:
-        """Mark a page as the one that is shown, without telling it."""
-        self.actions_[name].setChecked(True)
+    def show_page(self, page: PageId) -> None:
+        """Mark a page as the one that is shown, without a signal."""
+        self.actions_[page].setChecked(True)
         self._restyle()
 
     def set_slim(self, slim: bool) -> None:
@@ -70,8 +62,8 @@ class PageRail(QToolBar):
         self._slim = slim
         self._fit()
 
-    def button(self, name: str) -> QToolButton:
-        return self._buttons[name]
+    def button(self, page: PageId) -> QToolButton:
+        return self._buttons[page]
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -79,21 +71,21 @@ class PageRail(QToolBar):
             self._restyle()
             self._fit()
 
-    def _button(self, page: PageSpec, number: int, parent: QWidget) -> QToolButton:
+    def _button(self, page: Page, number: int, parent: QWidget) -> QToolButton:
         action = QAction(page.title, self._group)
         action.setCheckable(True)
         action.setShortcut(f"Ctrl+{number}")
         action.setToolTip(f"{page.tip} (Ctrl+{number})")
-        action.triggered.connect(lambda _checked=False, name=page.name: self.chosen.emit(name))
+        action.triggered.connect(lambda _checked=False, chosen=page.id: self.chosen.emit(chosen))
         button = QToolButton(parent)
-        button.setObjectName(f"{page.name}PageButton")
+        button.setObjectName(f"{page.id}PageButton")
         button.setAccessibleName(page.title)
         button.setAccessibleDescription(page.tip)
         button.setProperty("role", "page")
         button.setDefaultAction(action)
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.actions_[page.name] = action
-        self._buttons[page.name] = button
+        self.actions_[page.id] = action
+        self._buttons[page.id] = button
         return button
 
     def _fit(self) -> None:
@@ -117,4 +109,10 @@ class PageRail(QToolBar):
     def _restyle(self) -> None:
         for name, action in getattr(self, "actions_", {}).items():
             role = "accent" if action.isChecked() else "text-muted"
-            action.setIcon(theme().icon(f"page-{name}", role, size=round(16 * scale())))
+            action.setIcon(theme().icon(_drawing(name), role, size=round(16 * scale())))
+
+
+def _drawing(page: PageId) -> str:
+    """The icon of a page: its own, or the one of any page."""
+    own = f"page-{page}"
+    return own if f"{own}.svg" in names("icons", ".svg") else "page"

@@ -52,6 +52,7 @@ class StatusLine(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("statusLine")
+        self._state, self._words, self._activity = "none", "", ""
         self.dot = Dot(self)
         self.message = QLabel(self)
         self.message.setObjectName("statusMessage")
@@ -73,8 +74,17 @@ class StatusLine(QFrame):
         row.addWidget(self.note)
 
     def set_state(self, state: str, words: str) -> None:
-        self.dot.set_state(state)
-        self.message.setText(words)
+        """The state of the model or run, shown while no page has an activity of its own."""
+        self._state, self._words = state, words
+        self._show()
+
+    def set_activity(self, words: str) -> None:
+        self._activity = words
+        self._show()
+
+    def _show(self) -> None:
+        self.dot.set_state("busy" if self._activity else self._state)
+        self.message.setText(self._activity or self._words)
 
     def set_figures(self, figures: Sequence[str]) -> None:
         self.figures.setText("     ".join(figures))

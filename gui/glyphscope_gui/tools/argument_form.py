@@ -17,6 +17,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.tools.form_grid import FormGrid
 from glyphscope_gui.tools.keyword_fields import (
     ChoiceField,
+    Field,
     FlagField,
     LineField,
     NumberField,
@@ -27,11 +28,11 @@ from glyphscope_gui.tools.keywords import KEYWORDS, Keyword, offered
 from glyphscope_gui.tools.registry_tree_model import Item
 
 
-def keyword_field(keyword: Keyword) -> QWidget:
+def keyword_field(keyword: Keyword) -> Field:
     """The field that edits a keyword's value."""
     match keyword.kind:
         case "number" | "count":
-            field: QWidget = NumberField(whole=keyword.kind == "count")
+            field: Field = NumberField(whole=keyword.kind == "count")
         case "values":
             field = ValuesField()
         case "flag":

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.elided_label import ElidedLabel
-from glyphscope_gui.shared.enforcement_badge import Enforcement
+from glyphscope_gui.shared.enforcement_badge import EnforcementMap
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.tools.argument_form import ArgumentForm
 from glyphscope_gui.tools.form_grid import FormGrid
 from glyphscope_gui.tools.keyword_fields import LineField, TextField
 from glyphscope_gui.tools.registry_tree_model import Item
-
-EnforcementMap = Mapping[tuple[str, str], Enforcement]
-"""By tool and JSON Pointer into its parameters."""
 
 NOT_IN_FORCE = tr("Not in force yet. The last valid version is used.")
 
@@ -90,13 +85,14 @@ class ToolForm(QScrollArea):
     def _refresh(self, _change: object = None) -> None:
         item = self._item
         tool = self._document.registry.get(item.tool) if item else None
-        shown = item is not None and tool is not None
-        self.tool_page.setVisible(shown and item.argument is None)
-        self.argument_form.setVisible(shown and item.argument is not None)
         if item is None or tool is None:
+            self.tool_page.hide()
+            self.argument_form.hide()
             self.title.setText(tr("Choose a tool to see and edit it."))
             self.problem.hide()
             return
+        self.tool_page.setVisible(item.argument is None)
+        self.argument_form.setVisible(item.argument is not None)
         if item.argument is None:
             self.title.setText(tool.name)
             self.tool_page.name_field.show_value(tool.name)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from glyphscope_gui.shared.enforcement_badge import EnforcementBadge
 
+FieldT = TypeVar("FieldT", bound=QWidget)
+
 
 @dataclass(frozen=True)
-class FormRow:
+class FormRow(Generic[FieldT]):
     """One row; its parts are shown and hidden together."""
 
     label: QLabel
-    field: QWidget
+    field: FieldT
     badge: EnforcementBadge
 
     def set_visible(self, visible: bool) -> None:
@@ -37,7 +40,7 @@ class FormGrid(QWidget):
         self._grid.setColumnStretch(1, 1)
         self._grid.setColumnMinimumWidth(0, 78)
 
-    def add_row(self, text: str, field: QWidget, hint: str = "", *, wide: bool = False) -> FormRow:
+    def add_row(self, text: str, field: FieldT, hint: str = "", *, wide: bool = False) -> FormRow[FieldT]:
         """A row; a `wide` field has the badge's room too, for texts that no grammar keeps."""
         label = QLabel(text, self)
         label.setProperty("role", "muted")

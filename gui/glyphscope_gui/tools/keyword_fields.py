@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QWheelEvent
@@ -104,7 +104,7 @@ class ValuesField(LineField):
 
     def read(self, text: str) -> list[Any]:
         try:
-            values = json.loads(f"[{text}]")
+            values: list[Any] = json.loads(f"[{text}]")
         except ValueError:
             values = [_word(part.strip()) for part in text.split(",")]
         if not values or any(value == "" for value in values):
@@ -218,3 +218,6 @@ class ChoiceField(QComboBox):
 
     def _edited(self, place: int) -> None:
         self.valueEdited.emit(self.itemData(place))
+
+
+Field: TypeAlias = LineField | TextField | FlagField | ChoiceField

@@ -18,10 +18,11 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.shared.enforcement_badge import EnforcementMap
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.tools.actions import ToolActions
-from glyphscope_gui.tools.form import EnforcementMap, ToolForm
+from glyphscope_gui.tools.form import ToolForm
 from glyphscope_gui.tools.registry_tree_model import Item, RegistryTreeModel
 from glyphscope_gui.tools.schema_panel import SchemaPanel
 from glyphscope_gui.tools.tree import ToolTree

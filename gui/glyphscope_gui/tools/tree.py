@@ -29,8 +29,10 @@ class ToolTree(QTreeView):
         self.setAccessibleDescription(
             tr("Space allows or forbids a tool. Right and left show and hide its arguments. Delete removes.")
         )
+        self._tools = model
+        self._delegate = ToolDelegate(self)
         self.setModel(model)
-        self.setItemDelegate(ToolDelegate(self))
+        self.setItemDelegate(self._delegate)
         self.setHeaderHidden(True)
         self.setIndentation(0)
         self.setRootIsDecorated(False)
@@ -46,7 +48,7 @@ class ToolTree(QTreeView):
 
     def sizeHint(self) -> QSize:
         """As high as its rows within bounds; with more it scrolls."""
-        rows, index = 0, self.model().index(0, 0)
+        rows, index = 0, self._tools.index(0, 0)
         while index.isValid() and rows < MAX_ROWS:
             rows += 1
             index = self.indexBelow(index)
@@ -54,26 +56,26 @@ class ToolTree(QTreeView):
 
     def selected(self) -> Item | None:
         index = self.currentIndex()
-        return self.model().item(index) if index.isValid() else None
+        return self._tools.item(index) if index.isValid() else None
 
     def select(self, item: Item) -> None:
         """Choose a row and show it; nothing happens when there is no such row."""
-        index = self.model().index_of(item)
+        index = self._tools.index_of(item)
         if index.isValid():
             self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.ClearAndSelect)
             self.scrollTo(index)
 
     def select_first(self) -> None:
-        if self.model().rowCount():
-            self.select(self.model().item(self.model().index(0, 0)))
+        if self._tools.rowCount():
+            self.select(self._tools.item(self._tools.index(0, 0)))
         else:
             self.itemSelected.emit(None)
 
     def filter(self, words: str) -> None:
         """Show only the tools whose name or description has all the words."""
         wanted, root = words.casefold().split(), QModelIndex()
-        for row in range(self.model().rowCount()):
-            hidden = not self.model().matches(row, wanted)
+        for row in range(self._tools.rowCount()):
+            hidden = not self._tools.matches(row, wanted)
             if hidden != self.isRowHidden(row, root):
                 self.setRowHidden(row, root, hidden)
 
@@ -98,6 +100,6 @@ class ToolTree(QTreeView):
             self.removeRequested.emit()
         elif event.key() == Qt.Key.Key_Space and index.data(Qt.ItemDataRole.CheckStateRole) is not None:
             # Left to the view, a space soon after another key would be taken as a search by name.
-            self.itemDelegate().turn(self.model(), index)
+            self._delegate.turn(self._tools, index)
         else:
             super().keyPressEvent(event)

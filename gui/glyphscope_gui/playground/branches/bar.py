@@ -5,6 +5,8 @@ For an alternative that the constraint struck out it tells why, and what can be 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QPushButton, QVBoxLayout, QWidget
@@ -50,6 +52,7 @@ class BranchBar(QWidget):
         self._why_not = ""
         self._special: frozenset[int] = frozenset()
         self.words = words_label(name="branchWords")
+        self.field = BranchField(self)
         self.take_button = self._button("branchTakeButton", self._take)
         self.box = StruckBox("branch", self)
         self.box.relaxWanted.connect(lambda relax: self.relaxWanted.emit(self._chosen, relax))
@@ -78,7 +81,6 @@ class BranchBar(QWidget):
         self.link_buttons = [self._link(name) for name in self.actions_]
         for link in self.link_buttons:
             self.links.add(link)
-        self.field = BranchField(self)
         self.field.typed.connect(self._typed)
         self.field.piecesWanted.connect(self.piecesWanted)
         self.field.edit.textChanged.connect(lambda _text: self.show_refused("", None))
@@ -217,13 +219,13 @@ class BranchBar(QWidget):
         self._show()
         self.link_buttons[0].setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _button(self, name: str, slot) -> QPushButton:
+    def _button(self, name: str, slot: Callable[[], None]) -> QPushButton:
         button = QPushButton(self)
         button.setObjectName(name)
         button.clicked.connect(lambda _checked=False: slot())
         return button
 
-    def _action(self, words: str, keys: str, tip: str, slot) -> QAction:
+    def _action(self, words: str, keys: str, tip: str, slot: Callable[[], None]) -> QAction:
         action = QAction(words, self)
         action.setShortcut(keys)
         action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)

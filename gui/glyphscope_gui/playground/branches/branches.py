@@ -186,7 +186,9 @@ class Branches(QObject):
         kin = self.kin.get(run)
         if kin is None:
             return
-        row = kin.row._replace(**{k: v for k, v in (("name", name), ("note", note)) if v is not None})
+        row = kin.row._replace(
+            name=kin.row.name if name is None else name, note=kin.row.note if note is None else note
+        )
         if row == kin.row:
             return
         self.kin[run] = kin._replace(row=row)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPoint, QRect, QSize, Qt, Signal
+from collections.abc import Callable
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QMenu, QTreeView, QWidget
 
@@ -88,7 +90,9 @@ class BranchTree(QTreeView):
         else:
             super().keyPressEvent(event)
 
-    def drawBranches(self, painter: QPainter, rect: QRect, index: QModelIndex) -> None:
+    def drawBranches(
+        self, painter: QPainter, rect: QRect, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
         """Nothing: what is further in branches off what is above, and nothing can be folded."""
 
     def _row_height(self) -> int:
@@ -106,7 +110,7 @@ class BranchTree(QTreeView):
         if index.isValid():
             self.runChosen.emit(self._tree.run(index))
 
-    def _action(self, words: str, slot) -> QAction:
+    def _action(self, words: str, slot: Callable[[], None]) -> QAction:
         action = QAction(words, self)
         action.triggered.connect(lambda _checked=False: slot())
         return action

@@ -83,8 +83,9 @@ class BranchPanel(QWidget):
 
     def show_cost(self, lines: Sequence[CostLine]) -> None:
         """What being freed from a constraint cost; nothing where nothing was given up."""
-        while self.cost_lines.count():
-            self.cost_lines.takeAt(0).widget().deleteLater()
+        for label in self._cost_labels():
+            self.cost_lines.removeWidget(label)
+            label.deleteLater()
         for line in lines:
             words = f"✕ {line.words}" if line.broken else line.words
             label = words_label(words, "problem" if line.broken else "muted", selectable=True)
@@ -95,8 +96,12 @@ class BranchPanel(QWidget):
     @property
     def cost_words(self) -> str:
         """What is shown of the cost, a sentence a line."""
-        labels = (self.cost_lines.itemAt(place).widget() for place in range(self.cost_lines.count()))
-        return "\n".join(label.text() for label in labels if isinstance(label, QLabel))
+        return "\n".join(label.text() for label in self._cost_labels())
+
+    def _cost_labels(self) -> list[QLabel]:
+        items = [self.cost_lines.itemAt(place) for place in range(self.cost_lines.count())]
+        widgets = [item.widget() for item in items if item is not None]
+        return [widget for widget in widgets if isinstance(widget, QLabel)]
 
     def set_editable(self, editable: bool) -> None:
         """Not while it runs: there is nothing in the history yet that could keep the words."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from threading import Event
+from typing import Any, Literal, TypeAlias
 
+from glyphscope.calling import PreparedRequest
 from glyphscope.events import AnyEvent, ApprovalNeeded, ModelInfo, Notation, PromptRendered, RunRequest
+from glyphscope.models import Model
 from glyphscope.notation import Sizes
+from glyphscope_gui.runs.token_place import TokenPlace
 
 ModelPhase: TypeAlias = Literal["none", "opening", "ready", "failed"]
 
@@ -19,7 +24,7 @@ class RunJob:
     """
 
     id: int
-    request: RunRequest
+    request: RunRequest | PreparedRequest
     stepping: bool = False
     aside: bool = False
 
@@ -29,19 +34,23 @@ class ContinueJob:
     """What the aborted run of `events` would have said."""
 
     id: int
-    request: RunRequest
+    request: RunRequest | PreparedRequest
     events: tuple[AnyEvent, ...]
     stepping: bool = False
 
 
 @dataclass(frozen=True)
 class ReplayJob:
-    """A recorded run again, `rate` tokens a second; 0 is all at once, None the speed it had."""
+    """A recorded run again, `rate` tokens a second; 0 is all at once, None the speed it had.
+
+    `at` is the token to choose when all of it is shown.
+    """
 
     id: int
     events: tuple[AnyEvent, ...]
     rate: float | None = None
     stepping: bool = False
+    at: TokenPlace | None = None
 
 
 Job: TypeAlias = RunJob | ContinueJob | ReplayJob
@@ -90,6 +99,24 @@ class Priced:
 
     prompt: PromptRendered | None
     problem: str = ""
+
+
+@dataclass(frozen=True)
+class Query:
+    """Something to ask the open model. `dropped` is set when nobody wants the answer any more."""
+
+    key: str
+    work: Callable[[Model | None], Any]
+    dropped: Event = field(default_factory=Event)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The result of a query, or the exception that it raised."""
+
+    query: Query
+    result: Any = None
+    error: BaseException | None = None
 
 
 Post: TypeAlias = AnyEvent | Ended | ModelStatus | Measured | Asked

@@ -9,35 +9,32 @@ from threading import Event
 import msgspec
 from PySide6.QtCore import QObject, QThread, Signal, Slot
 
-from glyphscope.calling import CONTINUATION, RunState, fold, run
+from glyphscope.calling import CONTINUATION, PreparedRequest, prepare, run
 from glyphscope.calling.continuation import continue_aborted
 from glyphscope.calling.failures import failed
 from glyphscope.calling.host import Decision
 from glyphscope.calling.own_tokens import same_model
-from glyphscope.calling.request import first_prompt
+from glyphscope.calling.prepared import request_of
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import NOTATIONS, AnyEvent, RunRequest, Token
-from glyphscope.models import Vocabulary
+from glyphscope.events import NOTATIONS, AnyEvent, CallReady, RunRequest, RunStarted, Token
 from glyphscope.notation import call_sizes
 from glyphscope.prompting import render_messages
-from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope_gui.runs.worker.interaction import Sources, WindowHost
 from glyphscope_gui.runs.worker.jobs import (
+    Answer,
     Asked,
     ContinueJob,
     Ended,
     Job,
     Measured,
     ModelStatus,
-    Priced,
+    Query,
     ReplayJob,
     RunJob,
 )
 from glyphscope_gui.runs.worker.mailbox import Mailbox
 from glyphscope_gui.runs.worker.model_keeper import ModelKeeper, Open
 from glyphscope_gui.runs.worker.step_gate import Gate, GatedModel
-from glyphscope_gui.runs.worker.token_boundaries import Answered, cut_of
-from glyphscope_gui.runs.worker.tokenize_typed import Typed, pieces_of
 
 DEFAULT_CONTEXT = 4096
 _AHEAD = 0.001
@@ -45,19 +42,15 @@ _AHEAD = 0.001
 
 
 class RunWorker(QObject):
-    """Events go to the mailbox. `modelTold` carries a ModelStatus, `vocabularyTold` a Vocabulary, `piecesTold` Pieces,
-    `cutTold` a Cut.
-    The slots run in its thread.
+    """Events go to the mailbox. `modelTold` carries a ModelStatus, `answered` the Answer to a Query. The slots run in
+    its thread.
 
     `stop`, `reply` and `step` are called from the window's thread and take effect at once: a queued slot would wait
     for the job to end.
     """
 
     modelTold = Signal(object)
-    vocabularyTold = Signal(object)
-    pricedTold = Signal(object)
-    piecesTold = Signal(object)
-    cutTold = Signal(object)
+    answered = Signal(object)
 
     def __init__(self, open_model: Open, mailbox: Mailbox, sources: Sources = dict) -> None:
         super().__init__()
@@ -68,8 +61,6 @@ class RunWorker(QObject):
         self._gate = Gate()
         self._stopped_to = 0
         self._nudge = Event()
-        self.newest_price = 0
-        """The number of the request whose prompt is wanted; the window sets it."""
         self.context = DEFAULT_CONTEXT
         """Tokens of context that a model is opened with; the window sets it from the settings."""
 
@@ -95,7 +86,7 @@ class RunWorker(QObject):
         """Let one step through."""
         self._gate.admit()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Let all steps through."""
         self._gate.open()
 
@@ -132,38 +123,15 @@ class RunWorker(QObject):
             self.modelTold.emit(ModelStatus("failed", wanted[0], str(error)))
 
     @Slot(object)
-    def price(self, wanted: tuple[int, RunRequest, ToolRegistry]) -> None:
-        """What the request would send, unless another one was asked about since. No model is opened for it."""
-        number, request, registry = wanted
-        model = self._keeper.model
-        if number != self.newest_price or model is None:
-            return
-        if model.info.kind == "recorded":  # it knows its own prompts alone
+    def answer(self, query: Query) -> None:
+        """Ask the open model; none is opened for it."""
+        if query.dropped.is_set():
             return
         try:
-            self.pricedTold.emit(Priced(first_prompt(request, model, registry)))
-        except GlyphscopeError as error:
-            self.pricedTold.emit(Priced(None, str(error)))
-
-    @Slot()
-    def tell_vocabulary(self) -> None:
-        """What the open model's tokens spell; an empty one where that is not known."""
-        model = self._keeper.model
-        try:
-            vocabulary = model.vocabulary() if model is not None else Vocabulary()
-        except GlyphscopeError:  # a model that died is told of by the next run
-            vocabulary = Vocabulary()
-        self.vocabularyTold.emit(vocabulary)
-
-    @Slot(object)
-    def tell_pieces(self, typed: Typed) -> None:
-        """How the open model cuts a text that somebody types."""
-        self.piecesTold.emit(pieces_of(self._keeper.model, typed))
-
-    @Slot(object)
-    def tell_cut(self, answered: Answered) -> None:
-        """How the open model itself would cut an answer that is shown."""
-        self.cutTold.emit(cut_of(self._keeper.model, answered))
+            answer = Answer(query, query.work(self._keeper.model))
+        except Exception as error:  # raised in the window's thread, or handled there
+            answer = Answer(query, error=error)
+        self.answered.emit(answer)
 
     @Slot()
     def close(self) -> None:
@@ -177,16 +145,23 @@ class RunWorker(QObject):
         return job.id <= self._stopped_to
 
     def _work(self, job: Job) -> None:
-        state = RunState()
+        started: RunStarted | None = None
+        call: CallReady | None = None
         for event in self._events(job):
-            fold(state, event)
+            if isinstance(event, RunStarted):
+                started = event
+            elif isinstance(event, CallReady):
+                call = event
             self._mailbox.post(job.id, event)
             if self._is_stopped(job):
                 if isinstance(job, ReplayJob):
                     return
                 self._keeper.cancel()  # again: a generation that began after the first one did not see it
         is_aside = isinstance(job, RunJob) and job.aside
-        measured = None if is_aside else self._measure(job, state)
+        if started is None or call is None or call.stage == CONTINUATION or is_aside:
+            return
+        prepared = job.request if isinstance(job, RunJob) else started.request
+        measured = self._measure(job.id, started, call, prepared)
         if measured is not None:
             self._mailbox.post(job.id, measured)
 
@@ -195,12 +170,12 @@ class RunWorker(QObject):
             case RunJob():
                 return self._run(job)
             case ContinueJob():
-                return continue_aborted(job.request, job.events, self._model(job.request))
+                return continue_aborted(job.request, job.events, self._model(job))
             case ReplayJob():
                 return self._replay(job)
 
     def _run(self, job: RunJob) -> Iterator[AnyEvent]:
-        model = self._model(job.request)
+        model = self._model(job)
         host = WindowHost(job.id, self._sources, lambda asked: self._mailbox.post(job.id, asked))
         self._host = host
         if self._is_stopped(job):  # by somebody who saw no host yet
@@ -210,8 +185,8 @@ class RunWorker(QObject):
         finally:
             self._host = None
 
-    def _model(self, request: RunRequest) -> GatedModel:
-        return GatedModel(self._keeper.get(request.model, self.context), self._gate)
+    def _model(self, job: RunJob | ContinueJob) -> GatedModel:
+        return GatedModel(self._keeper.get(request_of(job.request).model, self.context), self._gate)
 
     def _replay(self, job: ReplayJob) -> Iterator[AnyEvent]:
         """The events again, each at its time, and never faster than the gate lets through."""
@@ -230,23 +205,19 @@ class RunWorker(QObject):
                 tokens += 1
             yield event
 
-    def _measure(self, job: Job, state: RunState) -> Measured | None:
+    def _measure(
+        self, job: int, started: RunStarted, call: CallReady, prepared: RunRequest | PreparedRequest
+    ) -> Measured | None:
         """The sizes of the call; in tokens only by the tokenizer of the model that wrote it."""
-        if state.call is None or state.started is None or state.stage == CONTINUATION:
-            return None
-        request, model = state.started.request, self._keeper.model
+        request, model = started.request, self._keeper.model
         count = None
-        if (
-            model is not None
-            and model.info.kind == "llama.cpp"
-            and same_model(model.info, state.started.model)
-        ):
+        if model is not None and model.info.kind == "llama.cpp" and same_model(model.info, started.model):
             count = model.count_tokens
         try:
-            sizes = call_sizes(state.call.tool, state.call.arguments, request.shape, count)
+            sizes = call_sizes(call.tool, call.arguments, request.shape, count)
             if count is None:
-                return Measured(job.id, tuple(sizes))
-            registry = parse_document(request.registry)
+                return Measured(job, tuple(sizes))
+            registry = prepare(prepared).registry
             instructions = {}
             for notation in NOTATIONS:
                 rendered = render_messages(msgspec.structs.replace(request, notation=notation), registry)
@@ -254,4 +225,4 @@ class RunWorker(QObject):
                 instructions[notation] = count(system)
         except GlyphscopeError:  # the run itself was well; only its sizes are not known
             return None
-        return Measured(job.id, tuple(sizes), instructions)
+        return Measured(job, tuple(sizes), instructions)

@@ -1,4 +1,4 @@
-"""A configured server, as the window knows it."""
+"""A server of the list, usable or not."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from glyphscope.tools.approval import ConsentQuestion, consent_question
-from glyphscope_gui.servers.server_source import ServerSource
+from glyphscope_gui.mcp.server_source import ServerSource
 
 
 @dataclass
-class Known:
-    """A configured server. `entry` is as it was written; `source` is None where it cannot be used, for `problem`."""
+class KnownServer:
+    """A configured server. `entry` is its configuration as written; `source` is None if `problem` prevents its use."""
 
     name: str
     entry: dict[str, Any]
@@ -24,7 +24,7 @@ class Known:
 
     @property
     def question(self) -> ConsentQuestion | None:
-        """What must be asked before it may be started; None where it may."""
+        """The consent to request before it may be started; None if it may be."""
         if self.source is None or self.source.may_run:
             return None
         return consent_question(self.source.config)

@@ -1,0 +1,173 @@
+"""What a page gets of the application, and what the window gets of a page.
+
+A page takes an `AppContext` and nothing else, so a test makes one with fakes, without the window
+(tests/support/fake_context.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Protocol, TypeAlias
+
+from PySide6.QtCore import QObject, SignalInstance
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QWidget
+
+from glyphscope_gui.project.project_controller import ProjectController
+from glyphscope_gui.project.settings_store import SettingsStore
+from glyphscope_gui.runs.recorder import Recorder
+from glyphscope_gui.runs.run_controller import Phase, RunController
+from glyphscope_gui.runs.run_rules import RunRules
+from glyphscope_gui.services import Services
+from glyphscope_gui.shared.actions import Actions
+from glyphscope_gui.shared.enforcement_badge import EnforcementMap
+from glyphscope_gui.shared.page_ids import MenuId, PageId, PanelId
+from glyphscope_gui.theme import ThemeManager
+
+
+@dataclass(frozen=True)
+class FilePlace:
+    """A file that a page opens."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class RulePlace:
+    """A rule of the grammar of the run that is shown; `grammar` is the custom text of that run, None for the tools'."""
+
+    rule: str
+    grammar: str | None
+
+
+@dataclass(frozen=True)
+class PromptsPlace:
+    """The comparison of two prompts."""
+
+
+Place: TypeAlias = FilePlace | RulePlace | PromptsPlace
+"""Where to go on a page."""
+
+
+class Navigator(Protocol):
+    """Which page is shown. `leaving` carries the PageId that is still shown, `shown` that of the next."""
+
+    leaving: SignalInstance
+    shown: SignalInstance
+
+    @property
+    def current(self) -> PageId: ...
+
+    def show(self, page: PageId, place: Place | None = None) -> None:
+        """Show a page as it was left, or at that place."""
+
+    def begin_presentation(self) -> None:
+        """Hide everything but the page, in full screen."""
+
+    def end_presentation(self) -> None:
+        """Show everything again, as it was before."""
+
+
+class Panels(Protocol):
+    """The panels beside the pages. `argumentSelected` carries a tool's name and an argument's, or None."""
+
+    argumentSelected: SignalInstance
+
+    def reveal(self, panel: PanelId) -> None:
+        """Bring a panel to the front."""
+
+    def reveal_argument(self, tool: str, argument: str | None, *, focus: bool = False) -> None:
+        """Select an argument, or a whole tool, where it is edited; `focus` puts the keyboard there."""
+
+    def reveal_rendered_prompt(self) -> None:
+        """Show the prompt as it was sent last."""
+
+    def show_enforcement(self, badges: EnforcementMap) -> None:
+        """Show beside each argument what enforces its constraints."""
+
+
+class Status(Protocol):
+    """The status line: what is going on, and a note on what was done last."""
+
+    def set_activity(self, words: str) -> None:
+        """What the page does, in place of the state of the run or model; "" for nothing of its own."""
+
+    def set_note(self, words: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class AppContext:
+    """Everything that a page may use of the application. `window` is the parent of its dialogs."""
+
+    services: Services
+    runs: RunController
+    rules: RunRules
+    recorder: Recorder
+    actions: Actions
+    navigator: Navigator
+    panels: Panels
+    status: Status
+    themes: ThemeManager
+    window: QWidget
+    show_error: Callable[[BaseException], None]
+    offer: Callable[[str, str, Callable[[], None]], None]
+    """Show a notice with a button: its words, the button's, and what the button does."""
+
+    @property
+    def project(self) -> ProjectController:
+        return self.services.project
+
+    @property
+    def settings(self) -> SettingsStore:
+        return self.services.settings
+
+
+class Page(QObject):
+    """A page of the window. A subclass sets `id`, `title`, `tip` and `widget`, and overrides what it needs."""
+
+    id: ClassVar[PageId]
+    title: ClassVar[str]
+    tip: ClassVar[str]
+    """What the page is for, in a sentence."""
+    widget: QWidget
+
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(context.window)
+        self.context = context
+
+    @property
+    def menu_actions(self) -> Mapping[MenuId, Sequence[QAction]]:
+        """Actions for menus of the window, each with its shortcut."""
+        return {}
+
+    @property
+    def side_panel(self) -> QWidget | None:
+        """A panel at the right that belongs to this page."""
+        return None
+
+    def run(self) -> None:
+        """Run what the project asks next, or what the page has of its own; while stepping, continue without stops."""
+        runs = self.context.runs
+        if runs.phase is Phase.STEPPING:
+            runs.resume()
+        else:
+            runs.run(self.context.project.next_run())
+
+    def step(self) -> None:
+        """Decode one step; the first press starts the run."""
+        runs = self.context.runs
+        if runs.phase is Phase.STEPPING:
+            runs.step()
+        else:
+            runs.run(self.context.project.next_run(), stepping=True)
+
+    def go_to(self, place: Place) -> None:
+        """Go to a place on this page, which is shown."""
+
+    def offer(self, words: str, button: str, do: Callable[[], None]) -> None:
+        """Show a notice of something that happened elsewhere; the first page is asked."""
+
+    def close(self) -> None:
+        """Stop timers and background work; the window closes."""

@@ -1,0 +1,27 @@
+"""The proofs behind the enforcement table: each constraint of the tools tried in every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from glyphscope.events import Notation, Shape
+from glyphscope.proof import EngineName, Proof, iterate_proofs
+from glyphscope.registry import ToolRegistry
+
+OURS: tuple[EngineName, ...] = ("mask", "gbnf")
+THEIRS: tuple[EngineName, ...] = ("converter",)
+"""llama.cpp's converter knows JSON only, so it is tried on calls in JSON."""
+
+
+def prove(
+    registry: ToolRegistry,
+    notation: Notation,
+    shape: Shape,
+    report: Callable[[Proof], None],
+    cancelled: Callable[[], bool],
+) -> None:
+    """Report each proof as soon as it is made."""
+    for proof in iterate_proofs(registry, notation, shape, OURS, cancelled=cancelled):
+        report(proof)
+    for proof in iterate_proofs(registry, "json", shape, THEIRS, cancelled=cancelled):
+        report(proof)

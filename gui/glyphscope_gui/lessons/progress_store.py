@@ -1,0 +1,64 @@
+"""Progress in the lessons, saved in the background."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+
+from glyphscope.lessons import LessonProgress, Progress
+from glyphscope_gui.context import AppContext
+from glyphscope_gui.shared.background import Background
+
+
+class LessonProgressStore(QObject):
+    """`changed` carries a lesson's key and its LessonProgress."""
+
+    changed = Signal(str, object)
+
+    def __init__(self, context: AppContext, parent: QObject) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._progress = Progress(context.services.places.lesson_progress)
+        self._background = Background(self)
+        self._is_dirty = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it is being saved."""
+        return self._background.is_busy
+
+    def of(self, key: str) -> LessonProgress:
+        return self._progress.of(key)
+
+    def put(self, key: str, progress: LessonProgress) -> None:
+        """Keep the progress of a lesson, and save it."""
+        self._progress.put(key, progress)
+        self.changed.emit(key, progress)
+        self._is_dirty = True
+        self._save()
+
+    def forget(self, key: str) -> None:
+        """Begin a lesson from nothing; its next `put` saves that too."""
+        self._progress.forget(key)
+
+    def close(self) -> None:
+        """Wait for what is being saved, and save the rest."""
+        self._background.close()
+        if self._is_dirty:
+            self._progress.save()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _save(self) -> None:
+        """One at a time: of two at once the older might be written last."""
+        if not self._is_dirty or self._background.is_busy:
+            return
+        self._is_dirty = False
+        content = self._progress.encode()
+        self._background.start(
+            "save", lambda: self._progress.write(content), self._saved, self._context.show_error
+        )
+
+    def _saved(self, problem: str) -> None:
+        if problem:
+            self._context.status.set_note(problem)
+        self._save()

@@ -1,0 +1,1 @@
+"""The MCP servers that runs and pages use: which are known, which run, and the tools they list."""

@@ -1,0 +1,193 @@
+"""The presenter of the playground: it passes the events of the run to every view and sub-presenter, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QWidget
+
+from glyphscope.calling import RunState
+from glyphscope.errors import GlyphscopeError
+from glyphscope_gui.context import AppContext, Page
+from glyphscope_gui.playground.branch_presenter import BranchPresenter
+from glyphscope_gui.playground.evidence_dock import EvidenceDock
+from glyphscope_gui.playground.explain_presenter import ExplainPresenter
+from glyphscope_gui.playground.rules_presenter import RulesPresenter
+from glyphscope_gui.playground.run_page import RunPage
+from glyphscope_gui.playground.stage_presenter import StagePresenter
+from glyphscope_gui.runs.recorder import FIRST_RUN, bundled_run, bundled_runs
+from glyphscope_gui.runs.run_controller import Applied, Phase, Saving
+from glyphscope_gui.runs.token_place import TokenPlace
+from glyphscope_gui.runs.worker.jobs import ModelStatus
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.page_ids import MenuId, PageId
+
+
+class PlaygroundPresenter(Page):
+    """`begin`, `apply` and `finish` are the only places that say in which order the views hear of a run."""
+
+    id = PageId.PLAYGROUND
+    title = tr("Playground")
+    tip = tr("Run a prompt, and see the call being written")
+
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(context)
+        self._runs = context.runs
+        self._first_model = True
+        self.view = self.widget = RunPage(context.project.prompt)
+        self.evidence = EvidenceDock()
+        self.stages = StagePresenter(context, self.view, self.evidence)
+        self.rules = RulesPresenter(context, self.view, self.evidence)
+        self.branches = BranchPresenter(context, self.view, self.evidence)
+        self.explain = ExplainPresenter(context, self.view, self.evidence, self.stages.choice)
+        self._connect_runs()
+        self._connect_views()
+        self._connect_actions()
+        self._show_phase(self._runs.phase)
+
+    @property
+    def side_panel(self) -> QWidget:
+        return self.evidence
+
+    @property
+    def menu_actions(self) -> Mapping[MenuId, Sequence[QAction]]:
+        return {MenuId.RUN: self.branches.actions}
+
+    def offer(self, words: str, button: str, do: Callable[[], None]) -> None:
+        self.view.notice.tell(words, button, do)
+
+    def close(self) -> None:
+        self.stages.close()
+        self.branches.close()
+        self.explain.close()
+
+    # -- the run -----------------------------------------------------------------------------------------------
+
+    def begin(self, state: RunState) -> None:
+        self.view.begin(state)
+        self.evidence.begin(state)
+        self.stages.begin(state)
+        self.branches.begin(state)
+        self.explain.begin()
+
+    def apply(self, applied: Applied) -> None:
+        """What the run is as a whole reaches the views before the events of its stage."""
+        self.view.apply(applied)
+        self.evidence.apply(applied)
+        self.stages.apply(applied)
+        self.context.rules.apply(applied)
+        self.branches.apply(applied)
+
+    def finish(self, applied: Applied) -> None:
+        self.view.finish(applied)
+        self.evidence.finish(applied)
+        if applied.kind == "continuation" and self._runs.can_continue:
+            self.view.banner.show_stopped()
+        if applied.kind == "run":
+            self.context.recorder.keep(applied.events)
+        self.stages.finish()
+        self.context.rules.finish(applied)
+        self.branches.finish(applied)
+        self.explain.finish(applied)
+        if applied.at is not None:
+            self._choose(applied.at)
+
+    # -- connections -------------------------------------------------------------------------------------------
+
+    def _connect_runs(self) -> None:
+        runs = self._runs
+        runs.began.connect(self.begin)
+        runs.applied.connect(self.apply)
+        runs.ended.connect(self.finish)
+        runs.measured.connect(self.evidence.show_sizes)
+        runs.saved.connect(self._show_saving)
+        runs.modelTold.connect(self._model_changed)
+        runs.phaseChanged.connect(self._show_phase)
+
+    def _connect_views(self) -> None:
+        view, evidence, actions = self.view, self.evidence, self.context.actions
+        view.tokenChosen.connect(self._show_token)
+        evidence.tokenChosen.connect(view.tokens.choose)
+        view.runWanted.connect(actions.run.trigger)
+        view.continueWanted.connect(actions.continue_aborted.trigger)
+        view.renderedWanted.connect(self.context.panels.reveal_rendered_prompt)
+
+    def _connect_actions(self) -> None:
+        view, actions = self.view, self.context.actions
+        for action, slot in (
+            (actions.continue_aborted, self.continue_aborted),
+            (actions.replay, self.replay),
+            (actions.focus_prompt, view.prompt_edit.setFocus),
+            (actions.focus_stream, view.stream.setFocus),
+            (actions.focus_timeline, view.timeline.table.setFocus),
+            (actions.focus_tokens, view.tokens.setFocus),
+        ):
+            action.triggered.connect(lambda _checked=False, do=slot: do())
+
+    # -- actions -----------------------------------------------------------------------------------------------
+
+    def continue_aborted(self) -> None:
+        """Continue the aborted run in the background, to measure the saving."""
+        if self._runs.can_continue:
+            self.view.banner.show_continuing()
+            self._runs.continue_aborted()
+
+    def replay(self) -> None:
+        """Replay the shown run at the speed that it had."""
+        if self._runs.events:
+            self._runs.replay(tuple(self._runs.events))
+
+    def play_bundled(self) -> None:
+        """Play a bundled recording, which needs no model."""
+        try:
+            self._runs.replay(bundled_run(FIRST_RUN))
+        except GlyphscopeError as error:
+            self.context.show_error(error)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _choose(self, place: TokenPlace) -> None:
+        """Show a token of the record that was opened."""
+        self.stages.choice.choose(place.stage, pin=False)
+        self.view.show_stream()
+        self.view.tokens.choose(place.token)
+        self.view.tokens.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _show_token(self, index: int | None) -> None:
+        self.evidence.show_token(self.view.stage, index)
+        self.rules.show_token(index)
+        self.branches.show_token(index)
+
+    def _show_saving(self, saving: Saving) -> None:
+        self.view.show_saving(saving)
+        self.evidence.add_saving(saving)
+
+    def _show_phase(self, phase: Phase) -> None:
+        actions, recorded = self.context.actions, phase is Phase.IDLE and bool(self._runs.events)
+        actions.replay.setEnabled(recorded)
+        actions.save_record.setEnabled(recorded)
+        actions.continue_aborted.setEnabled(self._runs.can_continue)
+
+    def _model_changed(self, status: ModelStatus) -> None:
+        if status.phase == "failed" and not self._runs.is_busy:
+            self._show_no_model(status)
+        if status.phase in ("ready", "failed"):
+            self._first_model = False
+
+    def _show_no_model(self, status: ModelStatus) -> None:
+        """A first start without a model shows a recorded run, so that there is something to see."""
+        recordings = FIRST_RUN in bundled_runs()
+        get = (tr("Get a model…"), self.context.actions.get_model.trigger)
+        if self._first_model and recordings and not self._runs.events:
+            self.play_bundled()
+            self.view.notice.tell(
+                tr("{message} A recorded run is shown instead.", message=status.message),
+                tr("Play it again"),
+                self.play_bundled,
+                get,
+            )
+        else:
+            again = tr("Play a recorded run") if recordings else ""
+            self.view.notice.tell(status.message, again, self.play_bundled, get)

@@ -1,0 +1,1 @@
+"""The header: the settings of the next run, and the buttons that start and stop it."""

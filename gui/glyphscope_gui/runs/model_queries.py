@@ -1,0 +1,100 @@
+"""Questions to the open model: answered in the worker's thread, while nothing is generated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+
+from glyphscope.calling import PreparedRequest
+from glyphscope.calling.request import first_prompt
+from glyphscope.errors import GlyphscopeError
+from glyphscope.models import Model, Vocabulary
+from glyphscope_gui.runs.worker.jobs import Answer, Priced, Query
+from glyphscope_gui.runs.worker.run_worker import RunWorker
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Pending:
+    query: Query
+    done: Callable[[Any], None]
+    failed: Callable[[BaseException], None] | None
+
+
+class ModelQueries(QObject):
+    """`crashed` carries an exception that nobody handles. Lives in the window's thread."""
+
+    crashed = Signal(object)
+    _requested = Signal(object)
+
+    def __init__(self, worker: RunWorker, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._pending: dict[str, _Pending] = {}
+        self._closed = False
+        self._requested.connect(worker.answer, Qt.ConnectionType.QueuedConnection)
+        worker.answered.connect(self._answered, Qt.ConnectionType.QueuedConnection)
+
+    def ask(
+        self,
+        key: str,
+        work: Callable[[Model | None], T],
+        done: Callable[[T], None],
+        failed: Callable[[BaseException], None] | None = None,
+    ) -> None:
+        """Calls `work` in the worker's thread with the open model, or None, and then `done` with the result.
+
+        `done` and `failed` are called in the window's thread. Only the newest query of a key is answered. `work` must
+        not refer to a QObject: the worker may be the last to let it go.
+        """
+        if self._closed:
+            return
+        self._drop(key)
+        pending = self._pending[key] = _Pending(Query(key, work), done, failed)
+        self._requested.emit(pending.query)
+
+    def close(self) -> None:
+        """Nothing is called any more."""
+        self._closed = True
+        for key in tuple(self._pending):
+            self._drop(key)
+
+    def _drop(self, key: str) -> None:
+        older = self._pending.pop(key, None)
+        if older is not None:
+            older.query.dropped.set()
+
+    @Slot(object)
+    def _answered(self, answer: Answer) -> None:
+        pending = self._pending.get(answer.query.key)
+        if pending is None or pending.query is not answer.query:
+            return
+        del self._pending[answer.query.key]
+        if answer.error is None:
+            pending.done(answer.result)
+        else:
+            (pending.failed or self.crashed.emit)(answer.error)
+
+
+def vocabulary_of(model: Model | None) -> Vocabulary:
+    """The text of the model's tokens; an empty vocabulary where it is unknown."""
+    try:
+        return Vocabulary() if model is None else model.vocabulary()
+    except GlyphscopeError:  # the next run reports a model that died
+        return Vocabulary()
+
+
+def priced_prompt_of(model: Model | None, prepared: PreparedRequest) -> Priced | None:
+    """The prompt that the request would send, with what each part costs; None where no model can say.
+
+    A recorded model knows only its own prompts.
+    """
+    if model is None or model.info.kind == "recorded":
+        return None
+    try:
+        return Priced(first_prompt(prepared, model))
+    except GlyphscopeError as error:
+        return Priced(None, str(error))

@@ -1,0 +1,63 @@
+"""The panels at the left that all pages share: tools, prompt, history."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QMainWindow
+
+from glyphscope_gui.history.dock import HistoryDock
+from glyphscope_gui.prompt.dock import PromptDock
+from glyphscope_gui.services import Services
+from glyphscope_gui.shared.enforcement_badge import EnforcementMap
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.page_ids import PanelId
+from glyphscope_gui.shell.dock_frame import DockFrame
+from glyphscope_gui.tools.registry_tree_model import Item
+from glyphscope_gui.tools.tools_dock import ToolsDock
+
+
+class SidePanels(QObject):
+    """Makes the docks; `argumentSelected` carries a tool's name and an argument's, or None."""
+
+    argumentSelected = Signal(str, object)
+
+    def __init__(self, services: Services, window: QMainWindow) -> None:
+        super().__init__(window)
+        self.tools = ToolsDock(services.project.tools)
+        self.prompt = PromptDock(services.project.prompt)
+        self.history = HistoryDock(services.history)
+        self.docks: dict[PanelId, DockFrame] = {}
+        for panel, title, widget in (
+            (PanelId.TOOLS, tr("Tools"), self.tools),
+            (PanelId.PROMPT, tr("Prompt"), self.prompt),
+            (PanelId.HISTORY, tr("History"), self.history),
+        ):
+            widget.setObjectName(panel.name.lower())
+            self.docks[panel] = DockFrame(panel.value, title, widget, window)
+        self.tools.tree.itemSelected.connect(self._tool_selected)
+
+    def close(self) -> None:
+        self.history.shut_down()
+        self.tools.shut_down()
+
+    def reveal(self, panel: PanelId) -> None:
+        dock = self.docks[panel]
+        dock.show()
+        dock.raise_()
+
+    def reveal_argument(self, tool: str, argument: str | None, *, focus: bool = False) -> None:
+        self.reveal(PanelId.TOOLS)
+        self.tools.show_argument(tool, argument)
+        if focus:
+            self.tools.tree.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def reveal_rendered_prompt(self) -> None:
+        self.reveal(PanelId.PROMPT)
+        self.prompt.show_rendered()
+
+    def show_enforcement(self, badges: EnforcementMap) -> None:
+        self.tools.set_enforcement(badges)
+
+    def _tool_selected(self, item: Item | None) -> None:
+        if item is not None:
+            self.argumentSelected.emit(item.tool, item.argument)

@@ -1,0 +1,59 @@
+"""The prompts that tests keep for one another (tests/support/every_process) change nothing but the time."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from glyphscope.calling import run
+from glyphscope.events import AnyEvent, PromptRendered, RunRequest, Sampling
+from glyphscope.models import EMBEDDED, open_model
+from glyphscope.registry import default_registry
+from glyphscope.sessions import strip_times
+
+pytestmark = [pytest.mark.model, pytest.mark.slow]
+
+DRAWN = Sampling(temperature=1.0, seed=3)
+REQUESTS = (
+    {},
+    {"sampling": DRAWN, "constraint": "off", "stop_on": "never", "max_tokens": 20},
+    {"notation": "json"},
+    {"notation": "json", "strategy": "two-stage", "repeatable": True},
+    {"prompt": "Read notes.txt", "sampling": DRAWN},
+    {"prompt": "Read notes.txt and tell what is in it", "repeatable": True},
+)
+"""In this order each begins with another part of what the one before it left in the context."""
+
+
+def told() -> list[AnyEvent]:
+    """All events of these requests in a new process, without what a clock says in them."""
+    events: list[AnyEvent] = []
+    with closing(open_model(EMBEDDED)) as model:
+        for changes in REQUESTS:
+            fields = {"prompt": "Search for AI news", "max_tokens": 40, **changes}
+            request = RunRequest(registry=default_registry().to_document(), **fields)
+            events += [strip_times(event) for event in run(request, model)][1:]  # the first names the run
+    return events
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No prompt was kept in it yet."""
+    monkeypatch.setenv("GLYPHSCOPE_KEPT_PROMPTS", str(tmp_path))
+    return tmp_path
+
+
+def test_a_kept_prompt_gives_every_figure_of_one_that_is_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writing = told()
+    kept = sorted(folder.iterdir())
+    assert kept, "the model's process keeps its prompts"
+    reading = told()
+    monkeypatch.setenv("GLYPHSCOPE_KEPT_PROMPTS", "")
+    alone = told()
+    assert reading == alone == writing
+    assert sorted(folder.iterdir()) == kept, "nothing was left to be read"
+    assert [event.cached for event in alone if isinstance(event, PromptRendered)][0] == 0

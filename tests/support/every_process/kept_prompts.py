@@ -1,0 +1,160 @@
+"""A prompt is read once in all the processes of a test session: reading it is nine tenths of a short run's time.
+
+What llama.cpp computes for a token of a prompt depends on the tokens before it, on the model's file, on how its context
+was opened, and, in its last digits, on the batches in which they all were evaluated. So what a prompt left in the
+context (its KV cache) is written to a file, with the batches, and read from there whenever any process is about to
+evaluate the same in the same batches. Everything else stays as it is: the engine is asked for the same batches, tells
+the same progress, counts nothing as cached that it would have computed, and evaluates every token of the answer itself.
+`tests/e2e/test_kept_prompts.py` holds that all figures are the same to the last digit.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import tempfile
+from array import array
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import llama_cpp as llama
+
+WORTH = 32
+"""Tokens that have to be new for a file of its own: they take about half a second, and one megabyte."""
+LONGEST = 2048
+"""Tokens beyond which nothing is kept: a longer prompt is there to be too long."""
+
+
+class Batches:
+    """The tokens in a context, each with the size of the batch that it was evaluated in and with its place there."""
+
+    def __init__(self, flat: bytes = b"") -> None:
+        self._flat = array("i", flat)
+
+    def __len__(self) -> int:
+        return len(self._flat) // 3
+
+    def __bytes__(self) -> bytes:
+        return self._flat.tobytes()
+
+    def __add__(self, tokens: list[int]) -> Batches:
+        """These and one more batch."""
+        more = Batches(bytes(self))
+        for place, token in enumerate(tokens):
+            more._flat.extend((token, len(tokens), place))
+        return more
+
+    def begins(self, other: Batches) -> bool:
+        return other._flat[: len(self._flat)] == self._flat
+
+    def cut(self, length: int) -> None:
+        del self._flat[length * 3 :]
+
+    def digests(self, salt: bytes, chunk: int) -> list[tuple[int, str]]:
+        """One for all, and one for all up to the end of each whole chunk; each with its number of tokens."""
+        digest, found, flat = hashlib.sha256(salt), [], self._flat
+        begin = 0
+        for place in range(0, len(flat), 3):
+            size, at = flat[place + 1], flat[place + 2]
+            if place + 3 == len(flat) or (size == chunk and at == chunk - 1):
+                digest.update(flat[begin : place + 3].tobytes())
+                begin = place + 3
+                found.append((begin // 3, digest.hexdigest()[:32]))
+        return found
+
+
+class KeptPrompts:
+    """The files of one model and its settings. Each is there under a name for each beginning that it serves."""
+
+    def __init__(self, folder: Path, settings: str, chunk: int) -> None:
+        self._folder, self._salt, self._chunk = folder, settings.encode(), chunk
+
+    def read(self, wanted: Batches) -> tuple[Batches, bytes] | None:
+        """A state that begins with these batches."""
+        _, name = wanted.digests(self._salt, self._chunk)[-1]
+        try:
+            data = (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            return None
+        end = 4 + int.from_bytes(data[:4], "little")
+        return Batches(data[4:end]), data[end:]
+
+    def is_new(self, batches: Batches) -> bool:
+        """Whether it is worth a file."""
+        there = [n for n, name in batches.digests(self._salt, self._chunk) if (self._folder / name).exists()]
+        return len(batches) - max(there, default=0) >= WORTH
+
+    def write(self, batches: Batches, state: bytes) -> None:
+        """Another process may be writing the same."""
+        with tempfile.NamedTemporaryFile(dir=self._folder, prefix="new-") as file:
+            file.write(len(bytes(batches)).to_bytes(4, "little") + bytes(batches) + state)
+            file.flush()
+            for _, name in batches.digests(self._salt, self._chunk):
+                try:
+                    os.link(file.name, self._folder / name)
+                except FileExistsError:
+                    continue
+
+
+def keep_prompts(native: ModuleType, folder: str) -> None:
+    """Let the engine of that module read and write them."""
+    real, chunk = native.LlamaEngine, native.CHUNK
+
+    class Engine(real):  # type: ignore[misc, valid-type]
+        def __init__(self, path: str, **settings: Any) -> None:
+            super().__init__(path, **settings)
+            file = os.stat(path)
+            which = (os.path.realpath(path), file.st_size, file.st_mtime_ns, file.st_ino)
+            how = (self.context, settings["threads"] or native.physical_cores())
+            self._kept = KeptPrompts(Path(folder), repr((which, how)), chunk)
+            self._batches = Batches()  # those of `tokens`
+            self._ahead = Batches()  # those in llama.cpp's memory, where they begin with ours and are more
+
+        def evaluate(self, tokens: list[int]) -> None:
+            self.raise_if_interrupted()
+            asked = self._batches + tokens
+            if not asked.begins(self._ahead):
+                found = self._kept.read(asked) if tokens else None
+                if found is None:
+                    return super().evaluate(tokens)
+                self._restore(*found)
+            if len(tokens) == chunk and self._in_chunks == len(self.tokens):
+                self._in_chunks += chunk
+            self._batches = asked
+            self.tokens += tokens
+            return None
+
+        def decode(self, tokens: list[int], outputs: int) -> Any:
+            if not self._ahead and len(self.tokens) <= LONGEST and self._kept.is_new(self._batches):
+                self._kept.write(self._batches, self._state())
+            return super().decode(tokens, outputs)
+
+        def _decode(self, tokens: list[int], outputs: int) -> Any:
+            if self._ahead:
+                llama.llama_memory_seq_rm(self._memory, 0, len(self.tokens), -1)
+                self._ahead = Batches()
+            rows = super()._decode(tokens, outputs)
+            self._batches += tokens
+            return rows
+
+        def _cut(self, length: int) -> None:
+            super()._cut(length)
+            self._batches.cut(len(self.tokens))
+            self._ahead = Batches()
+
+        def _state(self) -> bytes:
+            size = llama.llama_state_seq_get_size(self._context, 0)
+            buffer = (ctypes.c_uint8 * size)()
+            size = llama.llama_state_seq_get_data(self._context, buffer, size, 0)
+            return bytes(memoryview(buffer)[:size])
+
+        def _restore(self, batches: Batches, state: bytes) -> None:
+            llama.llama_memory_seq_rm(self._memory, 0, 0, -1)
+            buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
+            if not llama.llama_state_seq_set_data(self._context, buffer, len(state), 0):
+                raise AssertionError("llama.cpp does not take what it gave")
+            self._ahead = batches
+
+    native.LlamaEngine = Engine

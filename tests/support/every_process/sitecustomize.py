@@ -1,0 +1,39 @@
+"""What Python does first in each process that a test starts: the model's takes its prompts from `kept_prompts`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+ENGINE = "glyphscope.models.native"
+FOLDER = os.environ.get("GLYPHSCOPE_KEPT_PROMPTS", "")
+
+
+class EngineFinder(MetaPathFinder):
+    """Finds the engine's module as ever, and lets `kept_prompts` into it as soon as it was imported."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != ENGINE:
+            return None
+        sys.meta_path.remove(self)
+        spec = PathFinder.find_spec(name, path)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def and_keep_prompts(module: ModuleType) -> None:
+            execute(module)
+            from kept_prompts import keep_prompts
+
+            keep_prompts(module, FOLDER)
+
+        spec.loader.exec_module = and_keep_prompts  # type: ignore[method-assign]
+        return spec
+
+
+if FOLDER:
+    sys.meta_path.insert(0, EngineFinder())

@@ -1,0 +1,131 @@
+"""An `AppContext` without the window: real services and runs, and fakes that record what a page asks of the shell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QApplication, QWidget
+
+from glyphscope.models import ScriptedModel
+from glyphscope.sessions import places
+from glyphscope_gui.context import AppContext, Place
+from glyphscope_gui.runs.recorder import Recorder
+from glyphscope_gui.runs.run_controller import RunController
+from glyphscope_gui.runs.run_rules import RunRules
+from glyphscope_gui.services import make_services
+from glyphscope_gui.shared.actions import Actions
+from glyphscope_gui.shared.page_ids import PageId, PanelId
+from glyphscope_gui.theme import ThemeManager
+
+CALL = '{action="search" query="AI news" max_results=10}'
+
+
+class FakeNavigator(QObject):
+    """`visits` are the pages that were shown, each with the place on it."""
+
+    leaving = Signal(object)
+    shown = Signal(object)
+
+    def __init__(self, parent: QObject, current: PageId) -> None:
+        super().__init__(parent)
+        self.current = current
+        self.visits: list[tuple[PageId, Place | None]] = []
+        self.is_presenting = False
+
+    def show(self, page: PageId, place: Place | None = None) -> None:
+        self.visits.append((page, place))
+        if page != self.current:
+            self.leaving.emit(self.current)
+            self.current = page
+            self.shown.emit(page)
+
+    def begin_presentation(self) -> None:
+        self.is_presenting = True
+
+    def end_presentation(self) -> None:
+        self.is_presenting = False
+
+
+class FakePanels(QObject):
+    """`revealed` are panels, arguments and the rendered prompt, as they were asked for."""
+
+    argumentSelected = Signal(str, object)
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self.revealed: list[Any] = []
+        self.badges: dict[tuple[str, str], str] = {}
+
+    def reveal(self, panel: PanelId) -> None:
+        self.revealed.append(panel)
+
+    def reveal_argument(self, tool: str, argument: str | None, *, focus: bool = False) -> None:
+        self.revealed.append((tool, argument))
+
+    def reveal_rendered_prompt(self) -> None:
+        self.revealed.append("rendered prompt")
+
+    def show_enforcement(self, badges: Any) -> None:
+        self.badges = dict(badges)
+
+
+@dataclass
+class FakeStatus:
+    """`activity` is what a page does now, `notes` are all that were shown."""
+
+    activity: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    def set_activity(self, words: str) -> None:
+        self.activity = words
+
+    def set_note(self, words: str) -> None:
+        self.notes.append(words)
+
+
+@dataclass(frozen=True)
+class FakeContext(AppContext):
+    """`errors` and `offers` are those that a page showed."""
+
+    errors: list[BaseException] = field(default_factory=list)
+    offers: list[tuple[str, str, Callable[[], None]]] = field(default_factory=list)
+
+    def close(self) -> None:
+        self.runs.close()
+        self.rules.close()
+        self.recorder.close()
+        self.services.close()
+        self.window.deleteLater()
+
+
+def scripted(_name: str, **_options: object) -> ScriptedModel:
+    return ScriptedModel(CALL)
+
+
+def fake_context(
+    app: QApplication, opener: Callable[..., Any] = scripted, *, current: PageId = PageId.PLAYGROUND
+) -> FakeContext:
+    """A context whose model is what `opener` opens; the caller closes it, after the pages that it made from it."""
+    window = QWidget()
+    services = make_services(places(), window, opener)
+    errors: list[BaseException] = []
+    offers: list[tuple[str, str, Callable[[], None]]] = []
+    return FakeContext(
+        services=services,
+        runs=RunController(services.open_model, window, services.servers.sources),
+        rules=RunRules(window),
+        recorder=Recorder(services.history, services.settings.value.history_limit, window),
+        actions=Actions(window),
+        navigator=FakeNavigator(window, current),
+        panels=FakePanels(window),
+        status=FakeStatus(),
+        themes=ThemeManager(app, "light", parent=window),
+        window=window,
+        show_error=errors.append,
+        offer=lambda words, button, do: offers.append((words, button, do)),
+        errors=errors,
+        offers=offers,
+    )
