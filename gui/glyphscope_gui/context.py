@@ -143,6 +143,11 @@ class Page(QObject):
         return {}
 
     @property
+    def is_busy(self) -> bool:
+        """Whether anything of the page is running, or waited for."""
+        return False
+
+    @property
     def side_panel(self) -> QWidget | None:
         """A panel at the right that belongs to this page."""
         return None

@@ -16,6 +16,7 @@ from glyphscope.events import CallReady, PromptRendered, RunFailed, RunRequest, 
 from glyphscope.models import EMBEDDED
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.sessions.records import encode_record
+from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
@@ -104,11 +105,12 @@ def test_the_models_own_cut_is_called_another_one_or_a_split_word_its_own(model,
 
 
 def test_the_window_tells_nothing_of_a_run_of_the_embedded_model(window, qtbot):
+    page = window.page(PageId.PLAYGROUND)
     window.start()
     qtbot.waitUntil(lambda: window.runs.model.phase == "ready", timeout=240_000)
     with qtbot.waitSignal(window.runs.ended, timeout=240_000):
         window.runs.run(RunRequest(prompt=PROMPT, registry=small_limit(), max_tokens=60, model=EMBEDDED))
-    view = window.evidence.wanted
-    qtbot.waitUntil(lambda: not window.explaining.is_busy)
+    view = page.evidence.wanted
+    qtbot.waitUntil(lambda: not page.explain.is_busy)
     assert view.words.text().startswith("Grammar and model fight in: around the fields")
     assert "All 10 tokens are those that the model itself would cut" in view.boundaries.text()

@@ -16,6 +16,7 @@ from glyphscope.events import Relaxed
 from glyphscope.sessions import History, Record, places
 from glyphscope.sessions.bundle import write_bundle
 from glyphscope.sessions.records import header_of
+from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 RUN_MS = 240_000
@@ -46,7 +47,8 @@ def elsewhere(folder, *arguments, module="glyphscope"):
 
 
 def test_a_struck_alternative_cannot_be_let_in_or_its_reason_and_cost_are_not_told(qtbot, window, tmp_path):
-    evidence, bar = window.evidence, window.evidence.branch_bar
+    page = window.page(PageId.PLAYGROUND)
+    evidence, bar = page.evidence, page.evidence.branch_bar
     first = ended(qtbot, window, lambda: click(qtbot, window, "runButton"))
     run, whole = first.started.run, first.text
     assert "max_results=10" in whole
@@ -58,7 +60,7 @@ def test_a_struck_alternative_cannot_be_let_in_or_its_reason_and_cost_are_not_to
     )
     struck = first.tokens[token].step.alternatives[row]
 
-    window.page.tokens.choose(token)
+    page.view.tokens.choose(token)
     if row >= evidence.alternatives_model.rowCount():
         evidence.all_button.click()
     evidence.alternatives.selectRow(row)
@@ -88,7 +90,7 @@ def test_a_struck_alternative_cannot_be_let_in_or_its_reason_and_cost_are_not_to
     assert f"The branch decoded {own} token" in cost
     events = tuple(window.runs.events)
 
-    tree = window.page.branches
+    tree = page.view.branches
     assert tree.isVisible() and tree.model.rowCount(tree.model.index_of(run)) == 1
     window.activateWindow()
     assert (
@@ -97,9 +99,9 @@ def test_a_struck_alternative_cannot_be_let_in_or_its_reason_and_cost_are_not_to
         ).text
         == whole
     )
-    assert window.page.current_token().step.index == token
+    assert page.view.current_token().step.index == token
     assert ended(qtbot, window, tree.forward_action.trigger).text == branch.text
-    qtbot.waitUntil(lambda: len(window.parts.history.rows()) == 2)
+    qtbot.waitUntil(lambda: len(window.services.history.rows()) == 2)
     family = History(places().history).family(branch.started.run)
     assert {kin.started.run for kin in family} == {run, branch.started.run}
 
@@ -113,12 +115,13 @@ def test_a_struck_alternative_cannot_be_let_in_or_its_reason_and_cost_are_not_to
 
 
 def test_a_typed_text_is_cut_otherwise_than_the_field_says(qtbot, window):
+    page = window.page(PageId.PLAYGROUND)
     first = ended(qtbot, window, lambda: click(qtbot, window, "runButton"))
     value = next(
         token for token in first.tokens if token.start >= first.text.index('query="') + len('query="')
     )
-    window.page.tokens.choose(value.step.index)
-    bar = window.evidence.branch_bar
+    page.view.tokens.choose(value.step.index)
+    bar = page.evidence.branch_bar
     bar.open_field()
     text = 'café 🦜 <b>"'
     bar.field.edit.setText(text)
@@ -131,7 +134,7 @@ def test_a_typed_text_is_cut_otherwise_than_the_field_says(qtbot, window):
     assert "⟨F0 9F⟩" in told  # half a parrot
     assert branch.call is not None and branch.call.arguments["query"] == text[:-1]
     half = next(step.index for step in written if step.data and not step.text)
-    window.page.tokens.choose(half + 1)
+    page.view.tokens.choose(half + 1)
     bar.open_field()
     bar.field.edit.setText("x")
     qtbot.waitUntil(lambda: "ends within a character" in bar.field.pieces.text())

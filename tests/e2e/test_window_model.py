@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QPushButton
 from glyphscope.events import NOTATIONS, SHAPES
 from glyphscope.models.opening import EMBEDDED
 from glyphscope_gui.runs.run_controller import Phase
+from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 RUN_MS = 240_000
@@ -36,36 +37,38 @@ def model_pid(window):
 
 
 def test_run_under_the_mask_gives_no_valid_call_in_some_notation_or_shape(qtbot, window):
+    page = window.page(PageId.PLAYGROUND)
     for notation, shape in product(NOTATIONS, SHAPES):
-        window.parts.project.set_options(notation=notation, shape=shape)
+        window.services.project.set_options(notation=notation, shape=shape)
         state = finish(qtbot, window)
         assert state.failed is None, state.failed
         assert state.call is not None and state.call.tool == "search", state.outcome
         assert state.forced > 0
-        assert window.page.stream.toPlainText() == state.text
-        assert window.page.tokens_model.rowCount() == len(state.tokens)
-        assert not window.page.banner.isVisible()
-    qtbot.waitUntil(lambda: len(window.parts.history.rows()) == len(NOTATIONS) * len(SHAPES))
+        assert page.view.stream.toPlainText() == state.text
+        assert page.view.tokens_model.rowCount() == len(state.tokens)
+        assert not page.view.banner.isVisible()
+    qtbot.waitUntil(lambda: len(window.services.history.rows()) == len(NOTATIONS) * len(SHAPES))
 
 
 def test_a_failing_run_without_constraint_is_not_stopped_or_not_explained(qtbot, window):
+    page = window.page(PageId.PLAYGROUND)
     qtbot.mouseClick(window.header.constraint.button("off"), Qt.MouseButton.LeftButton)
     state = finish(qtbot, window)
     aborted = state.aborted
     assert aborted is not None
-    assert window.page.banner.isVisible()
-    assert aborted.code in window.page.banner.title.text()
-    assert f"character {aborted.char}" in window.page.banner.title.text()
-    assert aborted.char in window.page.stream.decided_characters
+    assert page.view.banner.isVisible()
+    assert aborted.code in page.view.banner.title.text()
+    assert f"character {aborted.char}" in page.view.banner.title.text()
+    assert aborted.char in page.view.stream.decided_characters
     with qtbot.waitSignal(window.runs.saved, timeout=RUN_MS) as saved:
         click(qtbot, window, "continueButton")
     assert saved.args[0].whole >= saved.args[0].decoded == aborted.tokens_decoded
-    assert f"of {saved.args[0].whole} tokens saved" in window.page.banner.saving.text()
-    assert window.evidence.savings_section.isVisibleTo(window.evidence)
+    assert f"of {saved.args[0].whole} tokens saved" in page.view.banner.saving.text()
+    assert page.evidence.savings_section.isVisibleTo(page.evidence)
 
 
 def test_stop_takes_longer_than_a_tenth_of_a_second(qtbot, window):
-    window.parts.project.set_options(constraint="off", stop_on="never")
+    window.services.project.set_options(constraint="off", stop_on="never")
     finish_first_token = lambda: len(window.runs.state.tokens) >= 3  # noqa: E731
     click(qtbot, window, "runButton")
     qtbot.waitUntil(finish_first_token, timeout=RUN_MS)
@@ -79,20 +82,21 @@ def test_stop_takes_longer_than_a_tenth_of_a_second(qtbot, window):
 
 
 def test_the_window_does_not_survive_its_model_process(qtbot, window):
-    window.parts.project.set_options(constraint="off", stop_on="never")
+    page = window.page(PageId.PLAYGROUND)
+    window.services.project.set_options(constraint="off", stop_on="never")
     click(qtbot, window, "runButton")
     qtbot.waitUntil(lambda: len(window.runs.state.tokens) >= 3, timeout=RUN_MS)
     with qtbot.waitSignal(window.runs.ended):
         os.kill(model_pid(window), signal.SIGKILL)
     assert window.runs.state.failed is not None
     assert "SIGKILL" in window.runs.state.failed.message + window.runs.state.failed.detail
-    assert window.page.notice.isVisible()
-    window.parts.project.set_options(constraint="mask", stop_on="error")
+    assert page.view.notice.isVisible()
+    window.services.project.set_options(constraint="mask", stop_on="error")
     assert finish(qtbot, window).call is not None
 
 
 def test_the_steps_are_not_one_by_one(qtbot, window):
-    window.wiring.choose_model(EMBEDDED)
+    window.services.project.choose_model(EMBEDDED)
     click(qtbot, window, "stepButton")
     qtbot.waitUntil(lambda: len(window.runs.state.tokens) >= 1, timeout=RUN_MS)
     qtbot.wait(300)

@@ -7,6 +7,8 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QPushButton
 
+from glyphscope_gui.shared.page_ids import PageId
+
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 RUN_MS = 240_000
 
@@ -19,7 +21,7 @@ def choose(window, strategy):
     picker = window.findChild(QComboBox, "strategyPicker")
     picker.setCurrentIndex(picker.findData(strategy))
     picker.activated.emit(picker.currentIndex())
-    assert window.parts.project.options.strategy == strategy
+    assert window.services.project.options.strategy == strategy
 
 
 def finish(qtbot, window):
@@ -32,7 +34,7 @@ def replay(qtbot, window):
     """The run once more, from its record."""
     events = tuple(window.runs.events)
     with qtbot.waitSignal(window.runs.ended, timeout=RUN_MS):
-        window.wiring.show_record(events)
+        window.runs.show_record(events)
     return window.runs.state
 
 
@@ -45,22 +47,24 @@ def replay(qtbot, window):
     ],
 )
 def test_a_strategy_gives_no_call_in_the_window_or_its_stages_are_not_shown(qtbot, window, strategy, kinds):
+    page = window.page(PageId.PLAYGROUND)
     choose(window, strategy)
     state = finish(qtbot, window)
     assert state.failed is None, state.failed
     assert (state.outcome, [stage.kind for stage in state.stages]) == ("valid", kinds)
     assert state.call is not None and state.call.tool == "search"
-    assert window.page.timeline.isVisible() is (len(kinds) > 1)
+    assert page.view.timeline.isVisible() is (len(kinds) > 1)
     told = [(stage.title, stage.text) for stage in state.stages]
     again = replay(qtbot, window)
     assert [(stage.title, stage.text) for stage in again.stages] == told
 
 
 def test_a_conversation_runs_what_nobody_allowed_or_cannot_be_allowed_in_the_window(qtbot, window):
+    page = window.page(PageId.PLAYGROUND)
     choose(window, "loop")
-    loop = msgspec.structs.replace(window.parts.project.options.loop, tool_use="enforced", max_turns=2)
-    window.parts.project.set_options(loop=loop)
-    card = window.page.approval
+    loop = msgspec.structs.replace(window.services.project.options.loop, tool_use="enforced", max_turns=2)
+    window.services.project.set_options(loop=loop)
+    card = page.view.approval
     click(qtbot, window, "runButton")
     qtbot.waitUntil(card.isVisible, timeout=RUN_MS)
     assert not any(event.__struct_config__.tag == "tool_started" for event in window.runs.events)
@@ -73,13 +77,14 @@ def test_a_conversation_runs_what_nobody_allowed_or_cannot_be_allowed_in_the_win
     results = [event for event in window.runs.events if event.__struct_config__.tag == "tool_result"]
     assert results and results[0].ok and results[0].source == "demo"
     assert [stage.kind for stage in state.stages][:2] == ["turn", "tool"]
-    assert window.page.timeline.isVisible()
+    assert page.view.timeline.isVisible()
 
 
 def test_the_window_closes_with_an_approval_open_and_leaves_its_run_behind(qtbot, window):
+    page = window.page(PageId.PLAYGROUND)
     choose(window, "loop")
-    loop = msgspec.structs.replace(window.parts.project.options.loop, tool_use="enforced", max_turns=2)
-    window.parts.project.set_options(loop=loop)
+    loop = msgspec.structs.replace(window.services.project.options.loop, tool_use="enforced", max_turns=2)
+    window.services.project.set_options(loop=loop)
     click(qtbot, window, "runButton")
-    qtbot.waitUntil(window.page.approval.isVisible, timeout=RUN_MS)
+    qtbot.waitUntil(page.view.approval.isVisible, timeout=RUN_MS)
     window.shut_down()  # what is left behind fails the test

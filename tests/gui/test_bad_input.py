@@ -1,4 +1,4 @@
-"""Bad input in the whole window: what is told, and that the window and what it shows live on."""
+"""Bad input in the window and on the playground: what is told, and that both and what they show live on."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ from glyphscope.models.interface import RenderedPrompt
 from glyphscope.sessions import places
 from glyphscope.sessions.files import atomic_write
 from glyphscope.sessions.history import kin_of
+from glyphscope_gui.context import Page
 from glyphscope_gui.playground.branches.tree_model import BranchTreeModel
+from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.error_dialog import ErrorDialog
-
-pytestmark = pytest.mark.slow  # whole windows
+from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.tools.tools_dock import ToolsDock
 
 CALL = '{action="search" query="日本 😀" max_results=10}'
 
@@ -64,23 +66,46 @@ class Full(ScriptedModel):
         yield
 
 
-@pytest.fixture
-def make(open_window):
-    def build(model=None):
-        def opener(name, *, context, progress):
-            return open_model(name) if name.startswith("/") else model or ScriptedModel(CALL)
+def opener_of(model):
+    """Opens files as they are, and that model, or a scripted one, in the place of any other."""
 
-        window = open_window(opener)
-        window.parts.project.set_options(constraint="off")
+    def opener(name, *, context, progress):
+        return open_model(name) if name.startswith("/") else model or ScriptedModel(CALL)
+
+    return opener
+
+
+@pytest.fixture
+def make(open_page):
+    """Make the playground by itself."""
+
+    def build(model=None):
+        page = open_page(PageId.PLAYGROUND, opener_of(model))
+        page.context.project.set_options(constraint="off")
+        return page
+
+    return build
+
+
+@pytest.fixture
+def make_window(open_window):
+    """Make the whole window."""
+
+    def build(model=None):
+        window = open_window(opener_of(model))
+        window.services.project.set_options(constraint="off")
         return window
 
     return build
 
 
-def finish(qtbot, window):
-    with qtbot.waitSignal(window.runs.ended):
-        window.actions_.run.trigger()
-    return window.runs.state
+def finish(qtbot, page):
+    """Run the playground, or the window, to its end."""
+    runs = page.context.runs
+    run = page.run if isinstance(page, Page) else page.actions_.run.trigger
+    with qtbot.waitSignal(runs.ended):
+        run()
+    return runs.state
 
 
 def dialog_words(qtbot, window):
@@ -103,18 +128,18 @@ def dialog_words(qtbot, window):
     ],
 )
 def test_a_model_that_is_none_ends_the_window_or_the_one_before_it(qtbot, make, tmp_path, content, words):
-    window = make()
+    page = make()
+    runs, notice = page.context.runs, page.view.notice
     path = tmp_path / "bad.gguf"
     if content is not None:
         path.write_bytes(content)
-    window.wiring.choose_model(str(path))
-    qtbot.waitUntil(lambda: window.runs.model.phase == "failed")
-    assert window.page.notice.isVisible()
-    told = window.page.notice.label.text()
-    assert words in told and "bad.gguf" in told
-    window.wiring.choose_model("embedded")
-    qtbot.waitUntil(lambda: window.runs.model.phase == "ready")
-    assert finish(qtbot, window).call is not None
+    runs.open_model(str(path), 4096)
+    qtbot.waitUntil(lambda: runs.model.phase == "failed")
+    assert notice.isVisible()
+    assert words in notice.label.text() and "bad.gguf" in notice.label.text()
+    runs.open_model("embedded", 4096)
+    qtbot.waitUntil(lambda: runs.model.phase == "ready")
+    assert finish(qtbot, page).call is not None
 
 
 @pytest.mark.parametrize(
@@ -128,64 +153,69 @@ def test_a_model_that_is_none_ends_the_window_or_the_one_before_it(qtbot, make, 
 def test_a_registry_that_is_none_is_a_mistake_of_ours_or_changes_the_tools(
     qtbot, make, tmp_path, text, words
 ):
-    window = make()
+    page = make()
+    dock = ToolsDock(page.context.project.tools)
+    qtbot.addWidget(dock)
     path = tmp_path / "bad.json"
     path.write_text(text)
-    window.tools_page.actions_.read_file(path)
-    told = dialog_words(qtbot, window)
+    dock.actions_.read_file(path)
+    told = dialog_words(qtbot, dock)
+    dock.shut_down()
     assert words in told and "bad.json" in told and "mistake of Glyphscope" not in told
-    assert len(window.parts.document.registry) == 7
-    assert finish(qtbot, window).call is not None
+    assert len(page.context.project.tools.registry) == 7
+    assert finish(qtbot, page).call is not None
 
 
 def test_a_model_that_dies_takes_the_tokens_before_it_or_the_next_run(qtbot, make):
-    window = make(Dying(CALL))
-    state = finish(qtbot, window)
+    page = make(Dying(CALL))
+    state = finish(qtbot, page)
     assert state.failed.code == "MODEL_FAILED" and len(state.tokens) == 3
-    assert "SIGKILL" in window.page.notice.label.text() and "next run" in window.page.notice.label.text()
-    assert window.page.tokens_model.rowCount() == 3, "what was decoded is still to be seen"
-    assert finish(qtbot, window).call is not None
-    assert not window.page.notice.isVisible()
+    assert "SIGKILL" in page.view.notice.label.text() and "next run" in page.view.notice.label.text()
+    assert page.view.tokens_model.rowCount() == 3, "what was decoded is still to be seen"
+    assert finish(qtbot, page).call is not None
+    assert not page.view.notice.isVisible()
 
 
 def test_a_prompt_longer_than_the_context_is_not_told_or_not_to_be_seen(qtbot, make):
-    window = make(Full(CALL))
-    state = finish(qtbot, window)
+    page = make(Full(CALL))
+    state = finish(qtbot, page)
     assert state.failed.code == "CONTEXT_OVERFLOW" and not state.tokens
-    told = window.page.notice.label.text()
+    told = page.view.notice.label.text()
     assert "5000 tokens" in told and "holds 4096" in told and "Shorten" in told
     assert state.prompt is not None and state.prompt.text, "what was too long can be looked at"
-    assert window.actions_.run.isEnabled()
+    assert page.context.runs.phase is Phase.IDLE, "nothing holds up the next run"
 
 
 def test_a_model_without_a_chat_template_is_not_told(qtbot, make):
-    window = make(Plain(CALL))
-    assert finish(qtbot, window).call is not None
-    assert window.page.notice.isVisible()
-    assert "no chat template" in window.page.notice.label.text()
+    page = make(Plain(CALL))
+    assert finish(qtbot, page).call is not None
+    assert page.view.notice.isVisible()
+    assert "no chat template" in page.view.notice.label.text()
 
 
 def test_half_a_character_is_lost_or_shown_as_another(qtbot, make):
-    window = make(Cut())
-    state = finish(qtbot, window)
+    page = make(Cut())
+    state = finish(qtbot, page)
     assert state.call is not None and state.call.arguments["query"] == "日本 😀"
-    assert window.page.stream.toPlainText() == CALL
-    model, first = window.page.tokens_model, CALL.encode().index("日".encode())
+    assert page.view.stream.toPlainText() == CALL
+    model, first = page.view.tokens_model, CALL.encode().index("日".encode())
     assert [model.index(first + n, 1).data() for n in range(3)] == ["⟨E6⟩", "⟨97⟩", "⟨A5⟩"]
 
 
-def test_a_record_of_a_newer_version_takes_the_run_that_is_shown(qtbot, make, tmp_path):
-    window = make()
+@pytest.mark.slow
+def test_a_record_of_a_newer_version_takes_the_run_that_is_shown(qtbot, make_window, tmp_path):
+    window = make_window()
     finish(qtbot, window)
     before, path = list(window.runs.events), tmp_path / "newer.jsonl"
     path.write_text(json.dumps({"glyphscope_record": 99}) + "\n")
-    window.recorder.read(path, window.wiring.show_record)
+    window.recorder.read(path, window.runs.show_record)
     words = dialog_words(qtbot, window)
     assert "version 99" in words and "newer Glyphscope" in words and "newer.jsonl" in words
     assert window.runs.events == before
 
 
-def test_a_history_of_a_newer_version_is_written_over_or_ends_the_window(qtbot, make):
+@pytest.mark.slow
+def test_a_history_of_a_newer_version_is_written_over_or_ends_the_window(qtbot, make_window):
     path = places().history
     path.parent.mkdir(parents=True, exist_ok=True)
     base = sqlite3.connect(path)
@@ -193,7 +223,7 @@ def test_a_history_of_a_newer_version_is_written_over_or_ends_the_window(qtbot, 
     base.commit()
     base.close()
     content = path.read_bytes()
-    window = make()
+    window = make_window()
     assert finish(qtbot, window).call is not None
     assert "version 99" in dialog_words(qtbot, window)
     assert finish(qtbot, window).call is not None
@@ -204,8 +234,8 @@ def test_a_history_of_a_newer_version_is_written_over_or_ends_the_window(qtbot, 
 
 
 @pytest.mark.slow
-def test_a_full_disk_takes_the_run_from_the_window(qtbot, make, tmp_path, monkeypatch):
-    window = make()
+def test_a_full_disk_takes_the_run_from_the_window(qtbot, make_window, tmp_path, monkeypatch):
+    window = make_window()
     finish(qtbot, window)
     path = tmp_path / "run.jsonl"
     atomic_write(path, "older")
@@ -223,11 +253,12 @@ def test_a_full_disk_takes_the_run_from_the_window(qtbot, make, tmp_path, monkey
     qtbot.waitUntil(lambda: path.read_text() != "older")
 
 
-def test_what_somebody_wrote_is_laid_out_as_html_in_a_hint(qtbot, make):
+@pytest.mark.slow
+def test_what_somebody_wrote_is_laid_out_as_html_in_a_hint(qtbot, make_window):
     """Qt takes a hint for HTML whose first line has a tag, and reads the pictures that it names."""
     written = '<img src="file:///etc/passwd"> <b>10</b>'
-    window = make(ScriptedModel(f"{{action=search query={json.dumps(written)}}}"))
-    window.parts.prompt.set_user(written)
+    window = make_window(ScriptedModel(f"{{action=search query={json.dumps(written)}}}"))
+    window.services.project.prompt.set_user(written)
     finish(qtbot, window)
     branch = BranchTreeModel()
     branch.show(
@@ -235,10 +266,10 @@ def test_what_somebody_wrote_is_laid_out_as_html_in_a_hint(qtbot, make):
         {window.runs.state.started.run: kin_of(window.runs.events)},
         "",
     )
-    qtbot.waitUntil(lambda: window.history_page.model.rowCount() == 1)
-    page, seen = window.page, []
+    qtbot.waitUntil(lambda: window.panels.history.model.rowCount() == 1)
+    page, seen = window.page(PageId.PLAYGROUND).view, []
     for model, columns in (
-        (window.history_page.model, 1),
+        (window.panels.history.model, 1),
         (branch, 3),
         (page.fields_model, page.fields_model.columnCount()),
         (page.tokens_model, page.tokens_model.columnCount()),
@@ -249,5 +280,6 @@ def test_what_somebody_wrote_is_laid_out_as_html_in_a_hint(qtbot, make):
             seen.append("img" in tip)
             assert not Qt.mightBeRichText(tip) or "<img" not in tip, (type(model).__name__, tip)
     assert any(seen)
-    window.lessons.lecture.notes.show_step(written, written, "", "", "")
-    assert window.lessons.lecture.notes.place.textFormat() is Core.TextFormat.PlainText
+    notes = window.page(PageId.LESSONS).lecture.notes
+    notes.show_step(written, written, "", "", "")
+    assert notes.place.textFormat() is Core.TextFormat.PlainText

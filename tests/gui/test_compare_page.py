@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import msgspec
 import pytest
@@ -11,65 +10,31 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QPushButton, QWidget
 
+from comparing import (
+    BROKEN,
+    GLYPH,
+    GLYPH_OFF,
+    JSON,
+    JSON_OFF,
+    NAMES,
+    NATIVE_OFF,
+    Answers,
+    arrange,
+    check_stop,
+    opens,
+    pills,
+    run_all,
+    table,
+)
 from glyphscope.errors import ModelDied, ModelError
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.compare.column_state import ColumnPhase
-from glyphscope_gui.compare.column_view import NARROWEST
 from glyphscope_gui.compare.variants import MOST, OWN, PRESETS, Variant, next_variant, variant_names
 from glyphscope_gui.runs.compare_fields_model import FIELD, FIRST_RUN, MARK, PARTING_ROLE
 from glyphscope_gui.runs.recorder import FIRST_RUN as FIRST_RECORD
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.run_controller import Aside, Phase
 from glyphscope_gui.shared.page_ids import PageId
-
-GLYPH = '{action="search" query="AI news" max_results=10}'
-BROKEN = '{action="search" query="AI news" max_results=500}'
-JSON = '{"action": "search", "query": "AI news", "max_results": 5}'
-NAMES = (
-    "comparePage",
-    "compareRunButton",
-    "compareStopButton",
-    "comparePromptEdit",
-    "comparePresets",
-    "compareColumns",
-    "compareFields",
-)
-
-
-class Answers(ScriptedModel):
-    """Answers in the notation it is asked for, and remembers the requests; slowly, or up to the `gate`, if it is to
-    be stopped.
-    """
-
-    def __init__(self, glyph=GLYPH, json=JSON, seconds=0.0, *, gated=False, **options):
-        super().__init__(**options)
-        self.scripts = {"glyph": glyph, "json": json}
-        self.seconds = seconds
-        self.gate = threading.Event()
-        if not gated:
-            self.gate.set()
-        self.asked = []
-
-    def generate(self, request):
-        self.asked.append(request)
-        script = self.scripts["json" if '{"action"' in request.prompt else "glyph"]
-        if isinstance(script, Exception):
-            raise script
-        self._turns = [[piece.encode() for piece in script]]
-        for place, item in enumerate(super().generate(request)):
-            if place == 30:
-                self.gate.wait(10)
-            time.sleep(self.seconds)
-            yield item
-
-
-def opens(model):
-    def opener(_name, **_options):
-        if isinstance(model, Exception):
-            raise model
-        return model
-
-    return opener
 
 
 @pytest.fixture
@@ -82,48 +47,6 @@ def make(open_page):
         return page
 
     return build
-
-
-@pytest.fixture
-def make_window(open_window):
-    """A whole window that shows its compare page."""
-
-    def build(model=None, **looks):
-        window = open_window(opens(Answers() if model is None else model), **looks)
-        window.context.project.set_options(constraint="off")
-        window.navigator.show(PageId.COMPARE)
-        return window
-
-    return build
-
-
-def arrange(page, *variants):
-    page.comparison.arrange(variants)
-    page._preset = OWN
-
-
-def run_all(qtbot, page):
-    with qtbot.waitSignal(page.comparison.runningChanged, check_params_cb=lambda on: not on):
-        page.view.run_button.click()
-    return page.comparison.columns
-
-
-def pills(page):
-    count = len(page.comparison.columns)
-    return [column.pill.words for column in page.view.columns[:count]]
-
-
-def table(page):
-    model = page.view.fields_model
-    return [
-        [model.index(row, column).data() for column in range(model.columnCount())]
-        for row in range(model.rowCount())
-    ]
-
-
-GLYPH_OFF = Variant("glyph", "flat", "off")
-JSON_OFF = Variant("json", "flat", "off")
-NATIVE_OFF = Variant("native", "flat", "off")
 
 
 # -- what is there -------------------------------------------------------------------------------------------------
@@ -139,17 +62,6 @@ def test_a_name_of_the_contract_is_missing_or_unnamed_for_screen_readers(make):
         for widget in column.findChildren(QComboBox) + column.findChildren(QAbstractButton):
             if widget.isVisible():
                 assert "olumn" in widget.accessibleName() + (widget.accessibleDescription() or ""), widget
-
-
-@pytest.mark.slow
-def test_the_page_has_no_key_or_takes_that_of_another(make_window, qtbot):
-    window = make_window()
-    keys = {name: action.shortcut().toString() for name, action in window.rail.actions_.items()}
-    assert keys[PageId.COMPARE] == "Ctrl+5" and len(set(keys.values())) == len(keys)
-    window.navigator.show(PageId.PLAYGROUND)
-    qtbot.keyClick(window, Qt.Key.Key_5, Qt.KeyboardModifier.ControlModifier)
-    assert window.navigator.current is PageId.COMPARE
-    assert window.focusWidget() is window.page(PageId.COMPARE).view.prompt_edit
 
 
 def test_the_prompt_is_another_than_the_playgrounds(make, qtbot):
@@ -275,29 +187,6 @@ def test_stop_ends_one_column_only_or_loses_what_there_is(make, qtbot):
     check_stop(qtbot, page, model, page.view.stop_button.click)
 
 
-@pytest.mark.slow
-def test_escape_ends_one_column_only_or_loses_what_there_is(make_window, qtbot):
-    model = Answers(gated=True)
-    window = make_window(model)
-    check_stop(qtbot, window.page(PageId.COMPARE), model, lambda: qtbot.keyClick(window, Qt.Key.Key_Escape))
-
-
-def check_stop(qtbot, page, model, stop):
-    arrange(page, GLYPH_OFF, JSON_OFF, JSON_OFF)
-    view = page.view
-    view.run_button.click()
-    qtbot.waitUntil(lambda: "AI" in view.columns[0].stream.toPlainText())
-    stop()
-    model.gate.set()
-    qtbot.waitUntil(lambda: not page.comparison.is_running)
-    assert len(model.asked) == 1
-    assert pills(page) == ["stopped", "not run", "not run"]
-    assert view.columns[0].stream.toPlainText().startswith('{action="search"')
-    assert view.run_button.isEnabled() and not view.stop_button.isEnabled()
-    run_all(qtbot, page)
-    assert pills(page) == ["✓ valid"] * 3, "and it cannot be run again"
-
-
 def test_closing_the_window_in_a_comparison_leaves_its_run_behind(make, qtbot):
     page = make(Answers(seconds=0.05))
     page.view.run_button.click()
@@ -325,26 +214,6 @@ def test_a_comparison_takes_the_playgrounds_run_away_or_starts_beside_it(make, q
     assert view.run_button.isEnabled()
 
 
-@pytest.mark.slow
-def test_the_playground_shows_the_columns_instead_of_its_own_run(make_window, qtbot):
-    window = make_window()
-    page, playground = window.page(PageId.COMPARE), window.page(PageId.PLAYGROUND)
-    assert page.view.prompt_edit.toPlainText() == playground.view.prompt_edit.toPlainText()
-    page.view.prompt_edit.setPlainText("Find cats")
-    assert playground.view.prompt_edit.toPlainText() == "Find cats"
-    window.navigator.show(PageId.PLAYGROUND)
-    with qtbot.waitSignal(window.runs.ended):
-        window.actions_.run.trigger()
-    window.navigator.show(PageId.COMPARE)
-    arrange(page, GLYPH_OFF, JSON_OFF)
-    run_all(qtbot, page)
-    assert playground.view.stream.toPlainText() == GLYPH
-    with qtbot.waitSignal(window.runs.ended):
-        page.view.columns[1].open_button.click()
-    assert window.navigator.current is PageId.PLAYGROUND
-    assert playground.view.stream.toPlainText() == JSON, "a column's run, once it is opened"
-
-
 def test_run_runs_the_playground_where_the_columns_are_in_sight(make, qtbot):
     page = make()
     began = []
@@ -364,31 +233,6 @@ def test_run_continues_a_run_that_is_stepped_through(make, qtbot):
         page.run()
     assert runs.state.text == GLYPH
     assert not page.comparison.columns[0].events
-
-
-@pytest.mark.slow
-def test_the_status_line_says_which_column_runs(make_window, qtbot):
-    model = Answers(gated=True)
-    window = make_window(model)
-    page = window.page(PageId.COMPARE)
-    page.view.run_button.click()
-    qtbot.waitUntil(lambda: bool(page.view.columns[0].stream.toPlainText()))
-    assert window.status.message.text() == "Comparing 1 of 2"
-    page.comparison.stop()
-    model.gate.set()
-    qtbot.waitUntil(lambda: not page.comparison.is_running)
-
-
-@pytest.mark.slow
-def test_the_keys_of_run_run_the_playground_where_the_columns_are_in_sight(make_window, qtbot):
-    window = make_window()
-    page = window.page(PageId.COMPARE)
-    began = []
-    window.runs.began.connect(began.append)
-    with qtbot.waitSignal(page.comparison.runningChanged, check_params_cb=lambda on: not on):
-        qtbot.keyClick(page.view.prompt_edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    assert pills(page) == ["✓ valid", "✓ valid"]
-    assert not began
 
 
 def test_another_run_that_begins_lets_the_columns_go_on(make, qtbot):
@@ -558,34 +402,6 @@ def test_names_do_not_tell_columns_apart_or_say_what_all_have():
     assert variant_names([Variant(), Variant()]) == ["GLYPH mask (1)", "GLYPH mask (2)"]
     assert next_variant([GLYPH_OFF]) == JSON_OFF
     assert next_variant([GLYPH_OFF, JSON_OFF]) == Variant("json", "flat", "mask")
-
-
-# -- how it looks --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_four_columns_are_squeezed_instead_of_scrolled(make_window, qtbot):
-    window = make_window(size=(1024, 700))
-    page = window.page(PageId.COMPARE)
-    arrange(page, GLYPH_OFF, JSON_OFF, NATIVE_OFF, GLYPH_OFF)
-    qtbot.wait(20)
-    view = page.view
-    assert window.width() == 1024 and window.height() == 700
-    assert all(column.width() >= NARROWEST for column in view.columns)
-    assert view.columns_area.horizontalScrollBar().maximum() > 0
-    run_all(qtbot, page)
-    bar = view.columns_area.horizontalScrollBar()
-    assert bar.value() == bar.maximum(), "the column that runs is in sight"
-
-
-@pytest.mark.slow
-def test_three_columns_do_not_fit_the_smallest_window(make_window, qtbot):
-    page = make_window(size=(1024, 700)).page(PageId.COMPARE)
-    arrange(page, GLYPH_OFF, JSON_OFF, NATIVE_OFF)
-    run_all(qtbot, page)
-    qtbot.wait(20)
-    assert page.view.columns_area.horizontalScrollBar().maximum() == 0
-    assert page.view.columns_area.verticalScrollBar().maximum() == 0
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -11,6 +11,7 @@ from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QCheckBox, QComboBox, QLineEdit, QPushButton
 
+from evaluating import SUITE, Held, ended, good, open_it, open_it_while_busy, open_wrong_run, set_up, told
 from glyphscope.errors import ModelError
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.models import ScriptedModel
@@ -20,43 +21,8 @@ from glyphscope_gui.evaluate.page import RESULT, SETUP
 from glyphscope_gui.evaluate.runs_model import PORTION
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.runs.token_place import TokenPlace
-from glyphscope_gui.shared.errors import explain
 from glyphscope_gui.shared.page_ids import PageId
 from made_results import GOOD, TOO_MANY, made_result, recorded_result
-
-SUITE = {
-    "glyphscope_suite": 1,
-    "name": "mine",
-    "about": "Two searches",
-    "scenarios": [
-        {
-            "id": name,
-            "prompt": f"Search for AI news, 10 results, {name}",
-            "expect": {
-                "calls": [{"tools": ["search"], "arguments": {"query": "AI news", "max_results": 10}}]
-            },
-        }
-        for name in ("first", "second")
-    ],
-}
-
-
-class Held(ScriptedModel):
-    """Says what it says once it is let go."""
-
-    def __init__(self, gate, script=GOOD):
-        super().__init__(script)
-        self.gate = gate
-
-    def generate(self, request):
-        while not self.gate.wait(0.01):
-            if self._cancelled.is_set():
-                break
-        yield from super().generate(request)
-
-
-def good(_name, **_options):
-    return ScriptedModel(GOOD)
 
 
 @pytest.fixture
@@ -72,54 +38,10 @@ def opened(open_page, qtbot):
 
 
 @pytest.fixture
-def opened_window(open_window, qtbot):
-    """Make the whole window with this page shown and everything read that is read at first."""
-
-    def build(**options):
-        window = open_window(good, **options)
-        window.navigator.show(PageId.EVALUATE)
-        ended(qtbot, window.page(PageId.EVALUATE))
-        return window
-
-    return build
-
-
-@pytest.fixture
 def suite(tmp_path):
     path = tmp_path / "mine.json"
     path.write_text(json.dumps(SUITE))
     return path
-
-
-def set_up(qtbot, page, suite, models=("scripted",), **changes):
-    """Exactly that suite, these models and GLYPH without a constraint."""
-    view = page.view
-    page._add_suites([suite])
-    qtbot.waitUntil(lambda: str(suite) in view.suites_model.values)
-    for name in models:
-        page._add_models([suite.parent / name])
-    plain = {"notations": ("glyph",), "constraints": ("off",), "trials": 2}
-    paths = tuple(str(suite.parent / name) for name in models)
-    view.setup.show_matrix({"suites": (str(suite),), "models": paths, **plain, **changes})
-    view.setup.changed.emit()
-    qtbot.waitUntil(view.setup.go.isEnabled)
-
-
-def ended(qtbot, page):
-    qtbot.waitUntil(lambda: not page.is_busy)
-
-
-def open_it(qtbot, page, path):
-    page.open_result(path)
-    ended(qtbot, page)
-    return page.view.result
-
-
-def told(page):
-    """The words of the one error that the page showed."""
-    (error,) = page.context.errors
-    page.context.errors.clear()
-    return "\n".join(explain(error))
 
 
 @pytest.mark.slow
@@ -345,19 +267,6 @@ def test_a_cell_does_not_lead_to_its_runs(opened, qtbot, tmp_path):
     assert result.runs_model.total == len(result.failures_model.samples(index))
 
 
-@pytest.mark.slow
-def test_a_run_does_not_open_at_the_token_where_it_went_wrong(opened_window, qtbot, tmp_path):
-    window = opened_window()
-    result = open_it(qtbot, window.page(PageId.EVALUATE), recorded_result(tmp_path))
-    open_wrong_run(qtbot, result)
-    qtbot.waitUntil(lambda: window.navigator.current is PageId.PLAYGROUND)
-    qtbot.waitUntil(lambda: window.runs.state.text.startswith(TOO_MANY[:40]) and not window.runs.is_busy)
-    aborted = window.runs.state.aborted
-    tokens = window.page(PageId.PLAYGROUND).view.tokens
-    qtbot.waitUntil(lambda: tokens.currentIndex().row() == aborted.token)
-    assert tokens.hasFocus()
-
-
 def test_a_run_is_shown_on_the_playground_with_its_bad_token(opened, qtbot, tmp_path):
     page = opened()
     shown, focused = [], []
@@ -383,14 +292,6 @@ def test_a_run_without_a_mistake_is_shown_without_a_token(opened, qtbot, tmp_pat
     qtbot.waitUntil(lambda: bool(shown))
     assert result.runs_model.sample(0).ok and shown[0].at is None
     assert page.context.navigator.current is PageId.PLAYGROUND and focused
-
-
-def open_wrong_run(qtbot, result):
-    row = next(n for n in range(result.model.rowCount()) if result.model.row(n).kind == "scenario")
-    result.table.choose(row, 1)
-    result.runs.choose(0)
-    result.runs.setFocus()
-    qtbot.keyClick(result.runs, Qt.Key.Key_Return)
 
 
 def test_two_arms_are_not_aligned_by_field(opened, qtbot, tmp_path):
@@ -447,12 +348,6 @@ def test_a_result_that_grows_is_torn_from_the_result_that_is_read(opened, qtbot,
     ended(qtbot, page)
     assert result.model.rowCount() == rows
     assert result.model.result is before, "the result that ended meanwhile does not take its place"
-
-
-def open_it_while_busy(qtbot, page, path):
-    page.open_result(path)
-    qtbot.waitUntil(lambda: page.result_presenter.result.path == path)
-    return page.view.result
 
 
 @pytest.mark.slow
@@ -593,24 +488,3 @@ def test_something_on_the_page_has_no_name_or_no_keys(opened, qtbot, tmp_path):
         assert found is not None, name
         assert found.accessibleName() or isinstance(found, QPushButton), name
     assert view.findChild(QLineEdit) is not None
-
-
-@pytest.mark.slow
-def test_the_page_is_wider_than_the_smallest_window(opened_window, qtbot, tmp_path):
-    window = opened_window(size=(1024, 700))
-    page = window.page(PageId.EVALUATE)
-    open_it(qtbot, page, made_result(tmp_path))
-    assert window.width() == 1024 and window.height() == 700
-    assert page.view.minimumSizeHint().width() <= 988
-    page.view.show_view(SETUP)
-    assert page.view.minimumSizeHint().height() <= 590
-
-
-@pytest.mark.slow
-def test_ctrl_4_does_not_show_the_page(opened_window):
-    window = opened_window()
-    window.navigator.show(PageId.PLAYGROUND)
-    action = window.rail.actions_[PageId.EVALUATE]
-    assert action.shortcut().toString() == "Ctrl+4"
-    action.trigger()
-    assert window.navigator.current is PageId.EVALUATE

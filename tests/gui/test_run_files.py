@@ -18,11 +18,11 @@ from glyphscope.sessions import Record, read_record
 from glyphscope.sessions.bundle import read_bundle, write_bundle
 from glyphscope.sessions.exports import EXPORTS
 from glyphscope.sessions.records import encode_record, header_of
-from glyphscope_gui.grammar.presenter import PAGE, PLAYGROUND
 from glyphscope_gui.history.export_dialog import MOST_SHOWN, ExportDialog
 from glyphscope_gui.runs.export_formats import FORMS, exported, file_name, told_of_record
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.error_dialog import ErrorDialog
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.open_files import dropped_file, kind_of
 
 CALL = '{action="search" query="AI news" max_results=10}'
@@ -124,15 +124,15 @@ def test_a_grammar_is_not_said_to_have_held_nothing():
 
 @pytest.mark.slow
 def test_a_bundle_or_a_record_is_not_opened_or_a_damaged_one_takes_the_run_that_is_shown(
-    qtbot, window, bundle, tmp_path
+    qtbot, window, bundle, tmp_path, monkeypatch
 ):
     record, torn = tmp_path / "kept.jsonl", tmp_path / "torn.jsonl"
     record.write_bytes(encode_record(EVENTS))
     torn.write_bytes(encode_record(EVENTS)[:-9])
-    window.pages.show(PAGE)
+    window.navigator.show(PageId.GRAMMAR)
     for path in (bundle, record, torn):
         state = shown(qtbot, window, lambda path=path: window.files.open_file(path))
-        assert window.pages.current == PLAYGROUND
+        assert window.navigator.current is PageId.PLAYGROUND
         assert state.started is not None and state.started.request.prompt == EVENTS[0].request.prompt
     assert "cut off" in window.status.note.text() or len(window.runs.events) == len(EVENTS) - 1
     before, whole = list(window.runs.events), bundle.read_bytes()
@@ -146,7 +146,7 @@ def test_a_bundle_or_a_record_is_not_opened_or_a_damaged_one_takes_the_run_that_
         qtbot.waitUntil(lambda: window.findChild(ErrorDialog) is None)
         assert window.runs.events == before
     starts = []
-    window.start = lambda: starts.append(len(window.runs.events))
+    monkeypatch.setattr(window.presenter, "start", lambda: starts.append(len(window.runs.events)))
     window.files.open_first(record)
     qtbot.waitUntil(lambda: starts == [len(EVENTS)])  # shown before the model is opened
     window.files.open_first(bundle)
@@ -158,8 +158,10 @@ def test_a_bundle_or_a_record_is_not_opened_or_a_damaged_one_takes_the_run_that_
 def test_a_dropped_file_is_not_opened_where_its_kind_belongs(qtbot, window, bundle, tmp_path):
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(bundle))])
-    assert not window.page.prompt_edit.canInsertFromMimeData(data), "its name would be typed into the prompt"
-    assert not window.prompt_page.system_edit.canInsertFromMimeData(data)
+    assert not window.page(PageId.PLAYGROUND).view.prompt_edit.canInsertFromMimeData(data), (
+        "its name would be typed into the prompt"
+    )
+    assert not window.panels.prompt.system_edit.canInsertFromMimeData(data)
     drop = QDropEvent(
         QPoint(9, 9),
         Qt.DropAction.CopyAction,
@@ -171,31 +173,30 @@ def test_a_dropped_file_is_not_opened_where_its_kind_belongs(qtbot, window, bund
     grammar = tmp_path / "mine.gbnf"
     grammar.write_text('root ::= "a"\n')
     window.files.open_file(grammar)
-    qtbot.waitUntil(lambda: window.parts.project.grammar.text == 'root ::= "a"\n')
-    assert window.pages.current == PAGE
+    qtbot.waitUntil(lambda: window.services.project.grammar.text == 'root ::= "a"\n')
+    assert window.navigator.current is PageId.GRAMMAR
     project = tmp_path / "mine.glyphscope"
-    window.parts.project.save(project)
-    window.parts.project.path = None
+    window.services.project.save(project)
+    window.services.project.path = None
     window.files.open_file(project)
-    qtbot.waitUntil(lambda: window.parts.project.path == project)
+    qtbot.waitUntil(lambda: window.services.project.path == project)
 
 
-@pytest.mark.slow
-def test_a_run_given_with_the_start_is_replaced_by_the_one_that_ships(qtbot, open_window, bundle):
+def test_a_run_given_with_the_start_is_replaced_by_the_one_that_ships(qtbot, open_page, bundle):
     def no_model(_name, **_options):
         raise ModelError("There is no model here.")
 
-    window = open_window(no_model)
-    other = bundled_run("sources-whole.jsonl")
+    page = open_page(PageId.PLAYGROUND, no_model)
+    runs, other = page.context.runs, bundled_run("sources-whole.jsonl")
     write_bundle(bundle, Record(header_of(other[0]), other, torn=False))
-    window.files.open_file(bundle)
-    qtbot.waitUntil(lambda: not window.runs.is_busy and window.runs.state.started is not None)
+    page.context.recorder.read(bundle, runs.show_record)
+    qtbot.waitUntil(lambda: not runs.is_busy and runs.state.started is not None)
     run = other[0].run
-    qtbot.waitUntil(lambda: window.runs.state.started.run == run and not window.runs.is_busy)
-    window.wiring._first_model = True
-    window.wiring._tell_no_model(window.runs.model)
-    assert not window.runs.is_busy and window.runs.state.started.run == run
-    assert "There is no model here." in window.page.notice.label.text()
+    qtbot.waitUntil(lambda: runs.state.started.run == run and not runs.is_busy)
+    page._first_model = True
+    page._show_no_model(runs.model)
+    assert not runs.is_busy and runs.state.started.run == run
+    assert "There is no model here." in page.view.notice.label.text()
 
 
 # -- saving --------------------------------------------------------------------------------------------------------
@@ -208,12 +209,13 @@ def test_a_saved_run_is_no_bundle_or_says_not_what_is_in_it_or_is_lost_in_silenc
     events = tuple(window.runs.events)
     path = tmp_path / "mine.glyphrun"
     window.recorder.write(path, events)
-    qtbot.waitUntil(window.page.notice.isVisible)
-    words = window.page.notice.label.text()
+    notice = window.page(PageId.PLAYGROUND).view.notice
+    qtbot.waitUntil(notice.isVisible)
+    words = notice.label.text()
     assert "mine.glyphrun" in words and "Not in it: API keys" in words and "the prompt" in words
     assert read_bundle(path).record.events == events
     window.recorder.write(tmp_path / "mine.jsonl", events)
-    qtbot.waitUntil(lambda: "mine.jsonl" in window.page.notice.label.text())
+    qtbot.waitUntil(lambda: "mine.jsonl" in notice.label.text())
     assert read_record(tmp_path / "mine.jsonl").events == events
     (tmp_path / "folder.glyphrun").mkdir()
     window.recorder.write(tmp_path / "folder.glyphrun", events)
@@ -243,7 +245,7 @@ def test_an_export_is_not_copied_whole_or_not_saved_or_not_had_from_the_history(
     dialog.save(str(path))
     qtbot.waitUntil(path.exists)
     assert json.loads(path.read_text()) == tools
-    history = window.history_page
+    history = window.panels.history
     qtbot.waitUntil(lambda: history.model.rowCount() == 1)
     history.list.setCurrentIndex(history.model.index(0, 0))
     qtbot.waitUntil(lambda: window.findChild(ExportDialog) is None)

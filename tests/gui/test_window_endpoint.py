@@ -1,4 +1,4 @@
-"""An endpoint in the real window: opened by its address, run, stopped, and told where it fails."""
+"""An endpoint in the window and on the playground: opened by its address, run, stopped, and told where it fails."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QTableView
 
 from glyphscope.models import ScriptedModel, open_model
 from glyphscope.models.remote import is_address
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.token_words import UNKNOWN
 from scripted_endpoint import DONE, Answer, Hang, chunk, endpoint, said
 
@@ -23,33 +24,35 @@ def no_keys(monkeypatch):
     keyring.core._keyring_backend = before
 
 
+def opener(name, **options):
+    return open_model(name, **options) if is_address(name) else ScriptedModel()
+
+
 @pytest.fixture
-def window(open_window):
-    def opened(name, **options):
-        return open_model(name, **options) if is_address(name) else ScriptedModel()
-
-    return open_window(opened)
+def page(open_page):
+    return open_page(PageId.PLAYGROUND, opener)
 
 
-def finish(qtbot, window):
-    with qtbot.waitSignal(window.runs.ended):
-        window.actions_.run.trigger()
-    return window.runs.state
+def choose(page, server):
+    page.context.project.choose_model(server.url)
+    page.context.project.set_options(constraint="mask")
 
 
-def choose(qtbot, window, server):
-    with qtbot.waitSignal(window.picker.modelChosen):
-        window.picker.modelChosen.emit(server.url)
-    window.parts.project.set_options(constraint="mask")
-
-
-def test_an_endpoint_does_not_run_in_the_window_or_its_figures_are_shown_as_more_than_they_are(qtbot, window):
+@pytest.mark.slow
+def test_an_endpoint_does_not_run_in_the_window_or_its_figures_are_shown_as_more_than_they_are(
+    qtbot, open_window
+):
     likely = {"token": '"AI"}', "logprob": -0.1, "bytes": None}
     likely["top_logprobs"] = [{"token": '"AI"}', "logprob": -0.1}, {"token": '"BI"}', "logprob": -3.0}]
     last = chunk('"AI"}', logprobs={"content": [likely]})
+    window = open_window(opener)
     with endpoint(Answer((chunk('{action="search" query='), last, chunk(finish="stop"), DONE))) as server:
-        choose(qtbot, window, server)
-        state = finish(qtbot, window)
+        window.picker.modelChosen.emit(server.url)
+        assert window.services.project.model == server.url
+        window.services.project.set_options(constraint="mask")
+        with qtbot.waitSignal(window.runs.ended):
+            window.actions_.run.trigger()
+        state = window.runs.state
         assert state.outcome == "valid" and server.asked[0].body["grammar"]
         step = state.tokens[1].step
         assert len(step.alternatives) == 2 and step.probability is None and not step.piece
@@ -60,20 +63,23 @@ def test_an_endpoint_does_not_run_in_the_window_or_its_figures_are_shown_as_more
         window.shut_down()
 
 
-def test_an_endpoint_that_hangs_is_not_stopped_by_stop(qtbot, window):
+def test_an_endpoint_that_hangs_is_not_stopped_by_stop(qtbot, page):
+    runs = page.context.runs
     with endpoint(Answer((chunk('{action="search'), Hang))) as server:
-        choose(qtbot, window, server)
-        with qtbot.waitSignal(window.runs.ended):
-            window.actions_.run.trigger()
-            qtbot.waitUntil(lambda: bool(window.runs.state and window.runs.state.tokens))
-            window.actions_.stop.trigger()
-        assert window.runs.state.outcome == "cancelled" and server.gone.wait(60)
-        window.shut_down()
+        choose(page, server)
+        with qtbot.waitSignal(runs.ended):
+            page.run()
+            qtbot.waitUntil(lambda: bool(runs.state.tokens))
+            runs.stop()
+        assert runs.state.outcome == "cancelled" and server.gone.wait(60)
+        runs.close()
 
 
-def test_an_endpoint_that_ignores_the_constraint_is_taken_for_a_bad_model(qtbot, window):
+def test_an_endpoint_that_ignores_the_constraint_is_taken_for_a_bad_model(qtbot, page):
     with endpoint(said("Sure, I will search")) as server:
-        choose(qtbot, window, server)
-        state = finish(qtbot, window)
-        assert state.failed is not None and "ignored the constraint" in state.failed.message
-        window.shut_down()
+        choose(page, server)
+        with qtbot.waitSignal(page.context.runs.ended):
+            page.run()
+        failed = page.context.runs.state.failed
+        assert failed is not None and "ignored the constraint" in failed.message
+        page.context.runs.close()

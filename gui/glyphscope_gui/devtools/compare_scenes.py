@@ -10,12 +10,12 @@ from glyphscope_gui.compare.variants import PRESETS
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.shell.main_window import MainWindow
+from glyphscope_gui.shell import Window
 
 RECORDS = ("search-mask.jsonl", "search-mask-json.jsonl")
 
 
-def show_compare(window: MainWindow) -> None:
+def show_compare(window: Window) -> None:
     """Fill the columns from their records: nothing is run for the picture."""
     window.navigator.show(PageId.COMPARE)
     page = window.page(PageId.COMPARE)

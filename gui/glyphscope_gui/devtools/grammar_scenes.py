@@ -5,8 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import QEventLoop, QTimer
 
 from glyphscope.sessions import GrammarExample
-from glyphscope_gui.grammar.presenter import PAGE
-from glyphscope_gui.shell.main_window import MainWindow
+from glyphscope_gui.grammar.presenter import GrammarPresenter
+from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shell import Window
 
 EXAMPLES = (
     GrammarExample('{action="search" query="AI news" max_results=10}'),
@@ -27,27 +28,33 @@ year ::= [\d]{4}
 """
 
 
-def show_tools_grammar(window: MainWindow) -> None:
+def show_tools_grammar(window: Window) -> None:
     """The grammar of the tools, at the rule of an argument with bounds."""
-    window.pages.show(PAGE)
+    page = _shown(window)
     _pause()
-    window.parts.project.grammar.set_examples(EXAMPLES)
-    page = window.grammar_page
-    page.step.set_text(STEP)
-    page.step.slider.setValue(46)
-    origins = window.grammar.bench.origins.items()
+    window.services.project.grammar.set_examples(EXAMPLES)
+    page.view.step.set_text(STEP)
+    page.view.step.slider.setValue(46)
+    origins = page.bench.origins.items()
     rules = [rule for rule, origin in origins if origin.pointer == "/properties/max_results"]
-    page.edit.go_to_rule(rules[0] if rules else "root")
+    page.view.edit.go_to_rule(rules[0] if rules else "root")
 
 
-def show_mistakes(window: MainWindow) -> None:
+def show_mistakes(window: Window) -> None:
     """A text with three planted mistakes."""
-    window.pages.show(PAGE)
-    window.parts.project.grammar.open_text(MISTAKES, "call.gbnf")
-    window.parts.project.grammar.set_examples(EXAMPLES)
+    page, document = _shown(window), window.services.project.grammar
+    document.open_text(MISTAKES, "call.gbnf")
+    document.set_examples(EXAMPLES)
     _pause()
-    window.grammar_page.edit.go_to_rule("search")
-    window.grammar_page.step.set_text(STEP)
+    page.view.edit.go_to_rule("search")
+    page.view.step.set_text(STEP)
+
+
+def _shown(window: Window) -> GrammarPresenter:
+    window.navigator.show(PageId.GRAMMAR)
+    page = window.page(PageId.GRAMMAR)
+    assert isinstance(page, GrammarPresenter)
+    return page
 
 
 def _pause() -> None:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PySide6.QtCore import QEventLoop, Qt, QTimer
 
 from glyphscope.lessons import find_lesson
 from glyphscope_gui.lessons.presenter import LessonsPresenter
 from glyphscope_gui.lessons.run import LessonRun
 from glyphscope_gui.shared.page_ids import PageId
-
-if TYPE_CHECKING:
-    from glyphscope_gui.shell.main_window import MainWindow
+from glyphscope_gui.shell import Window
 
 LESSON, SLIDE, TOKENS = "mask", 2, 7
 
 
-def show_lesson(window: MainWindow) -> None:
+def show_lesson(window: Window) -> None:
     """The run under the mask, some tokens in."""
     window.navigator.show(PageId.LESSONS)
     lessons = window.page(PageId.LESSONS)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from PySide6.QtCore import QEventLoop
 
 from glyphscope_gui.prompt.dock import RENDERED
-from glyphscope_gui.shell.main_window import MainWindow
+from glyphscope_gui.shared.page_ids import PanelId
+from glyphscope_gui.shell import Window
 
 
-def show_prompt(window: MainWindow) -> None:
+def show_prompt(window: Window) -> None:
     """The costs by tool, and the description of a tool in the text."""
-    window.left[1].raise_()
-    dock = window.prompt_page
+    window.panels.reveal(PanelId.PROMPT)
+    dock = window.panels.prompt
     dock.tabs.setCurrentIndex(RENDERED)
     costs = dock.costs_model
     if not costs.rowCount():

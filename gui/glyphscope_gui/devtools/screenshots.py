@@ -30,9 +30,11 @@ from glyphscope_gui.devtools.prompt_scenes import show_prompt
 from glyphscope_gui.devtools.servers_scenes import show_servers
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.services import make_services
-from glyphscope_gui.shell.main_window import MainWindow
+from glyphscope_gui.shell import Window
 from glyphscope_gui.theme import ThemeManager
+from glyphscope_gui.theme.manager import Choice
 
+SCHEMES: tuple[Choice, ...] = ("light", "dark")
 SIZES = ((1440, 900), (1024, 700))
 SETTLE_MS = 250
 TIMEOUT_MS = 20_000
@@ -48,7 +50,7 @@ class Scene(NamedTuple):
     name: str
     record: str
     rest: str = ""
-    prepare: Callable[[MainWindow], None] = lambda _window: None
+    prepare: Callable[[Window], None] = lambda _window: None
     once: bool = False
 
 
@@ -77,13 +79,13 @@ def take(out: Path, names: Sequence[str] = ()) -> list[Path]:
         _picture(app, scene, scheme, size, out)
         for scene in SCENES
         if not names or scene.name in names
-        for scheme in ("light", "dark")
+        for scheme in SCHEMES
         for size in SIZES
-        if not scene.once or (scheme, size) == ("light", SIZES[0])
+        if not scene.once or (scheme, size) == (SCHEMES[0], SIZES[0])
     ]
 
 
-def _picture(app: QApplication, scene: Scene, scheme: str, size: tuple[int, int], out: Path) -> Path:
+def _picture(app: QApplication, scene: Scene, scheme: Choice, size: tuple[int, int], out: Path) -> Path:
     events = bundled_run(scene.record)
     started = events[0]
     assert isinstance(started, RunStarted)
@@ -94,9 +96,9 @@ def _picture(app: QApplication, scene: Scene, scheme: str, size: tuple[int, int]
     owner = QObject()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        parts = make_services(Places(home, home, home, home), owner, opener)
-        parts.project.new(Project(request=msgspec.structs.replace(started.request, model="")))
-        window = MainWindow(parts, ThemeManager(app, scheme, parent=owner))
+        services = make_services(Places(home, home, home, home), owner, opener)
+        services.project.new(Project(request=msgspec.structs.replace(started.request, model="")))
+        window = Window(services, ThemeManager(app, scheme, parent=owner))
         window.resize(*size)
         window.show()
         window.fit_sides()
@@ -104,10 +106,9 @@ def _picture(app: QApplication, scene: Scene, scheme: str, size: tuple[int, int]
         _settle()
         _wait_for_end(window, lambda: window.runs.replay(events, 0))
         if window.runs.can_continue:
-            _wait_for_end(window, window.wiring.continue_aborted)
+            _wait_for_end(window, window.actions_.continue_aborted.trigger)
         scene.prepare(window)
-        parts_at_work = (window.grammar.bench, window.rules, window.servers, window.evaluate, window.runs)
-        _wait_until(lambda: not any(part.is_busy for part in parts_at_work))
+        _wait_until(lambda: not _is_busy(window))
         _settle()
         path = out / f"{scene.name}-{scheme}-{size[0]}x{size[1]}.png"
         save_small(window.grab().toImage(), path)
@@ -118,7 +119,12 @@ def _picture(app: QApplication, scene: Scene, scheme: str, size: tuple[int, int]
     return path
 
 
-def _wait_for_end(window: MainWindow, begin: Callable[[], None]) -> None:
+def _is_busy(window: Window) -> bool:
+    pages = any(page.is_busy for page in window.pages.values())
+    return pages or window.runs.is_busy or window.context.rules.is_busy
+
+
+def _wait_for_end(window: Window, begin: Callable[[], None]) -> None:
     loop = QEventLoop()
     window.runs.ended.connect(loop.quit)
     QTimer.singleShot(TIMEOUT_MS, loop.quit)

@@ -11,14 +11,14 @@ from PySide6.QtCore import QEventLoop, QTimer
 
 from glyphscope_gui.servers.presenter import ServersPresenter
 from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.shell.main_window import MainWindow
+from glyphscope_gui.shell import Window
 
 VERBS = {"command": "glyphscope", "args": ["mcp", "serve-verbs"]}
 TIMEOUT_MS = 20_000
 LOOK_MS = 100
 
 
-def show_servers(window: MainWindow) -> None:
+def show_servers(window: Window) -> None:
     """A server that is ready, a second one that waits for consent, and the answer to a call."""
     beside = str(Path(sys.executable).parent)
     if beside not in os.environ.get("PATH", "").split(os.pathsep):

@@ -62,6 +62,11 @@ class GrammarPresenter(Page):
         self._show_source()
         self._options_changed(self._project.options)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether an answer about the text is under way, or waited for."""
+        return self.bench.is_busy or self.run_rules.is_busy
+
     def run(self) -> None:
         """A run is seen on the playground."""
         self.context.navigator.show(PageId.PLAYGROUND)

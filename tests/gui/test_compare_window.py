@@ -1,0 +1,123 @@
+"""The compare page in the whole window: keys, the status line, the playground beside it, and small windows."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+
+from comparing import (
+    GLYPH,
+    GLYPH_OFF,
+    JSON,
+    JSON_OFF,
+    NATIVE_OFF,
+    Answers,
+    arrange,
+    check_stop,
+    opens,
+    pills,
+    run_all,
+)
+from glyphscope_gui.compare.column_view import NARROWEST
+from glyphscope_gui.shared.page_ids import PageId
+
+
+@pytest.fixture
+def make_window(open_window):
+    """A whole window that shows its compare page."""
+
+    def build(model=None, **looks):
+        window = open_window(opens(Answers() if model is None else model), **looks)
+        window.context.project.set_options(constraint="off")
+        window.navigator.show(PageId.COMPARE)
+        return window
+
+    return build
+
+
+@pytest.mark.slow
+def test_the_page_has_no_key_or_takes_that_of_another(make_window, qtbot):
+    window = make_window()
+    keys = {name: action.shortcut().toString() for name, action in window.rail.actions_.items()}
+    assert keys[PageId.COMPARE] == "Ctrl+5" and len(set(keys.values())) == len(keys)
+    window.navigator.show(PageId.PLAYGROUND)
+    qtbot.keyClick(window, Qt.Key.Key_5, Qt.KeyboardModifier.ControlModifier)
+    assert window.navigator.current is PageId.COMPARE
+    assert window.focusWidget() is window.page(PageId.COMPARE).view.prompt_edit
+
+
+@pytest.mark.slow
+def test_escape_ends_one_column_only_or_loses_what_there_is(make_window, qtbot):
+    model = Answers(gated=True)
+    window = make_window(model)
+    check_stop(qtbot, window.page(PageId.COMPARE), model, lambda: qtbot.keyClick(window, Qt.Key.Key_Escape))
+
+
+@pytest.mark.slow
+def test_the_playground_shows_the_columns_instead_of_its_own_run(make_window, qtbot):
+    window = make_window()
+    page, playground = window.page(PageId.COMPARE), window.page(PageId.PLAYGROUND)
+    assert page.view.prompt_edit.toPlainText() == playground.view.prompt_edit.toPlainText()
+    page.view.prompt_edit.setPlainText("Find cats")
+    assert playground.view.prompt_edit.toPlainText() == "Find cats"
+    window.navigator.show(PageId.PLAYGROUND)
+    with qtbot.waitSignal(window.runs.ended):
+        window.actions_.run.trigger()
+    window.navigator.show(PageId.COMPARE)
+    arrange(page, GLYPH_OFF, JSON_OFF)
+    run_all(qtbot, page)
+    assert playground.view.stream.toPlainText() == GLYPH
+    with qtbot.waitSignal(window.runs.ended):
+        page.view.columns[1].open_button.click()
+    assert window.navigator.current is PageId.PLAYGROUND
+    assert playground.view.stream.toPlainText() == JSON, "a column's run, once it is opened"
+
+
+@pytest.mark.slow
+def test_the_status_line_says_which_column_runs(make_window, qtbot):
+    model = Answers(gated=True)
+    window = make_window(model)
+    page = window.page(PageId.COMPARE)
+    page.view.run_button.click()
+    qtbot.waitUntil(lambda: bool(page.view.columns[0].stream.toPlainText()))
+    assert window.status.message.text() == "Comparing 1 of 2"
+    page.comparison.stop()
+    model.gate.set()
+    qtbot.waitUntil(lambda: not page.comparison.is_running)
+
+
+@pytest.mark.slow
+def test_the_keys_of_run_run_the_playground_where_the_columns_are_in_sight(make_window, qtbot):
+    window = make_window()
+    page = window.page(PageId.COMPARE)
+    began = []
+    window.runs.began.connect(began.append)
+    with qtbot.waitSignal(page.comparison.runningChanged, check_params_cb=lambda on: not on):
+        qtbot.keyClick(page.view.prompt_edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert pills(page) == ["✓ valid", "✓ valid"]
+    assert not began
+
+
+@pytest.mark.slow
+def test_four_columns_are_squeezed_instead_of_scrolled(make_window, qtbot):
+    window = make_window(size=(1024, 700))
+    page = window.page(PageId.COMPARE)
+    arrange(page, GLYPH_OFF, JSON_OFF, NATIVE_OFF, GLYPH_OFF)
+    qtbot.wait(20)
+    view = page.view
+    assert window.width() == 1024 and window.height() == 700
+    assert all(column.width() >= NARROWEST for column in view.columns)
+    assert view.columns_area.horizontalScrollBar().maximum() > 0
+    run_all(qtbot, page)
+    bar = view.columns_area.horizontalScrollBar()
+    assert bar.value() == bar.maximum(), "the column that runs is in sight"
+
+
+@pytest.mark.slow
+def test_three_columns_do_not_fit_the_smallest_window(make_window, qtbot):
+    page = make_window(size=(1024, 700)).page(PageId.COMPARE)
+    arrange(page, GLYPH_OFF, JSON_OFF, NATIVE_OFF)
+    run_all(qtbot, page)
+    qtbot.wait(20)
+    assert page.view.columns_area.horizontalScrollBar().maximum() == 0
+    assert page.view.columns_area.verticalScrollBar().maximum() == 0

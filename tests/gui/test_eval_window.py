@@ -1,0 +1,57 @@
+"""The evaluate page in the whole window: the way to the playground, small windows, keys."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluating import ended, good, open_it, open_wrong_run
+from glyphscope_gui.evaluate.page import SETUP
+from glyphscope_gui.shared.page_ids import PageId
+from made_results import TOO_MANY, made_result, recorded_result
+
+
+@pytest.fixture
+def opened_window(open_window, qtbot):
+    """Make the whole window with this page shown and everything read that is read at first."""
+
+    def build(**options):
+        window = open_window(good, **options)
+        window.navigator.show(PageId.EVALUATE)
+        ended(qtbot, window.page(PageId.EVALUATE))
+        return window
+
+    return build
+
+
+@pytest.mark.slow
+def test_a_run_does_not_open_at_the_token_where_it_went_wrong(opened_window, qtbot, tmp_path):
+    window = opened_window()
+    result = open_it(qtbot, window.page(PageId.EVALUATE), recorded_result(tmp_path))
+    open_wrong_run(qtbot, result)
+    qtbot.waitUntil(lambda: window.navigator.current is PageId.PLAYGROUND)
+    qtbot.waitUntil(lambda: window.runs.state.text.startswith(TOO_MANY[:40]) and not window.runs.is_busy)
+    aborted = window.runs.state.aborted
+    tokens = window.page(PageId.PLAYGROUND).view.tokens
+    qtbot.waitUntil(lambda: tokens.currentIndex().row() == aborted.token)
+    assert tokens.hasFocus()
+
+
+@pytest.mark.slow
+def test_the_page_is_wider_than_the_smallest_window(opened_window, qtbot, tmp_path):
+    window = opened_window(size=(1024, 700))
+    page = window.page(PageId.EVALUATE)
+    open_it(qtbot, page, made_result(tmp_path))
+    assert window.width() == 1024 and window.height() == 700
+    assert page.view.minimumSizeHint().width() <= 988
+    page.view.show_view(SETUP)
+    assert page.view.minimumSizeHint().height() <= 590
+
+
+@pytest.mark.slow
+def test_ctrl_4_does_not_show_the_page(opened_window):
+    window = opened_window()
+    window.navigator.show(PageId.PLAYGROUND)
+    action = window.rail.actions_[PageId.EVALUATE]
+    assert action.shortcut().toString() == "Ctrl+4"
+    action.trigger()
+    assert window.navigator.current is PageId.EVALUATE

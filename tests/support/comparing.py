@@ -1,0 +1,113 @@
+"""Models and shorthands for the tests of comparisons."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from glyphscope.models import ScriptedModel
+from glyphscope_gui.compare.variants import OWN, Variant
+
+GLYPH = '{action="search" query="AI news" max_results=10}'
+
+
+BROKEN = '{action="search" query="AI news" max_results=500}'
+
+
+JSON = '{"action": "search", "query": "AI news", "max_results": 5}'
+
+
+NAMES = (
+    "comparePage",
+    "compareRunButton",
+    "compareStopButton",
+    "comparePromptEdit",
+    "comparePresets",
+    "compareColumns",
+    "compareFields",
+)
+
+
+class Answers(ScriptedModel):
+    """Answers in the notation it is asked for, and remembers the requests; slowly, or up to the `gate`, if it is to
+    be stopped.
+    """
+
+    def __init__(self, glyph=GLYPH, json=JSON, seconds=0.0, *, gated=False, **options):
+        super().__init__(**options)
+        self.scripts = {"glyph": glyph, "json": json}
+        self.seconds = seconds
+        self.gate = threading.Event()
+        if not gated:
+            self.gate.set()
+        self.asked = []
+
+    def generate(self, request):
+        self.asked.append(request)
+        script = self.scripts["json" if '{"action"' in request.prompt else "glyph"]
+        if isinstance(script, Exception):
+            raise script
+        self._turns = [[piece.encode() for piece in script]]
+        for place, item in enumerate(super().generate(request)):
+            if place == 30:
+                self.gate.wait(10)
+            time.sleep(self.seconds)
+            yield item
+
+
+def opens(model):
+    def opener(_name, **_options):
+        if isinstance(model, Exception):
+            raise model
+        return model
+
+    return opener
+
+
+def arrange(page, *variants):
+    page.comparison.arrange(variants)
+    page._preset = OWN
+
+
+def run_all(qtbot, page):
+    with qtbot.waitSignal(page.comparison.runningChanged, check_params_cb=lambda on: not on):
+        page.view.run_button.click()
+    return page.comparison.columns
+
+
+def pills(page):
+    count = len(page.comparison.columns)
+    return [column.pill.words for column in page.view.columns[:count]]
+
+
+def table(page):
+    model = page.view.fields_model
+    return [
+        [model.index(row, column).data() for column in range(model.columnCount())]
+        for row in range(model.rowCount())
+    ]
+
+
+GLYPH_OFF = Variant("glyph", "flat", "off")
+
+
+JSON_OFF = Variant("json", "flat", "off")
+
+
+NATIVE_OFF = Variant("native", "flat", "off")
+
+
+def check_stop(qtbot, page, model, stop):
+    arrange(page, GLYPH_OFF, JSON_OFF, JSON_OFF)
+    view = page.view
+    view.run_button.click()
+    qtbot.waitUntil(lambda: "AI" in view.columns[0].stream.toPlainText())
+    stop()
+    model.gate.set()
+    qtbot.waitUntil(lambda: not page.comparison.is_running)
+    assert len(model.asked) == 1
+    assert pills(page) == ["stopped", "not run", "not run"]
+    assert view.columns[0].stream.toPlainText().startswith('{action="search"')
+    assert view.run_button.isEnabled() and not view.stop_button.isEnabled()
+    run_all(qtbot, page)
+    assert pills(page) == ["✓ valid"] * 3, "and it cannot be run again"
