@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PROMPT ?= Search for AI news, 10 results
 CODE := engine gui assets tests packaging
-PYTEST := QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -q
+# Two at a time, each on a core of its own (tests/conftest.py).
+PYTEST := QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -q -n 2
 
 # Bytecode is kept whatever the shell says: reading the tests anew each time takes a fifth of `make check`.
 unexport PYTHONDONTWRITEBYTECODE
@@ -23,15 +24,15 @@ run: setup
 	fi
 
 # Everything: 2,000 examples for each law of the validator, hundreds for other properties (`at_most`), and whole programs
-# with the embedded model. Two at a time, each on a core of its own (tests/conftest.py).
+# with the embedded model: these first and each file of them in one of the two, then the others one by one.
 test: export GLYPHSCOPE_EXAMPLES ?= full
 test: setup lint
-	$(PYTEST) -n 2
+	$(PYTEST) --dist loadgroup --no-loadscope-reorder
 
-# What a change needs before it is committed: under a minute.
+# What a change needs before it is committed, in under a minute: of every feature the quick tests.
 check: export GLYPHSCOPE_EXAMPLES ?= quick
 check: setup lint
-	$(PYTEST) -n 2 -m "not slow and not model"
+	$(PYTEST) --dist worksteal -m "not slow and not model"
 
 lint:
 	$(BIN)/ruff check $(CODE)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import runpy
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -30,7 +33,8 @@ if worker and hasattr(os, "sched_setaffinity"):
 
 # `make check` uses quick, `make test` full; deep is for a night. With CI set the examples are the same ones each time:
 # there a change is judged by what it changes, and everywhere else other examples are tried.
-for name, examples in (("quick", 25), ("full", 2000), ("deep", 50_000)):
+DEEP = 50_000
+for name, examples in (("quick", 25), ("full", 2000), ("deep", DEEP)):
     settings.register_profile(
         name,
         max_examples=examples,
@@ -48,28 +52,31 @@ PATIENCE = 60_000
 """Milliseconds that a test waits at least for what has to come: only a failure takes them, and a busy machine may."""
 
 
-SLOW_FILES = frozenset(
-    {
-        "test_ab_page", "test_approval_card", "test_branch", "test_branches", "test_bundle",
-        "test_bundle_exports", "test_bundle_hostile", "test_candidates", "test_charts", "test_cli_mcp",
-        "test_cli_strategies", "test_cli_suite", "test_compare_page", "test_evals_recount",
-        "test_evals_report", "test_evals_statistics", "test_evaluate", "test_extras", "test_grammar_exact",
-        "test_grammar_keywords", "test_grammar_match_llguidance", "test_grammar_page",
-        "test_grammar_patterns", "test_grammar_tokens", "test_hub", "test_judging_judge",
-        "test_judging_matching", "test_lessons", "test_loop_replay", "test_mcp_hostile",
-        "test_pattern_limits", "test_project_settings", "test_prompt_dock", "test_prompt_view",
-        "test_proof_engines", "test_remote_bad", "test_remote_model", "test_strategy_settings",
-        "test_suites_satisfiable", "test_timeline", "test_tools_dock", "test_transforms", "test_turns",
-        "test_window", "test_window_endpoint",
-    }
-)  # fmt: skip
-"""Whole files that `make check` leaves out: together they take longer than all others."""
+EVERY_PROCESS = Path(__file__).parent / "support" / "every_process"
+"""On the path of each process that a test starts: its `sitecustomize` lets models keep their prompts."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """One folder of kept prompts for all the processes of the session; the workers find it in their environment.
+
+    A night's run reads every prompt by itself.
+    """
+    here = "GLYPHSCOPE_KEPT_PROMPTS" not in os.environ and EVERY_PROCESS.is_dir()
+    if here and settings().max_examples < DEEP:
+        folder = tempfile.mkdtemp(prefix="glyphscope-prompts-")
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        os.environ["GLYPHSCOPE_KEPT_PROMPTS"] = folder
+        path = os.environ.get("PYTHONPATH")
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(EVERY_PROCESS), *([path] if path else [])])
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.stem in SLOW_FILES:
-            item.add_marker(pytest.mark.slow)
+        if settings().max_examples >= DEEP:
+            item.add_marker(pytest.mark.timeout(0), append=False)  # a night is long
+        if item.path.parent.name == "e2e":  # `--dist loadgroup`: what a file makes of the model is made once
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 def pytest_collection_finish() -> None:
@@ -92,6 +99,18 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("the developers' shared data is not here")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def llama_data() -> Path:
+    """llama.cpp's `templates/*.jinja` and `ggml-vocab-*.gguf`, where the setup keeps them; skipped elsewhere."""
+    setup = runpy.run_path(str(Path(__file__).parents[1] / "packaging" / "setup_env.py"))
+    folder = Path(setup["llama_data"]())
+    if not folder.is_dir():
+        pytest.skip(
+            f"llama.cpp's templates and vocabularies are not in {folder}: `make setup` keeps them there"
+        )
+    return folder
 
 
 class PatientBot(QtBot):

@@ -20,6 +20,8 @@ from fake_hub import REPO, fake_hub, gguf
 from glyphscope.cli.app import app
 from glyphscope.cli.requirements import requirements
 
+pytestmark = pytest.mark.slow  # whole programs
+
 FILE = "tiny-Q4_K_M.gguf"
 RUNNER = Path(__file__).parents[1] / "support" / "without_packages.py"
 MODULES = {

@@ -8,13 +8,19 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from eval_suite import SUITE, suite_file
+pytest.importorskip("resource", reason="forks")
 
-pytestmark = pytest.mark.slow  # each of them starts the program, most of them more than once
+from typer.testing import CliRunner
+
+from eval_suite import SUITE, suite_file
+from forked_commands import ForkedCommands
+from glyphscope.cli.app import app
 
 FILES = {
     "samples.jsonl", "summary.json", "summary_by_scenario.json", "summary_by_scenario_and_strategy.json",
@@ -27,10 +33,33 @@ def command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-P", "-m", "glyphscope", "eval", *map(str, arguments)]
 
 
-def glyphscope(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == code, done.stderr + done.stdout
-    return done
+@dataclass
+class Ended:
+    stdout: str
+    stderr: str
+
+
+Glyphscope = Callable[..., Ended]
+
+
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedCommands]:
+    commands = ForkedCommands(tmp_path_factory.mktemp("streams"), ["glyphscope.cli.evaluate"])
+    yield commands
+    commands.close()
+
+
+@pytest.fixture
+def glyphscope(commands: ForkedCommands, tmp_path: Path) -> Glyphscope:
+    """`glyphscope eval …` in a process of its own, which has to end with that code."""
+
+    def run(*arguments: str | Path, code: int = 0) -> Ended:
+        done = commands.run(["eval", *map(str, arguments)], cwd=tmp_path)
+        ended = Ended(done.stdout.decode(), done.stderr.decode())
+        assert done.returncode == code, ended
+        return ended
+
+    return run
 
 
 def small(folder: Path, *more: str | Path) -> list[str | Path]:
@@ -46,7 +75,8 @@ def lines(path: Path) -> list[dict]:
     return [json.loads(line) for line in (path / "samples.jsonl").read_text().splitlines()]
 
 
-def test_all_files_are_written_and_the_answer_is_json_on_demand(tmp_path):
+@pytest.mark.slow
+def test_all_files_are_written_and_the_answer_is_json_on_demand(tmp_path, glyphscope):
     done = glyphscope(*small(tmp_path, "--notation", "glyph", "json", "--trials", "2", "--json"))
     told = json.loads(done.stdout)
     path = result(tmp_path)
@@ -58,30 +88,35 @@ def test_all_files_are_written_and_the_answer_is_json_on_demand(tmp_path):
     assert again["summary"] == told["summary"]
 
 
-def test_people_see_every_sample_on_stderr_and_the_figures_on_stdout(tmp_path):
+@pytest.mark.slow
+def test_people_see_every_sample_on_stderr_and_the_figures_on_stdout(tmp_path, glyphscope):
     done = glyphscope(*small(tmp_path))
     assert "4 samples" in done.stderr and "✗ 2/4" in done.stderr and "WRONG_TOOL" in done.stderr
     assert "25 % [" in done.stdout and "report.html" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "code"), [("0.2", 0), ("0.3", 1)])
-def test_the_exit_code_says_whether_it_was_good_enough(tmp_path, share, code):
+def test_the_exit_code_says_whether_it_was_good_enough(tmp_path, share, code, glyphscope):
     glyphscope(*small(tmp_path, "--fail-under", share), code=code)
 
 
-def test_a_suite_of_controls_alone_is_never_good_enough(tmp_path):
+@pytest.mark.slow
+def test_a_suite_of_controls_alone_is_never_good_enough(tmp_path, glyphscope):
     arguments = small(tmp_path)
     control = {**SUITE["scenarios"][0], "control": True, "expect": {}}
     Path(str(arguments[0])).write_text(json.dumps({**SUITE, "scenarios": [control]}))
     glyphscope(*arguments)
 
 
-def test_an_arm_without_any_answer_is_good_enough(tmp_path):
+@pytest.mark.slow
+def test_an_arm_without_any_answer_is_good_enough(tmp_path, glyphscope):
     arguments = small(tmp_path, "--notation", "glyph", "native")  # which a scripted model has not
     glyphscope(*arguments, "--fail-under", "0", code=1)
 
 
-def test_a_model_that_is_not_there_costs_its_arm_and_the_exit_code(tmp_path):
+@pytest.mark.slow
+def test_a_model_that_is_not_there_costs_its_arm_and_the_exit_code(tmp_path, glyphscope):
     arguments = small(tmp_path)
     arguments.insert(3, tmp_path / "none.gguf")
     done = glyphscope(*arguments, code=1)
@@ -98,16 +133,19 @@ def test_a_model_that_is_not_there_costs_its_arm_and_the_exit_code(tmp_path):
         (["report", "."], "no result"),
     ],
 )
-def test_bad_input_ends_with_exit_code_2_and_words(tmp_path, arguments, said):
-    assert said in glyphscope(*arguments, code=2).stderr
+def test_bad_input_ends_with_exit_code_2_and_words(arguments, said):
+    ended = CliRunner().invoke(app, ["eval", *arguments])
+    assert ended.exit_code == 2 and said in ended.stderr
 
 
-def test_going_on_with_another_matrix_is_refused(tmp_path):
+@pytest.mark.slow
+def test_going_on_with_another_matrix_is_refused(tmp_path, glyphscope):
     glyphscope(*small(tmp_path))
     done = glyphscope(*small(tmp_path, "--trials", "2", "--resume"), code=2)
     assert "None of the results is of this matrix" in done.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_there_is_and_says_how_to_go_on(tmp_path):
     process = subprocess.Popen(
         command(*small(tmp_path, "--trials", "300")),
@@ -125,7 +163,8 @@ def test_ctrl_c_keeps_what_there_is_and_says_how_to_go_on(tmp_path):
     assert {each.name for each in result(tmp_path).iterdir()} >= FILES
 
 
-def test_a_result_that_was_killed_five_times_is_the_same_as_one_that_never_was(tmp_path):
+@pytest.mark.slow
+def test_a_result_that_was_killed_five_times_is_the_same_as_one_that_never_was(tmp_path, glyphscope):
     (tmp_path / "calm").mkdir()
     (tmp_path / "killed").mkdir()
     many = ("--trials", "30", "--seed", "3")

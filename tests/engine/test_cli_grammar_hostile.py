@@ -86,8 +86,12 @@ CHECKED: dict[str, tuple[bytes | str, bool, str]] = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CHECKED)
+QUICK = {"any-bytes", "nothing", "optionals", "stars-in-stars"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in CHECKED]
+)
 def test_check_that_does_not_answer(run: Run, name: str) -> None:
     text, ok, code = CHECKED[name]
     done = run("check", "g.gbnf", "--json", g_gbnf=text)

@@ -6,6 +6,7 @@ does not hold may be wrong with a call, and then our validator says so where jso
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, get_args
 
 import jsonschema
@@ -45,8 +46,13 @@ def judge(tool: Tool) -> jsonschema.Draft202012Validator:
     )
 
 
-@pytest.mark.parametrize("notation", NOTATIONS)
-@pytest.mark.parametrize("shape", get_args(Shape))
+@pytest.mark.parametrize(
+    ("notation", "shape"),
+    [
+        pytest.param(*forms, marks=[] if forms == ("json", "flat") else [pytest.mark.slow])
+        for forms in itertools.product(NOTATIONS, get_args(Shape))
+    ],
+)
 @settings(
     max_examples=min(REGISTRIES, settings().max_examples),
     derandomize=True,

@@ -140,7 +140,9 @@ HOSTILE = [
     "```" + "a" * 100_000 + "`",
     HEAD + RUN.replace("constraint", "seed = " + "1" * 400 + "\nconstraint"),
     HEAD + RUN.replace("constraint", 'registry = "a\\u0000b"\nconstraint'),
-    HEAD + "```run\n" + "".join(f"k{n} = 1\n" for n in range(5_000)) + "```\n",
+    pytest.param(
+        HEAD + "```run\n" + "".join(f"k{n} = 1\n" for n in range(5_000)) + "```\n", marks=pytest.mark.slow
+    ),
     HEAD + "```run\nprompt = '''\n" + "[" * 60_000 + "\n'''\nfoo = 1\n```\n",
 ]
 

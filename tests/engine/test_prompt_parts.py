@@ -179,7 +179,13 @@ def test_a_described_argument_has_its_description_apart():
     assert of["/t/parameters/properties/a~1b/description"] == '"description": "What it is."'
 
 
-@pytest.mark.parametrize("text", [pytest.param("{" * 5000, marks=pytest.mark.slow), "[" * 5000, '{"name": ["t"]}', "[[[]]]", '"', ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(pytest.param(sign * 5000, marks=pytest.mark.slow) for sign in "{["),
+        *('{"name": ["t"]}', "[[[]]]", '"', ""),
+    ],
+)
 def test_hostile_texts_of_tools_are_read_in_bounded_time(text):
     parts = tool_parts(text, [{"name": "t"}])
     assert "".join(part.text for part in parts) == text

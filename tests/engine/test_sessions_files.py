@@ -229,6 +229,7 @@ def test_one_variable_moves_all_places(tmp_path, monkeypatch):
     assert "glyphscope" in str(places().settings)
 
 
+@pytest.mark.slow
 def test_no_save_is_lost_between_two_processes(tmp_path):
     path = tmp_path / "p.glyphscope"
     save_project(path, Project(request=REQUEST))

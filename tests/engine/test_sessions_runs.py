@@ -293,6 +293,7 @@ def test_a_newer_history_is_left_alone(tmp_path):
     assert os.listdir(tmp_path) == ["h.sqlite3"]
 
 
+@pytest.mark.slow
 def test_two_processes_write_one_history(tmp_path):
     path = tmp_path / "h.sqlite3"
     writing = (

@@ -8,20 +8,22 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from glyphscope.events import Notation
-from glyphscope.notation.write import write_call
-from glyphscope.registry import Tool, ToolRegistry
-from glyphscope.validation import CallValidator, CheckReport
+from glyphscope.notation.write import write_call, write_value
+from glyphscope.registry import Tool, ToolRegistry, normalise
+from glyphscope.validation import CallValidator, CheckReport, ValueValidator
 from glyphscope.validation.checker import Checker
 from schema_strategies import in_our_language, schemas, values
 
 NOTATIONS = st.sampled_from(["glyph", "json"])
+Validator = TypeVar("Validator", CallValidator, ValueValidator)
 
 
 def registry_of(schema: Any) -> ToolRegistry:
@@ -34,33 +36,45 @@ def registry_of(schema: Any) -> ToolRegistry:
     return ToolRegistry((Tool("f", parameters=parameters),))
 
 
-def written(value: Any, notation: Notation) -> str:
-    return write_call("f", {"v": value}, style=notation)
-
-
-def judged(schema: Any, notation: Notation, text: str, sizes: list[int] | None = None) -> CheckReport:
-    validator = CallValidator(registry_of(schema), notation, "flat")
+def fed(validator: Validator, text: str, sizes: list[int] | None = None) -> Validator:
+    """The validator at the end of the text, which came to it in pieces of these sizes and the rest at once."""
     at = 0
     for size in sizes or []:
         validator.feed(text[at : at + size])
         at += size
     validator.feed(text[at:])
     validator.finish()
-    return validator.report()
+    return validator
 
 
-@pytest.mark.slow
+def call_judged(schema: Any, notation: Notation, text: str, sizes: list[int] | None = None) -> CheckReport:
+    return fed(CallValidator(registry_of(schema), notation, "flat"), text, sizes).report()
+
+
+def value_judged(
+    schema: Any, notation: Notation, text: str, sizes: list[int] | None = None
+) -> ValueValidator:
+    return fed(ValueValidator(schema, notation), text, sizes)
+
+
 @given(schemas, values, NOTATIONS)
-def test_valid_exactly_when_jsonschema_says_so(schema: Any, value: Any, notation: Notation) -> None:
+def test_an_argument_and_a_bare_value_are_valid_exactly_when_jsonschema_says_so(
+    schema: Any, value: Any, notation: Notation
+) -> None:
     assume(in_our_language(value))
-    report = judged(schema, notation, written(value, notation))
+    report = call_judged(schema, notation, write_call("f", {"v": value}, style=notation))
     expected = Checker({"properties": {"v": schema}}).valid({"v": value}, {"properties": {"v": schema}})
     assert report.valid == expected, report.errors
     if expected:
         assert json.dumps(report.arguments) == json.dumps({"v": value})
 
+    bare = value_judged(schema, notation, write_value(value, notation))
+    assert bare.valid == Checker(normalise(schema)).valid(value, normalise(schema)), bare.violations
+    if bare.valid:
+        assert json.dumps(bare.value) == json.dumps(value)
+        assert bare.arguments == (value if isinstance(value, dict) else None)
 
-@pytest.mark.slow
+
 @given(
     schemas,
     values,
@@ -69,17 +83,26 @@ def test_valid_exactly_when_jsonschema_says_so(schema: Any, value: Any, notation
     st.integers(0, 60),
     st.text('a0}]", ', max_size=2),
 )
-def test_chunking_changes_no_verdict(
+def test_chunking_changes_no_verdict_on_a_call_or_a_bare_value(
     schema: Any, value: Any, notation: Notation, sizes: list[int], cut: int, tail: str
 ) -> None:
-    text = written(value, notation)[:cut] + tail
-    whole, pieces = judged(schema, notation, text), judged(schema, notation, text, sizes)
+    text = write_call("f", {"v": value}, style=notation)[:cut] + tail
+    whole, pieces = call_judged(schema, notation, text), call_judged(schema, notation, text, sizes)
 
     def without_tokens(report: CheckReport) -> Any:
         return [(e.code, e.message, e.path, e.char, e.rule, e.viable) for e in report.errors], report.fields
 
     assert without_tokens(whole) == without_tokens(pieces)
     assert (whole.valid, whole.complete, whole.arguments) == (pieces.valid, pieces.complete, pieces.arguments)
+
+    text = write_value(value, notation)[:cut] + tail
+    one, other = value_judged(schema, notation, text), value_judged(schema, notation, text, sizes)
+
+    def told(validator: ValueValidator) -> Any:
+        return [(v.code, v.path, v.char, v.rule) for v in validator.violations], validator.fields
+
+    assert told(one) == told(other)
+    assert (one.valid, one.complete, one.value) == (other.valid, other.complete, other.value)
 
 
 # Every valid text of small schemas, by enumeration: the language is finite, so its prefixes are exactly what is viable.
@@ -129,6 +152,14 @@ def combined_small(draw: st.DrawFn) -> Any:
     return {keyword: draw(st.lists(small_schemas, min_size=2, max_size=3))}
 
 
+@cache
+def scalars_of(schema: str) -> list[Any]:
+    """Those that are valid; of each schema they are asked for again and again."""
+    document = json.loads(schema)
+    checker = Checker(document)
+    return [value for value in SMALL_SCALARS if checker.valid(value, document)]
+
+
 def scalar_texts(value: Any, notation: Notation) -> Iterator[str]:
     if isinstance(value, bool):
         yield from (
@@ -161,10 +192,8 @@ def valid_texts(
     for name, arguments in tools.items():
         written = {}
         for key, schema in arguments.items():
-            checker = Checker(schema)
-            written[key] = [
-                t for v in SMALL_SCALARS if checker.valid(v, schema) for t in scalar_texts(v, notation)
-            ]
+            held = scalars_of(json.dumps(schema))
+            written[key] = [text for value in held for text in scalar_texts(value, notation)]
         for count in range(len(arguments) + 1):
             for chosen in itertools.combinations(arguments, count):
                 if not set(required[name]) <= set(chosen):
@@ -203,7 +232,7 @@ def test_a_prefix_is_refused_exactly_when_no_valid_call_begins_with_it(data: st.
     tools = {"go": {"p": one, "pq": other}, "get": {"p": other}}
     required = {"go": data.draw(st.sampled_from([[], ["p"], ["pq"]])), "get": ["p"]}
     texts = sorted(valid_texts(tools, required, notation))
-    assume(any(Checker(one).valid(v, one) for v in SMALL_SCALARS))
+    assume(scalars_of(json.dumps(one)))
     base = data.draw(st.sampled_from(texts))
     prefix = base[: data.draw(st.integers(0, len(base)))] + data.draw(
         st.sampled_from(list('{}[]="abtfn01259-:goepqx'))

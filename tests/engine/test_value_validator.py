@@ -56,36 +56,6 @@ def told(validator: ValueValidator) -> list[tuple[str, str, int, str]]:
     return [(v.code, v.path, v.char, v.rule) for v in validator.violations]
 
 
-@at_most(300)
-@given(schemas, values, NOTATIONS)
-def test_valid_exactly_when_jsonschema_says_so(schema: Any, value: Any, notation: Notation) -> None:
-    assume(in_our_language(value))
-    validator = judged(schema, write_value(value, notation), notation)
-    assert validator.valid == Checker(normalise(schema)).valid(value, normalise(schema)), validator.violations
-    if validator.valid:
-        assert json.dumps(validator.value) == json.dumps(value)
-        assert validator.arguments == (value if isinstance(value, dict) else None)
-
-
-@at_most(300)
-@given(
-    schemas,
-    values,
-    NOTATIONS,
-    st.lists(st.integers(1, 4), max_size=40),
-    st.integers(0, 60),
-    st.text('a0}]", ', max_size=2),
-)
-def test_chunking_changes_no_verdict(
-    schema: Any, value: Any, notation: Notation, sizes: list[int], cut: int, tail: str
-) -> None:
-    text = write_value(value, notation)[:cut] + tail
-    whole, pieces = judged(schema, text, notation), judged(schema, text, notation, sizes)
-    assert told(whole) == told(pieces)
-    assert whole.fields == pieces.fields
-    assert (whole.valid, whole.complete, whole.value) == (pieces.valid, pieces.complete, pieces.value)
-
-
 @pytest.mark.slow
 @at_most(300)
 @given(schemas, values, NOTATIONS, st.integers(0, 60))

@@ -118,6 +118,7 @@ def dialog_words(qtbot, window):
     return words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -142,6 +143,7 @@ def test_a_model_that_is_none_ends_the_window_or_the_one_before_it(qtbot, make, 
     assert finish(qtbot, page).call is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -29,6 +29,7 @@ from glyphscope_gui.playground.branches.words import (
 from glyphscope_gui.runs.alternatives_model import REASON_ROLE
 from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.runs.worker.tokenize_typed import Typed, pieces_of
 
@@ -224,6 +225,7 @@ def test_a_struck_alternative_does_not_tell_why_or_cannot_be_let_in(qtbot, open_
     assert panel.cost_words.startswith("From there on without a constraint.")
 
 
+@pytest.mark.slow
 def test_names_and_notes_are_lost_or_the_tree_is_not_found_in_the_history(qtbot, open_record):
     page = open_record()
     page.context.project.set_options(constraint="off")
@@ -291,6 +293,7 @@ class Special(ScriptedModel):
         return Vocabulary(names={"<|end|>": fold_events(MASKED).tokens[7].step.alternatives[0].id})
 
 
+@pytest.mark.slow
 def test_special_tokens_of_the_open_model_are_seen_in_a_run_of_another(qtbot, open_record):
     own = MASKED[0].model
     other = msgspec.structs.replace(own, path="other.gguf", sha256="other")
@@ -315,18 +318,27 @@ def test_special_tokens_of_the_open_model_are_seen_in_a_run_of_another(qtbot, op
         assert model.index(0, 0).data().startswith("⟨") is marked
 
 
+@pytest.mark.slow
 def test_a_run_that_begins_before_a_branch_is_ready_is_told_as_a_mistake_of_ours(qtbot, open_record):
     gone = msgspec.structs.replace(MASKED[0].model, path="/nowhere/gone.gguf")
     asked = msgspec.structs.replace(MASKED[0].request, model="")
     page = open_record((msgspec.structs.replace(MASKED[0], model=gone, request=asked), *MASKED[1:]))
     page.context.project.set_options(constraint="off")
-    page.context.runs.model = ModelStatus("ready", "m", info=gone)  # the one that wrote the record
+    runs, bar = page.context.runs, page.evidence.branch_bar
+    ready = lambda: qtbot.waitUntil(lambda: not page.branches.branches._background.is_busy)  # noqa: E731
+    runs.model = ModelStatus("ready", "m", info=gone)  # the one that wrote the record
     choose(page, 3)
-    with qtbot.waitSignal(page.context.runs.ended):
-        page.evidence.branch_bar.actions_["keep"].trigger()
-        page.run()
-        qtbot.waitUntil(lambda: not page.branches.branches._background.is_busy)
-    assert page.context.runs.state.started.request.branch_of is None
+    bar.actions_["keep"].trigger()
+    runs.model = ModelStatus("ready", "o", info=msgspec.structs.replace(gone, path="o.gguf", sha256="other"))
+    ready()
+    assert "which is not here" in bar.words.text() and not runs.is_busy
+    runs.model = ModelStatus("ready", "m", info=gone)
+    choose(page, 4)
+    bar.actions_["keep"].trigger()
+    page.step()  # so that it does not end before
+    ready()
+    assert bar.words.text() == BUSY and runs.phase is Phase.STEPPING
+    assert ended(qtbot, page, page.run).started.request.branch_of is None
     assert not page.context.errors
 
 

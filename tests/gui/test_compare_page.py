@@ -404,6 +404,7 @@ def test_names_do_not_tell_columns_apart_or_say_what_all_have():
     assert next_variant([GLYPH_OFF, JSON_OFF]) == Variant("json", "flat", "mask")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_first_difference_is_told_by_colour_alone_or_not_drawn(make, qtbot, theme):
     page = make(Answers(json=JSON.replace("AI news", "AI views")))

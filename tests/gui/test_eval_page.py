@@ -307,6 +307,7 @@ def test_two_arms_are_not_aligned_by_field(opened, qtbot, tmp_path):
     assert "two different arms" in result.pair.counted.text()
 
 
+@pytest.mark.slow
 def test_a_chart_cannot_be_kept_or_shows_what_is_not_measured(opened, qtbot, tmp_path):
     page = opened()
     result = open_it(qtbot, page, made_result(tmp_path))

@@ -32,6 +32,7 @@ def test_a_name_of_the_contract_is_missing_or_unnamed_for_screen_readers(grammar
         assert widget.accessibleName(), name
 
 
+@pytest.mark.slow
 def test_the_keyboard_does_not_reach_a_page_or_the_playgrounds_docks_stay_in_the_way(open_window, qtbot):
     window = open_window(scripted)
     tools = window.panels.docks[PanelId.TOOLS]
@@ -48,6 +49,7 @@ def test_the_keyboard_does_not_reach_a_page_or_the_playgrounds_docks_stay_in_the
     assert not window.right.isHidden()
 
 
+@pytest.mark.slow
 def test_a_page_is_left_with_a_field_open_that_is_gone_when_one_comes_back(open_window, qtbot):
     window = open_window(scripted)
     window.navigator.show(PageId.GRAMMAR)
@@ -69,6 +71,7 @@ def test_the_docks_of_the_playground_are_lost_when_the_window_closes_on_another_
     assert not again.right.isHidden()
 
 
+@pytest.mark.slow
 def test_the_page_does_not_fit_a_small_window(open_window):
     window = open_window(scripted, size=(1024, 700))
     window.navigator.show(PageId.GRAMMAR)
@@ -124,6 +127,7 @@ def test_a_copy_to_edit_changes_the_tools_or_cannot_be_undone(grammar, qtbot):
     assert grammar.context.project.grammar.work.text == before
 
 
+@pytest.mark.slow
 def test_three_planted_mistakes_are_not_mended_with_what_the_page_offers(grammar, qtbot):
     view = grammar.view
     found = show(qtbot, grammar, PLANTED)
@@ -214,6 +218,7 @@ def test_a_menu_of_an_editor_stops_what_the_window_does_or_stays_behind(request,
         menu.close()
 
 
+@pytest.mark.slow
 def test_a_long_text_holds_up_the_window_or_loses_a_character(grammar, qtbot):
     view = grammar.view
     show(qtbot, grammar, 'root ::= "a"\n')
@@ -229,6 +234,7 @@ def test_a_long_text_holds_up_the_window_or_loses_a_character(grammar, qtbot):
     qtbot.waitUntil(lambda: "rules" in view.summary.text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["", "\x00", "root", "::=", '"' * 50, "(" * 300, "é😀 ::= [", "root ::= a\u00a0b", "\u2028\ud800"]
 )

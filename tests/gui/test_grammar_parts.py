@@ -320,6 +320,7 @@ def test_a_check_that_nobody_waits_for_goes_on(bench, qtbot, monkeypatch):
     assert ended == [True, True] and not crashes
 
 
+@pytest.mark.slow
 def test_a_large_text_is_checked_to_its_end_though_nobody_waits():
     text = "root ::= " + '"ab" [a-z] x ' * 20_000 + '\nx ::= "y"'
     asked = []

@@ -219,6 +219,7 @@ def test_the_answer_about_a_token_is_shown_beside_another(make, qtbot):
     assert page.evidence.alternatives_heading.title.accessibleName() == "Alternatives of token 12"
 
 
+@pytest.mark.slow
 def test_a_run_without_a_constraint_is_said_to_follow_rules(make_window, qtbot):
     window = make_window()
     page = window.page(PageId.PLAYGROUND)
@@ -277,6 +278,7 @@ def test_a_rule_that_the_shown_text_does_not_have_is_not_told_of(grammar, qtbot)
     assert "whose rule pair is not in this text" in grammar.view.notice.label.text()
 
 
+@pytest.mark.slow
 def test_costs_of_the_last_run_are_missing_on_the_grammar_page(make_window, qtbot):
     events = bundled_run(RECORD)
     window = make_window(RecordedModel(events))

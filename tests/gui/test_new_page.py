@@ -57,6 +57,7 @@ def pytest_in(root, *arguments):
     )
 
 
+@pytest.mark.slow
 def test_a_page_is_added_by_one_folder_and_one_line(copy):
     done = pytest_in(copy, "tests/gui/test_notes.py", "tests/gui/test_shown.py")
     assert "2 passed" in done.stdout, done.stdout + done.stderr

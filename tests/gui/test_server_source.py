@@ -44,6 +44,7 @@ def test_a_command_runs_without_the_users_word(tmp_path):
     made.close()
 
 
+@pytest.mark.slow
 def test_a_run_finds_no_server_that_was_not_started_by_hand():
     with source() as made:
         assert made.phase == "stopped"

@@ -274,6 +274,7 @@ def test_what_is_kept_of_a_tool_is_never_known(connected, qtbot):
 # -- a call by hand ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_arguments_are_judged_only_by_the_server(connected, qtbot):
     panel = connected().view.panel
     qtbot.waitUntil(lambda: panel.words.text() == "Needed: text")
@@ -408,6 +409,7 @@ def test_a_message_of_the_log_is_shown_in_part_only(connected, qtbot):
     assert "tools/list" in QApplication.clipboard().text()
 
 
+@pytest.mark.slow
 def test_the_effects_of_the_demo_tools_are_seen_only_later(page, servers, qtbot):
     effects, demo = page.view.effects, servers.demo
 

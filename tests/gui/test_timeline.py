@@ -304,6 +304,7 @@ def test_a_stage_shown_late_is_another_than_one_seen_live():
 # -- the page ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_row_shows_another_stage_than_its_own(open_page, qtbot):
     page = open_page(PageId.PLAYGROUND)
     view, runs = page.view, page.context.runs

@@ -285,6 +285,18 @@ def test_more_signals_than_some_bindings_survive(qtbot):
     mailbox.close()
 
 
+def test_a_mailbox_that_is_closed_with_a_post_on_the_way_stays_asleep(qtbot):
+    mailbox, seen = Mailbox(), []
+    mailbox.batch.connect(seen.append)
+    mailbox.open_for(1)
+    mailbox.post(1, Ended(1))
+    qtbot.waitUntil(lambda: len(seen) == 1)
+    mailbox.post(1, Ended(1))
+    mailbox.close()
+    qtbot.wait(1)
+    assert len(seen) == 1 and not mailbox._timer.isActive()
+
+
 # -- questions to the model ----------------------------------------------------------------------------------------
 
 

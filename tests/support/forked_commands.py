@@ -39,8 +39,8 @@ class ForkedCommands:
         *,
         given: bytes = b"",
         cwd: Path,
-        memory: int = resource.RLIM_INFINITY,
-        seconds: int = resource.RLIM_INFINITY,
+        memory: int | None = None,
+        seconds: int | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
         """Of bytes of addresses and of seconds of the processor it may use so many, as `setrlimit` counts them."""
         assert self._server.stdin and self._server.stdout, "both are pipes"
@@ -87,10 +87,11 @@ def command(task: dict) -> int:
         opened = os.open(task["streams"][name], flags)
         os.dup2(opened, number)
         os.close(opened)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - the server has read from the other one
     os.chdir(task["folder"])
-    resource.setrlimit(resource.RLIMIT_AS, (task["memory"], task["memory"]))
-    resource.setrlimit(resource.RLIMIT_CPU, (task["seconds"], task["seconds"]))
+    for limit, most in ((resource.RLIMIT_AS, task["memory"]), (resource.RLIMIT_CPU, task["seconds"])):
+        if most is not None:
+            resource.setrlimit(limit, (most, most))
     sys.argv = ["glyphscope", *task["arguments"]]
     try:
         main()

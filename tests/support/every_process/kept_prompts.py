@@ -111,6 +111,7 @@ def keep_prompts(native: ModuleType, folder: str) -> None:
             self._kept = KeptPrompts(Path(folder), repr((which, how)), chunk)
             self._batches = Batches()  # those of `tokens`
             self._ahead = Batches()  # those in llama.cpp's memory, where they begin with ours and are more
+            self._read = False  # something was evaluated since the last token that was decoded
 
         def evaluate(self, tokens: list[int]) -> None:
             self.raise_if_interrupted()
@@ -118,6 +119,7 @@ def keep_prompts(native: ModuleType, folder: str) -> None:
             if not asked.begins(self._ahead):
                 found = self._kept.read(asked) if tokens else None
                 if found is None:
+                    self._read = True
                     return super().evaluate(tokens)
                 self._restore(*found)
             if len(tokens) == chunk and self._in_chunks == len(self.tokens):
@@ -127,8 +129,10 @@ def keep_prompts(native: ModuleType, folder: str) -> None:
             return None
 
         def decode(self, tokens: list[int], outputs: int) -> Any:
-            if not self._ahead and len(self.tokens) <= LONGEST and self._kept.is_new(self._batches):
+            worth = self._read and not self._ahead and len(self.tokens) <= LONGEST
+            if worth and self._kept.is_new(self._batches):
                 self._kept.write(self._batches, self._state())
+            self._read = False
             return super().decode(tokens, outputs)
 
         def _decode(self, tokens: list[int], outputs: int) -> Any:

@@ -9,7 +9,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-ENGINE = "glyphscope.models.native"
+MODEL, ENGINE = "glyphscope.models.child", "glyphscope.models.native"
 FOLDER = os.environ.get("GLYPHSCOPE_KEPT_PROMPTS", "")
 
 
@@ -35,5 +35,5 @@ class EngineFinder(MetaPathFinder):
         return spec
 
 
-if FOLDER:
+if FOLDER and MODEL in sys.orig_argv:
     sys.meta_path.insert(0, EngineFinder())

@@ -58,7 +58,7 @@ class Mailbox(QObject):
         self._timer.stop()
 
     def _wake(self) -> None:
-        if self._timer.isActive():
+        if self._job < 0 or self._timer.isActive():  # a post may have come just before it was closed
             return
         passed = self._since.elapsed() if self._since.isValid() else INTERVAL_MS
         if passed >= INTERVAL_MS:
