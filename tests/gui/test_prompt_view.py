@@ -233,6 +233,10 @@ def test_the_next_prompt_is_counted_against_the_one_read_last(watch, qtbot):
     model.show_next(PromptRendered(text="ab" + 20 * "t", tokens=22, cached=0))
     qtbot.wait(50)
     assert not told, "the same prompt: the run's figures stay"
+    note = "Thinking off was sent"
+    model.show_next(PromptRendered(text="ab" + 20 * "t", tokens=22, cached=0, note=note), "off")
+    qtbot.waitUntil(lambda: bool(told))
+    assert told.pop().prompt.note == note, "an endpoint's prompt reads the same in every state"
     text = "".join(AFTER)
     model.show_next(PromptRendered(text=text, tokens=22, cached=0, lengths=(1,) * 22))
     qtbot.waitUntil(lambda: bool(told))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox
 
 from glyphscope.calling import RunState
 from glyphscope.calling.loop.presets import compose
@@ -13,12 +16,15 @@ from glyphscope.events import (
     ApprovalRule,
     LimitReached,
     LoopSettings,
+    ModelInfo,
     RouterSettings,
     RunFinished,
     RunRequest,
+    Thinking,
 )
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.history.model import outcome_status, outcome_words
+from glyphscope_gui.prompt.dock import PromptDock
 from glyphscope_gui.run_settings.strategy_settings import STRATEGY_WORDS, StrategySettings
 from glyphscope_gui.run_settings.strategy_texts import approval_rules, approvals_text, lines_of, named_lists
 from glyphscope_gui.runs.outcome_text import outcome_words as run_outcome_words
@@ -185,6 +191,57 @@ def test_an_ending_without_a_call_is_told_as_one_without_success(reason, valid, 
     assert told in run_outcome_words(state)
     assert outcome_words(reason) != reason or reason == "answered"
     assert (outcome_status(reason) == "holds") == (reason == "answered")
+
+
+def test_thinking_is_not_what_was_chosen(panel):
+    panel.show_model(ModelInfo(name="m", reads_thinking=True))
+    picker = panel.findChild(QComboBox, "thinkingPicker")
+    assert picker.accessibleName() == "Thinking" and picker.isEnabled()
+    words = {picker.itemData(place): picker.itemText(place) for place in range(picker.count())}
+    assert words == {"auto": "Template default", "on": "On", "off": "Off"}
+    assert tuple(words) == get_args(Thinking)
+    panel.show_options(options(thinking="on"))
+    assert picker.currentData() == "on" and panel.said == []
+    picker.activated.emit(picker.findData("off"))
+    assert panel.said == [{"thinking": "off"}]
+
+
+@pytest.mark.parametrize(
+    ("model", "why_not"),
+    [
+        (None, "No model is open"),
+        (ModelInfo(name="m", reads_thinking=False), "no such switch"),
+        (ModelInfo(name="m"), "cannot be read"),
+        (ModelInfo(name="m", reads_thinking=False, has_chat_template=False), "no chat template"),
+        (ModelInfo(name="m", kind="recorded", reads_thinking=True), "recorded"),
+        (ModelInfo(name="m", kind="remote", reads_thinking=False), "no field"),
+        (ModelInfo(name="m", kind="remote"), ""),
+        (ModelInfo(name="m", reads_thinking=True), ""),
+    ],
+)
+def test_thinking_cannot_be_chosen_and_nobody_says_why(panel, model, why_not):
+    panel.show_model(ModelInfo(name="m", reads_thinking=True))
+    panel.show_model(model)
+    assert panel.thinking.isEnabled() == (not why_not)
+    assert why_not in panel.thinking.toolTip() == panel.thinking.accessibleDescription()
+    panel.show_options(options(thinking="off"))  # of a project that was made with another model
+    assert panel.thinking.currentData() == "off" and panel.said == []
+
+
+@pytest.mark.slow
+def test_the_state_of_thinking_does_not_reach_the_next_prompt(open_window, qtbot):
+    template = (
+        "{{ messages[-1].content }}{% if enable_thinking is defined %}[{{ enable_thinking }}]{% endif %}"
+    )
+    window = open_window(lambda _name, **_options: ScriptedModel("", template=template))
+    picker, project = window.header.settings.thinking, window.services.project
+    qtbot.waitUntil(picker.isEnabled)
+    view = window.findChild(PromptDock).rendered_view
+    for state, written in (("off", "[False]"), ("on", "[True]"), ("auto", "")):
+        picker.activated.emit(picker.findData(state))
+        assert project.request.thinking == project.next_run().request.thinking == state
+        end = f"{project.request.prompt}{written}"
+        qtbot.waitUntil(lambda end=end: view.toPlainText().endswith(end))
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from glyphscope.errors import GrammarError
@@ -97,7 +98,7 @@ def call_constraint(
             )
         own = request.grammar
         return _TEXTS.built(("own", kind, own), lambda: _own_text(own, kind))
-    asked = options or call_options(request)
+    asked = replace(options or call_options(request), order=request.order)
 
     def build() -> str:
         grammar = build_call_grammar(registry, request.notation, request.shape, asked)
@@ -127,7 +128,7 @@ def constraint_schema(
 
 def call_options(request: RunRequest) -> GrammarOptions:
     """How freely the request's whole calls are written."""
-    return GrammarOptions(free_text=request.free_text, white_space=white_space(request))
+    return GrammarOptions(free_text=request.free_text, white_space=white_space(request), order=request.order)
 
 
 def white_space(request: RunRequest) -> WhiteSpace:

@@ -59,6 +59,6 @@ def generate(
     context: Context, task: Task, written: tuple[Written, ...] = ()
 ) -> Generator[AnyEvent, None, Generated]:
     """One generation in the present stage; `written` is what the answer begins with already."""
-    prompt = priced_prompt(task.messages, context.model)
+    prompt = priced_prompt(task.messages, context.model, thinking=context.request.thinking)
     generation = msgspec.structs.replace(sent(task.generation(prompt.text), task.messages), written=written)
     return (yield from Decoding(context, generation, prompt, task.validator()).events())

@@ -12,7 +12,7 @@ from glyphscope.calling.native import check_native, settled
 from glyphscope.calling.prepared import PreparedRequest, prepare, request_of
 from glyphscope.calling.pricing import Span, part_spans, priced_by_counting, priced_by_tokens
 from glyphscope.errors import PromptError
-from glyphscope.events import BEGUN, PromptRendered, RunRequest
+from glyphscope.events import BEGUN, PromptRendered, RunRequest, Thinking
 from glyphscope.grammar import Grammar, GrammarOptions
 from glyphscope.models import GenerateRequest, Model
 from glyphscope.models.spelling import token_lengths
@@ -29,7 +29,7 @@ def render_prompt(
 
     `begun` is what the assistant's answer begins with already.
     """
-    return priced_prompt(render_messages(request, registry), model, begun)
+    return priced_prompt(render_messages(request, registry), model, begun, thinking=request.thinking)
 
 
 def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptRendered:
@@ -48,14 +48,18 @@ def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptR
     return render_prompt(asked, prepare(request).registry, model)
 
 
-def priced_prompt(messages: RenderedMessages, model: Model, begun: str = "") -> PromptRendered:
-    """Those messages in the model's chat template, each part with its price.
+def priced_prompt(
+    messages: RenderedMessages, model: Model, begun: str = "", *, thinking: Thinking
+) -> PromptRendered:
+    """Those messages in the model's chat template, each part with its price. `thinking` is the request's.
 
     `begun` is what the assistant's answer begins with already, in place of what the messages say of it.
     Raises PromptError and ModelError.
     """
     given = (messages.messages, messages.tools) if messages.tools else (messages.messages,)
-    prompt = model.render_chat(*given)
+    # a model of somebody else's making need know of tools and thinking only where it is asked for them
+    switched: dict[str, Any] = {} if thinking == "auto" else {"thinking": thinking}
+    prompt = model.render_chat(*given, **switched)
     text, tokens = prompt.text, prompt.tokens
     spans = [
         *part_spans(
@@ -125,6 +129,7 @@ def _generation(
         constraint=request.constraint,
         grammar=None if built is None else built.text,
         schema=None if asks_tools else schema,
+        thinking=request.thinking,
         sampling=request.sampling,
         max_tokens=request.max_tokens,
         alternatives=request.alternatives,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from glyphscope.events import Notation, Shape
+from glyphscope.events import ArgumentOrder, Notation, Shape, Thinking
 
 RegistryOption: TypeAlias = Annotated[
     Path | None,
@@ -26,6 +26,16 @@ AnyNotationOption: TypeAlias = Annotated[
 ]
 ShapeOption: TypeAlias = Annotated[
     Shape, typer.Option(help="Where the tool's name and its arguments stand in a call.")
+]
+OrderOption: TypeAlias = Annotated[
+    ArgumentOrder,
+    typer.Option(
+        help="In which order the arguments may come under the constraint: the schema's, or any.",
+    ),
+]
+ThinkingOption: TypeAlias = Annotated[
+    Thinking,
+    typer.Option(help="The switch for thinking in the model's chat template; auto is its own default."),
 ]
 SystemOption: TypeAlias = Annotated[
     Path | None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
@@ -24,7 +24,15 @@ from glyphscope.cli.options import (
     notation_members,
 )
 from glyphscope.cli.output import console, print_json, visible, visible_lines
-from glyphscope.events import PromptEvaluated, PromptPart, PromptRendered, RunRequest, RunStarted, Shape
+from glyphscope.events import (
+    PromptEvaluated,
+    PromptPart,
+    PromptRendered,
+    RunRequest,
+    RunStarted,
+    Shape,
+    Thinking,
+)
 from glyphscope.models import EMBEDDED
 from glyphscope.prompting.changes import CacheLoss, Changes, advice, cache_loss, loss_words, prompt_changes
 from glyphscope.prompting.costs import Cost, prompt_costs
@@ -84,6 +92,13 @@ def prompt(
     notation: AnyNotationOption = "glyph",
     shape: ShapeOption = "flat",
     system: SystemOption = None,
+    thinking: Annotated[
+        Thinking | None,
+        typer.Option(
+            help="The switch for thinking in the model's chat template. Default: the project's, else auto.",
+            show_default=False,
+        ),
+    ] = None,
     run: Annotated[
         Path | None,
         typer.Option(
@@ -108,7 +123,7 @@ def prompt(
     if run is not None:
         rendered, loss, name = _prompt_of(run, before)
     else:
-        request = _request(said, project, registry, notation, shape, system)
+        request = _request(said, project, registry, notation, shape, system, thinking)
         with opened(model, quiet=as_json) as source:
             rendered, loss, name = first_prompt(request, source), None, source.info.name
     report = _report(rendered, name, before, loss)
@@ -140,14 +155,15 @@ def _request(
     notation: AnyNotation,
     shape: Shape,
     system: Path | None,
+    thinking: Thinking | None,
 ) -> RunRequest:
     own = read_text(str(system)) if system else None
     words = read_text("-") if said == "-" else said
     if project is not None:
         request = load_project(project).project.request
-        changes = {"prompt": words, "system": own}
+        changes: dict[str, Any] = {"prompt": words, "system": own, "thinking": thinking}
         if registry is not None:
-            changes["registry"] = read_registry(registry).to_document()  # type: ignore[assignment]
+            changes["registry"] = read_registry(registry).to_document()
         return msgspec.structs.replace(request, **{k: v for k, v in changes.items() if v is not None})
     return RunRequest(
         prompt=words or "",
@@ -155,6 +171,7 @@ def _request(
         system=own,
         **notation_members(notation),
         shape=shape,
+        thinking=thinking or "auto",
     )
 
 

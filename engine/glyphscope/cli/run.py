@@ -24,9 +24,11 @@ from glyphscope.cli.options import (
     AnyNotationOption,
     JsonOption,
     ModelOption,
+    OrderOption,
     RegistryOption,
     ShapeOption,
     SystemOption,
+    ThinkingOption,
     notation_members,
 )
 from glyphscope.cli.output import console, print_line
@@ -80,6 +82,7 @@ def run(
     registry: RegistryOption = None,
     notation: AnyNotationOption = "glyph",
     shape: ShapeOption = "flat",
+    thinking: ThinkingOption = "auto",
     constraint: Annotated[
         ConstraintKind, typer.Option(help="What holds the model to the registry.")
     ] = "mask",
@@ -92,6 +95,7 @@ def run(
     free_text: Annotated[
         bool, typer.Option("--free-text", help="Let any text stand before the call.")
     ] = False,
+    order: OrderOption = "schema",
     strategy: StrategyOption = "direct",
     repair: RepairOption = 0,
     extract: ExtractOption = True,
@@ -153,9 +157,11 @@ def run(
         system=read_text(str(system)) if system else None,
         **notation_members(notation),
         shape=shape,
+        thinking=thinking,
         constraint=constraint,
         grammar=own,
         free_text=free_text,
+        order=order,
         strategy=strategy,
         router=router_settings(router, answer or ()),
         repair=RepairSettings(attempts=repair, extract=extract),

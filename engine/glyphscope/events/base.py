@@ -25,7 +25,8 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the model that ran: for records, and for every figure that is shown.
 
     A remote model's `path` is its address without secrets, and `server` the program behind it with its version, where
-    it tells; what an endpoint does not tell is 0 or empty.
+    it tells; what an endpoint does not tell is 0 or empty. `reads_thinking`: its chat template reads a switch for
+    thinking; None where nobody can tell.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     has_chat_template: bool = True
     tool_calls: TemplateForm = ""
     server: str = ""
+    reads_thinking: bool | None = None
 
 
 class RunEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):

@@ -13,6 +13,10 @@ NativeForm: TypeAlias = Literal["hermes", "llama", "mistral", "openai"]
 """The last one is an endpoint's own `tool_calls`, whatever its model writes."""
 ConstraintKind: TypeAlias = Literal["off", "mask", "gbnf", "endpoint"]
 """`endpoint`: held by the server of a remote model, which `mask` and `gbnf` become there."""
+ArgumentOrder: TypeAlias = Literal["schema", "any"]
+"""In which order the grammar lets the arguments of a call come, and the members of objects in them."""
+Thinking: TypeAlias = Literal["auto", "on", "off"]
+"""The switch for reasoning in a model's chat template; `auto` leaves it undefined, and to the template."""
 EvidenceKind: TypeAlias = Literal["all", "chosen", "none"]
 """Of which tokens the model's own figures are told: `chosen` leaves the forced ones out, which costs least of all."""
 StopOn: TypeAlias = Literal["error", "unknown-tool", "never"]
@@ -26,11 +30,27 @@ SHAPES: tuple[Shape, ...] = ("flat", "tool-args", "name-arguments")
 STRATEGIES: tuple[Strategy, ...] = ("direct", "two-stage", "route-execute", "loop")
 
 
-class Message(msgspec.Struct, frozen=True):
-    """One chat message; `role` is system, user, assistant or tool."""
+class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A call in an assistant's message. Without an `id`, a template gets one of nine letters and digits."""
+
+    name: str
+    arguments: dict[str, Any] = {}
+    id: str = ""
+
+
+class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One chat message; `role` is system, user, assistant or tool.
+
+    `tool_calls` and `reasoning` are an assistant's, beside its text. `tool_call_id` and `name` say whose result a
+    tool's message is; without them it is that of the next call in order.
+    """
 
     role: str
     content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    reasoning: str = ""
+    tool_call_id: str = ""
+    name: str = ""
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,9 +177,12 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     `registry` is the registry's document in our form. `history` are the messages of earlier turns, between the system
     message and this `prompt`: every strategy goes on from them.
     `model` is a file path, or the name of a scripted or recorded model. `grammar` is GBNF that holds in place of the
-    registry's own, under either constraint. With `free_text`, any text may stand before the call.
+    registry's own, under either constraint. With `free_text`, any text may stand before the call. `order` is that of the
+    call's arguments under the constraint.
     With `native`, the model's own chat template asks for the call and its tools, in the form that it was trained on:
     `auto` is the template's, another name is meant in any case. Notation and shape are then that form's.
+    `thinking` is given to the model's chat template, whatever the notation; one without a switch for it says so in a
+    note.
     With `repeatable`, only what cannot change any figure is taken from the model's cache: the same request then gives
     the same tokens whatever ran before it, at the price of up to 63 more tokens of prompt to evaluate.
     With `dispatch`, the call of a strategy other than the loop is carried out too. `sources` names by tool who carries
@@ -179,9 +202,11 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     notation: Notation = "glyph"
     shape: Shape = "flat"
     native: NativeForm | Literal["", "auto"] = ""
+    thinking: Thinking = "auto"
     constraint: ConstraintKind = "mask"
     grammar: str | None = None
     free_text: bool = False
+    order: ArgumentOrder = "schema"
     strategy: Strategy = "direct"
     stop_on: StopOn = "error"
     sampling: Sampling = Sampling()

@@ -184,9 +184,26 @@ EventStream: TypeAlias = Iterator[AnyEvent]
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 
+_LEFT_OUT: dict[str, dict[str, Any]] = {
+    "request": {"order": "schema", "thinking": "auto"},
+    "model": {"reads_thinking": None},
+}
+"""Members of a run's start that records had not from the first, with the values at which they are left out: a record
+that was written without them is written again byte for byte.
+"""
+
+
 def encode_event(event: RunEvent) -> bytes:
     """One JSON object without a line end, as `encode_json` writes it."""
-    return encode_json(event)
+    return encode_json(_as_recorded(event) if isinstance(event, RunStarted) else event)
+
+
+def _as_recorded(event: RunStarted) -> dict[str, Any]:
+    document: dict[str, Any] = msgspec.to_builtins(event)
+    for part, usual in _LEFT_OUT.items():
+        members = document[part]
+        document[part] = {n: v for n, v in members.items() if n not in usual or v != usual[n]}
+    return document
 
 
 def decode_event(line: bytes | str) -> AnyEvent:

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
-from jinja2 import TemplateError
-from jinja2.exceptions import TemplateSyntaxError
-from jinja2.ext import loopcontrols
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2 import TemplateError, meta
+from jinja2.exceptions import TemplateSyntaxError, UndefinedError
 
 from glyphscope.errors import PromptError
 from glyphscope.events import Message
+from glyphscope.models.chat_messages import (
+    REASONING_KEYS,
+    CallStyle,
+    fit_calls,
+    link_results,
+    template_message,
+    with_defaults,
+)
+from glyphscope.models.chat_probe import PROBE_TOOLS, Drops, Render, find_drops, find_style
+from glyphscope.models.template_environment import LimitReached, TemplateEnvironment
 
 NO_TEMPLATE = (
     "The model has no chat template: messages are written as 'System:', 'User:' and 'Assistant:' paragraphs."
@@ -32,37 +43,56 @@ def render_plain(messages: Sequence[Message]) -> str:
 
 
 class ChatTemplate:
-    """A GGUF's `tokenizer.chat_template`. It came with a download: it runs in Jinja's sandbox, and changes nothing."""
+    """A GGUF's `tokenizer.chat_template`. It came with a download: it runs in a sandbox, and within limits.
+
+    `reads` are the variables that it looks at; no others are given to it.
+    """
 
     def __init__(self, source: str, *, bos: str = "", eos: str = "") -> None:
         """Raises PromptError for a template that is not Jinja."""
-        environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
-        )
-        environment.filters["tojson"] = _tojson
-        environment.globals.update(raise_exception=_refuse, strftime_now=_strftime_now)
-        self._given = {"bos_token": bos, "eos_token": eos}
+        environment = TemplateEnvironment()
+        self._tokens = {"bos_token": bos, "eos_token": eos}
+        self._reasoning_keys = [key for key in REASONING_KEYS if re.search(rf"\b{key}\b", source)]
         try:
-            self._template = environment.from_string(source)
+            self._template = environment.read(source)
+            self.reads = frozenset(meta.find_undeclared_variables(environment.parse(source)))
         except TemplateSyntaxError as error:
             raise PromptError(
                 f"The model's chat template is damaged: {error.message}",
                 where=f"line {error.lineno}",
                 hint=_HINT,
             ) from error
+        except (
+            Exception
+        ) as error:  # what Python's compiler raises for deep nesting differs from version to version
+            raise PromptError(
+                f"The model's chat template cannot be compiled: {_reason(error)}",
+                where="chat template",
+                hint=_HINT,
+            ) from error
 
-    def render(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = ()) -> tuple[str, str]:
+    def render(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[dict[str, Any]] = (),
+        *,
+        thinking: bool | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> tuple[str, str]:
         """The prompt, open for the assistant's answer, and a note. Raises PromptError.
 
-        `tools`, in OpenAI's form, are the template's to write.
+        `tools`, in OpenAI's form, are the template's to write. `thinking` None leaves it to the template.
         A template that refuses a system message, or leaves it out without a word, gets it in the user's first one;
-        one that does so with a tool's message gets that as the user's.
+        one that does so with a tool's message gets that as the user's. Calls are given in the way that it takes them.
         """
+        given_variables = self.variables(tools, thinking=thinking, variables=variables)
         refusal: PromptError | None = None
-        for given, note in _forms(messages):
+        for given, note, style in self._attempts(messages):
             try:
-                text = self._render(given, tools)
+                text = self._render(given, style, given_variables)
             except PromptError as error:
+                if isinstance(error.__cause__, LimitReached):
+                    raise
                 refusal = refusal or error
                 continue
             if all(_written(m.content.strip(), text) for m in messages if m.role in _OFTEN_LEFT_OUT):
@@ -70,25 +100,116 @@ class ChatTemplate:
         roles = " and ".join(role for role in _OFTEN_LEFT_OUT if any(m.role == role for m in messages))
         raise refusal or PromptError(f"The model's chat template leaves the {roles} message out.", hint=_HINT)
 
-    def _render(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> str:
-        given = [{"role": message.role, "content": message.content} for message in messages]
-        more: dict[str, Any] = {**self._given, "tools": list(tools)} if tools else dict(self._given)
+    def variables(
+        self,
+        tools: Sequence[dict[str, Any]] = (),
+        *,
+        thinking: bool | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """What the template is given beside the messages: of what there is, what it reads."""
+        today = datetime.now()
+        offered: dict[str, Any] = {
+            **self._tokens,
+            "add_generation_prompt": True,
+            "date_string": f"{today:%d %b %Y}",
+            "datetime": f"{today:%b %d %Y}",
+            "functions": json.dumps(tools, ensure_ascii=False, indent=4) if tools else "",
+        }
+        if tools:
+            described = "xml_tools" if "xml_tools" in self.reads else "python_tools"
+            offered |= {"tools": list(tools), described: list(tools)}
+        if thinking is not None:
+            offered |= {name: values[thinking] for name, values in _THINKING.items()}
+        offered |= variables or {}
+        return {name: value for name, value in offered.items() if name in self.reads}
+
+    @property
+    def reads_thinking(self) -> bool:
+        """Whether it reads a switch for thinking: without one it writes the same in each of the three states."""
+        return not self.reads.isdisjoint(_THINKING)
+
+    @cached_property
+    def call_style(self) -> CallStyle:
+        """How an assistant's calls are given to the template. Raises PromptError for one that has no end."""
+        return find_style(self._probe(PROBE_TOOLS))
+
+    def drops(self, *, thinking: bool | None = None) -> Drops:
+        """What the template leaves out of a conversation; `render` works around some of it."""
+        return find_drops(self._probe(PROBE_TOOLS, thinking), self._probe((), thinking))
+
+    def _probe(self, tools: Sequence[dict[str, Any]], thinking: bool | None = None) -> Render:
+        variables = self.variables(tools, thinking=thinking)
+        return lambda messages, style: self._render(messages, style, variables)
+
+    def _attempts(self, messages: Sequence[Message]) -> Iterator[tuple[Sequence[Message], str, CallStyle]]:
+        """The messages in the forms to try, each with its note."""
+        if not any(message.tool_calls for message in messages):
+            for given, note in _forms(messages):
+                yield given, note, CallStyle()
+            return
+        style = self.call_style
+        for rename in (False, True):
+            fitted, changes = fit_calls(link_results(messages, rename=rename), style)
+            for given, note in _forms(fitted):
+                yield given, f"{changes} {note}".strip(), style
+
+    def _render(self, messages: Sequence[Message], style: CallStyle, variables: Mapping[str, Any]) -> str:
         try:
-            return self._template.render(messages=given, add_generation_prompt=True, **more)
-        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+            try:
+                return self._same_twice(messages, style, variables)
+            except UndefinedError:
+                if "tools" not in variables:
+                    raise
+                return self._same_twice(messages, style, _with_defaults(variables))
+        except LimitReached as error:
             raise PromptError(
-                f"The model's chat template cannot take these messages: {error}",
+                f"The model's chat template was stopped: {error.message}.", where="chat template", hint=_HINT
+            ) from error
+        except (
+            Exception
+        ) as error:  # a template can raise any: RecursionError, MemoryError, what a filter raises
+            raise PromptError(
+                f"The model's chat template cannot take these messages: {_reason(error)}",
                 where="chat template",
                 hint=_HINT,
             ) from error
 
+    def _same_twice(self, messages: Sequence[Message], style: CallStyle, variables: Mapping[str, Any]) -> str:
+        """The text, once it came out the same twice in a row; a clock's next second may come between."""
+        texts: list[str] = []
+        given = []  # kept, or the next copies could have the addresses of these
+        while len(texts) < 2 or texts[-1] != texts[-2]:
+            if len(texts) == 3:
+                raise TemplateError("it renders differently each time")
+            own = [template_message(message, style, self._reasoning_keys) for message in messages]
+            given.append(own)
+            texts.append(self._template({**deepcopy(dict(variables)), "messages": own}))
+        return texts[-1]
 
+
+def _with_defaults(variables: Mapping[str, Any]) -> dict[str, Any]:
+    tools = [with_defaults(tool) for tool in variables["tools"]]
+    return {name: tools if name.endswith("tools") else value for name, value in variables.items()}
+
+
+def _reason(error: Exception) -> str:
+    """What Python says of it; some exceptions have no words."""
+    return str(error) or type(error).__name__
+
+
+_THINKING = {
+    "enable_thinking": (False, True),
+    "thinking": (False, True),
+    "thinking_mode": ("disabled", "enabled"),
+}
+"""The variables by which templates switch reasoning, with their values for off and on."""
 _OFTEN_LEFT_OUT = ("system", "tool")
 
 
 def _written(content: str, text: str) -> bool:
     """Whether the content is in the text, as it is or as JSON, in which Llama's template writes a tool's."""
-    return content in text or _tojson(content)[1:-1] in text
+    return content in text or json.dumps(content, ensure_ascii=False)[1:-1] in text
 
 
 def _forms(messages: Sequence[Message]) -> Iterator[tuple[Sequence[Message], str]]:
@@ -126,16 +247,3 @@ def merge_system(messages: Sequence[Message]) -> list[Message] | None:
         return None
     rest[place] = Message("user", f"{system}\n\n{rest[place].content}")
     return rest
-
-
-def _refuse(message: str) -> None:
-    raise TemplateError(message)
-
-
-def _strftime_now(form: str) -> str:
-    return datetime.now().strftime(form)
-
-
-def _tojson(value: Any, indent: int | None = None, **_: Any) -> str:
-    """JSON without HTML's escapes, as templates expect it of transformers."""
-    return json.dumps(value, ensure_ascii=False, indent=indent)

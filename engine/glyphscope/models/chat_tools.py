@@ -1,4 +1,4 @@
-"""A chat template that is given tools: what it makes of them, and the ones that have no place for them."""
+"""What a run asks of a chat template: tools and thinking, and the templates that have no place for them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from glyphscope.errors import PromptError
-from glyphscope.events import Message
-from glyphscope.models.chat import ChatTemplate
+from glyphscope.events import Message, Thinking
+from glyphscope.models.chat import ChatTemplate, render_plain
 
 NO_PLACE = "This model's template has no place for tools, so it has no notation of its own for calls."
 NO_PLACE_HINT = (
@@ -15,8 +15,44 @@ NO_PLACE_HINT = (
 )
 
 
+_STATES: dict[Thinking, bool | None] = {"auto": None, "on": True, "off": False}
+
+
+def render_chat(
+    template: ChatTemplate | None,
+    messages: Sequence[Message],
+    tools: Sequence[dict[str, Any]] = (),
+    thinking: Thinking = "auto",
+    *,
+    no_template: str = "",
+) -> tuple[str, str, str]:
+    """The prompt, a note, and what the template wrote for the tools. Raises PromptError.
+
+    Without a template it is the plain form, and `no_template` the note; tools are then an error.
+    """
+    added = ""
+    if tools:
+        text, note, added = render_with_tools(template, messages, tools, _STATES[thinking])
+    elif template is None:
+        text, note = render_plain(messages), no_template
+    else:
+        text, note = template.render(messages, thinking=_STATES[thinking])
+    return text, f"{note} {_no_switch(template, thinking)}".strip(), added
+
+
+def _no_switch(template: ChatTemplate | None, thinking: Thinking) -> str:
+    """The note on a state of thinking that was asked for and changed nothing."""
+    if thinking == "auto" or (template is not None and template.reads_thinking):
+        return ""
+    why = "it has no chat template" if template is None else "its chat template has no switch for that"
+    return f"Thinking was to be {thinking}, which this model cannot be told: {why}."
+
+
 def render_with_tools(
-    template: ChatTemplate | None, messages: Sequence[Message], tools: Sequence[dict[str, Any]]
+    template: ChatTemplate | None,
+    messages: Sequence[Message],
+    tools: Sequence[dict[str, Any]],
+    thinking: bool | None = None,
 ) -> tuple[str, str, str]:
     """The prompt, a note, and what the template wrote for the tools: the one piece in which it differs without them.
 
@@ -24,8 +60,8 @@ def render_with_tools(
     """
     if template is None:
         raise PromptError(NO_PLACE, where="chat template", hint=NO_PLACE_HINT)
-    text, note = template.render(messages, tools)
-    without, _ = template.render(messages)
+    text, note = template.render(messages, tools, thinking=thinking)
+    without, _ = template.render(messages, thinking=thinking)
     if text == without:
         raise PromptError(NO_PLACE, where="chat template", hint=NO_PLACE_HINT)
     start = _same(text, without)

@@ -88,8 +88,8 @@ class Child:
                     self._reply(frame.number, wire.Tokens(session.engine.tokenize(text)))
                 case wire.ListVocabulary():
                     self._reply(frame.number, wire.Listed(session.list_vocabulary()))
-                case wire.Render(messages=messages, tools=tools):
-                    self._reply(frame.number, wire.Rendered(session.render(messages, tools)))
+                case wire.Render(messages=messages, tools=tools, thinking=thinking):
+                    self._reply(frame.number, wire.Rendered(session.render(messages, tools, thinking)))
         except Exception as error:
             self._reply(frame.number, _failure(error))
 

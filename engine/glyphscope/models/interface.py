@@ -8,15 +8,24 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from glyphscope.events import ConstraintKind, EvidenceKind, Message, ModelInfo, Sampling, TokenStep, Written
+from glyphscope.events import (
+    ConstraintKind,
+    EvidenceKind,
+    Message,
+    ModelInfo,
+    Sampling,
+    Thinking,
+    TokenStep,
+    Written,
+)
 
 
 class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One generation. `grammar` is Lark for `mask`, GBNF for `gbnf` and `endpoint`.
 
-    `messages` and `tools` (in OpenAI's form) are what `prompt` was rendered from, and `begun` is how the answer begins
-    in it: an endpoint is sent these, as its template is its own; any other model reads the prompt alone. `schema` is
-    the constraint as JSON Schema, for an endpoint that takes no grammar; None where none says it.
+    `messages` and `tools` (in OpenAI's form) are what `prompt` was rendered from, with `thinking`, and `begun` is how
+    the answer begins in it: an endpoint is sent these, as its template is its own; any other model reads the prompt
+    alone. `schema` is the constraint as JSON Schema, for an endpoint that takes no grammar; None where none says it.
     `alternatives` are told of each token of which there is to be `evidence`. `build_ms` is what making the grammar's
     text took, 0 where it was kept; the model has no use for it. `repeatable` is the request's (`RunRequest`).
     `written` is what the answer begins with: its tokens come as the first step, and `max_tokens` after it.
@@ -28,6 +37,7 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     schema: dict[str, Any] | None = None
     messages: tuple[Message, ...] = ()
     tools: tuple[dict[str, Any], ...] = ()
+    thinking: Thinking = "auto"
     begun: str = ""
     sampling: Sampling = Sampling()
     max_tokens: int = 512
@@ -152,11 +162,15 @@ class Model(Protocol):
         """Every token's bytes; empty where they are not known. The same object each time. Raises ModelError."""
 
     def render_chat(
-        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = ()
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[dict[str, Any]] = (),
+        thinking: Thinking = "auto",
     ) -> RenderedPrompt:
         """The messages in the model's chat template, open for the assistant's answer. Raises PromptError.
 
         `tools`, in OpenAI's form, are the template's own to write; one that has no place for them is a PromptError.
+        One that has no switch for `thinking` says so in the note.
         """
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:

@@ -12,7 +12,7 @@ import msgspec
 
 from glyphscope import errors
 from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelDied, ModelError
-from glyphscope.events import Message, ModelInfo
+from glyphscope.events import Message, ModelInfo, Thinking
 from glyphscope.models import wire
 from glyphscope.models.files import FileHash, inspect_file
 from glyphscope.models.interface import (
@@ -97,9 +97,12 @@ class LlamaModel:
         return self._vocabulary
 
     def render_chat(
-        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = ()
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[dict[str, Any]] = (),
+        thinking: Thinking = "auto",
     ) -> RenderedPrompt:
-        reply = self._ask(wire.Render(list(messages), list(tools)))
+        reply = self._ask(wire.Render(list(messages), list(tools), thinking))
         assert isinstance(reply, wire.Rendered), reply
         return reply.prompt
 

@@ -15,7 +15,7 @@ import llama_cpp as llama
 
 from glyphscope.decoding import Constraint, TokenMask, schema_grammar
 from glyphscope.events import ModelInfo
-from glyphscope.grammar import build_call_grammar, to_lark
+from glyphscope.grammar import GrammarOptions, build_call_grammar, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.models import wire
 from glyphscope.models.gbnf import GbnfConstraint
@@ -26,7 +26,7 @@ from glyphscope.registry import ToolRegistry, parse_document
 class GrammarTasks:
     """The ways of `{"task": "constraint"}`.
 
-    - `mask`: our grammar under llguidance; `schema`: llguidance's own compiler of JSON Schema.
+    - `mask`: our grammar under llguidance; `any`: the same with the arguments in any order; `schema`: llguidance's own compiler of JSON Schema.
     - `gbnf`: our grammar under llama.cpp's sampler; `converter`: llama-cpp-python's own conversion under it.
     """
 
@@ -62,6 +62,9 @@ class GrammarTasks:
                 return TokenMask(
                     session.mask_tokenizer, to_lark(build_call_grammar(registry, notation, "flat"))
                 )
+            case "any":
+                grammar = build_call_grammar(registry, notation, "flat", GrammarOptions(order="any"))
+                return TokenMask(session.mask_tokenizer, to_lark(grammar))
             case "schema":
                 return TokenMask(session.mask_tokenizer, schema_grammar(request["schema"]))
             case "gbnf":

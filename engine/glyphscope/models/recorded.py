@@ -20,6 +20,7 @@ from glyphscope.events import (
     RunFailed,
     RunStarted,
     StageFinished,
+    Thinking,
     Token,
     TokenStep,
 )
@@ -70,6 +71,7 @@ class RecordedModel:
             has_chat_template=recorded.has_chat_template,
             tool_calls=recorded.tool_calls,
             server=recorded.server,
+            reads_thinking=recorded.reads_thinking,
         )
         self._counted = recorded.kind == "remote"
         self._rendered = self._generated = 0
@@ -92,7 +94,10 @@ class RecordedModel:
         return Vocabulary()
 
     def render_chat(
-        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = ()
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[dict[str, Any]] = (),
+        thinking: Thinking = "auto",
     ) -> RenderedPrompt:
         """The recorded prompt of the next stage, which may differ from what `messages` would give today.
 

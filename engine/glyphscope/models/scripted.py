@@ -8,10 +8,10 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from glyphscope.decoding.text import TextAssembler
-from glyphscope.events import Message, ModelInfo, TokenStep, Written
+from glyphscope.events import Message, ModelInfo, Thinking, TokenStep, Written
 from glyphscope.events.encoding import whole_text
-from glyphscope.models.chat import ChatTemplate, render_plain
-from glyphscope.models.chat_tools import render_with_tools
+from glyphscope.models.chat import ChatTemplate
+from glyphscope.models.chat_tools import render_chat
 from glyphscope.models.interface import (
     Cancelled,
     GenerateRequest,
@@ -72,6 +72,7 @@ class ScriptedModel:
             context=context,
             has_chat_template=template is not None,
             tool_calls=template_form(template or ""),
+            reads_thinking=self._template is not None and self._template.reads_thinking,
         )
 
     def count_tokens(self, text: str) -> int:
@@ -87,16 +88,13 @@ class ScriptedModel:
         return Vocabulary()
 
     def render_chat(
-        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = ()
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[dict[str, Any]] = (),
+        thinking: Thinking = "auto",
     ) -> RenderedPrompt:
         """By its template; in the plain form without one."""
-        note = added = ""
-        if tools:
-            text, note, added = render_with_tools(self._template, messages, tools)
-        elif self._template is not None:
-            text, note = self._template.render(messages)
-        else:
-            text = render_plain(messages)
+        text, note, added = render_chat(self._template, messages, tools, thinking)
         return RenderedPrompt(text, self.count_tokens(text), note, added)
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:

@@ -11,10 +11,11 @@ import llama_cpp as llama
 import msgspec
 
 from glyphscope.decoding import MaskTokenizer, mask_tokenizer
-from glyphscope.events import Message
+from glyphscope.errors import PromptError
+from glyphscope.events import Message, Thinking
 from glyphscope.models import wire
-from glyphscope.models.chat import NO_TEMPLATE, ChatTemplate, render_plain
-from glyphscope.models.chat_tools import render_with_tools
+from glyphscope.models.chat import NO_TEMPLATE, ChatTemplate
+from glyphscope.models.chat_tools import render_chat
 from glyphscope.models.interface import RenderedPrompt, Vocabulary
 from glyphscope.models.native import LlamaEngine
 from glyphscope.notation.native import template_form
@@ -37,6 +38,7 @@ class Session:
             parameters=self.engine.parameters,
             has_chat_template=self.engine.chat_template is not None,
             tool_calls=template_form(self.engine.tool_template or ""),
+            reads_thinking=self._reads_thinking,
         )
 
     @cached_property
@@ -73,22 +75,32 @@ class Session:
 
     @cached_property
     def _tool_template(self) -> ChatTemplate | None:
-        return self._of(self.engine.tool_template)
+        source = self.engine.tool_template
+        return self._template if source == self.engine.chat_template else self._of(source)
+
+    @property
+    def _reads_thinking(self) -> bool | None:
+        """None for a template that is damaged: a prompt tells that, once one is asked for."""
+        try:
+            templates = (self._template, self._tool_template)
+        except PromptError:
+            return None
+        return any(template.reads_thinking for template in templates if template is not None)
 
     def _of(self, source: str | None) -> ChatTemplate | None:
         if source is None:
             return None
         return ChatTemplate(source, bos=self.engine.special("bos"), eos=self.engine.special("eos"))
 
-    def render(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = ()) -> RenderedPrompt:
+    def render(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[dict[str, Any]] = (),
+        thinking: Thinking = "auto",
+    ) -> RenderedPrompt:
         """Raises PromptError."""
-        added = ""
-        if tools:
-            text, note, added = render_with_tools(self._tool_template, messages, tools)
-        elif self._template is None:
-            text, note = render_plain(messages), NO_TEMPLATE
-        else:
-            text, note = self._template.render(messages)
+        template = self._tool_template if tools else self._template
+        text, note, added = render_chat(template, messages, tools, thinking, no_template=NO_TEMPLATE)
         return RenderedPrompt(text, len(self.engine.tokenize(text, begin=True)), note, added)
 
     def _is_special(self, token: int, piece: bytes) -> bool:

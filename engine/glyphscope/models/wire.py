@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
-from glyphscope.events import Message, ModelInfo, TokenStep
+from glyphscope.events import Message, ModelInfo, Thinking, TokenStep
 from glyphscope.events.encoding import encode_json
 from glyphscope.models.interface import (
     GenerateRequest,
@@ -53,6 +53,7 @@ class Render(_Frame, frozen=True):
 
     messages: list[Message]
     tools: list[dict[str, Any]] = []
+    thinking: Thinking = "auto"
 
 
 class Generate(_Frame, frozen=True):

@@ -16,7 +16,7 @@ import msgspec
 
 from glyphscope.calling.emitter import versions
 from glyphscope.errors import GlyphscopeError, RecordError
-from glyphscope.events import AnyEvent, ModelInfo, RunFailed, RunFinished
+from glyphscope.events import AnyEvent, ModelInfo, RunFailed, RunFinished, encode_event
 from glyphscope.events.encoding import whole_text
 from glyphscope.registry import to_json
 from glyphscope.sessions.archive import MAGIC, pack, read_packed, unpack
@@ -209,7 +209,7 @@ def _prompt(run: RecordedRun) -> str:
 
 
 def _manifest(run: RecordedRun, files: dict[str, bytes], missing: dict[str, str]) -> Manifest:
-    request = json.loads(msgspec.json.encode(run.request))
+    request = json.loads(encode_event(run.started))["request"]
     del request["registry"]
     return Manifest(
         run=run.started.run,

@@ -79,7 +79,7 @@ class PromptPresenter(QObject):
         if priced is None:  # no model can say, and what is in sight stays
             return
         if priced.prompt is not None:
-            self.watch.show_next(priced.prompt)
+            self.watch.show_next(priced.prompt, self._project.options.thinking)
         else:
             self._dock.show_messages()
 

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.events import AnyEvent, PromptEvaluated, PromptRendered, RunStarted
+from glyphscope.events import AnyEvent, PromptEvaluated, PromptRendered, RunStarted, Thinking
 from glyphscope.prompting.changes import CacheLoss, Changes, advice, cache_loss, in_common, prompt_changes
 from glyphscope.prompting.costs import prompt_costs
 from glyphscope_gui.prompt.costs_model import CostRows
@@ -47,6 +47,7 @@ class _Job:
     previous: PromptRendered | None = None
     read: PromptRendered | None = None
     first: bool = False
+    thinking: Thinking = "auto"
 
 
 class PromptWatch(QObject):
@@ -62,12 +63,14 @@ class PromptWatch(QObject):
         self._read: PromptRendered | None = None
         self._has_read = False
         self._job: _Job | None = None
+        self._thinking: Thinking = "auto"
 
     def apply(self, applied: Applied) -> None:
         """What a run of the playground tells."""
         for event in applied.events:
             if isinstance(event, RunStarted) and applied.kind == "run":
                 self._previous, self._last = self._last or self._previous, {}
+                self._thinking = event.request.thinking
             elif isinstance(event, PromptRendered):
                 self._rendered(event, applied.kind)
             elif isinstance(event, PromptEvaluated) and event.done == event.total:
@@ -81,10 +84,17 @@ class PromptWatch(QObject):
         """Another model is opened: its cache is empty."""
         self._read, self._has_read = None, False
 
-    def show_next(self, prompt: PromptRendered) -> None:
-        """What the next run would send; what the last one sent stays in sight as long as it is the same."""
+    def show_next(self, prompt: PromptRendered, thinking: Thinking = "auto") -> None:
+        """What the next run would send; what the last one sent stays in sight as long as it is the same.
+
+        The text alone does not tell: the states of `thinking` are the same in it where the template is an endpoint's.
+        """
         job = self._job
-        if job is not None and job.origin == "run" and job.prompt.text == prompt.text:
+        if (
+            job is not None
+            and job.origin == "run"
+            and (job.prompt.text, job.thinking) == (prompt.text, thinking)
+        ):
             return
         previous = next(iter((self._last or self._previous).values()), None)
         self._start(_Job(prompt, "now", previous=previous, read=self._read))
@@ -107,7 +117,8 @@ class PromptWatch(QObject):
         self._read, self._has_read = event, True
         if kind == "run":
             self._last[event.stage] = event
-            self._start(_Job(event, "run", None, self._previous.get(event.stage), read, first))
+            previous = self._previous.get(event.stage)
+            self._start(_Job(event, "run", None, previous, read, first, self._thinking))
 
     def _evaluated(self, event: PromptEvaluated) -> None:
         job = self._job

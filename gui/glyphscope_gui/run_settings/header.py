@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope.events import RunRequest
+from glyphscope.events import ModelInfo, RunRequest
 from glyphscope_gui.run_settings.strategy_settings import STRATEGY_WORDS, StrategySettings
 from glyphscope_gui.shared.call_shapes import SHAPES
 from glyphscope_gui.shared.language import tr
@@ -69,6 +69,10 @@ class Header(QFrame):
         with QSignalBlocker(self.seed), QSignalBlocker(self.temperature):
             self.seed.setValue(options.sampling.seed)
             self.temperature.setValue(options.sampling.temperature)
+
+    def show_model(self, model: ModelInfo | None) -> None:
+        """The open model, which decides what can be set; None while none is open."""
+        self.settings.show_model(model)
 
     def set_editable(self, editable: bool) -> None:
         """While a run goes on its settings stand still: what is shown is what runs."""
@@ -168,7 +172,7 @@ class Header(QFrame):
         self.settings_button = QPushButton(self)
         self.settings_button.setObjectName("strategySettingsButton")
         self.settings_button.setAccessibleName(tr("Strategy settings"))
-        self.settings_button.setToolTip(tr("Strategy settings: repairs, limits, what may run"))
+        self.settings_button.setToolTip(tr("Strategy settings: thinking, repairs, limits, what may run"))
         self.settings_button.clicked.connect(lambda: self.settings.show_below(self.settings_button))
 
     def _make_spins(self) -> None:

@@ -9,14 +9,20 @@ import msgspec
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
-from glyphscope.events import ApprovalRule, RunRequest, Strategy
+from glyphscope.events import ApprovalRule, ModelInfo, RunRequest, Strategy
 from glyphscope.tools.approval import ApprovalError
 from glyphscope_gui.run_settings.loop_form import LoopForm
 from glyphscope_gui.run_settings.router_form import RouterForm
-from glyphscope_gui.run_settings.strategy_texts import approval_rules, approvals_text
+from glyphscope_gui.run_settings.strategy_texts import approval_rules, approvals_text, no_thinking_words
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.settings_grid import FlagSetting, NumberSetting, SettingsGrid, TextSetting
+from glyphscope_gui.shared.settings_grid import (
+    ChoiceSetting,
+    FlagSetting,
+    NumberSetting,
+    SettingsGrid,
+    TextSetting,
+)
 from glyphscope_gui.theme.sizes import PAD
 
 STRATEGY_WORDS: Sequence[tuple[Strategy, str, str]] = (
@@ -37,6 +43,7 @@ STRATEGY_WORDS: Sequence[tuple[Strategy, str, str]] = (
         tr("Turn after turn: calls are carried out and their results told, until there is an answer."),
     ),
 )
+THINKING_TIP = tr("Whether the model reasons first, as far as its chat template has a switch for it.")
 WIDTH = 560
 
 
@@ -59,6 +66,7 @@ class StrategySettings(QFrame):
         self._lay_out()
         self.loop.chosen.connect(lambda settings: self._tell(loop=settings))
         self.router.chosen.connect(lambda settings: self._tell(router=settings))
+        self.thinking.told.connect(lambda value: self._tell(thinking=value))
         self.attempts.told.connect(lambda value: self._repair(attempts=value))
         self.extract.told.connect(lambda value: self._repair(extract=value))
         self.dispatch.told.connect(lambda value: self._tell(dispatch=value))
@@ -74,11 +82,20 @@ class StrategySettings(QFrame):
         self.dispatch.setVisible(strategy != "loop")
         self.loop.show_settings(options.loop)
         self.router.show_settings(options.router)
+        self.thinking.show_value(options.thinking)
         self.attempts.show_value(options.repair.attempts)
         self.extract.show_value(options.repair.extract)
         self.dispatch.show_value(options.dispatch)
         self.approvals.show_value(options.approvals)
         self.approvals.setEnabled(strategy == "loop" or options.dispatch)
+
+    def show_model(self, model: ModelInfo | None) -> None:
+        """What can be set with the open model; None while none is open."""
+        why_not = no_thinking_words(model)
+        tip = f"{THINKING_TIP} {why_not}".rstrip()
+        self.thinking.setEnabled(not why_not)
+        self.thinking.setToolTip(tip)
+        self.thinking.setAccessibleDescription(tip)
 
     def show_below(self, anchor: QWidget) -> None:
         """Below the button, within its window's screen."""
@@ -94,6 +111,14 @@ class StrategySettings(QFrame):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_common(self) -> None:
+        self.thinking = ChoiceSetting(
+            (
+                ("auto", tr("Template default"), tr("Undefined: what the chat template makes of that")),
+                ("on", tr("On"), tr("The model reasons before it answers")),
+                ("off", tr("Off"), tr("The model answers at once")),
+            )
+        )
+        self.thinking.setObjectName("thinkingPicker")
         self.attempts = NumberSetting(0, 20, tr(" times"))
         self.attempts.setSpecialValueText(tr("not at all"))
         self.extract = FlagSetting(tr("Take a call out of what is around it"))
@@ -102,6 +127,9 @@ class StrategySettings(QFrame):
         self.approvals = TextSetting(_rules, approvals_text, tr("every call is asked about"))
 
     def _lay_out(self) -> None:
+        template = SettingsGrid(2)
+        template.add(tr("Thinking"), self.thinking, THINKING_TIP)
+        self.show_model(None)
         repair = SettingsGrid(2)
         repair.add(
             tr("Ask again"),
@@ -129,6 +157,7 @@ class StrategySettings(QFrame):
         column.addWidget(self.about)
         column.addWidget(self.loop_box)
         column.addWidget(self.router_box)
+        column.addWidget(_section(tr("Chat template"), template))
         column.addWidget(_section(tr("A text that is no call"), repair))
         column.addWidget(_section(tr("Calls"), self.dispatch, calls))
         column.addStretch(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from glyphscope.events import ApprovalRule
+from glyphscope.events import ApprovalRule, ModelInfo
 from glyphscope.tools.approval import parse_approvals
 from glyphscope_gui.shared.language import tr
 
@@ -50,3 +50,20 @@ def approvals_text(rules: Iterable[ApprovalRule]) -> str:
 def approval_rules(text: str) -> tuple[ApprovalRule, ...]:
     """The rules of such a text. Raises ApprovalError."""
     return parse_approvals(words(text))
+
+
+def no_thinking_words(model: ModelInfo | None) -> str:
+    """Why the thinking of the open model cannot be switched; empty where it can, or where only an endpoint knows."""
+    if model is None:
+        return tr("No model is open yet.")
+    if model.kind == "recorded":
+        return tr("A recorded model says again what it said.")
+    if model.reads_thinking or (model.reads_thinking is None and model.kind == "remote"):
+        return ""
+    if model.kind == "remote":
+        return tr("This endpoint has no field for it.")
+    if not model.has_chat_template:
+        return tr("This model has no chat template.")
+    if model.reads_thinking is None:
+        return tr("This model’s chat template cannot be read.")
+    return tr("This model’s chat template has no such switch.")

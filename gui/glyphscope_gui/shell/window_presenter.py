@@ -127,6 +127,7 @@ class WindowPresenter(QObject):
 
     def _show_model(self, status: ModelStatus) -> None:
         self._status.set_state(status.phase, model_words(status))
+        self._header.show_model(status.info)
 
     def _show_phase(self, phase: Phase) -> None:
         actions, busy = self._context.actions, phase is not Phase.IDLE

@@ -72,7 +72,7 @@ def take_turn(
     messages, acted = conversation.messages(plan.registry)
     for event in acted:
         yield emitter.stamp(event)
-    prompt = priced_prompt(messages, context.model)
+    prompt = priced_prompt(messages, context.model, thinking=request.thinking)
     generation = sent(
         generate_request(request, plan.registry, prompt.text, _options(request, plan)), messages
     )

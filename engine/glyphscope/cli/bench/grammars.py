@@ -55,6 +55,12 @@ MASK = tuple(
     )
     for name in ("median", "99th percentile")
 )
+ORDER = Row(
+    "mask of a token, arguments in any order over the schema's",
+    "ratio",
+    f"our grammar both times, {_LED}, each with its commitment, medians; the samples have what building both takes",
+    at_most(1.5),
+)
 SAMPLER = Row(
     "llama.cpp's sampler, our GBNF over its own converter's",
     "ratio",
@@ -67,12 +73,12 @@ KEYSTROKE = Row(
     "read whole and diagnosed whole, in our own GBNF of many tools",
     at_most(50.0),
 )
-ROWS = (*GROWTH, *PEERS, *MASK, SAMPLER)
+ROWS = (*GROWTH, *PEERS, *MASK, ORDER, SAMPLER)
 
 
 def figures(peer: Peer, plan: Plan) -> list[Figure]:
     """What needs a vocabulary. Raises ModelError."""
-    return [*_building(peer, plan), *_leading(peer, plan)]
+    return [*_building(peer, plan), *_leading(peer, plan), _in_any_order(peer, plan)]
 
 
 def keystroke(plan: Plan) -> Iterator[Figure]:
@@ -126,6 +132,28 @@ def _leading(peer: Peer, plan: Plan) -> Iterator[Figure]:
         yield row.of(ours / theirs, samples={"ours_us": ours * 1e6, "llguidance_us": theirs * 1e6})
     ours, theirs = (statistics.mean(spent[way]) for way in ("gbnf", "converter"))
     yield SAMPLER.of(ours / theirs, samples={"ours_ms": ours * 1000, "converter_ms": theirs * 1000})
+
+
+def _in_any_order(peer: Peer, plan: Plan) -> Figure:
+    registry, marks = default_registry(), count()
+    ways = {"schema": "mask", "any": "any"}
+    led = {
+        (order, text): partial(_ask, peer, way, "json", registry, text)
+        for text in _calls(registry)
+        for order, way in ways.items()
+    }
+    answers, tools = interleaved(led, plan.rounds), TOOLS[1]
+    built = interleaved(
+        {order: partial(_built, peer, way, "json", tools, marks) for order, way in ways.items()},
+        min(plan.rounds, 3),
+    )
+    samples = {}
+    for order in ways:
+        spent = [each for (name, _), rounds in answers.items() if name == order for each in _medians(rounds)]
+        samples[f"{order}_us"] = statistics.median(spent) * 1e6
+        samples[f"{order}_99th_percentile_us"] = float(np.percentile(spent, 99)) * 1e6
+        samples[f"{order}_{tools}_tools_built_ms"] = statistics.median(built[order]) * 1000
+    return ORDER.of(samples["any_us"] / samples["schema_us"], samples=samples)
 
 
 def _medians(rounds: list[Answer]) -> list[float]:

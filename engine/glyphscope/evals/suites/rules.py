@@ -31,6 +31,7 @@ from glyphscope.registry.pointer import Path, steps_of
 
 REQUEST_MEMBERS = (
     "strategy", "max_tokens", "system", "preset", "loop", "router", "repair", "dispatch", "stop_on", "free_text",
+    "thinking",
 )  # fmt: skip
 """Members of a run's request that a suite may hold. The others are the arm's, or have a place of their own."""
 

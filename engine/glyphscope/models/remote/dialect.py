@@ -23,7 +23,8 @@ class Dialect(NamedTuple):
     `grammar` is the field that takes GBNF, empty where none does; `schema` the form of `response_format`. `prefill` is
     how an answer that is begun already is sent: as a last message, or as one with fields that ask to go on from it.
     `counting` are fields that make every chunk tell what was counted so far. `tokenize` is its path. `figures`: it can
-    be asked for log-probabilities and still write the whole text.
+    be asked for log-probabilities and still write the whole text. `template_fields`: it may take
+    `chat_template_kwargs`; without, it is known that it refuses them, or passes over them.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Dialect(NamedTuple):
     tokenize: str = ""
     off_top_k: int = 0
     figures: bool = True
+    template_fields: bool = True
 
 
 _LLAMA = {
@@ -54,6 +56,7 @@ LLAMA_CPP_PYTHON = Dialect(
     "llama-cpp-python", "llama_cpp.server", "grammar", "json_object", sampling=_LLAMA,
     counting={}, tokenize="/extras/tokenize/count",
     figures=False,  # with them it leaves out every token that is half a character (0.3.36: `Llama._create_completion`)
+    template_fields=False,
 )  # fmt: skip
 VLLM = Dialect(
     "vllm", "vLLM", "structured_outputs", prefill="continue", sampling=_VLLM, counting=_EVERY_CHUNK,
@@ -64,8 +67,9 @@ SGLANG = Dialect(
     "sglang", "SGLang", "ebnf", prefill="continue", sampling=_VLLM, counting=_EVERY_CHUNK, off_top_k=-1
 )
 OPENAI = Dialect(
-    "openai", "OpenAI", sampling={"top_p": "top_p", "seed": "seed"}, most_tokens="max_completion_tokens"
-)
+    "openai", "OpenAI", sampling={"top_p": "top_p", "seed": "seed"}, most_tokens="max_completion_tokens",
+    template_fields=False,
+)  # fmt: skip
 COMPATIBLE = Dialect("compatible", "OpenAI-compatible", sampling={"top_p": "top_p", "seed": "seed"})
 
 DIALECTS = {

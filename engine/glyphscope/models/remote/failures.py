@@ -14,6 +14,8 @@ from glyphscope.models.remote.address import KEY_HINT, Address
 from glyphscope.models.remote.keys import without
 from glyphscope.models.remote.retry import AGAIN, Refused, asked_pause
 
+TEMPLATE_FIELD = "chat_template_kwargs"
+"""The field for what an endpoint's template is to be given; vLLM, SGLang and llama-server have it."""
 LONGEST_WORDS = 400
 """Characters of an endpoint's own words that are shown."""
 
@@ -148,6 +150,8 @@ def _hint(said: str) -> str:
     low = said.lower()
     if "grammar" in low or "schema" in low or "response_format" in low:
         return "It refuses the constraint; name its dialect in the address (?dialect=…), or use --constraint off."
+    if TEMPLATE_FIELD in low:
+        return "It has no switch for thinking: leave that to its template (--thinking auto)."
     if "tool" in low:
         return "Use the notation glyph or json, or start the server with its tool calls enabled."
     return ""

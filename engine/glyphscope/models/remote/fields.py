@@ -9,15 +9,18 @@ from typing import Any
 import msgspec
 
 from glyphscope.errors import GrammarError, PromptError
-from glyphscope.events import Message
+from glyphscope.events import Message, Thinking
 from glyphscope.models.chat import RESULTS_AS_USER, results_as_user
 from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.remote.constraint import Constraint
 from glyphscope.models.remote.dialect import Dialect
+from glyphscope.models.remote.failures import TEMPLATE_FIELD
 
 MOST_ALTERNATIVES = 20
 """The most that OpenAI and vLLM tell of one token."""
 
+_SWITCH = "enable_thinking"
+"""The variable that most templates read; an endpoint gives it to its own, whatever that reads."""
 _OFF: dict[str, float] = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0}
 
 
@@ -58,7 +61,18 @@ def body_of(
         body["logprobs"] = True
         if request.alternatives:
             body["top_logprobs"] = min(request.alternatives, MOST_ALTERNATIVES)
+    if request.thinking != "auto" and dialect.template_fields:
+        body[TEMPLATE_FIELD] = {_SWITCH: request.thinking == "on"}
     return body | dict(constraint.fields)
+
+
+def thinking_note(thinking: Thinking, dialect: Dialect) -> str:
+    """What becomes of the switch for thinking: what is shown of the prompt is the same in each of its states."""
+    if thinking == "auto":
+        return ""
+    if not dialect.template_fields:
+        return f"Thinking was to be {thinking}, which {dialect.title} has no field for: it was left to the endpoint."
+    return f"Thinking {thinking} was sent in {TEMPLATE_FIELD} ({dialect.title}), which does not tell what came of it."
 
 
 def unsaid(request: GenerateRequest, dialect: Dialect) -> str:

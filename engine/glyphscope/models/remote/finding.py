@@ -183,6 +183,7 @@ def _info(
         bytes=_number(meta.get("size")),
         tool_calls="openai",
         server=excerpt(f"{dialect.title} {version}", _LONGEST_SERVER),
+        reads_thinking=None if dialect.template_fields else False,
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 from glyphscope.errors import ModelError
-from glyphscope.events import Message, ModelInfo
+from glyphscope.events import Message, ModelInfo, Thinking
 from glyphscope.models.interface import (
     Cancelled,
     GenerateRequest,
@@ -27,7 +27,7 @@ from glyphscope.models.remote.connection import Connection, Exchange, Interrupte
 from glyphscope.models.remote.constraint import constraint_of
 from glyphscope.models.remote.dialect import Dialect
 from glyphscope.models.remote.failures import refusal
-from glyphscope.models.remote.fields import body_of, outgoing, readable, unsaid, with_written
+from glyphscope.models.remote.fields import body_of, outgoing, readable, thinking_note, unsaid, with_written
 from glyphscope.models.remote.finding import Found, count_tokens, find
 from glyphscope.models.remote.keys import key_of
 from glyphscope.models.remote.retry import Patience, Refused, Retries
@@ -69,11 +69,15 @@ class RemoteModel:
         return self._vocabulary
 
     def render_chat(
-        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = ()
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[dict[str, Any]] = (),
+        thinking: Thinking = "auto",
     ) -> RenderedPrompt:
         """The messages as they are sent, each under its role: the template is the endpoint's own."""
         sent, note = outgoing(messages)
         text, added = readable(sent, tools)
+        note = f"{note} {thinking_note(thinking, self.dialect)}".strip()
         return RenderedPrompt(text, 0, note, added)
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:

@@ -67,7 +67,7 @@ class Teller:
             raise ModelError(
                 f"The endpoint sent {self._reasoning} characters of reasoning and no answer.",
                 where=str(self._address),
-                hint="Allow more tokens (--max-tokens), or turn the model's thinking off at the server.",
+                hint="Allow more tokens (--max-tokens), or turn its thinking off (--thinking off, or at the server).",
             )
         if self._finish != "length":
             self._watch.end()

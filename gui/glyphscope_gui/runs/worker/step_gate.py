@@ -6,7 +6,7 @@ import threading
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from glyphscope.events import Message, ModelInfo
+from glyphscope.events import Message, ModelInfo, Thinking
 from glyphscope.models import GenerateRequest, Model, Output, RenderedPrompt, Vocabulary
 
 
@@ -61,9 +61,14 @@ class GatedModel:
         return self._model.vocabulary()
 
     def render_chat(
-        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = ()
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[dict[str, Any]] = (),
+        thinking: Thinking = "auto",
     ) -> RenderedPrompt:
-        return self._model.render_chat(messages, tools)
+        if thinking == "auto":  # as `priced_prompt` asks: only who is asked for a state need know of it
+            return self._model.render_chat(messages, tools)
+        return self._model.render_chat(messages, tools, thinking)
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         output = self._model.generate(request)

@@ -1,0 +1,159 @@
+"""What a template makes of calls, reasoning and results: found by rendering conversations with marked contents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from glyphscope.errors import PromptError
+from glyphscope.events import Message, ToolCall
+from glyphscope.models.chat_messages import CallStyle, fit_calls, link_results
+from glyphscope.models.template_environment import LimitReached
+
+Loss: TypeAlias = Literal["", "left out", "refused"]
+"""Empty for what a template writes."""
+Render: TypeAlias = Callable[[Sequence[Message], CallStyle], str]
+"""A rendering of linked messages with `PROBE_TOOLS`. Raises PromptError."""
+
+
+class Drops(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a conversation a template leaves out, or refuses by raising an error.
+
+    `text` is that beside a call. `reasoning` is that of the turn going on, which ends in a tool's result;
+    `earlier_reasoning` that of an answer before the user's last message. `second_call` is of the same message.
+    """
+
+    system: Loss
+    tools: Loss
+    calls: Loss
+    second_call: Loss
+    text: Loss
+    reasoning: Loss
+    earlier_reasoning: Loss
+    results: Loss
+    second_result: Loss
+
+
+def _tool(number: int) -> dict[str, Any]:
+    properties = {
+        "zqkey": {"type": "string", "description": "A key."},
+        "zqnumber": {"type": "integer", "description": "A number."},
+    }
+    parameters = {"type": "object", "properties": properties, "required": ["zqkey"]}
+    function = {"name": f"zqtool{number}", "description": "Does something.", "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
+PROBE_TOOLS = (_tool(1), _tool(2))
+_CALLS = tuple(ToolCall(f"zqtool{n}", {"zqkey": f"zqvalue{n}", "zqnumber": 7}) for n in (1, 2))
+_RESULTS = (Message("tool", "zqresult1"), Message("tool", "zqresult2"))
+_USER, _NEXT = Message("user", "zquser"), Message("user", "zqnext")
+_STYLES = (
+    CallStyle("object", ""),
+    CallStyle("object", None),
+    CallStyle("string", ""),
+    CallStyle("string", None),
+)
+_SPOILT = re.compile(r"""\\"zqkey|\{\s*'zqkey|\{\{\s*"zqkey""")
+"""The arguments as JSON in a JSON string, as Python writes a dictionary, or in braces of the template's own."""
+
+
+def _talks(message: Message, ends: Sequence[Sequence[Message]] = ()) -> list[list[Message]]:
+    """Conversations with that message: templates differ in what may come last, and in which order roles may be."""
+    results = list(_RESULTS[: len(message.tool_calls)])
+    return [[_USER, message, *end] for end in ends or ([*results], [*results, _NEXT], [], [_NEXT])]
+
+
+def find_style(render: Render) -> CallStyle:
+    """How the template takes calls."""
+    style, calls = _call_style(render)
+    if calls:
+        return style._replace(as_text=True)
+    both = _talks(Message("assistant", "", _CALLS))[:2]
+    single = style._replace(single=True)
+    if _loss(render, both, style, "zqvalue1", "zqvalue2") and not _loss(
+        render, both, single, "zqvalue1", "zqvalue2"
+    ):
+        style = single
+    beside = Message("assistant", "zqtext", _CALLS[:1])
+    if _loss(render, _talks(beside), style, "zqtext", "zqvalue1"):
+        # with an answer, or the order of roles would not be looked at
+        whole = _talks(beside, [[_RESULTS[0], Message("assistant", "zqanswer"), _NEXT]])
+        apart = style._replace(text="apart")
+        lost = _loss(render, whole, apart, "zqtext", "zqvalue1")
+        style = style._replace(text="left out") if lost else apart
+    thought = _talks(Message("assistant", "zqtext", _CALLS[:1], "zqreason"))
+    joined = style._replace(joined=True)
+    if _loss(render, thought, style) == "refused" and not _loss(render, thought, joined):
+        style = joined
+    return style
+
+
+def find_drops(render: Render, render_bare: Render) -> Drops:
+    """What the template itself leaves out, with calls given in the way that it takes them.
+
+    `render_bare` renders without tools.
+    """
+    style, calls = _call_style(render)
+    two = Message("assistant", "", _CALLS)
+    reasoned = Message("assistant", "", _CALLS[:1], "zqreason")
+    answered = Message("assistant", "zqanswer", (), "zqreason")
+    results = _talks(Message("assistant", "zqanswer", _CALLS[:1]))[:2]
+    results += _talks(Message("assistant", "", _CALLS[:1]))[:2]
+    return Drops(
+        system=_loss(render_bare, [[Message("system", "zqsystem"), _USER]], style, "zqsystem"),
+        tools=_loss(render, [[_USER]], style, "zqtool1", "zqtool2"),
+        calls=calls,
+        second_call=calls or _loss(render, _talks(two), style, "zqvalue1", "zqvalue2"),
+        text=_loss(render, _talks(Message("assistant", "zqtext", _CALLS[:1])), style, "zqtext"),
+        reasoning=_loss(render, _talks(reasoned), style, "zqreason"),
+        earlier_reasoning=_loss(render, _talks(answered, [[_NEXT]]), style, "zqreason"),
+        results=_loss(render, results, style, "zqresult1"),
+        second_result=_loss(render, _talks(two)[:2], style, "zqresult1", "zqresult2"),
+    )
+
+
+def _call_style(render: Render) -> tuple[CallStyle, Loss]:
+    """The way to give calls in which the template writes them best, and whether it writes them at all."""
+    talks = _talks(Message("assistant", "", _CALLS[:1]))
+    spoilt: CallStyle | None = None
+    losses: list[Loss] = []
+    for style in _STYLES:
+        for text in _texts(render, talks, style):
+            if text is None or "zqvalue1" not in text:
+                losses.append("refused" if text is None else "left out")
+            elif not _SPOILT.search(text):
+                return style, ""
+            else:
+                spoilt = spoilt or style
+    if spoilt is not None:
+        return spoilt, ""
+    return CallStyle(), "left out" if "left out" in losses else "refused"
+
+
+def _loss(render: Render, talks: Sequence[Sequence[Message]], style: CallStyle, *marks: str) -> Loss:
+    """Nothing where one of the conversations is rendered with all the marks."""
+    loss: Loss = "refused"
+    for text in _texts(render, talks, style):
+        if text is not None:
+            if all(mark in text for mark in marks):
+                return ""
+            loss = "left out"
+    return loss
+
+
+def _texts(render: Render, talks: Sequence[Sequence[Message]], style: CallStyle) -> list[str | None]:
+    return [_text(render, talk, style) for talk in talks]
+
+
+def _text(render: Render, talk: Sequence[Message], style: CallStyle) -> str | None:
+    """The rendered conversation; None where the template refuses it. Raises PromptError where it has no end."""
+    try:
+        return render(fit_calls(link_results(talk), style)[0], style)
+    except PromptError as error:
+        if isinstance(error.__cause__, LimitReached):
+            raise
+        return None

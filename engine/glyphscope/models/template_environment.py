@@ -1,0 +1,355 @@
+"""Jinja as chat templates need it: the additions of transformers and llama.cpp, and an end to every rendering.
+
+A template comes with a download. The sandbox keeps it from the rest of the program, and a meter from taking all time
+or memory: each loop's steps, each call, and the size of each value made are counted, and the clock is looked at.
+Python cannot break off a single operation, so those whose result is much larger than what goes in (`'x' * n`, `**`,
+`replace`, `join`, widths) are estimated first.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from datetime import datetime
+from functools import wraps
+from typing import Any
+
+from jinja2 import TemplateError, nodes, pass_eval_context
+from jinja2.exceptions import TemplateRuntimeError
+from jinja2.ext import Extension, loopcontrols
+from jinja2.filters import do_join
+from jinja2.parser import Parser
+from jinja2.runtime import Context
+from jinja2.sandbox import SandboxedEnvironment
+from jinja2.utils import Namespace
+from jinja2.visitor import NodeTransformer
+
+SECONDS = 10.0
+LONGEST = 1 << 22
+"""Characters and items of one value, and characters of the rendered text: as long as the largest contexts."""
+WIDEST = 10_000
+"""Of a number that is a width, a count or a precision."""
+
+_WORK = 1 << 27
+_STEP = 64  # what a loop's step or a call counts for, where a character counts for 1
+_ITEM = 8
+_BITS = 1 << 14
+# Random, or with results that nothing here estimates; no chat template uses them.
+_LEFT_OUT_FILTERS = ("random", "urlize", "xmlattr", "wordwrap", "pprint")
+_LEFT_OUT_METHODS = frozenset({"encode", "expandtabs", "format_map", "maketrans", "to_bytes", "translate"})
+_WIDTHS = frozenset({"batch", "center", "indent", "ljust", "rjust", "round", "slice", "truncate", "zfill"})
+# These hand their items on without reading them.
+_SHALLOW = frozenset(
+    {"attr", "batch", "count", "d", "default", "first", "items", "last", "length", "list", "map"}
+    | {"reject", "rejectattr", "reverse", "select", "selectattr", "slice"}
+)
+_WIDE_PERCENT = re.compile(r"%[^a-zA-Z%]*(?:\d{5}|\*)")
+_WIDE_FIELD = re.compile(r"\{[^{}]*(?:\d{5}|\{)")
+
+
+class LimitReached(TemplateRuntimeError):
+    """A rendering was broken off."""
+
+
+class Meter:
+    """Counts what one rendering does. Raises LimitReached."""
+
+    def __init__(self) -> None:
+        self._left = _WORK
+        self._deadline = time.monotonic() + SECONDS
+
+    def spend(self, work: int) -> None:
+        """Count work, and look at the clock."""
+        self._left -= work + 1
+        if self._left < 0:
+            raise LimitReached("it computes without end, or more than any prompt needs")
+        if time.monotonic() > self._deadline:
+            raise LimitReached(f"it takes longer than {SECONDS:g} s")
+
+    def count(self, value: Any) -> None:
+        """Count a value that was made."""
+        if isinstance(value, str):
+            self.allow(len(value))
+            self.spend(len(value))
+        elif isinstance(value, (list, tuple, dict)):
+            self.allow(len(value))
+            self.spend(_ITEM * len(value))
+
+    def measure(self, value: Any) -> int:
+        """The characters and items in a value, those of the values in it included: a few lists may share millions."""
+        if isinstance(value, str):
+            return len(value)
+        size, rest = 0, [value]
+        while rest:
+            one = rest.pop()
+            size += 1
+            if isinstance(one, str):
+                size += len(one)
+            elif isinstance(one, Mapping):
+                rest += [*one, *one.values()]
+            elif isinstance(one, (list, tuple, ValuesView, ItemsView)):
+                rest += one
+            elif isinstance(one, Namespace):
+                rest += one._Namespace__attrs.values()
+            self.allow(size + len(rest))
+        self.spend(size)
+        return size
+
+    def allow(self, size: int) -> None:
+        """Refuse a value of that size."""
+        if size > LONGEST:
+            raise LimitReached(f"it makes a value of more than {LONGEST:,} characters or items")
+
+
+class _Metering(NodeTransformer):
+    """Puts the meter's filters around loops and what else Jinja has no hook for."""
+
+    def visit_For(self, node: nodes.For) -> nodes.Node:
+        written = sum(len(data.data) for part in node.body for data in part.find_all(nodes.TemplateData))
+        node.iter = _filter(node.iter, "_steps", nodes.Const(_STEP + written))
+        return self.generic_visit(node)
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
+        self.generic_visit(node)
+        first, *rest = node.nodes
+        return _filter(first, "_concat", *rest)
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:
+        self.generic_visit(node)
+        node.expr = _measured(node.expr)
+        for operand in node.ops:
+            operand.expr = _measured(operand.expr)
+        return node
+
+    def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:
+        """One may be the key of a dictionary, and its hash reads all that is in it."""
+        self.generic_visit(node)
+        return node if node.ctx != "load" else _measured(node)
+
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:
+        self.generic_visit(node)
+        return _filter(node, "_counted") if isinstance(node.arg, nodes.Slice) else node
+
+
+def _filter(node: nodes.Node, name: str, *arguments: nodes.Expr) -> nodes.Filter:
+    return nodes.Filter(node, name, list(arguments), [], None, None, lineno=node.lineno)
+
+
+def _measured(node: nodes.Expr) -> nodes.Expr:
+    constant = isinstance(node, nodes.Const) or (
+        isinstance(node, nodes.Tuple) and all(isinstance(item, nodes.Const) for item in node.items)
+    )
+    return node if constant else _filter(node, "_measured")
+
+
+class Generation(Extension):
+    """`{% generation %}…{% endgeneration %}`: transformers' mark of what an assistant wrote; its body is rendered."""
+
+    tags = {"generation"}  # noqa: RUF012 (Jinja's own annotation is an instance's)
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+class TemplateEnvironment(SandboxedEnvironment):
+    """For one template. Templates may change lists and dictionaries, so each rendering gets copies."""
+
+    intercepted_binops = frozenset({"+", "*", "**", "%"})
+
+    def __init__(self) -> None:
+        super().__init__(
+            trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, Generation], optimized=False
+        )
+        self._lock = threading.Lock()
+        self._meter = Meter()
+        self.finalize = self._count_output
+        self.filters.update(tojson=self._to_json, from_json=json.loads, join=self._join)
+        for name in _LEFT_OUT_FILTERS:
+            del self.filters[name]
+        self.filters = {name: self._metered(name, function) for name, function in self.filters.items()}
+        self.filters |= {
+            "_steps": self._steps,
+            "_concat": self._concat,
+            "_counted": self._counted,
+            "_measured": self._measured,
+        }
+        self.globals.update(raise_exception=_raise, strftime_now=_strftime_now)
+        del self.globals["lipsum"]
+
+    def read(self, source: str) -> Callable[[Mapping[str, Any]], str]:
+        """The template as a function of its variables. Raises any exception, as does that function."""
+        if len(source) > LONGEST >> 4:
+            raise LimitReached("it is longer than any template")
+        template = self.from_string(source)
+
+        def render(variables: Mapping[str, Any]) -> str:
+            with self._lock:
+                self._meter = Meter()
+                pieces: list[str] = []
+                size = 0
+                for piece in template.generate(variables):
+                    pieces.append(piece)
+                    self._meter.allow(size := size + len(piece))
+                return "".join(pieces)
+
+        return render
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        return attr not in _LEFT_OUT_METHODS and super().is_safe_attribute(obj, attr, value)
+
+    def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
+        meter = self._meter
+        meter.spend(_STEP)
+        method = getattr(obj, "__wrapped__", obj)  # the sandbox has a `format` of its own
+        owner = getattr(method, "__self__", None)
+        before = len(owner) if isinstance(owner, (list, dict)) else 0
+        if isinstance(owner, str):
+            if method.__name__ == "join" and args:
+                args = (list(args[0]),)
+            self._estimate(method.__name__, owner, (*args, *kwargs.values()))
+        result = super().call(context, obj, *args, **kwargs)
+        if isinstance(owner, (list, dict)):
+            meter.spend(_ITEM * max(0, len(owner) - before))
+        meter.count(result)
+        return result
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        if isinstance(left, str) and operator == "%":
+            self._estimate("%", left, (right,))
+        elif operator in ("*", "**"):
+            self._meter.allow(_product(operator, left, right))
+        result = super().call_binop(context, operator, left, right)
+        self._meter.count(result)
+        return result
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        template = super()._parse(source, name, filename)
+        _Metering().visit(template)
+        return template
+
+    def _metered(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        place = int(hasattr(function, "jinja_pass_arg"))
+
+        @wraps(function)
+        def metered(*args: Any, **options: Any) -> Any:
+            self._meter.spend(_STEP)
+            self._estimate(name, args[place], (*args[place + 1 :], *options.values()))
+            result = function(*args, **options)
+            self._meter.count(result)
+            return result
+
+        return metered
+
+    def _estimate(self, name: str, value: Any, arguments: Sequence[Any]) -> None:
+        """Refuse a filter or a string's method whose result would be too large."""
+        if name in _SHALLOW and name not in _WIDTHS:
+            return
+        meter = self._meter
+        sizes = [meter.measure(argument) for argument in arguments]
+        size = 0 if name in _SHALLOW else meter.measure(value)
+        numbers = [argument for argument in arguments if isinstance(argument, int)]
+        if name in _WIDTHS and max(numbers, default=0) > WIDEST:
+            raise LimitReached(f"it asks for a width of more than {WIDEST:,}")
+        text = str(value) if isinstance(value, str) else ""
+        if name == "replace" and len(arguments) > 1:
+            size = str(value).count(str(arguments[0])) * sizes[1]
+        elif name == "indent":
+            size += (str(value).count("\n") + 1) * max([4, *numbers, *sizes])
+        elif name == "join" and isinstance(value, str):
+            size = sum(sizes) + size * len(arguments[0])
+        elif name in ("%", "format"):
+            wide = _WIDE_FIELD if name == "format" and "{" in text else _WIDE_PERCENT
+            if wide.search(text.replace("{{", "").replace("}}", "")):
+                raise LimitReached("it formats with a width that is too large or not constant")
+            size += (text.count("%") + text.count("{")) * sum(sizes)
+        meter.allow(size)
+
+    def _steps(self, iterable: Any, cost: int) -> Iterable[Any]:
+        """What a loop goes over, counted: at once where its length is known, so that it stays what it is."""
+        try:
+            self._meter.spend(cost * len(iterable))
+        except TypeError:
+            return self._stepwise(iter(iterable), cost)
+        return iterable  # type: ignore[no-any-return]
+
+    def _stepwise(self, items: Iterator[Any], cost: int) -> Iterator[Any]:
+        for item in items:
+            self._meter.spend(cost)
+            yield item
+
+    def _concat(self, *values: Any) -> str:
+        self._meter.allow(sum(map(self._meter.measure, values)))
+        return str(self._counted("".join(map(str, values))))
+
+    def _counted(self, value: Any) -> Any:
+        self._meter.count(value)
+        return value
+
+    def _measured(self, value: Any) -> Any:
+        if not isinstance(value, (str, int)):
+            self._meter.measure(value)
+        return value
+
+    def _count_output(self, value: Any) -> Any:
+        self._meter.allow(size := self._meter.measure(value))
+        self._meter.spend(size)
+        return value
+
+    @pass_eval_context
+    def _join(
+        self, eval_ctx: nodes.EvalContext, value: Iterable[Any], d: str = "", attribute: Any = None
+    ) -> Any:
+        values = list(value)
+        self._meter.allow(self._meter.measure(values) + len(values) * len(d))
+        return do_join(eval_ctx, values, d, attribute)
+
+    def _to_json(
+        self,
+        value: Any,
+        ensure_ascii: bool = False,
+        indent: int | str | None = None,
+        separators: tuple[str, str] | None = None,
+        sort_keys: bool = False,
+    ) -> str:
+        """JSON without HTML's escapes. As transformers' own, and a generator is the list of its items."""
+        around = [indent * " " if isinstance(indent, int) else indent or "", *(separators or ())]
+        if any(len(text) > 16 for text in around):
+            raise LimitReached("it writes JSON with more than 16 characters between two values")
+        return json.dumps(
+            value,
+            ensure_ascii=ensure_ascii,
+            indent=indent,
+            separators=separators,
+            sort_keys=sort_keys,
+            default=self._items,
+        )
+
+    def _items(self, value: Any) -> list[Any]:
+        if not isinstance(value, Iterator):
+            raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+        items = list(value)
+        self._meter.measure(items)
+        return items
+
+
+def _product(operator: str, left: Any, right: Any) -> int:
+    """The size of a product or a power, before it is made."""
+    if operator == "**":
+        whole = isinstance(left, int) and isinstance(right, int)
+        return LONGEST + 1 if whole and left.bit_length() * right > _BITS else 0
+    if isinstance(left, int) and isinstance(right, int):
+        return LONGEST + 1 if left.bit_length() + right.bit_length() > _BITS else 0
+    sized, times = (right, left) if isinstance(left, int) else (left, right)
+    return len(sized) * times if isinstance(times, int) and isinstance(sized, (str, list, tuple)) else 0
+
+
+def _raise(message: str) -> None:
+    raise TemplateError(message)
+
+
+def _strftime_now(form: str) -> str:
+    return datetime.now().strftime(form)
