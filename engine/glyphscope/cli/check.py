@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from glyphscope.cli.check_turns import check_turns
 from glyphscope.cli.inputs import InputError, read_json_lines, read_registry, read_text
 from glyphscope.cli.marking import marked
 from glyphscope.cli.options import JsonOption, NotationOption, RegistryOption, ShapeOption
@@ -46,9 +47,25 @@ def check(
             "One JSON answer a line.",
         ),
     ] = None,
+    template: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.jinja|FILE.gguf",
+            show_default=False,
+            help="With --lines: read whole turns in the notation of this chat template. A line is "
+            '{"text": …, "tools": […], "thinking": true|false|null}; text is what follows the rendered prompt.',
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Judge a call, as it was written by whoever wrote it. Exit code 1 when it is not valid."""
+    if template is not None:
+        if lines is None or file is not None:
+            raise InputError("--template reads turns from --lines FILE (or - for standard input).")
+        if chunk is not None or stop:
+            raise InputError("--chunk and --stop are for single calls, and --template reads whole turns.")
+        default = None if registry is None else read_registry(registry)
+        raise typer.Exit(0 if check_turns(template, lines, default) else 1)
     if (file is None) == (lines is None):
         raise InputError("Give either FILE (or - for standard input) or --lines FILE.")
     if lines is not None:

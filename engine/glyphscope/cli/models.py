@@ -1,4 +1,7 @@
-"""`glyphscope models`: the GGUF files that are on this machine already; `models get` brings one by its name."""
+"""`glyphscope models`: the GGUF files that are on this machine already; `models get` brings one by its name.
+
+`models inspect` shows how one writes its turns.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.models_get import get
+from glyphscope.cli.models_inspect import inspect
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json
 from glyphscope.models import find_models
@@ -25,6 +29,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(get)
+app.command()(inspect)
 
 
 @app.callback()

@@ -1,0 +1,58 @@
+"""Turns in a model's own notation: their form, derived from its chat template, and how they are read.
+
+A form (`TurnForm`) is data. `form_of` derives it from a renderer of the template and applies the table of corrections;
+`prove` renders random turns and reads them back; `read_turn` tells reasoning, text and calls of an answer apart, and
+`judge` says what is wrong with a call. No code names a model.
+"""
+
+from glyphscope.turns.corrections import correct, corrections
+from glyphscope.turns.derive import Derived, derive
+from glyphscope.turns.form import (
+    ArgumentsForm,
+    CallForm,
+    CallObject,
+    Piece,
+    ReasoningForm,
+    TurnForm,
+    Wrap,
+    load_form,
+    save_form,
+)
+from glyphscope.turns.judge import CallViolation, judge
+from glyphscope.turns.probe import Renders
+from glyphscope.turns.prove import Proof, prove
+from glyphscope.turns.read import Turn, TurnCall, read_turn
+from glyphscope.turns.tools import TurnTools
+
+
+def form_of(renderer: Renders) -> tuple[TurnForm, Derived]:
+    """The corrected form of a template's turns, and what it was derived from."""
+    derived = derive(renderer)
+    return correct(derived.form, derived.renderings), derived
+
+
+__all__ = [
+    "ArgumentsForm",
+    "CallForm",
+    "CallObject",
+    "CallViolation",
+    "Derived",
+    "Piece",
+    "Proof",
+    "ReasoningForm",
+    "Renders",
+    "Turn",
+    "TurnCall",
+    "TurnForm",
+    "TurnTools",
+    "Wrap",
+    "correct",
+    "corrections",
+    "derive",
+    "form_of",
+    "judge",
+    "load_form",
+    "prove",
+    "read_turn",
+    "save_form",
+]

@@ -1,0 +1,117 @@
+"""Arguments of a call, read where they are written, in each of the four encodings."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from glyphscope.turns.arguments_tagged import read_tagged
+from glyphscope.turns.form import ArgumentsForm
+from glyphscope.turns.literals import CutOff, Literals, NotAValue, read_json, whole_value
+from glyphscope.turns.scan import MissingPart, Scan
+from glyphscope.turns.tools import TurnTools
+
+_NAMED = re.compile(r"""[\w.\-]+\s*(?:=(?!=)|\Z)|["'{]?\Z""")
+"""A keyword, or what may become one where the text ends."""
+
+
+class ReadArguments(NamedTuple):
+    """Arguments and where they end. `values` None: they could not be read. `cut`: the text ended in them."""
+
+    values: dict[str, Any] | None
+    end: int
+    cut: bool = False
+
+
+def read_arguments(
+    scan: Scan, at: int, form: ArgumentsForm, tool: str, tools: TurnTools, closings: tuple[str, ...]
+) -> ReadArguments:
+    """The arguments at a place; `closings` are the texts that may follow them. Raises MissingPart for none."""
+    if form.encoding == "json":
+        return _json(scan, at, tool, tools, closings)
+    if form.encoding == "tagged":
+        return ReadArguments(*read_tagged(scan, at, form, tool, tools, closings))
+    closing = ")" if form.encoding == "pythonic" else "}"
+    order = tools.properties(tool) if form.encoding == "pythonic" else ()
+    return _members(scan, at, form, closing, order)
+
+
+def _json(scan: Scan, at: int, tool: str, tools: TurnTools, closings: tuple[str, ...]) -> ReadArguments:
+    start = scan.space(at)
+    if start >= scan.end:
+        return ReadArguments({}, scan.end, cut=True)
+    found = read_json(scan.text, start) if scan.text[start] in '{"' else None
+    if found is not None:
+        value, end = found
+        if isinstance(value, str):
+            whole, inner = whole_value(value)
+            value = inner if whole else {} if not value.strip() else value
+        if isinstance(value, dict):
+            return ReadArguments(value, end)
+    if scan.text[start] == "{":
+        reader = Literals(scan.text)
+        try:
+            value, end = reader.read(start)
+        except CutOff:
+            return ReadArguments({}, scan.end, cut=True)
+        except NotAValue as error:
+            scan.note(error.at, "JSON was expected")
+            return ReadArguments(None, error.at)
+        scan.note(start, "JSON was expected")
+        if isinstance(value, dict):
+            return ReadArguments(value, end, cut=reader.cut)
+    if scan.text.startswith("null", start):
+        scan.note(start, "an object was expected")
+        return ReadArguments({}, start + 4)
+    stops = [scan.text.find(closing.strip(), at) for closing in closings if closing.strip()]
+    stop = min((place for place in stops if place >= 0), default=-1)
+    text = scan.text[at : stop if stop >= 0 else scan.end]
+    scan.note(at, "an object was expected")
+    if not text.strip():
+        return ReadArguments({}, at, cut=stop < 0)
+    only = tools.only_text(tool)
+    if not only:
+        raise MissingPart(at)
+    return ReadArguments({only: text.strip()}, stop if stop >= 0 else scan.end, cut=False)
+
+
+def _members(scan: Scan, at: int, form: ArgumentsForm, closing: str, order: tuple[str, ...]) -> ReadArguments:
+    """`key=value, …` or `key:value,…` up to the closing bracket, which is left. Values alone go by `order`."""
+    reader = Literals(scan.text, form.quote)
+    values: dict[str, Any] = {}
+    at = scan.space(at)
+    while not scan.text.startswith(closing, at):
+        try:
+            if len(values) < len(order) and not _NAMED.match(scan.text, at):
+                scan.note(at, "a keyword was expected")
+                key = order[len(values)]
+            else:
+                key, at = _member_key(reader, scan, at)
+            value, at = reader.read(at)
+        except CutOff:
+            return ReadArguments(values, scan.end, cut=True)
+        except NotAValue as error:
+            scan.note(error.at, "a value was expected")
+            return ReadArguments(None, error.at)
+        values[key] = value
+        if reader.cut:
+            return ReadArguments(values, scan.end, cut=True)
+        at = scan.space(at)
+        if at >= scan.end:
+            return ReadArguments(values, at, cut=True)
+        if scan.text[at] == ",":
+            at = scan.space(at + 1)
+        elif scan.text[at] != closing:
+            scan.note(at, f"{closing!r} was expected")
+            return ReadArguments(None, at)
+    return ReadArguments(values, at)
+
+
+def _member_key(reader: Literals, scan: Scan, at: int) -> tuple[str, int]:
+    key, end = reader._key(at)
+    end = scan.space(end)
+    if end >= scan.end:
+        raise CutOff
+    if scan.text[end] not in ":=":
+        raise NotAValue(end)
+    return key, end + 1

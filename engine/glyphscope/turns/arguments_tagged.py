@@ -1,0 +1,300 @@
+"""Tagged parameters: a key and a value between markers, strings raw, everything else by the tool's schema."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from glyphscope.turns.form import ArgumentsForm, Piece
+from glyphscope.turns.literals import whole_value
+from glyphscope.turns.scan import Scan, pattern_of
+from glyphscope.turns.tools import ArgumentTypes, TurnTools
+
+_LONGEST_KEY = 200
+_MOST_LOST = 50
+"""Openings in one value that are looked at for a parameter whose own closing is lost."""
+
+
+def read_tagged(
+    scan: Scan, at: int, form: ArgumentsForm, tool: str, tools: TurnTools, closings: tuple[str, ...]
+) -> tuple[dict[str, Any] | None, int, bool]:
+    """The parameters from a place on: values, where they end, and whether the text ended in them.
+
+    The place after the last parameter is returned; what follows is the call's own closing.
+    """
+    return _Tagged(scan, form, tool, tools, closings).read(at)
+
+
+class _Tagged:
+    def __init__(
+        self, scan: Scan, form: ArgumentsForm, tool: str, tools: TurnTools, closings: tuple[str, ...]
+    ) -> None:
+        self.scan = scan
+        self.form = form
+        self.tool = tool
+        self.tools = tools
+        pieces = form.parameter
+        key = next(place for place, piece in enumerate(pieces) if piece.kind == "key")
+        value = next(place for place, piece in enumerate(pieces) if piece.kind == "value")
+        self.opening = pieces[0].text if key else ""
+        self.link = pieces[key + 1 : value]
+        self.after = pieces[value + 1 :]
+        self.follow = tuple(c for c in closings if c.strip())
+        self.begins = pattern_of(self.opening) if self.opening.strip() else None
+
+    def read(self, at: int) -> tuple[dict[str, Any] | None, int, bool]:
+        values: dict[str, Any] = {}
+        scan = self.scan
+        last = at
+        while True:
+            notes = len(scan.notes)
+            start = self._separated(at, first=not values)
+            if start is None or start >= scan.end:
+                del scan.notes[notes:]
+                cut = (
+                    scan.ended(at)
+                    and not any(not c.strip() for c in self.follow)
+                    and scan.space(at) >= scan.end
+                )
+                return values, last, cut
+            found = self._parameter(start)
+            if found is None:
+                if scan.breaks_off(self.opening, at):
+                    return values, scan.end, True
+                del scan.notes[notes:]
+                return values, last, False
+            key, value, at, cut = found
+            if cut:
+                if value is not None:
+                    values[key] = value
+                return values, scan.end, True
+            if key in values:
+                scan.note(start, f"{key!r} is written twice")
+            values[key] = value
+            last = at
+
+    def _separated(self, at: int, *, first: bool) -> int | None:
+        separator = "" if first else self.form.separator
+        if separator and self.scan.text.startswith(separator, at):
+            at += len(separator)
+        start = self.scan.space(at)
+        if any(pattern_of(closing).match(self.scan.text, start) for closing in self.follow):
+            return None
+        if self.begins is None or self.begins.match(self.scan.text, start) is None:
+            if self.opening.strip() and self.scan.breaks_off(self.opening, at) and start < self.scan.end:
+                return start
+            return None
+        if start != at:
+            self.scan.note(at, f"{self.opening!r} was expected")
+        return start
+
+    def _parameter(self, at: int) -> tuple[str, Any, int, bool] | None:
+        """Key, value, end, whether the text was cut off in it; None for no parameter."""
+        scan = self.scan
+        start = scan.match(self.opening, at)
+        if start is None:
+            return None
+        key, end, cut = self._key(start)
+        if cut:
+            return key, None, scan.end, True
+        if end is None:
+            return None
+        types = self.tools.types(self.tool, key)
+        links = self._links()
+        after_link, text_type = self._matched_link(links, end)
+        if after_link is None:
+            return None
+        if self.form.item:
+            nested = self._nested(after_link, key, types)
+            if nested is not None:
+                return nested
+        return self._value(key, types, after_link, text_type)
+
+    def _key(self, start: int) -> tuple[str, int | None, bool]:
+        scan = self.scan
+        stops = [scan.text.find(link.strip()[:1], start) for link in self._links() if link.strip()]
+        wanted = [link.strip() for link in self._links()]
+        best: int | None = None
+        for link in wanted:
+            found = pattern_of(link).search(scan.text, start, min(scan.end, start + _LONGEST_KEY + 80))
+            if found is not None and (best is None or found.start() < best):
+                best = found.start()
+        if best is None:
+            return scan.text[start:], None, scan.end - start < _LONGEST_KEY and bool(stops)
+        key = scan.text[start:best].strip().strip("\"'")
+        if not key or "\n" in key:
+            return key, None, False
+        return key, best, False
+
+    def _links(self) -> list[str]:
+        own = [piece.text for piece in self.link] + [text for piece in self.link for text in piece.also]
+        return list(dict.fromkeys([*own, *self.form.typed.values()]))
+
+    def _matched_link(self, links: list[str], at: int) -> tuple[int | None, str]:
+        """Where the value begins, and the text before it."""
+        for link in sorted(links, key=len, reverse=True):
+            if self.scan.text.startswith(link, at):
+                return at + len(link), link
+        for link in links:
+            end = self.scan.match(link, at, raw=True)
+            if end is not None:
+                if link.endswith("\n") and self.scan.text.startswith("\n", end):
+                    end += 1
+                return end, link
+        return None, ""
+
+    def _value(self, key: str, types: ArgumentTypes, at: int, link: str) -> tuple[str, Any, int, bool]:
+        scan = self.scan
+        closing = self._closing(key)
+        core = closing.strip()
+        opened, closed = self.form.escape
+        escaped = bool(opened) and scan.text.startswith(opened, at)
+        if escaped:
+            at, closing = at + len(opened), closed + closing
+            core = closing.strip()
+        stop, end = self._end_of_value(at, core)
+        if stop is None:
+            text = scan.text[at:]
+            shown = self._typed(text.strip(), types, link) if text.strip() and not types.string else None
+            return key, shown, scan.end, True
+        text = scan.text[at:stop]
+        lead = closing[: len(closing) - len(closing.lstrip())]
+        if lead:
+            if text.endswith(lead):
+                text = text[: -len(lead)]
+            elif text or not scan.text.startswith("\n", at - 1):
+                scan.note(stop, f"{closing!r} was expected")
+        tail = closing[len(closing.rstrip()) :]
+        after = end
+        if tail:
+            if scan.text.startswith(tail, end):
+                after = end + len(tail)
+            else:
+                scan.note(end, f"{tail!r} was expected")
+        return key, text if escaped else self._typed(text, types, link), after, False
+
+    def _closing(self, key: str) -> str:
+        return "".join(key if piece.kind == "key" else piece.text for piece in self.after)
+
+    def _end_of_value(self, at: int, core: str) -> tuple[int | None, int]:
+        """Where the value's text and its closing end: at the first closing that something of the form follows."""
+        scan = self.scan
+        place = at
+        first: int | None = None
+        lost = self._lost_closing(at)
+        while True:
+            stop = scan.find(core, place)
+            if stop < 0 or (lost is not None and lost < stop):
+                break
+            end = stop + len(core)
+            if self._goes_on(end):
+                return stop, end
+            first = stop if first is None else first
+            place = stop + 1
+        if lost is not None:
+            scan.note(lost, f"{core!r} was expected")
+            return lost, lost
+        if first is not None:
+            return first, first + len(core)
+        return None, scan.end
+
+    def _goes_on(self, at: int) -> bool:
+        """Whether a parameter, the call's closing or the text's end follows."""
+        scan = self.scan
+        start = scan.space(at)
+        if start >= scan.end:
+            return True
+        if self.begins is not None and self.begins.match(scan.text, start):
+            return True
+        if self.form.separator.strip() and scan.text.startswith(self.form.separator.strip(), start):
+            return True
+        if any(pattern_of(closing).match(scan.text, start) for closing in self.follow):
+            return True
+        heads = [self.opening.strip(), *(closing.strip() for closing in self.follow)]
+        return any(scan.breaks_off(head, start) for head in heads if head)
+
+    def _lost_closing(self, at: int) -> int | None:
+        """Where another parameter of the tool or the call's closing begins before the value was closed."""
+        scan = self.scan
+        core = self._closing("").strip()
+        if not core or self.begins is None:
+            return None
+        known = self.tools.properties(self.tool)
+        stop = scan.find(core, at)
+        opening = self.opening.strip()
+        place = scan.find(opening, at)
+        for _ in range(_MOST_LOST):
+            if not (place >= 0 and (stop < 0 or place < stop)):
+                break
+            key, end, _ = self._key(place + len(opening))
+            if end is not None and key in known and scan.text[place - 1 : place] == "\n":
+                return place
+            place = scan.find(opening, place + 1)
+        if stop < 0:
+            ends = [scan.find(closing.strip(), at) for closing in self.follow]
+            return min((end for end in ends if end >= 0), default=None)
+        return None
+
+    def _typed(self, text: str, types: ArgumentTypes, link: str) -> Any:
+        """The value of a raw text by the schema, and by the type that the tag itself says."""
+        said = {kind for kind, each in self.form.typed.items() if each == link}
+        if types.only_string or (said == {"string"} and types.string):
+            return text
+        whole, value = whole_value(text)
+        if not whole:
+            return text
+        if types.string and types.kinds and not types.fits(value) and types.fits(text):
+            return text
+        if types.kinds == 0 and said == {"string"}:
+            return text
+        return value
+
+    # values as tags
+
+    def _nested(self, at: int, key: str, types: ArgumentTypes) -> tuple[str, Any, int, bool] | None:
+        """An object or a list whose members are tags too; None where the value is a text."""
+        found = _Nested(self.scan, self.opening, self.after, self.form.item).read(at, key, 0)
+        if found is None:
+            return None
+        value, end = found
+        return key, value, end, False
+
+
+class _Nested:
+    """Reads `<k>…</k>` inside of a value; texts in it are JSON where they can be."""
+
+    def __init__(self, scan: Scan, opening: str, after: tuple[Piece, ...], item: str) -> None:
+        self.scan = scan
+        self.item = item
+        self.opening = opening
+        self.begin = re.compile(re.escape(opening) + r"([\w.\-]+)>")
+        self.end = "".join("\0" if piece.kind == "key" else piece.text for piece in after)
+
+    def read(self, at: int, key: str, depth: int) -> tuple[Any, int] | None:
+        """The value under `key` and the place after its closing; None for a plain text or something else."""
+        closing = self.end.replace("\0", key)
+        if depth > 100 or not self.begin.match(self.scan.text, at):
+            return None
+        members: list[tuple[str, Any]] = []
+        while not self.scan.text.startswith(closing, at):
+            found = self.begin.match(self.scan.text, at)
+            if found is None:
+                return None
+            name = found.group(1)
+            inner = self.read(found.end(), name, depth + 1)
+            if inner is None:
+                own = self.end.replace("\0", name)
+                stop = self.scan.find(own, found.end())
+                if stop < 0:
+                    return None
+                text = self.scan.text[found.end() : stop]
+                whole, value = whole_value(text)
+                if self.opening.strip() in text:
+                    return None
+                inner = (value if whole else text), stop + len(own)
+            value, at = inner
+            members.append((name, value))
+        names = [name for name, _ in members]
+        if names and set(names) == {self.item}:
+            return [value for _, value in members], at + len(closing)
+        return dict(members), at + len(closing)

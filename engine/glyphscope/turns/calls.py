@@ -1,0 +1,396 @@
+"""Calls of a turn, read by one form of calls: a section, the calls in it, the pieces of each."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from glyphscope.turns.arguments import read_arguments
+from glyphscope.turns.form import CallForm, CallObject, Piece
+from glyphscope.turns.literals import CutOff, Literals, NotAValue, read_json, whole_value
+from glyphscope.turns.scan import BrokenOff, MissingPart, Scan, pattern_of
+from glyphscope.turns.tools import TurnTools
+
+_LONGEST_NAME = 200
+_NAME = re.compile(r"[^\s<>{}()\[\]\"'=,]+")
+_ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
+_NAME_KEYS = ("name", "tool_name", "function", "tool")
+_NAMED = re.compile(r'\{\s*"(?:name|tool_name|function|tool)"\s*:\s*"([^"\\\n]{1,200})"')
+
+
+class ReadCall(NamedTuple):
+    """A call from `start` to `end` (exclusive). `arguments` None: it names a tool, and its arguments are broken.
+
+    `cut`: the text ended in it. `unclosed`: its arguments are whole, and its closing or its section's is missing.
+    """
+
+    name: str
+    arguments: dict[str, Any] | None
+    start: int
+    end: int
+    id: str = ""
+    cut: bool = False
+    broken_at: int | None = None
+    unclosed: bool = False
+
+
+class CallReader:
+    """Reads calls of one form. Each method raises MissingPart where there is none."""
+
+    def __init__(self, scan: Scan, form: CallForm, tools: TurnTools) -> None:
+        self.scan = scan
+        self.form = form
+        self.tools = tools
+        first = form.pieces[0]
+        self.opening = first.text if first.kind == "text" else ""
+        last = form.pieces[-1]
+        self.closing = last if last.kind == "text" and len(form.pieces) > 1 else None
+        closings = [last.text, *last.also] if self.closing else []
+        closings += [text for text in (form.section_close, form.separator + self.opening) if text.strip()]
+        self.closings = tuple(closings)
+
+    def section(self, at: int) -> tuple[list[ReadCall], int]:
+        """All calls from a place on where the section, or its first call, begins."""
+        form = self.form
+        opened = False
+        place = at
+        if form.section_open:
+            end = self.scan.match(form.section_open, at)
+            opened = end is not None
+            if end is None:
+                self.scan.note(at, f"{form.section_open!r} was expected")
+            place = at if end is None else end
+        calls = [self._one(place)]
+        place = calls[0].end
+        while not calls[-1].cut:
+            if form.section_close:
+                end = self.scan.match(form.section_close, place)
+                if end is not None:
+                    return calls, end
+            following = self._next(place)
+            if following is None:
+                break
+            calls.append(following)
+            place = following.end
+        if form.section_close and (opened or form.listed) and not calls[-1].cut:
+            self.scan.note(place, f"{form.section_close!r} was expected")
+            if self.scan.breaks_off(form.section_close, place):
+                calls[-1] = calls[-1]._replace(unclosed=True)
+                return calls, self.scan.end
+        return calls, place
+
+    def _next(self, at: int) -> ReadCall | None:
+        """The next call of the section, or of the turn, after white space and a separator."""
+        form, scan = self.form, self.scan
+        if not form.section_open and not form.separator.strip():
+            return None  # the turn's own reader looks for it
+        notes = len(scan.notes)
+        start = at
+        if form.separator:
+            end = scan.match(form.separator, at)
+            if end is None and form.separator.strip():
+                if form.listed:
+                    del scan.notes[notes:]
+                    return None
+                end = scan.space(at)
+            start = at if end is None else end
+        if scan.space(start) >= scan.end:
+            del scan.notes[notes:]
+            return None
+        try:
+            return self._one(start)
+        except MissingPart:
+            del scan.notes[notes:]
+            return None
+
+    def _one(self, at: int) -> ReadCall:
+        return _OneCall(self, at).read()
+
+    def alone(self, at: int) -> ReadCall:
+        """One call whose section was not opened, or that begins with a later part of its own opening."""
+        return self._one(at)
+
+
+class _OneCall:
+    def __init__(self, reader: CallReader, at: int) -> None:
+        self.reader = reader
+        self.scan = reader.scan
+        self.form = reader.form
+        self.tools = reader.tools
+        self.start = at
+        self.name = reader.form.fixed_name
+        self.id = ""
+        self.arguments: dict[str, Any] | None = {}
+        self.read_arguments = False
+        self.cut = False
+        self.unclosed = False
+        self.broken_at: int | None = None
+
+    def read(self) -> ReadCall:
+        at = self.start
+        pieces = self.form.pieces
+        for place, piece in enumerate(pieces):
+            at = self._piece(place, piece, at)
+            if self.cut:
+                break
+            empty = self.form.empty
+            if piece.kind == "name" and empty and self.scan.text.startswith(empty, at):
+                at += len(empty)
+                break
+        if not self.name:
+            raise MissingPart(self.start)
+        at = self.scan.end if self.cut else at
+        return ReadCall(
+            self.name, self.arguments, self.start, at, self.id, self.cut, self.broken_at, self.unclosed
+        )
+
+    def _piece(self, place: int, piece: Piece, at: int) -> int:
+        if piece.kind == "text":
+            return self._text(place, piece, at)
+        if piece.kind == "name":
+            return self._name(place, at)
+        if piece.kind == "object":
+            return self._object(at)
+        if piece.kind == "arguments":
+            return self._arguments(place, at)
+        return self._word(place, piece, at)
+
+    def _text(self, place: int, piece: Piece, at: int) -> int:
+        scan = self.scan
+        end = scan.piece(piece, at)
+        if end is not None:
+            return end
+        if not self.name:
+            raise MissingPart(at)
+        if self._done(place):
+            scan.note(min(scan.space(at), scan.end), f"{piece.text!r} was expected")
+            if scan.breaks_off(piece.text, at):
+                whole = self.form.object is not None or self.form.arguments.encoding == "json"
+                self.unclosed = whole or not scan.ended(at)
+                self.cut = not self.unclosed
+                return scan.end
+            if self.broken_at is not None:
+                stop = scan.find(piece.text.strip(), at)
+                return stop + len(piece.text.strip()) if stop >= 0 else scan.end
+            return at
+        if scan.breaks_off(piece.text, at):
+            self.cut = True
+            return scan.end
+        following = self.form.pieces[place + 1] if place + 1 < len(self.form.pieces) else None
+        if following is not None and following.kind == "arguments" and self._closes(at):
+            return at  # no arguments at all
+        raise MissingPart(at)
+
+    def _done(self, place: int) -> bool:
+        """Whether the name and the arguments come before this piece."""
+        return not any(p.kind in ("name", "object", "arguments") for p in self.form.pieces[place + 1 :])
+
+    def _closes(self, at: int) -> bool:
+        closing = self.reader.closing
+        return (
+            closing is not None
+            and self.scan.space(at) < self.scan.end
+            and bool(pattern_of(closing.text).match(self.scan.text, self.scan.space(at)))
+        )
+
+    def _stops(self, place: int) -> list[str]:
+        """The texts that may come after the piece at `place`, white space for what begins with it."""
+        pieces = self.form.pieces
+        out: list[str] = []
+        for piece in pieces[place + 1 :]:
+            if piece.kind == "text":
+                out += [text for text in (piece.text, *piece.also) if text]
+                if piece.text.strip() and "" not in piece.also:
+                    break
+            elif piece.kind == "arguments" and self.form.arguments.encoding == "tagged":
+                first = self.form.arguments.parameter[0]
+                out += [first.text] if first.kind == "text" else []
+            elif piece.kind == "arguments":
+                out += ["{"] if self.form.arguments.encoding == "json" else []
+                if self.form.arguments.encoding == "json":
+                    break
+        return out
+
+    def _name(self, place: int, at: int) -> int:
+        scan = self.scan
+        stops = self._stops(place)
+        for known in self.tools.longest_first:
+            if scan.text.startswith(known, at):
+                end = at + len(known)
+                if not stops or any(self._follows(stop, end) for stop in stops) or scan.ended(end):
+                    return self._named(known, end)
+                if self._breaks_off(stops, end):
+                    self.cut = True
+                    return self._named(known, end)
+        start = scan.space(at)
+        found = [
+            (match.start(), stop)
+            for stop in stops
+            if stop.strip() and (match := pattern_of(stop).search(scan.text, start, start + _LONGEST_NAME))
+        ]
+        end = min((where for where, _ in found), default=-1)
+        plain = _NAME.match(scan.text, start)
+        if end < 0:
+            if plain is None:
+                raise BrokenOff(at) if start >= scan.end else MissingPart(at)
+            if plain.end() >= scan.end or self._breaks_off(stops, plain.end()):
+                self.cut = True
+                return self._named(plain.group(), scan.end)
+            if stops and not any(not stop.strip() for stop in stops):
+                raise MissingPart(at)
+            end = plain.end()
+        name = scan.text[start:end].strip()
+        if not name or "\n" in name or len(name) > _LONGEST_NAME:
+            raise MissingPart(at)
+        if plain is None or plain.group() != name:
+            raise MissingPart(at)  # a name with signs of the notation has to be one of the request
+        while end > start and scan.text[end - 1].isspace():
+            end -= 1
+        return self._named(name, end)
+
+    def _breaks_off(self, stops: list[str], at: int) -> bool:
+        """Whether the text ends in the middle of what follows the name."""
+        return any(stop.strip() and self.scan.breaks_off(stop, at) for stop in stops)
+
+    def _named(self, name: str, end: int) -> int:
+        if self.name and self.name != name:
+            self.scan.note(end - len(name), f"{self.name!r} was expected")
+        if self.form.unmarked and name not in self.tools.names:
+            raise MissingPart(end)
+        self.name = self.name or name
+        return end
+
+    def _follows(self, stop: str, at: int) -> bool:
+        if self.scan.text.startswith(stop, at):
+            return True
+        core = stop.strip()
+        if not core:
+            return self.scan.space(at) > at
+        return pattern_of(stop).match(self.scan.text, self.scan.space(at)) is not None
+
+    def _word(self, place: int, piece: Piece, at: int) -> int:
+        """An id or an index: what is written up to the next text."""
+        scan = self.scan
+        stops = [pattern_of(stop) for stop in self._stops(place) if stop.strip()]
+        ends = [m.start() for p in stops if (m := p.search(scan.text, at, at + _LONGEST_NAME))]
+        if not ends:
+            if scan.end - at < _LONGEST_NAME:
+                self.cut = True
+                return scan.end
+            raise MissingPart(at)
+        word = scan.text[at : min(ends)].strip()
+        if "\n" in word:
+            raise MissingPart(at)
+        if piece.kind == "id":
+            self.id = word
+        return min(ends)
+
+    def _arguments(self, place: int, at: int) -> int:
+        scan = self.scan
+        self.read_arguments = True
+        found = read_arguments(scan, at, self.form.arguments, self.name, self.tools, self.reader.closings)
+        self.arguments = found.values
+        self.cut = found.cut
+        if found.values is None:
+            self.broken_at = found.end
+        return found.end
+
+    def _object(self, at: int) -> int:
+        scan = self.scan
+        shape = self.form.object or CallObject()
+        start = scan.space(at)
+        if start >= scan.end:
+            raise BrokenOff(at)
+        if not scan.text.startswith("{", start):
+            raise MissingPart(at)
+        read = read_json(scan.text, start)
+        cut = False
+        if read is None:
+            reader = Literals(scan.text)
+            try:
+                value, end = reader.read(start)
+            except CutOff:
+                raise BrokenOff(start) from None
+            except NotAValue as error:
+                return self._broken(start, error.at)
+            cut = reader.cut
+            if not cut:
+                scan.note(start, "JSON was expected")
+        else:
+            value, end = read
+        if not isinstance(value, dict):
+            raise MissingPart(start)
+        try:
+            self._member(value, shape, start, cut)
+        except MissingPart:
+            if cut and not any(isinstance(value.get(key), str) for key in _NAME_KEYS):
+                raise BrokenOff(start) from None
+            raise
+        self.cut = cut
+        return scan.end if cut else end
+
+    def _broken(self, start: int, at: int) -> int:
+        """A call in JSON that is none: its name, where it can be read."""
+        named = _NAMED.match(self.scan.text, start)
+        if named is None or (self.form.unmarked and named.group(1) not in self.tools.names):
+            raise MissingPart(start)
+        self.name, self.arguments, self.broken_at = named.group(1), None, at
+        self.scan.note(at, "JSON was expected")
+        return at
+
+    def _member(self, value: dict[str, Any], shape: CallObject, start: int, cut: bool) -> None:
+        scan = self.scan
+        if shape.wrapper and isinstance(value.get(shape.wrapper), dict):
+            value = value[shape.wrapper]
+        elif not shape.wrapper and isinstance(value.get("function"), dict) and "name" not in value:
+            scan.note(start, "a bare call was expected")
+            value = value["function"]
+        if not shape.name_key:
+            if len(value) != 1 or (set(value) & {"name"} and isinstance(value.get("name"), str)):
+                if not self._usual(value, shape, start):
+                    raise MissingPart(start)
+                return
+            ((self.name, arguments),) = value.items()
+            self.arguments = self._as_object(arguments, start)
+            return
+        if not self._usual(value, shape, start):
+            raise MissingPart(start)
+
+    def _usual(self, value: dict[str, Any], shape: CallObject, start: int) -> bool:
+        """A name and arguments under the form's keys, or under others that are usual for them."""
+        key = next((k for k in (shape.name_key, *_NAME_KEYS) if isinstance(value.get(k), str)), "")
+        if not key:
+            return False
+        others = (shape.arguments_key, *_ARGUMENT_KEYS)
+        arguments_key = next((k for k in others if k in value), "")
+        name = value[key]
+        if self.form.unmarked and name not in self.tools.names and not arguments_key:
+            return False
+        if self.form.unmarked and not self.form.strict and name not in self.tools.names:
+            return False
+        if key != shape.name_key or arguments_key != shape.arguments_key:
+            self.scan.note(start, f"{shape.name_key!r} and {shape.arguments_key!r} were expected")
+        self.name = name
+        self.arguments = self._as_object(value.get(arguments_key, {}), start)
+        ids = [value[k] for k in (shape.id_key, "id", "tool_call_id") if isinstance(value.get(k), str | int)]
+        self.id = str(ids[0]) if ids else ""
+        return True
+
+    def _as_object(self, arguments: Any, start: int) -> dict[str, Any] | None:
+        if isinstance(arguments, dict):
+            return arguments
+        if arguments is None:
+            return {}
+        if isinstance(arguments, str):
+            whole, value = whole_value(arguments)
+            if whole and isinstance(value, dict):
+                if not self.form.arguments.as_string:
+                    self.scan.note(start, "arguments as an object were expected")
+                return value
+            self.scan.note(start, "arguments as an object were expected")
+            only = self.tools.only_text(self.name)
+            if not arguments.strip() or only:
+                return {only: arguments} if arguments.strip() else {}
+        self.scan.note(start, "arguments as an object were expected")
+        self.broken_at = start
+        return None

@@ -1,0 +1,111 @@
+"""What rendering cannot show: a table of corrections to derived forms, each row with its condition and its reason.
+
+A row is chosen by what was derived or rendered, never by a model's name. The table is data of the assets
+(`forms/corrections.toml`); docs/native-forms.md prints it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from glyphscope import resources
+from glyphscope.turns.form import CallForm, Correction, Encoding, Piece, ReasoningForm, TurnForm, Wrap
+
+TABLE = "forms/corrections.toml"
+
+
+class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When a row applies: all that is given must hold.
+
+    `rendered`: each of the texts is in some rendering. `opening`: the first call's opening contains it. `header`: the
+    turn's header contains it. `calls`, `reasoning`: whether these were derived. `unmarked`: of the first call.
+    """
+
+    rendered: tuple[str, ...] = ()
+    opening: str = ""
+    header: str = ""
+    encoding: Encoding | Literal[""] = ""
+    id: str = ""
+    calls: bool | None = None
+    reasoning: bool | None = None
+    unmarked: bool | None = None
+
+
+class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A correction. `call` changes slots of the derived call; `calls` are further ways of writing them."""
+
+    name: str
+    reason: str
+    source: str
+    when: Condition = Condition()
+    call: dict[str, Any] = {}
+    calls: tuple[CallForm, ...] = ()
+    reasoning: ReasoningForm | None = None
+    call_ends: bool = False
+    wraps: tuple[Wrap, ...] = ()
+    skips: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
+    text_before: bool | None = None
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    row: tuple[Row, ...]
+
+
+@lru_cache(maxsize=1)
+def corrections() -> tuple[Row, ...]:
+    """The rows of the table, in its order."""
+    return msgspec.toml.decode(resources.read_text(TABLE), type=_Table).row
+
+
+def correct(form: TurnForm, renderings: dict[str, str]) -> TurnForm:
+    """The form with every row that applies to it; `corrections` of the result names them."""
+    for row in corrections():
+        if _applies(row.when, form, renderings):
+            form = _corrected(form, row)
+    return form
+
+
+def _applies(when: Condition, form: TurnForm, renderings: dict[str, str]) -> bool:
+    first = form.calls[0] if form.calls else None
+    if when.calls is not None and when.calls != bool(form.calls):
+        return False
+    if when.reasoning is not None and when.reasoning != (form.reasoning is not None):
+        return False
+    if when.unmarked is not None and (first is None or when.unmarked != first.unmarked):
+        return False
+    if when.opening and (first is None or when.opening not in first.opening):
+        return False
+    if when.encoding and (first is None or when.encoding != first.arguments.encoding):
+        return False
+    if when.id and (first is None or when.id != first.id):
+        return False
+    if when.header not in form.header:
+        return False
+    return all(any(text in rendering for rendering in renderings.values()) for text in when.rendered)
+
+
+def _corrected(form: TurnForm, row: Row) -> TurnForm:
+    calls = form.calls
+    if row.call and calls:
+        changes = dict(row.call)
+        if "pieces" in changes:
+            changes["pieces"] = msgspec.convert(changes["pieces"], tuple[Piece, ...])
+        calls = (replace(calls[0], **changes), *calls[1:])
+    reasoning = row.reasoning or form.reasoning
+    if reasoning is not None and row.call_ends:
+        reasoning = replace(reasoning, call_ends=True)
+    return replace(
+        form,
+        calls=(*calls, *row.calls),
+        reasoning=reasoning,
+        wraps=(*form.wraps, *(wrap for wrap in row.wraps if wrap not in form.wraps)),
+        skips=tuple(dict.fromkeys((*form.skips, *row.skips))),
+        ends=tuple(dict.fromkeys((*form.ends, *row.ends))),
+        text_before=form.text_before if row.text_before is None else row.text_before,
+        corrections=(*form.corrections, Correction(row.name, row.reason, row.source)),
+    )

@@ -1,0 +1,249 @@
+"""The form of a model's turns, derived by rendering its chat template and reading what differs."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from glyphscope.errors import PromptError
+from glyphscope.turns.derive_calls import ONE, OTHER, Found, derive_calls
+from glyphscope.turns.derive_reasoning import Heading, derive_heading
+from glyphscope.turns.form import STATES, CallForm, Piece, TurnForm, Wrap
+from glyphscope.turns.markup import first_tag, is_tag, mirrors, tokens
+from glyphscope.turns.probe import (
+    NAMES,
+    REASON,
+    RESULT,
+    TEXT,
+    USER,
+    Asked,
+    Dialect,
+    Probe,
+    Renders,
+    dialects,
+    result,
+    sample_tools,
+)
+
+_THINKING: dict[str, bool | None] = {"on": True, "off": False, "undefined": None}
+
+
+class Derived(NamedTuple):
+    """A form before corrections, what the template drops, the texts that were rendered, by name, and its refusals."""
+
+    form: TurnForm
+    drops: tuple[str, ...]
+    renderings: dict[str, str]
+    dialect: Dialect
+    errors: tuple[str, ...] = ()
+
+
+def derive(renderer: Renders) -> Derived:
+    """The form of a template's turns, without the table's corrections. `calls` is empty where it writes none."""
+    probe = Probe(renderer, tools=sample_tools())
+    probe.dialect = _dialect(probe)
+    prompts: dict[str, str | None] = {state: probe.prompt(_THINKING[state]) for state in STATES}
+    text = probe.turn(TEXT)
+    drops: list[str] = []
+    if text is None or TEXT not in text:
+        drops.append("text")
+        text = None
+    text_end = text[text.index(TEXT) + len(TEXT) :] if text else ""
+    found = derive_calls(probe, text_end)
+    if found is None:
+        drops.append("calls")
+    heading = derive_heading(probe, {state: p or "" for state, p in prompts.items()}, text, found)
+    if heading.reasoning is None or heading.reasoning.derived != "rendered":
+        drops.append("reasoning")
+    form = _form(probe, heading, text, text_end, found, drops)
+    renderings = _renderings(probe, prompts, text)
+    tool_words = renderings.get("prompt with tools", "")
+    form = replace(form, describes_tools=NAMES[0] in tool_words)
+    return Derived(form, tuple(drops), renderings, probe.dialect, tuple(probe.errors))
+
+
+def _dialect(probe: Probe) -> Dialect:
+    """The first way of writing messages in which a call with its argument comes out."""
+    for dialect in dialects():
+        probe.dialect = dialect
+        text = probe.turn(calls=(ONE,))
+        if text is not None and ONE.name in text and '\\"zq_key' not in text:
+            two = probe.turn("", (ONE,), after=(result(ONE),))
+            if two is not None or dialect.empty is None:
+                return dialect
+    for dialect in dialects():
+        probe.dialect = dialect
+        text = probe.turn(calls=(ONE,))
+        if text is not None and ONE.name in text:
+            return dialect
+    return Dialect()
+
+
+def _form(
+    probe: Probe, heading: Heading, text: str | None, text_end: str, found: Found | None, drops: list[str]
+) -> TurnForm:
+    header = heading.header
+    calls: tuple[CallForm, ...] = ()
+    if found is not None:
+        header, call = _without_header(header, heading, found, _wraps(heading, header, text, text_end)[0])
+        calls = (call,)
+    wraps, end = _wraps(heading, header, text, text_end)
+    used = "".join([*(w.open + w.close for w in wraps), found.before if found else ""])
+    ends = [each for text in (end, found.end if found else "") for each in _ends(text, used)]
+    ends += [tag for tag in _next_headers(probe, found, text_end) if not ends or not found]
+    before, after = _beside(probe, found, drops, heading)
+    if calls and before:
+        calls = (replace(calls[0], text_lead=_text_lead(probe, calls[0])),)
+    begun = {
+        state: prompt[len(header) :] if prompt.startswith(header) else heading.begun.get(state, "")
+        for state, prompt in heading.prompts.items()
+    }
+    reasoning = heading.reasoning
+    skips: tuple[str, ...] = ()
+    if reasoning is not None and header.strip() and reasoning.close.endswith(header):
+        # reasoning is a message of its own: what follows begins with the header again
+        reasoning = replace(reasoning, close=reasoning.close[: -len(header)])
+        skips = (header,)
+    if reasoning is not None:
+        reasoning = replace(reasoning, kept=_keeps_reasoning(probe))
+    return TurnForm(
+        calls=calls,
+        reasoning=reasoning,
+        skips=skips,
+        wraps=wraps,
+        header=header,
+        begun=begun,
+        ends=tuple(dict.fromkeys(ends)),
+        text_before=before,
+        text_after=after,
+        parallel=bool(found and found.parallel),
+    )
+
+
+def _without_header(
+    header: str, heading: Heading, found: Found, wraps: tuple[Wrap, ...]
+) -> tuple[str, CallForm]:
+    """The header and the form of calls, without what each has of the other.
+
+    The text before the first call begins with the header, and with an empty reasoning and an empty text where the
+    template writes these. Where the call's own opening reaches into the header, the prompt has begun the call, and
+    the header is shorter.
+    """
+    call = found.form
+    first = call.pieces[0]
+    opening = first.text if first.kind == "text" else ""
+    section = call.section_open
+    lead = heading.lead_of(section + opening)
+    if len(lead) > len(section):
+        if section:
+            return section, replace(call, section_open="")
+        cut = opening[len(lead) :]
+        pieces = (Piece("text", cut), *call.pieces[1:]) if cut else call.pieces[1:]
+        between = call.separator + opening[: len(lead)] if found.parallel else ""
+        unmarked = call.object is not None and len(pieces) == 1
+        return header, replace(call, pieces=pieces, unmarked=unmarked, separator=between)
+    section = section[len(lead) :]
+    for wrap in wraps:
+        section = section.removeprefix(wrap.open + wrap.close)
+    if section:
+        blank = len(section) - len(section.lstrip())
+        call = replace(call, lead=section[:blank], section_open=section[blank:])
+    elif first.kind == "text":
+        blank = len(opening) - len(opening.lstrip())
+        pieces = (Piece("text", opening[blank:]), *call.pieces[1:])
+        call = replace(call, lead=opening[:blank], section_open="", pieces=pieces)
+    return header, call
+
+
+def _wraps(heading: Heading, header: str, text: str | None, text_end: str) -> tuple[tuple[Wrap, ...], str]:
+    if text is None:
+        return (), text_end
+    before = text[: text.index(TEXT)]
+    opening = before[len(heading.lead_of(before)) :] if header == heading.header else before[len(header) :]
+    if not opening.strip() or (heading.reasoning and opening.strip() == heading.reasoning.open.strip()):
+        return (), text_end
+    wanted = [token for token in tokens(opening) if token.strip()]
+    parts = tokens(text_end)
+    solid = [place for place, token in enumerate(parts) if token.strip()]
+    if solid and mirrors(wanted[0], parts[solid[0]]) and len(wanted) <= len(solid):
+        stop = solid[len(wanted) - 1] + 1
+        closing = "".join(parts[:stop])
+        return (Wrap(opening, closing),), text_end[len(closing) :]
+    return (Wrap(opening),), text_end
+
+
+def _ends(text: str, used: str) -> list[str]:
+    """The texts that end a turn: the whole one where it is short, and its markers that have no other use."""
+    whole = text.strip()
+    marks = [token for token in tokens(whole) if is_tag(token) and token not in used]
+    first = [marks[0]] if marks and whole.startswith(marks[0]) else []
+    last = [marks[-1]] if marks and whole.endswith(marks[-1]) else []
+    return [each for each in ([whole] if whole and len(whole) <= 80 and marks else []) + first + last if each]
+
+
+def _next_headers(probe: Probe, found: Found | None, text_end: str) -> list[str]:
+    """What begins the next message, which ends a turn that has no marker of its own for that."""
+    out = []
+    user = {"role": "user", "content": "zqnext"}
+    text = probe.turn(TEXT, after=(user,))
+    if text and TEXT in text and "zqnext" in text:
+        out.append(first_tag(text[text.index(TEXT) + len(TEXT) : text.index("zqnext")]))
+    if found is not None:
+        text = probe.turn(calls=(ONE,), after=(result(ONE),))
+        if text and RESULT in text and found.form.pieces:
+            close = found.form.section_close or found.form.pieces[-1].text
+            rest = text[: text.index(RESULT)]
+            at = rest.rfind(close) if close else -1
+            if at >= 0:
+                out.append(first_tag(rest[at + len(close) :]))
+    return [tag for tag in out if tag]
+
+
+def _beside(probe: Probe, found: Found | None, drops: list[str], heading: Heading) -> tuple[bool, bool]:
+    """Whether the template writes text before calls, and after them."""
+    if found is None:
+        return True, False
+    text = probe.turn(TEXT, (ONE,))
+    if text is None or TEXT not in text:
+        drops.append("text beside a call")
+        return False, False
+    if heading.reasoning is not None and text[: text.index(TEXT)].endswith(heading.reasoning.open):
+        drops.append("text beside a call")  # it becomes reasoning
+        return False, False
+    after = text.index(TEXT) > text.index(ONE.name) if ONE.name in text else False
+    if ONE.name not in text:
+        drops.append("calls beside text")
+    return not after, after
+
+
+def _keeps_reasoning(probe: Probe) -> bool:
+    """Whether the reasoning of a turn is still written after the user's next message."""
+    written = probe.turn(TEXT, (), REASON, after=({"role": "user", "content": "zqnext"},))
+    return bool(written and REASON in written)
+
+
+def _text_lead(probe: Probe, call: CallForm) -> str:
+    """The white space that a template writes between text and the first call."""
+    written = probe.turn(TEXT, (ONE,)) or ""
+    rest = written[written.find(TEXT) + len(TEXT) :]
+    blank = rest[: len(rest) - len(rest.lstrip())]
+    return blank if call.opening and rest[len(blank) :].startswith(call.opening.strip()) else ""
+
+
+def _renderings(probe: Probe, prompts: dict[str, str | None], text: str | None) -> dict[str, str]:
+    """The texts that people are shown: pairs that differ in one thing."""
+    wanted: dict[str, str | None] = {f"prompt, thinking {state}": prompt for state, prompt in prompts.items()}
+    wanted["text"] = text
+    wanted["one call"] = probe.turn(calls=(ONE,))
+    wanted["two calls"] = probe.turn(calls=(ONE, OTHER))
+    wanted["no arguments"] = probe.turn(calls=(Asked(NAMES[0], {}),))
+    wanted["text and call"] = probe.turn(TEXT, (ONE,))
+    wanted["reasoning and text"] = probe.turn(TEXT, (), REASON)
+    wanted["call and result"] = probe.turn(calls=(ONE,), after=(result(ONE),))
+    messages: list[dict[str, Any]] = [{"role": "user", "content": USER}]
+    for name, tools in (("prompt with tools", probe.tools), ("prompt without tools", [])):
+        with suppress(PromptError):
+            wanted[name] = probe.renderer.render(messages, tools, thinking=None, add_generation_prompt=True)
+    return {name: each for name, each in wanted.items() if each is not None}

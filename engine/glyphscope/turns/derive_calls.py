@@ -1,0 +1,232 @@
+"""Calls: their form from renderings of none, one and two of them, read from what differs."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from glyphscope.turns.derive_arguments import derive_arguments
+from glyphscope.turns.form import CallForm, IdStyle, Piece
+from glyphscope.turns.markup import common_prefix, common_suffix, is_tag, mirrors, tokens, without_overlap
+from glyphscope.turns.probe import IDS, KEYS, NAMES, VALUES, Asked, Probe
+from glyphscope.turns.spans import Span, find_span
+
+_DUMPED = re.compile(r"""["']tool_calls["']\s*:""")
+"""Messages that a template writes as they are."""
+ONE = Asked(NAMES[0], {KEYS[0]: VALUES[0]}, IDS[0])
+OTHER = Asked(NAMES[1], {KEYS[0]: VALUES[1]}, IDS[1])
+
+
+class Found(NamedTuple):
+    """A derived form of calls with what surrounds it: text from the user's message on, and what ends the turn."""
+
+    form: CallForm
+    before: str
+    end: str
+    parallel: bool
+
+
+def derive_calls(probe: Probe, text_end: str) -> Found | None:
+    """The form of calls; None where the template writes none. `text_end` is what follows a turn of text."""
+    one = probe.turn(calls=(ONE,))
+    if one is None or ONE.name not in one or _DUMPED.search(one):
+        return None
+    two = probe.turn(calls=(ONE, OTHER))
+    first = find_span(one, ONE)
+    if first is None:
+        return None
+    before, after = one[: first.start], one[first.end :]
+    middle = _middle(two)
+    if first.object is not None:
+        return _objects(one, first, before, after, middle, text_end)
+    return _pieces(probe, one, first, before, after, middle, text_end)
+
+
+def _middle(two: str | None) -> str | None:
+    """What is written between two calls; None where the template does not write two."""
+    if two is None or NAMES[1] not in two:
+        return None
+    first, second = find_span(two, ONE), find_span(two, OTHER)
+    if second is None or first is None:
+        return None
+    if first.end > second.start:  # not JSON: the first call's last value is its own
+        first = first._replace(end=two.rfind(VALUES[0], 0, second.start) + len(VALUES[0]))
+    return two[first.end : second.start].replace(IDS[1], IDS[0])
+
+
+class Around(NamedTuple):
+    section_open: str
+    open: str
+    close: str
+    section_close: str
+    separator: str
+    end: str
+
+
+def split_around(before: str, after: str, middle: str | None, text_end: str) -> Around:
+    """What is around a call in three parts: of the section, of the call, of the turn."""
+    opening, closing, separator = "", "", ""
+    if middle is not None:
+        opening, closing = common_suffix(before, middle), common_prefix(after, middle)
+        opening, closing, separator = without_overlap(opening, closing, middle)
+        blank = len(opening) - len(opening.lstrip())
+        separator, opening = separator + opening[:blank], opening[blank:]
+    if not closing.strip():
+        separator, closing = closing + separator, ""
+    section_open = before[: len(before) - len(opening)]
+    rest = after[len(closing) :]
+    section_close, end = split_end(rest, section_open, text_end)
+    if middle is None:
+        closing, section_close = section_close, ""
+        opening, section_open = section_open, ""
+    return Around(section_open, opening, closing, section_close, separator, end)
+
+
+def split_end(rest: str, opened: str, text_end: str) -> tuple[str, str]:
+    """A text in what closes `opened` and what ends the turn."""
+    wanted = [token for token in tokens(opened) if token.strip()]
+    parts = tokens(rest)
+    solid = [place for place, token in enumerate(parts) if token.strip()]
+    for size in range(min(len(wanted), len(solid)), 0, -1):
+        if mirrors(wanted[-size], parts[solid[0]]):
+            stop = solid[size - 1] + 1
+            same = common_prefix(rest, text_end)
+            cut = "".join(parts[:stop])
+            return (cut, rest[len(cut) :]) if len(cut) > len(same) else ("", rest)
+    end = common_suffix(rest, text_end)
+    if end.strip():
+        return rest[: len(rest) - len(end)], end
+    last = solid[-1] if solid else -1
+    if last >= 0 and is_tag(parts[last]) and not any(mirrors(token, parts[last]) for token in wanted):
+        return "".join(parts[:last]), "".join(parts[last:])
+    return rest, ""
+
+
+def _objects(one: str, span: Span, before: str, after: str, middle: str | None, text_end: str) -> Found:
+    around = split_around(before, after, middle, text_end)
+    assert span.object is not None
+    listed = around.section_open.rstrip().endswith("[") or around.open.rstrip().endswith("[")
+    pieces = [Piece("object")]
+    if around.open:
+        pieces.insert(0, Piece("text", around.open))
+    if around.close:
+        pieces.append(Piece("text", around.close))
+    style: IdStyle = "none"
+    if span.object.id_key:
+        style = "given" if IDS[0] in one else "index"
+    form = CallForm(
+        pieces=tuple(pieces),
+        object=span.object,
+        section_open=around.section_open,
+        section_close=around.section_close,
+        separator=around.separator,
+        listed=listed,
+        id=style,
+        unmarked=len(pieces) == 1 and before.endswith(around.section_open) and middle is None,
+    )
+    if span.as_string:
+        form = replace(form, arguments=replace(form.arguments, as_string=True))
+    return Found(form, before, around.end, middle is not None)
+
+
+def _pieces(
+    probe: Probe, one: str, span: Span, before: str, after: str, middle: str | None, text_end: str
+) -> Found | None:
+    """A call whose name is written outside of JSON."""
+    found = derive_arguments(probe, one, ONE, span)
+    if found is None:
+        return None
+    if found.rest is not None:
+        after = found.rest
+        if middle is not None:
+            middle = middle[found.cut :]
+    around = split_around(before, after, middle, text_end)
+    pieces, style = _heading(found.head)
+    opening, closing = around.open, around.close
+    opening, pieces, style = _identified(opening, pieces, style)
+    all_pieces = [*([Piece("text", opening)] if opening else []), *pieces, Piece("arguments")]
+    if closing:
+        all_pieces.append(Piece("text", closing))
+    section_open, section_close = around.section_open, around.section_close
+    empty = _empty(probe, all_pieces)
+    form = CallForm(
+        pieces=tuple(all_pieces),
+        arguments=found.arguments,
+        section_open=section_open,
+        section_close=section_close,
+        separator=around.separator,
+        id=style,
+        empty=empty,
+    )
+    return Found(form, before, around.end, middle is not None)
+
+
+def _empty(probe: Probe, pieces: list[Piece]) -> str | None:
+    """What follows the name in a call without arguments; None where it is what the pieces say."""
+    closing = pieces[-1].text if pieces[-1].kind == "text" else ""
+    written = probe.turn(calls=(ONE._replace(arguments={}),))
+    if not closing.strip() or written is None or ONE.name not in written:
+        return None
+    start = written.rindex(ONE.name) + len(ONE.name)
+    stop = written.find(closing.strip(), start)
+    if stop < 0:
+        return None
+    last = max(place for place, piece in enumerate(pieces) if piece.kind == "name")
+    usual = "".join(piece.text for piece in pieces[last + 1 :])
+    end = stop + len(closing.strip())
+    tail = closing[len(closing.rstrip()) :]
+    found = written[start : end + len(tail)] if written.startswith(tail, end) else written[start:end]
+    simple = not any(piece.kind in ("id", "index") for piece in pieces[last + 1 :]) and "{" not in found
+    return found if simple and not found.startswith(usual.rstrip()) else None
+
+
+def _heading(head: str) -> tuple[list[Piece], IdStyle]:
+    """The pieces from the name to the arguments: the name again, an id, an index, the texts between."""
+    pieces: list[Piece] = []
+    style: IdStyle = "none"
+    rest = head
+    while rest:
+        at, word = min(((rest.find(w), w) for w in (NAMES[0], IDS[0]) if w in rest), default=(len(rest), ""))
+        if at:
+            pieces.append(Piece("text", rest[:at]))
+        if word == NAMES[0]:
+            pieces.append(Piece("name"))
+        elif word:
+            pieces.append(Piece("id"))
+            style = "given"
+        rest = rest[at + len(word) :]
+    out: list[Piece] = []
+    for piece in pieces:
+        before, mark, after = _index(piece.text)
+        if piece.kind == "text" and mark and style == "none":
+            out += [
+                p
+                for p in (Piece("text", before), Piece("index"), Piece("text", after))
+                if p.kind != "text" or p.text
+            ]
+            style = "functions" if before == ":" else "index"
+        else:
+            out.append(piece)
+    return out, style
+
+
+def _index(text: str) -> tuple[str, str, str]:
+    """A text around its first number of one digit, which counts the calls."""
+    for place, char in enumerate(text):
+        if (
+            char in "01"
+            and text[place - 1 : place] in (":", '"')
+            and not text[place + 1 : place + 2].isdigit()
+        ):
+            return text[:place], char, text[place + 1 :]
+    return text, "", ""
+
+
+def _identified(opening: str, pieces: list[Piece], style: IdStyle) -> tuple[str, list[Piece], IdStyle]:
+    """An id before the name, as a piece of its own."""
+    before, found, after = opening.partition(IDS[0])
+    if not found:
+        return opening, pieces, style
+    return before, [Piece("id"), *([Piece("text", after)] if after else []), *pieces], "given"

@@ -1,0 +1,222 @@
+"""The beginning of a turn: its header, what the prompt writes after it, and the markers of reasoning."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from glyphscope.turns.derive_calls import ONE, Found
+from glyphscope.turns.form import PromptPart, ReasoningForm
+from glyphscope.turns.markup import (
+    closes,
+    common_prefix,
+    common_suffix,
+    is_tag,
+    last_tag,
+    mirror_of,
+    mirrors,
+    tokens,
+)
+from glyphscope.turns.probe import REASON, REASONING_KEYS, TEXT, Probe
+
+_PLAIN_TAG = re.compile(r"<[a-z]+>")
+"""A tag of letters only, which a prompt leaves open at its end for the model to write in."""
+_JSON_CHUNK = re.compile(r"""["']thinking["']\s*:""")
+"""Chunks of content that a template does not know and writes as they are."""
+
+
+class Heading(NamedTuple):
+    """`header` begins every turn; `prompts` and `begun` are by state of thinking; `empty` is reasoning left empty."""
+
+    header: str
+    prompts: dict[str, str]
+    begun: dict[str, str]
+    reasoning: ReasoningForm | None
+
+    def lead_of(self, text: str) -> str:
+        """The header and an empty reasoning, as far as a text begins with them."""
+        at = text.find(self.header)
+        if at < 0:
+            return ""
+        lead = text[: at + len(self.header)]
+        if self.reasoning is None:
+            return lead
+        rest = text[len(lead) :]
+        opening, closing = self.reasoning.open.strip(), self.reasoning.close.strip()
+        stripped = rest.lstrip()
+        if closing and stripped.startswith(closing):
+            end = rest.index(closing) + len(closing)
+        elif opening and stripped.startswith(opening) and closing in rest:
+            end = rest.index(closing) + len(closing)
+            if rest[rest.index(opening) + len(opening) : end - len(closing)].strip():
+                return lead
+        else:
+            return lead
+        tail = self.reasoning.close[self.reasoning.close.index(closing) + len(closing) :]
+        while tail and not rest.startswith(tail, end):
+            tail = tail[:-1]
+        return lead + rest[: end + len(tail)]
+
+
+def derive_heading(probe: Probe, prompts: dict[str, str], text: str | None, found: Found | None) -> Heading:
+    """Header and reasoning from the prompts of three states, a turn of text, and turns with reasoning."""
+    before_text = text[: text.index(TEXT)] if text else None
+    known = [prompt for prompt in prompts.values() if prompt]
+    rendered = _with_reasoning(probe, found)
+    sides = [*known, *([before_text] if before_text is not None else [])]
+    if rendered is not None:
+        sides.append(rendered[0])
+    header = sides[0] if sides else ""
+    for side in sides[1:]:
+        header = common_prefix(header, side)
+    if (before_text is not None and known and not header.strip()) or _strange(header, known, before_text):
+        header = _by_the_end(known, before_text or "")
+        prompts = {state: _from(prompt, header) for state, prompt in prompts.items()}
+    reasoning, header = (
+        _rendered(rendered, header, prompts, before_text, found)
+        if rendered is not None
+        else _from_prompts(header, prompts)
+    )
+    prompts = {state: _from(prompt, header) for state, prompt in prompts.items()}
+    begun = {state: prompt[len(header) :] for state, prompt in prompts.items() if prompt.startswith(header)}
+    if reasoning is not None:
+        reasoning = replace(reasoning, prompt={s: _part(reasoning, b) for s, b in begun.items()})
+    return Heading(header, prompts, begun, reasoning)
+
+
+def _strange(header: str, prompts: list[str], before: str | None) -> bool:
+    """Whether a prompt goes on with another message's header than the turn does."""
+    return bool(before and any(len(p) > len(header) + 200 for p in prompts))
+
+
+def _by_the_end(prompts: list[str], before: str) -> str:
+    shared = before
+    for prompt in prompts:
+        shared = common_suffix(shared, prompt)
+    return shared
+
+
+def _from(prompt: str, header: str) -> str:
+    at = prompt.rfind(header)
+    return prompt[at:] if at >= 0 else prompt
+
+
+def _with_reasoning(probe: Probe, found: Found | None) -> tuple[str, str, str] | None:
+    """What is before reasoning, between it and what follows, and what follows: "text" or "call"; None if dropped."""
+    for key in REASONING_KEYS:
+        probe.dialect = probe.dialect._replace(reasoning=key)
+        for thinking in (None, True):
+            for kind in ("text", "call"):
+                if kind == "call" and found is None:
+                    continue
+                word = TEXT if kind == "text" else ONE.name
+                written = (
+                    probe.turn(TEXT, (), REASON, thinking=thinking)
+                    if kind == "text"
+                    else probe.turn("", (ONE,), REASON, thinking=thinking)
+                )
+                if written is None or REASON not in written or word not in written:
+                    continue
+                at = written.index(REASON)
+                stop = written.index(word)
+                between = written[at + len(REASON) : stop]
+                if _JSON_CHUNK.search(written):
+                    continue
+                if stop > at and between.strip():
+                    return written[:at], between, kind
+    probe.dialect = probe.dialect._replace(reasoning=REASONING_KEYS[0])
+    return None
+
+
+def _rendered(
+    rendered: tuple[str, str, str],
+    header: str,
+    prompts: dict[str, str],
+    before_text: str | None,
+    found: Found | None,
+) -> tuple[ReasoningForm | None, str]:
+    before, between, kind = rendered
+    opening = before[len(header) :]
+    if not opening.strip():
+        begun = [p[len(header) :] for p in prompts.values() if p[len(header) :].strip()]
+        tag = last_tag(header)
+        plain = [b for b in begun if not closes(next((t for t in tokens(b) if is_tag(t)), "."))]
+        if plain and not any(is_tag(t) for t in tokens(plain[0])):
+            opening = plain[0]
+        elif tag and any(mirrors(tag.strip(), t) for t in tokens(between)):
+            opening, header = tag, header[: len(header) - len(tag)]
+        elif plain:
+            opening = plain[0]
+    parts = [token for token in tokens(opening) if token.strip()]
+    if parts and not is_tag(parts[0]) and any(map(is_tag, parts)) and last_tag(header):
+        tag = last_tag(header)
+        opening, header = tag + opening, header[: len(header) - len(tag)]
+    closing = _closing(between, opening, kind, before_text, header, found)
+    if not closing.strip():
+        return None, header
+    return ReasoningForm(open=opening, close=closing), header
+
+
+def _closing(
+    between: str, opening: str, kind: str, before_text: str | None, header: str, found: Found | None
+) -> str:
+    """What closes reasoning: all up to the text or the call, without what comes before these anyway."""
+    parts = tokens(between)
+    wanted = [token for token in tokens(opening) if token.strip()]
+    solid = [place for place, token in enumerate(parts) if token.strip()]
+    if wanted and solid and mirrors(wanted[0], parts[solid[0]]) and len(wanted) <= len(solid):
+        stop = solid[len(wanted) - 1 if is_tag(wanted[-1]) else 0] + 1
+        while stop < len(parts) and not parts[stop].strip():
+            stop += 1
+        return "".join(parts[:stop])
+    if kind == "text" and before_text is not None:
+        extra = before_text[len(header) :]
+        own = common_suffix(between, extra)
+        if own.strip() and own != between:
+            return between[: len(between) - len(own)]
+        return between
+    if found is not None:
+        opened = common_suffix(between, found.form.opening)
+        if opened.strip():
+            return between[: len(between) - len(opened)]
+    return between
+
+
+def _from_prompts(header: str, prompts: dict[str, str]) -> tuple[ReasoningForm | None, str]:
+    """Reasoning that the history drops and the prompt shows: opened in one state, closed in another."""
+    longest = max((prompt for prompt in prompts.values()), key=len, default="")
+    parts = [token for token in tokens(longest[len(common_prefix(header, longest)) :]) if token.strip()]
+    tag = last_tag(header).strip()
+    for place, token in enumerate(parts):
+        if is_tag(token) and closes(token):
+            opening = parts[place - 1] if place else tag
+            if not mirrors(opening, token):
+                continue
+            if not place:
+                header = header[: header.rindex(tag)]
+            return ReasoningForm(_full(prompts, opening), token, derived="prompt"), header
+    if not parts and _PLAIN_TAG.fullmatch(tag):
+        header = header[: header.rindex(tag)]
+        return ReasoningForm(_full(prompts, tag), mirror_of(tag), derived="prompt"), header
+    for token in parts:
+        if is_tag(token):
+            return ReasoningForm(_full(prompts, token), mirror_of(token), derived="prompt"), header
+    return None, header
+
+
+def _full(prompts: dict[str, str], tag: str) -> str:
+    """The marker with the white space that a prompt writes after it when it opens reasoning."""
+    for prompt in prompts.values():
+        if prompt.rstrip().endswith(tag):
+            return prompt[prompt.rindex(tag) :]
+    return tag
+
+
+def _part(reasoning: ReasoningForm, begun: str) -> PromptPart:
+    opened = begun.rfind(reasoning.open.strip()) if reasoning.open.strip() else -1
+    closed = begun.rfind(reasoning.close.strip())
+    if closed > opened or (closed >= 0 and opened < 0):
+        return "closes"
+    return "opens" if opened >= 0 else "leaves"

@@ -1,0 +1,168 @@
+"""The form in which a model writes a turn: reasoning, text and tool calls with the markers around them, as data.
+
+A form is derived from a chat template (`derive`) or read from a JSON file (`load_form`). It holds no code and names no
+model, so a user can add one: `save_form` writes every slot.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from glyphscope.errors import PromptError
+
+PieceKind: TypeAlias = Literal["text", "name", "arguments", "id", "index", "object", "key", "value"]
+Encoding: TypeAlias = Literal["json", "tagged", "pythonic", "dict"]
+IdStyle: TypeAlias = Literal["none", "given", "index", "functions"]
+State: TypeAlias = Literal["on", "off", "undefined"]
+PromptPart: TypeAlias = Literal["opens", "closes", "leaves"]
+
+STATES: tuple[State, ...] = ("on", "off", "undefined")
+
+
+class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One slot of a call or of a parameter. `also` are other texts that models write in its place; "" for none."""
+
+    kind: PieceKind
+    text: str = ""
+    also: tuple[str, ...] = ()
+
+
+class CallObject(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A call as a JSON object: its keys. An empty `name_key` means that the tool's name itself is the key."""
+
+    name_key: str = "name"
+    arguments_key: str = "arguments"
+    id_key: str = ""
+    wrapper: str = ""
+
+
+class ArgumentsForm(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How arguments are written.
+
+    `parameter` is one of them in pieces (tagged, pythonic, dict); `separator` comes between two. `quote` stands
+    around strings; empty where they are raw. `typed` is the text before the value by JSON type, where the type
+    changes it. `literals` is how the template writes values that are no strings; `item` names the tag of list items
+    where nested values are tags too; `escape` is what may stand around a raw text with line ends or markup.
+    """
+
+    encoding: Encoding = "json"
+    parameter: tuple[Piece, ...] = ()
+    separator: str = ""
+    quote: str = ""
+    typed: dict[str, str] = {}
+    literals: Literal["json", "python"] = "json"
+    item: str = ""
+    escape: tuple[str, str] = ("", "")
+    as_string: bool = False
+
+
+class CallForm(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How calls are written: a section around all of them, pieces for each one, a separator between two.
+
+    `lead` is the white space before the first call, `text_lead` the same after text. `listed`: the calls are the items
+    of a JSON list. `empty` is all that follows the name in a call without arguments, where that is not just the pieces
+    without parameters.
+    `unmarked`: nothing but its name tells a call from text, so it is read only for a tool of the request, or at a
+    turn's beginning. `strict` False: only the lenient reading takes it. `fixed_name`: the form is for that tool alone.
+    """
+
+    pieces: tuple[Piece, ...]
+    arguments: ArgumentsForm = ArgumentsForm()
+    object: CallObject | None = None
+    section_open: str = ""
+    section_close: str = ""
+    separator: str = ""
+    lead: str = ""
+    text_lead: str = ""
+    listed: bool = False
+    empty: str | None = None
+    id: IdStyle = "none"
+    unmarked: bool = False
+    strict: bool = True
+    fixed_name: str = ""
+
+    @property
+    def opening(self) -> str:
+        """The text before the first call's name or object, section included."""
+        first = self.pieces[0]
+        return self.section_open + (first.text if first.kind == "text" else "")
+
+
+class ReasoningForm(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The markers of reasoning.
+
+    `prompt` says by state of thinking whether the prompt opens it, closes it, or leaves it to the model. `call_ends`:
+    a tool call may end it without the closing marker. `kept`: the template writes the reasoning of earlier turns too.
+    """
+
+    open: str
+    close: str
+    prompt: dict[str, PromptPart] = {}
+    call_ends: bool = False
+    kept: bool = False
+    derived: Literal["rendered", "prompt", "table"] = "rendered"
+
+
+class Wrap(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Markers around text for the user, which are no part of it."""
+
+    open: str
+    close: str = ""
+
+
+class Correction(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A row of the table that changed this form: its name, reason and source."""
+
+    row: str
+    reason: str
+    source: str
+
+
+class TurnForm(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A turn of the assistant.
+
+    `header` begins it in the prompt; `begun` is what the prompt writes after that by state of thinking, already a
+    part of the turn. `calls` are the ways of writing calls, the first one as the template writes it. `ends` are the
+    texts that end a turn; `skips` are boundaries inside of it, which are no text.
+    """
+
+    calls: tuple[CallForm, ...] = ()
+    reasoning: ReasoningForm | None = None
+    wraps: tuple[Wrap, ...] = ()
+    header: str = ""
+    begun: dict[str, str] = {}
+    ends: tuple[str, ...] = ()
+    skips: tuple[str, ...] = ()
+    text_before: bool = True
+    text_after: bool = False
+    parallel: bool = True
+    describes_tools: bool = True
+    corrections: tuple[Correction, ...] = ()
+
+    @property
+    def encoding(self) -> str:
+        """The argument encoding of the first way of writing calls, "" for a form without calls."""
+        return self.calls[0].arguments.encoding if self.calls else ""
+
+
+def state_of(thinking: bool | None) -> State:
+    """The word for a state of `enable_thinking`."""
+    return "undefined" if thinking is None else "on" if thinking else "off"
+
+
+def load_form(path: Path) -> TurnForm:
+    """The form in a JSON file. Raises PromptError with what is wrong in it."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=TurnForm)
+    except OSError as error:
+        raise PromptError(f"The form cannot be read: {error.strerror}.", where=str(path)) from None
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise PromptError(f"This is no form of turns: {error}.", where=str(path)) from None
+
+
+def save_form(form: TurnForm) -> bytes:
+    """The JSON of a form, as `load_form` reads it."""
+    return msgspec.json.format(msgspec.json.encode(form), indent=2)

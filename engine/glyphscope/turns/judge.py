@@ -1,0 +1,76 @@
+"""The verdict on a call of a turn: which rules of its tool's schema it breaks, in the codes of every validator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from glyphscope.events import Code
+from glyphscope.registry.pointer import step_of
+from glyphscope.turns.read import TurnCall
+from glyphscope.turns.tools import TurnTools
+from glyphscope.validation.tools import code_of
+
+MOST_VIOLATIONS = 20
+"""Violations that are listed of one call."""
+
+
+class CallViolation(msgspec.Struct, frozen=True):
+    """A broken rule. `path` is a JSON Pointer into the arguments, `rule` one into the tool's schema.
+
+    `char` is the character of the text where the call begins, or breaks off.
+    """
+
+    code: Code
+    message: str
+    path: str = ""
+    rule: str = ""
+    char: int = 0
+
+
+def judge(call: TurnCall, tools: TurnTools) -> list[CallViolation]:
+    """Everything that is wrong with a call; empty for a valid one."""
+    tool = tools.get(call.name)
+    found: list[CallViolation] = []
+    if tool is None:
+        found.append(CallViolation("UNKNOWN_TOOL", f"there is no tool {call.name!r}", char=call.start))
+    elif not tool.enabled:
+        found.append(CallViolation("UNKNOWN_TOOL", f"the tool {call.name!r} is not allowed", char=call.start))
+    if call.arguments is None:
+        at = call.start if call.broken_at is None else call.broken_at
+        return [*found, CallViolation("SYNTAX", "the arguments cannot be read", char=at)]
+    if not call.complete:
+        found.append(CallViolation("TRUNCATED", "the text ends inside of the call", char=call.end))
+    if tool is not None and call.complete:
+        found += _schema(call, tools, call.arguments)
+    return found
+
+
+def _schema(call: TurnCall, tools: TurnTools, arguments: dict[str, Any]) -> list[CallViolation]:
+    tool = tools.get(call.name)
+    assert tool is not None
+    schemas = tools.schemas(tool)
+    found: list[CallViolation] = []
+    specs = schemas.specs((schemas.top,))
+    for name in arguments:
+        if specs and all(spec.member(name) is None for spec in specs):
+            message = f"{name!r} is no argument of {call.name}"
+            found.append(CallViolation("UNKNOWN_ARGUMENT", message, _pointer([name]), char=call.start))
+    unknown = {each.path for each in found}
+    try:
+        errors = schemas.checker.errors(arguments, MOST_VIOLATIONS)
+    except RecursionError:
+        return [*found, CallViolation("LIMIT_EXCEEDED", "the arguments are nested too deep", char=call.start)]
+    for error in errors:
+        path = _pointer(error.absolute_path)
+        code = code_of(error)
+        if code == "UNKNOWN_ARGUMENT" and (path in unknown or (not path and unknown)):
+            continue
+        rule = _pointer(error.absolute_schema_path)
+        found.append(CallViolation(code, error.message[:200], path, rule, call.start))
+    return found[:MOST_VIOLATIONS]
+
+
+def _pointer(steps: Any) -> str:
+    return "".join(f"/{step_of(str(step))}" for step in steps)

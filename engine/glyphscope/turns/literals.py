@@ -1,0 +1,226 @@
+"""Values as models write them: JSON, Python's literals, and dictionaries with bare keys and a marker around texts.
+
+One reader takes all of them, also mixed: `True` and `true`, `'…'` and `"…"`, bare keys. It goes on at a cut-off end
+with what was complete.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+MAX_DEPTH = 200
+"""Levels of lists and objects; deeper values are refused."""
+
+_SPACE = re.compile(r"\s*")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_WORD = re.compile(r"[A-Za-z_][\w.\-]*")
+_BARE_KEY = re.compile(r"[^\s:={}\[\],\"'<>]+")
+_PLAIN = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
+_WORDS: dict[str, Any] = {
+    "true": True,
+    "True": True,
+    "false": False,
+    "False": False,
+    "null": None,
+    "None": None,
+}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": "", "0": "\0", "a": "\a", "v": "\v"}
+
+
+class NotAValue(Exception):
+    """No value is written at `at`."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__(at)
+        self.at = at
+
+
+class CutOff(Exception):
+    """The text ends inside of a value."""
+
+
+class Literals:
+    """Reads values of a text. `quote` is a text around strings, beside the usual quotation marks."""
+
+    def __init__(self, text: str, quote: str = "") -> None:
+        self.text = text
+        self.quote = quote if quote not in ("'", '"') else ""
+        self.cut = False
+
+    def read(self, at: int) -> tuple[Any, int]:
+        """The value at a place and where it ends. `cut`: the text ended in it, and what was complete is returned.
+
+        Raises NotAValue, or CutOff where nothing of it was complete.
+        """
+        self.cut = False
+        return self._value(at, 0)
+
+    def space(self, at: int) -> int:
+        found = _SPACE.match(self.text, at)
+        return found.end() if found else at
+
+    def _value(self, at: int, depth: int) -> tuple[Any, int]:
+        at = self.space(at)
+        if at >= len(self.text):
+            raise CutOff
+        if depth > MAX_DEPTH:
+            raise NotAValue(at)
+        char = self.text[at]
+        if char == "{":
+            return self._object(at, depth)
+        if char in "[(":
+            return self._list(at, depth)
+        if self.quote and self.text.startswith(self.quote, at):
+            return self._until(at + len(self.quote), self.quote)
+        if char in "\"'":
+            return self._string(at, char)
+        number = _NUMBER.match(self.text, at)
+        if number:
+            return self._number(number)
+        word = _WORD.match(self.text, at)
+        if word is None:
+            if self.quote and self.quote.startswith(self.text[at:]):
+                raise CutOff
+            raise NotAValue(at)
+        if word.group() in _WORDS:
+            return _WORDS[word.group()], word.end()
+        if word.end() == len(self.text):
+            raise CutOff
+        raise NotAValue(at)
+
+    def _number(self, found: re.Match[str]) -> tuple[Any, int]:
+        if found.end() == len(self.text):
+            raise CutOff  # it may go on
+        after = self.text[found.end()]
+        if after.isalnum() or after == "_":
+            raise NotAValue(found.start())
+        word = found.group()
+        if len(word) > 4000:
+            raise NotAValue(found.start())
+        if set(word) <= set("+-0123456789"):
+            return int(word), found.end()
+        return float(word), found.end()
+
+    def _until(self, at: int, closing: str) -> tuple[str, int]:
+        end = self.text.find(closing, at)
+        if end < 0:
+            raise CutOff
+        return self.text[at:end], end + len(closing)
+
+    def _string(self, at: int, mark: str) -> tuple[str, int]:
+        if self.text.startswith(mark * 3, at):
+            return self._until(at + 3, mark * 3)
+        plain = _PLAIN[mark]
+        out: list[str] = []
+        at += 1
+        while True:
+            found = plain.match(self.text, at)
+            assert found is not None
+            out.append(found.group())
+            at = found.end()
+            if at >= len(self.text):
+                raise CutOff
+            if self.text[at] == mark:
+                text = "".join(out)
+                return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), at + 1
+            piece, at = self._escape(at)
+            out.append(piece)
+
+    def _escape(self, at: int) -> tuple[str, int]:
+        if at + 1 >= len(self.text):
+            raise CutOff
+        char = self.text[at + 1]
+        size = {"u": 4, "x": 2}.get(char, 0)
+        if size:
+            digits = self.text[at + 2 : at + 2 + size]
+            if len(digits) < size:
+                raise CutOff
+            try:
+                return chr(int(digits, 16)), at + 2 + size
+            except ValueError:
+                raise NotAValue(at) from None
+        return _ESCAPES.get(char, char if char in "\"'\\/" else "\\" + char), at + 2
+
+    def _list(self, at: int, depth: int) -> tuple[list[Any], int]:
+        closing = "]" if self.text[at] == "[" else ")"
+        out: list[Any] = []
+        at = self.space(at + 1)
+        while not self.text.startswith(closing, at):
+            try:
+                value, at = self._value(at, depth + 1)
+            except CutOff:
+                self.cut = True
+                return out, len(self.text)
+            out.append(value)
+            if self.cut:
+                return out, at
+            at = self._comma(at, closing)
+        return out, at + 1
+
+    def _comma(self, at: int, closing: str) -> int:
+        """After a comma, or at the closing bracket."""
+        at = self.space(at)
+        if at >= len(self.text):
+            return at
+        if self.text[at] == ",":
+            return self.space(at + 1)
+        if self.text[at] != closing:
+            raise NotAValue(at)
+        return at
+
+    def _object(self, at: int, depth: int) -> tuple[dict[str, Any], int]:
+        out: dict[str, Any] = {}
+        at = self.space(at + 1)
+        while not self.text.startswith("}", at):
+            try:
+                key, at = self._key(at)
+                at = self.space(at)
+                if at >= len(self.text):
+                    raise CutOff
+                if self.text[at] not in ":=":
+                    raise NotAValue(at)
+                value, at = self._value(at + 1, depth + 1)
+            except CutOff:
+                self.cut = True
+                return out, len(self.text)
+            out[key] = value
+            if self.cut:
+                return out, at
+            at = self._comma(at, "}")
+        return out, at + 1
+
+    def _key(self, at: int) -> tuple[str, int]:
+        if at >= len(self.text):
+            raise CutOff
+        if self.quote and self.text.startswith(self.quote, at):
+            return self._until(at + len(self.quote), self.quote)
+        if self.text[at] in "\"'":
+            return self._string(at, self.text[at])
+        found = _BARE_KEY.match(self.text, at)
+        if found is None:
+            raise NotAValue(at)
+        return found.group(), found.end()
+
+
+def read_json(text: str, at: int) -> tuple[Any, int] | None:
+    """A JSON value at a place and its end; None where there is none by the letter of RFC 8259."""
+    try:
+        return json.JSONDecoder().raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None
+
+
+def whole_value(text: str, quote: str = "") -> tuple[bool, Any]:
+    """Whether a text is one value in any of the notations, and which."""
+    stripped = text.strip()
+    found = read_json(stripped, 0) if stripped else None
+    if found is not None and found[1] == len(stripped):
+        return True, found[0]
+    reader = Literals(stripped + " ", quote)
+    try:
+        value, end = reader.read(0)
+    except (NotAValue, CutOff):
+        return False, None
+    return not reader.cut and reader.space(end) == len(reader.text), value

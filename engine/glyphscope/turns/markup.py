@@ -1,0 +1,124 @@
+"""Markers in texts: tokens that are never cut in two, what texts have in common, and which markers close which."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_NAMESPACE = re.compile(r"\]<\]\w+\[>\[")
+_MARK = r"\]<\]\w+\[>\[|[\[\]]\w*~\w*[\[\]]|<[^<>\s][^<>\n]{0,80}>|\[/?[A-Z][A-Z_ ]+\]"
+"""A namespace (`]<]name[>[`), a sign between brackets (`[e~[`), a tag, a word in capitals between brackets."""
+_TOKEN = re.compile(rf"{_MARK}|\n|[ \t]+|\w+|.", re.DOTALL)
+_TAG = re.compile(_MARK)
+_SIDES = re.compile(r"begin|start|open|prefix|end|close|suffix|[/|｜\s]", re.IGNORECASE)
+_CLOSING = re.compile(r"^</|^\[/|end|close|suffix|^<[^|]*\|>$", re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
+def tokens(text: str) -> tuple[str, ...]:
+    """The text in pieces: tags, words, line ends, runs of spaces, single signs."""
+    return tuple(_TOKEN.findall(text))
+
+
+def is_tag(token: str) -> bool:
+    """Whether a token is a marker in angle brackets or capital letters in square ones."""
+    return _TAG.fullmatch(token) is not None
+
+
+def common_prefix(one: str, other: str) -> str:
+    """What both texts begin with, in whole tokens."""
+    found = []
+    for a, b in zip(tokens(one), tokens(other)):
+        if a != b:
+            break
+        found.append(a)
+    return "".join(found)
+
+
+def common_suffix(one: str, other: str) -> str:
+    """What both texts end with, in whole tokens."""
+    found = []
+    for a, b in zip(reversed(tokens(one)), reversed(tokens(other))):
+        if a != b:
+            break
+        found.append(a)
+    return "".join(reversed(found))
+
+
+def mirrors(opening: str, closing: str) -> bool:
+    """Whether one marker closes the other: `<x>` and `</x>`, `…begin…` and `…end…`, `<|x>` and `<x|>`."""
+    return (
+        opening != closing
+        and is_tag(opening)
+        and is_tag(closing)
+        and _SIDES.sub("", opening.lower()) == _SIDES.sub("", closing.lower())
+    )
+
+
+def closes(tag: str) -> bool:
+    """Whether a marker looks like one that closes."""
+    return bool(_CLOSING.search(tag))
+
+
+def mirror_of(tag: str) -> str:
+    """The marker that would close this one: `</x>` for `<x>`, `[/X]` for `[X]`."""
+    return f"{tag[0]}/{tag[1:]}"
+
+
+def last_tag(text: str) -> str:
+    """The last marker of a text with the white space after it, "" where something else comes last."""
+    parts = tokens(text)
+    end = len(parts)
+    while end and not parts[end - 1].strip():
+        end -= 1
+    return "".join(parts[end - 1 :]) if end and is_tag(parts[end - 1]) else ""
+
+
+def first_tag(text: str) -> str:
+    """The marker that a text begins with after white space, or ""."""
+    first = next((token for token in tokens(text) if token.strip()), "")
+    return first if is_tag(first) else ""
+
+
+@lru_cache(maxsize=4096)
+def loose(literal: str) -> str:
+    """A regular expression for a marker with any white space between its tokens and none around it."""
+    out: list[str] = []
+    spaced, before = False, ""
+    for token in tokens(literal.strip()):
+        if not token.strip():
+            spaced = True
+            continue
+        if before:
+            both_words = bool(re.match(r"\w", token) and re.match(r"\w", before[-1]))
+            if spaced:
+                out.append(r"\s+" if both_words else r"\s*")
+            elif _apart(before, token):
+                out.append(r"\s*")
+        out.append(re.escape(token).replace("▁", r"(?:▁|\\?_| )"))
+        spaced, before = False, token
+    return "".join(out)
+
+
+def _apart(before: str, token: str) -> bool:
+    """Whether white space between two tokens changes nothing: after or before a whole tag, after a fence's bracket."""
+    return (
+        (is_tag(before) and (is_tag(token) or token in "[{<`"))
+        or (is_tag(token) and before in "]}`")
+        or (before in "]}" and token in "]}`")
+    )
+
+
+def without_overlap(opening: str, closing: str, whole: str) -> tuple[str, str, str]:
+    """Opening, closing and what is between them in `closing + … + opening`, where both claim the same characters.
+
+    They go to the closing, but for a namespace, which its markers begin with.
+    """
+    shared = len(opening) + len(closing) - len(whole)
+    if shared > 0:
+        if found := _NAMESPACE.search(opening[:shared]):
+            closing = closing[: len(closing) - shared + found.start()]
+            opening = opening[found.start() :]
+        else:
+            opening = opening[shared:]
+    return opening, closing, whole[len(closing) : len(whole) - len(opening)]

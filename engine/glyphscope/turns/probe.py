@@ -1,0 +1,179 @@
+"""Conversations that a template renders so that its form can be read from the differences.
+
+Names, keys and values in them are words that no template writes itself. How a template wants its messages (arguments
+as object or as string, an absent text as "" or null, reasoning under which key) is found by trying.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from glyphscope.errors import PromptError
+from glyphscope.turns.markup import common_suffix, first_tag
+
+USER, TEXT, REASON, RESULT = "zquser", "zqtext", "zqreason", "zqresult"
+NAMES = ("zq_tool_a", "zq_tool_b")
+KEYS = ("zq_key_a", "zq_key_b")
+VALUES = ("zq_val_a", "zq_val_b")
+IDS = ("zqcalla01", "zqcallb02")
+SAMPLES: dict[str, Any] = {
+    "string": VALUES[0],
+    "integer": 907163,
+    "number": 48.125,
+    "boolean": True,
+    "null": None,
+    "array": [70531, 80642],
+    "object": {"zq_in_a": 51937},
+}
+"""A value of each JSON type; no two can be mistaken for each other in a rendering."""
+
+
+class Renders(Protocol):
+    """A chat template: messages in OpenAI's form to text. Raises PromptError for what the template refuses."""
+
+    def render(
+        self,
+        messages: list[dict[str, Any]],
+        tools: list[dict[str, Any]],
+        *,
+        thinking: bool | None,
+        add_generation_prompt: bool,
+    ) -> str: ...
+
+
+class Asked(NamedTuple):
+    """A call for a template to write."""
+
+    name: str
+    arguments: dict[str, Any]
+    id: str = IDS[0]
+
+
+class Dialect(NamedTuple):
+    """How a template takes an assistant's message."""
+
+    as_string: bool = False
+    empty: str | None = ""
+    reasoning: str = "reasoning_content"
+
+
+_NO_MARKER = 100
+"""Characters that two turns can have in common at their ends and be markers."""
+
+
+@dataclass
+class Probe:
+    """Renders turns of the assistant after one user's message, in the dialect that the template takes."""
+
+    renderer: Renders
+    dialect: Dialect = field(default_factory=Dialect)
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    _users: dict[bool | None, tuple[str, str | None]] = field(default_factory=dict)
+
+    def prompt(self, thinking: bool | None = None) -> str | None:
+        """What follows the user's message when the turn is to be generated; None where the template refuses."""
+        return self._after([], thinking=thinking, generate=True)
+
+    def turn(
+        self,
+        text: str = "",
+        calls: tuple[Asked, ...] = (),
+        reasoning: str = "",
+        *,
+        thinking: bool | None = None,
+        after: tuple[dict[str, Any], ...] = (),
+        generate: bool = False,
+    ) -> str | None:
+        """What follows the user's message with this turn written; None where the template refuses it."""
+        message = assistant(text, calls, reasoning, self.dialect)
+        return self._after([message, *after], thinking=thinking, generate=generate)
+
+    def _after(self, more: list[dict[str, Any]], *, thinking: bool | None, generate: bool) -> str | None:
+        written = self._rest(more, thinking, generate)
+        if written is None:
+            return None
+        if thinking not in self._users:
+            self._users[thinking] = (self._rest([], thinking, False) or "", self._rest([], thinking, True))
+        end, prompt = self._users[thinking]
+        if end == prompt:  # the template always ends in a prompt: turns are followed by one
+            if more:
+                shared = common_suffix(written, end)
+                written = written[: len(written) - len(shared) + len(first_tag(shared))]
+            return written
+        if written.startswith(end) and written != end:
+            return written[len(end) :]
+        shared = common_suffix(written, end) if more else ""
+        if len(shared) > _NO_MARKER:  # a message that the template always writes last
+            kept = first_tag(shared) if first_tag(shared) == first_tag(end) else ""
+            written = written[: len(written) - len(shared) + len(kept)]
+        return written
+
+    def _rest(self, more: list[dict[str, Any]], thinking: bool | None, generate: bool) -> str | None:
+        messages = [{"role": "user", "content": USER}, *more]
+        try:
+            text = self.renderer.render(
+                messages, self.tools, thinking=thinking, add_generation_prompt=generate
+            )
+        except PromptError as error:
+            if error.message not in self.errors:
+                self.errors.append(error.message)
+            return None
+        _, found, rest = text.rpartition(USER)
+        return rest if found else None
+
+
+def assistant(text: str, calls: tuple[Asked, ...], reasoning: str, dialect: Dialect) -> dict[str, Any]:
+    """An assistant's message in OpenAI's form, in that dialect."""
+    message: dict[str, Any] = {"role": "assistant", "content": text or (dialect.empty if calls else "")}
+    if calls:
+        message["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {
+                    "name": call.name,
+                    "arguments": json.dumps(call.arguments, ensure_ascii=False)
+                    if dialect.as_string
+                    else call.arguments,
+                },
+            }
+            for call in calls
+        ]
+    if reasoning and dialect.reasoning == "chunks":
+        chunks = [{"type": "thinking", "thinking": reasoning}]
+        message["content"] = [*chunks, {"type": "text", "text": text}] if text else chunks
+    elif reasoning:
+        message[dialect.reasoning] = reasoning
+    return message
+
+
+def result(call: Asked, content: str = RESULT) -> dict[str, Any]:
+    """The tool's message that answers a call."""
+    return {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": content}
+
+
+def sample_tools() -> list[dict[str, Any]]:
+    """Two tools whose arguments are the samples, in OpenAI's form."""
+    properties = {
+        KEYS[0]: {"type": "string", "description": "one"},
+        KEYS[1]: {"type": "string", "description": "two"},
+    }
+    schema = {"type": "object", "properties": properties, "required": []}
+    return [
+        {"type": "function", "function": {"name": name, "description": "does it", "parameters": schema}}
+        for name in NAMES
+    ]
+
+
+def dialects() -> Iterator[Dialect]:
+    """Every way of writing a message with calls, the usual ones first."""
+    for empty in ("", None):
+        for as_string in (False, True):
+            yield Dialect(as_string, empty)
+
+
+REASONING_KEYS = ("reasoning_content", "thinking", "reasoning", "thought", "chunks")

@@ -1,0 +1,255 @@
+"""The proof of a form: random turns, rendered by the template, must be read back equal.
+
+Before that each kind of value is tried by itself: what a template writes so that it cannot be read back (a null as an
+empty text, `True` for `true`, a text that closes its own tag) is named with an example and left out of the turns.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from glyphscope.registry import parse_document
+from glyphscope.turns.derive import Derived
+from glyphscope.turns.form import TurnForm
+from glyphscope.turns.probe import Asked, Dialect, Probe, Renders
+from glyphscope.turns.read import Turn, read_turn
+from glyphscope.turns.tools import TurnTools
+
+_SCHEMAS: dict[str, Any] = {
+    "string": {"type": "string"},
+    "integer": {"type": "integer"},
+    "number": {"type": "number"},
+    "boolean": {"type": "boolean"},
+    "nullable": {"type": ["string", "null"]},
+    "array": {"type": "array", "items": {"type": "string"}},
+    "object": {"type": "object", "additionalProperties": {"type": "string"}},
+}
+_KINDS: tuple[tuple[str, str, Any], ...] = (
+    ("a text", "string", "plain words"),
+    ("an empty text", "string", ""),
+    ("a text with spaces around", "string", "  two spaces  "),
+    ("a text of several lines", "string", "one\n\n  two\n"),
+    ("a text with quotation marks and backslashes", "string", "say \"no\" or 'yes' \\ \\n"),
+    ("a text in other scripts", "string", "Übung 漢字 🙂"),
+    ("a text with markup", "string", "<b>x</b> & </i> {y} [z]"),
+    ("a text that looks like a number", "string", "12"),
+    ("a text that looks like JSON", "string", '{"a": [1, null]}'),
+    ("a text that looks like null", "string", "null"),
+    ("an integer", "integer", 3),
+    ("a negative integer", "integer", -40),
+    ("a large integer", "integer", 9007199254740993),
+    ("a number", "number", 2.5),
+    ("a small number", "number", 1.5e-07),
+    ("true", "boolean", True),
+    ("false", "boolean", False),
+    ("null", "nullable", None),
+    ("a text where null may be", "nullable", "words"),
+    ("a list", "array", ["x", 2, 2.5]),
+    ("an empty list", "array", []),
+    ("a list with true and null", "array", [True, None]),
+    ("a list of objects", "array", [{"a": "b"}, {"c": [1]}]),
+    ("an object", "object", {"k": "v", "n": 2}),
+    ("an empty object", "object", {}),
+    ("a nested object", "object", {"k": {"m": ["x", {"p": "q"}]}}),
+)
+
+
+_SCHEMA_OF = {kind: schema for kind, schema, _ in _KINDS}
+
+
+class Carried(msgspec.Struct, frozen=True):
+    """A kind of value: whether the form carries it; `read` is what came back for `example` where it does not."""
+
+    kind: str
+    carried: bool
+    example: Any = None
+    read: Any = None
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """A rendered turn that was not read back equal."""
+
+    text: str
+    wanted: Any
+    read: Any
+
+
+class Proof(msgspec.Struct, frozen=True, kw_only=True):
+    """What was tried: of `turns` rendered ones `equal` were read back equal, `strict` without any departure.
+
+    `counts` are the turns by what was in them. `refused` were not rendered: the template refuses them.
+    `left_out` are types of arguments with which the template cannot describe a tool.
+    """
+
+    turns: int = 0
+    equal: int = 0
+    strict: int = 0
+    refused: int = 0
+    counts: dict[str, int] = {}
+    values: tuple[Carried, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def proved(self) -> bool:
+        """Whether there were turns, and all of them were read back equal."""
+        return self.turns > 0 and self.equal == self.turns
+
+
+class _Plan(NamedTuple):
+    text: str
+    calls: tuple[Asked, ...]
+    reasoning: str
+    kind: str
+
+
+def prove(renderer: Renders, derived: Derived, form: TurnForm, *, turns: int = 100, seed: int = 0) -> Proof:
+    """The proof of a form by so many random turns. A template that writes no calls has none to prove it by."""
+    if "calls" in derived.drops or not form.calls:
+        return Proof()
+    return _Prover(renderer, derived.dialect, form, derived.drops, seed).prove(turns)
+
+
+class _Prover:
+    def __init__(
+        self, renderer: Renders, dialect: Dialect, form: TurnForm, drops: tuple[str, ...], seed: int
+    ) -> None:
+        self.random = random.Random(seed)
+        self.drops = drops
+        self.form = form
+        self.probe = Probe(renderer, dialect)
+        self.left_out: tuple[str, ...] = ()
+        self.document = self._accepted()
+        self.tools = TurnTools(parse_document(self.document))
+        self.values: list[Carried] = []
+
+    def _accepted(self) -> list[dict[str, Any]]:
+        """Random tools, with every type of argument, or with as many as the template can describe."""
+        for without in ((), ("array",), ("array", "object", "nullable"), tuple(_SCHEMAS)[1:]):
+            kinds = [kind for kind in _SCHEMAS if kind not in without]
+            document = self._registry(kinds)
+            self.probe.tools = document
+            self.probe.errors.clear()
+            if self.probe.turn(calls=(Asked("lookup", {"str_0": "plain words"}),)) is not None:
+                self.left_out = without
+                return document
+        return document
+
+    def _registry(self, kinds: list[str]) -> list[dict[str, Any]]:
+        out = []
+        for place, name in enumerate(("lookup", "send_mail", "a", "math.add-2", "読む")):
+            chosen = kinds if not place else self.random.sample(kinds, min(len(kinds), place + 1))
+            properties = {f"{kind[:3]}_{place}": {**_SCHEMAS[kind], "description": kind} for kind in chosen}
+            schema = {"type": "object", "properties": properties, "required": []}
+            function = {"name": name, "description": "does it", "parameters": schema}
+            out.append({"type": "function", "function": function})
+        return out
+
+    def prove(self, turns: int) -> Proof:
+        self.values = [self._carried(*kind) for kind in _KINDS if kind[1] not in self.left_out]
+        counts: dict[str, int] = {}
+        failures: list[Failure] = []
+        equal = strict = tried = refused = 0
+        for _ in range(turns):
+            plan = self._plan()
+            found = self._read(plan)
+            if found is None:
+                refused += 1
+                continue
+            tried += 1
+            counts[plan.kind] = counts.get(plan.kind, 0) + 1
+            text, turn = found
+            same = self._equal(plan, turn)
+            equal += same
+            strict += same and turn.strict
+            if not same and len(failures) < 3:
+                wanted = (plan.text, plan.reasoning, [(c.name, c.arguments) for c in plan.calls])
+                read = (turn.content, turn.reasoning, [(c.name, c.arguments) for c in turn.calls])
+                failures.append(Failure(text[:2000], wanted, read))
+        return Proof(
+            turns=tried, equal=equal, strict=strict, refused=refused, counts=counts,
+            values=tuple(self.values), failures=tuple(failures), left_out=self.left_out,
+        )  # fmt: skip
+
+    def _carried(self, kind: str, schema: str, value: Any) -> Carried:
+        key = f"{schema[:3]}_0"
+        call = Asked("lookup", {key: value})
+        found = self._read(_Plan("", (call,), "", "one call"))
+        read = found[1].calls[0].arguments if found is not None and found[1].calls else None
+        same = read is not None and _same(read, call.arguments)
+        return Carried(kind, same, value, None if same else (read or {}).get(key))
+
+    def _plan(self) -> _Plan:
+        kinds = ["one call", "no arguments"]
+        if self.form.parallel:
+            kinds.append("several calls")
+        if "text beside a call" not in self.drops and "calls beside text" not in self.drops:
+            kinds.append("text and call")
+        if "reasoning" not in self.drops:
+            kinds.append("reasoning and call")
+        kind = self.random.choice(kinds)
+        count = self.random.randint(2, 4) if kind == "several calls" else 1
+        calls = tuple(self._call(place, kind == "no arguments") for place in range(count))
+        text = self._words() if kind == "text and call" else ""
+        return _Plan(text, calls, self._words() if kind == "reasoning and call" else "", kind)
+
+    def _call(self, place: int, empty: bool) -> Asked:
+        function = self.random.choice(self.document)["function"]
+        properties = list(function["parameters"]["properties"])
+        chosen = [] if empty else self.random.sample(properties, self.random.randint(1, len(properties)))
+        arguments = {name: self._value(name.partition("_")[0]) for name in sorted(chosen)}
+        return Asked(function["name"], arguments, f"call{self.random.randrange(10**4):04}{place}")
+
+    def _value(self, kind: str) -> Any:
+        known = [
+            carried.example
+            for carried in self.values
+            if carried.carried and _SCHEMA_OF[carried.kind].startswith(kind)
+        ]
+        value = self.random.choice(known) if known else "words"
+        plain = isinstance(value, str) and value.isascii() and value.isalpha()
+        if isinstance(value, int) and not isinstance(value, bool):
+            return self.random.randint(-(10**6), 10**6) if kind == "int" else value
+        return self._words() if plain or value == "plain words" else value
+
+    def _words(self) -> str:
+        return " ".join(self.random.choices(("so", "then", "Paris", "x-1", "über", "why?", "3.5"), k=5))
+
+    def _read(self, plan: _Plan) -> tuple[str, Turn] | None:
+        """The turn as the template writes it, and as it is read; None where the template refuses it."""
+        thinking = True if plan.reasoning else None
+        written = self.probe.turn(plan.text, plan.calls, plan.reasoning, thinking=thinking)
+        if written is None:
+            return None
+        body = written
+        if self.form.header.strip() and self.form.header in written:
+            body = written[written.index(self.form.header) + len(self.form.header) :]
+        bare = replace(self.form, begun={})
+        turn = read_turn(body, bare, self.tools)
+        if plan.reasoning and turn.reasoning != plan.reasoning:
+            # the history leaves out what the prompt writes
+            turn = read_turn(body, self.form, self.tools, True)
+        return body, turn
+
+    def _equal(self, plan: _Plan, turn: Turn) -> bool:
+        calls = [(call.name, call.arguments) for call in turn.calls]
+        wanted = [(call.name, call.arguments) for call in plan.calls]
+        return (
+            turn.content == plan.text
+            and turn.reasoning == plan.reasoning
+            and len(calls) == len(wanted)
+            and all(a[0] == b[0] and _same(a[1], b[1]) for a, b in zip(calls, wanted))
+        )
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equality in which 1, 1.0 and true are three things."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return type(one) is type(other) and bool(one == other)

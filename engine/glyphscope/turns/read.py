@@ -1,0 +1,380 @@
+"""A turn, read by a form: what is reasoning, what is text for the user, and which tools are called.
+
+The reading is lenient, as servers read: markers that are missing or written with other white space are passed over.
+Every departure from the form is noted, so the strict verdict is that there was none.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from glyphscope.turns.calls import CallReader, ReadCall
+from glyphscope.turns.form import CallForm, Piece, TurnForm, state_of
+from glyphscope.turns.scan import BrokenOff, Departure, MissingPart, Scan
+from glyphscope.turns.starts import Start, loose_or_nothing, markers_of, starts
+from glyphscope.turns.tools import TurnTools
+
+
+class TurnCall(msgspec.Struct, frozen=True):
+    """A call in a turn, from character `start` to `end` (exclusive) of the text.
+
+    `arguments` None: they are written in no notation that is known; `broken_at` is the character.
+    """
+
+    name: str
+    arguments: dict[str, Any] | None
+    start: int
+    end: int
+    complete: bool = True
+    id: str = ""
+    broken_at: int | None = None
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """A turn that was read. `left_at` is the first character at which the text leaves the form, with the reason.
+
+    `complete`: nothing was left open at the end. `strict`: the text is as the form wants it.
+    """
+
+    content: str
+    reasoning: str
+    calls: tuple[TurnCall, ...]
+    complete: bool
+    strict: bool
+    left_at: int | None = None
+    left_why: str = ""
+    text_spans: tuple[tuple[int, int], ...] = ()
+    reasoning_spans: tuple[tuple[int, int], ...] = ()
+
+
+def read_turn(text: str, form: TurnForm, tools: TurnTools, thinking: bool | None = None) -> Turn:
+    """What the model wrote after a prompt that was rendered with that state of thinking.
+
+    Linear in the text. A call's validity is not judged here: see `judge`.
+    """
+    begun = form.begun.get(state_of(thinking), "")
+    return _Reader(text, begun, form, tools, thinking).read()
+
+
+@dataclass
+class _Reader:
+    text: str
+    begun: str
+    form: TurnForm
+    tools: TurnTools
+    thinking: bool | None = None
+    content: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    calls: list[ReadCall] = field(default_factory=list)
+    text_spans: list[tuple[int, int]] = field(default_factory=list)
+    reasoning_spans: list[tuple[int, int]] = field(default_factory=list)
+    open_end: bool = False
+
+    def __post_init__(self) -> None:
+        again = bool(self.begun.strip()) and self.text.lstrip().startswith(self.begun.strip())
+        if again:
+            self.begun = ""
+        self.whole = self.begun + self.text
+        self.scan = Scan(self.whole)
+        if again:
+            self.scan.note(0, "the prompt has this already")
+        self.pattern, self.starts = markers_of(msgspec.json.encode(self.form))
+        self.after_call = -1
+        self.said = False
+        self.cuts: list[int] = []
+
+    def read(self) -> Turn:
+        at = 0
+        searched = 0
+        while at < self.scan.end:
+            found = self.pattern.search(self.whole, max(at, searched))
+            if found is None:
+                break
+            assert found.lastgroup is not None
+            end = None
+            for start in self.starts[int(found.lastgroup[1:])]:
+                end = self._marker(start, found, at)
+                if end is not None:
+                    break
+            if end is None:  # it is no marker here
+                searched = found.start() + 1
+                continue
+            at = searched = end
+        self._say(at, self._half_marker(at))
+        return self._turn()
+
+    def _marker(self, start: Start, found: re.Match[str], at: int) -> int | None:
+        """Reads on from a marker; None where it is a part of the text."""
+        if start.kind == "call":
+            return self._calls(start, found, at)
+        if start.kind == "open":
+            return self._reason(found, at)
+        if start.kind == "close":
+            return self._lone_close(found, at)
+        if start.kind == "end":
+            return self._end(found, at)
+        if start.kind == "stray":
+            return self._stray(found, at)
+        self._say(at, found.start())
+        return found.end()
+
+    # text
+
+    def _say(self, start: int, end: int) -> None:
+        piece = self.whole[start:end]
+        if piece.strip():
+            if self.calls and not self.form.text_after and start >= self.after_call >= 0:
+                self.scan.note(start + len(piece) - len(piece.lstrip()), "text comes after the calls")
+            self.said = True
+            self.text_spans.append((start, end))
+        if piece:
+            self.content.append(piece)
+
+    def _half_marker(self, at: int) -> int:
+        """Where the text ends in the middle of a marker, or its end."""
+        openings = self._openings()
+        longest = max(map(len, openings), default=0)
+        for place in range(max(at, self.scan.end - longest), self.scan.end - 1):
+            first = self.whole[place]
+            if first.isalnum() or first.isspace():
+                continue
+            rest = self.whole[place:]
+            if any(opening.startswith(rest) and rest != opening for opening in openings):
+                self.open_end = True
+                self.scan.note(place, "the text ends in the middle of a marker")
+                return place
+        return self.scan.end
+
+    def _openings(self) -> list[str]:
+        out = [text for call in self.form.calls for text, whole in starts(call) if whole]
+        out += [wrap.open for wrap in self.form.wraps] + [wrap.close for wrap in self.form.wraps]
+        out += [*self.form.ends]
+        if self.form.reasoning is not None:
+            out += [self.form.reasoning.open, self.form.reasoning.close]
+        return list(dict.fromkeys(text.strip() for text in out if text.strip()))
+
+    def _end(self, found: re.Match[str], at: int) -> int | None:
+        rest = self.scan.space(found.end())
+        if rest < self.scan.end:
+            following = self.pattern.match(self.whole, rest)
+            skips = any(self.whole.startswith(skip.strip(), rest) for skip in self._boundaries())
+            if following is None and not skips:
+                return None
+            self._say(at, found.start())
+            for skip in self._boundaries():
+                if self.whole.startswith(skip.strip(), rest):
+                    return rest + len(skip.strip())
+            return found.end()
+        self._say(at, found.start())
+        return self.scan.end
+
+    def _boundaries(self) -> list[str]:
+        return [text for text in (self.form.header, *self.form.skips) if text.strip()]
+
+    def _stray(self, found: re.Match[str], at: int) -> int | None:
+        """A closing marker right after a call that has ended without it."""
+        if not self.calls or at != self.after_call or self.whole[at : found.start()].strip():
+            return None
+        self.scan.note(found.start(), "the call was closed before")
+        self.after_call = found.end()
+        return found.end()
+
+    # reasoning
+
+    def _reason(self, found: re.Match[str], at: int) -> int | None:
+        """Reasoning from its opening marker on."""
+        reasoning = self.form.reasoning
+        assert reasoning is not None
+        special = any(sign in reasoning.open for sign in "|[") or not reasoning.open.strip().isascii()
+        if not special and (self.said or self.whole[at : found.start()].strip()):
+            return None
+        self._say(at, found.start())
+        start = found.end()
+        close = re.compile(loose_or_nothing(reasoning.close)).search(self.whole, start)
+        if close is None and found.start() < len(self.begun) and self.thinking is False:
+            return start  # the prompt opens it whatever was asked for, and nothing was thought
+        call_at = self._call_in_reasoning(start, close.start() if close else self.scan.end, close is None)
+        if call_at is not None:
+            self._think(start, call_at)
+            if not reasoning.call_ends:
+                self.scan.note(call_at, "the reasoning is not closed")
+            return call_at
+        if close is None:
+            rest = self._half_marker(start)
+            self._think(start, rest)
+            self.open_end = True
+            return self.scan.end
+        self._think(start, close.start())
+        return close.end()
+
+    def _think(self, start: int, end: int) -> None:
+        if self.whole[start:end].strip():
+            self.reasoning.append(self.whole[start:end].strip())
+            self.reasoning_spans.append((start, end))
+
+    def _call_in_reasoning(self, start: int, end: int, unclosed: bool) -> int | None:
+        """Where a call ends the reasoning: one that can be read, in a form that allows it or without a closing."""
+        reasoning = self.form.reasoning
+        assert reasoning is not None
+        if not reasoning.call_ends and not unclosed:
+            return None
+        at = start
+        while True:
+            found = self.pattern.search(self.whole, at, end)
+            if found is None:
+                return None
+            assert found.lastgroup is not None
+            for marker in self.starts[int(found.lastgroup[1:])]:
+                if self._call_may_begin(marker, found.start(), reasoning.call_ends):
+                    return found.start()
+            at = found.end()
+
+    def _call_may_begin(self, marker: Start, at: int, cut_off: bool) -> bool:
+        """Whether a call of a known tool is written there, complete or, with `cut_off`, begun."""
+        if marker.kind != "call" or marker.form is None or marker.form.unmarked:
+            return False
+        notes = len(self.scan.notes)
+        try:
+            calls, _ = self._read_calls(marker, at)
+        except MissingPart:
+            calls = []
+        del self.scan.notes[notes:]
+        known = bool(calls) and (calls[0].name in self.tools.names or not self.tools.names)
+        return known and (cut_off or not calls[-1].cut)
+
+    def _lone_close(self, found: re.Match[str], at: int) -> int | None:
+        """A closing marker without an opening one: what came before it was reasoning."""
+        if found.start() < len(self.begun):
+            self._say(at, found.start())
+            return found.end()
+        if self.calls or self.reasoning:
+            self._say(at, found.start())
+            self.scan.note(found.start(), "nothing was open that this closes")
+            return found.end()
+        before = "".join(self.content) + self.whole[at : found.start()]
+        if before.strip():
+            self.scan.note(0, "reasoning was not opened")
+        if before.strip():
+            self.reasoning.append(before.strip())
+            self.reasoning_spans.append((len(self.begun), found.start()))
+        self.content.clear()
+        self.text_spans.clear()
+        self.said = False
+        return found.end()
+
+    # calls
+
+    def _calls(self, start: Start, found: re.Match[str], at: int) -> int | None:
+        form = start.form
+        assert form is not None
+        if (
+            form.unmarked
+            and (self.said or self.whole[at : found.start()].strip())
+            and not self._known_ahead(found)
+        ):
+            return None
+        notes = len(self.scan.notes)
+        begin = found.start()
+        lead = start.text[: len(start.text) - len(start.text.lstrip())]
+        if lead and at <= begin - len(lead) and self.whole.startswith(lead, begin - len(lead)):
+            begin -= len(lead)
+        try:
+            calls, end = self._read_calls(start, begin)
+        except BrokenOff:
+            del self.scan.notes[notes:]
+            if form.unmarked or not form.strict:
+                return None
+            self._say(at, found.start())
+            self.scan.note(self.scan.end, "the text ends before the call has a name")
+            self.open_end = True
+            return self.scan.end
+        except MissingPart:
+            del self.scan.notes[notes:]
+            return None
+        if not form.strict:
+            self.scan.note(found.start(), "another notation of calls is written")
+        if calls[-1].cut and calls[-1].arguments is None and calls[-1].name not in self.tools.names:
+            del self.scan.notes[notes:]
+            return None
+        self._say(at, found.start())
+        self._between(form, at, found.start())
+        self.calls += calls
+        self.after_call = end
+        self.open_end = self.open_end or calls[-1].cut or calls[-1].unclosed
+        return end
+
+    def _known_ahead(self, found: re.Match[str]) -> bool:
+        """Whether an unmarked call after text names a tool of the request."""
+        ahead = self.whole[found.start() : found.start() + 400]
+        return any(f'"{name}"' in ahead or f"{name}(" in ahead for name in self.tools.names)
+
+    def _between(self, form: CallForm, at: int, start: int) -> None:
+        """Notes white space between two calls that is not the form's separator."""
+        if not self.calls or at != self.after_call:
+            return
+        written = self.whole[at:start]
+        if not written.strip() and written.strip("\n") != form.separator.strip("\n"):
+            self.scan.note(at, f"{form.separator!r} was expected")
+
+    def _read_calls(self, start: Start, at: int) -> tuple[list[ReadCall], int]:
+        form = start.form
+        assert form is not None
+        if start.whole:
+            return CallReader(self.scan, form, self.tools).section(at)
+        self.scan.note(at, f"{form.opening!r} was expected")
+        first = form.pieces[0]
+        shortened = (
+            replace(form, pieces=(Piece("text", start.text), *form.pieces[1:]))
+            if first.text != start.text
+            else form
+        )
+        if not form.section_open:
+            call = CallReader(self.scan, shortened, self.tools).alone(at)
+            return [call], call.end
+        return CallReader(self.scan, replace(shortened, section_open=""), self.tools).section(at)
+
+    # result
+
+    def _turn(self) -> Turn:
+        shift = len(self.begun)
+        notes = sorted(self.scan.notes, key=lambda note: note.at)
+        first: Departure | None = notes[0] if notes else None
+        calls = tuple(
+            TurnCall(
+                call.name,
+                call.arguments,
+                max(0, call.start - shift),
+                call.end - shift,
+                not call.cut and call.arguments is not None,
+                call.id,
+                None if call.broken_at is None else call.broken_at - shift,
+            )
+            for call in self.calls
+        )
+        complete = not self.open_end and all(call.complete for call in calls)
+        return Turn(
+            content=_joined(self.content),
+            reasoning="\n".join(self.reasoning),
+            calls=calls,
+            complete=complete,
+            strict=first is None and complete,
+            left_at=None if first is None else max(0, first.at - shift),
+            left_why="" if first is None else first.why,
+            text_spans=tuple((max(0, a - shift), b - shift) for a, b in self.text_spans),
+            reasoning_spans=tuple((max(0, a - shift), b - shift) for a, b in self.reasoning_spans),
+        )
+
+
+def _joined(pieces: list[str]) -> str:
+    """Texts around markers as one, on lines of their own where no white space is between them."""
+    out: list[str] = []
+    for piece in pieces:
+        if out and piece and not (out[-1][-1].isspace() or piece[0].isspace()):
+            out.append("\n")
+        out.append(piece)
+    return "".join(out).strip()

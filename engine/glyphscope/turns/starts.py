@@ -1,0 +1,107 @@
+"""Where calls, reasoning and text may begin: every marker of a form in one pattern."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+import msgspec
+
+from glyphscope.turns.form import CallForm, TurnForm
+from glyphscope.turns.markup import is_tag, loose, tokens
+
+_BARE_OBJECT = r"\{\s*[\"'](?:name|type|function|parameters|arguments|tool_name)[\"']\s*:"
+
+
+@dataclass(frozen=True)
+class Start:
+    """One alternative of the pattern of markers."""
+
+    kind: str
+    form: CallForm | None = None
+    whole: bool = True
+    text: str = ""
+
+
+@lru_cache(maxsize=64)
+def markers_of(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
+    """Every marker of a form, as one pattern with a group for each."""
+    form = msgspec.json.decode(key, type=TurnForm)
+    found: list[tuple[str, Start]] = []
+    used = "".join([*(call.opening for call in form.calls), *(wrap.open + wrap.close for wrap in form.wraps)])
+    for wrap in form.wraps:
+        found.append((loose_or_nothing(wrap.open), Start("wrap")))
+        if wrap.close.strip():
+            found.append((loose_or_nothing(wrap.close), Start("wrap")))
+    if form.reasoning is not None:
+        found.append((loose_or_nothing(form.reasoning.open), Start("open")))
+        found.append((loose_or_nothing(form.reasoning.close), Start("close")))
+    found += [(loose_or_nothing(end), Start("end")) for end in form.ends]
+    found += [(loose_or_nothing(skip), Start("skip")) for skip in form.skips]
+    for call in form.calls:
+        found += _call_starts(call)
+        last = call.pieces[-1].text if len(call.pieces) > 1 else ""
+        for closing in (last, call.section_close):
+            mark = next((token for token in reversed(tokens(closing)) if token.strip()), "")
+            if is_tag(mark) and mark not in used:
+                found.append((loose_or_nothing(mark), Start("stray")))
+    kept: dict[str, list[Start]] = {}
+    for pattern, start in sorted(found, key=lambda each: ("close", "stray").count(each[1].kind)):
+        if pattern:
+            kept.setdefault(pattern, []).append(start)
+    if not kept:
+        return re.compile(r"(?!)"), []
+    ordered = sorted(kept, key=len, reverse=True)
+    whole = "|".join(f"(?P<m{place}>{pattern})" for place, pattern in enumerate(ordered))
+    return re.compile(whole), [kept[pattern] for pattern in ordered]
+
+
+def loose_or_nothing(text: str) -> str:
+    return loose(text) if text.strip() else ""
+
+
+def _marker_like(text: str) -> bool:
+    return any(sign in text for sign in "<`") or len(text.strip()) > 3
+
+
+def _call_starts(call: CallForm) -> list[tuple[str, Start]]:
+    found = [(loose_or_nothing(text), Start("call", call, whole, text)) for text, whole in starts(call)]
+    if call.object is not None:
+        # a JSON object follows, so that a marker that is only spoken of is none
+        found = [(f"{pattern}(?=\\s*(?:\\{{|\\Z))", start) for pattern, start in found]
+    if call.unmarked and call.object is not None and not _marker_like(call.opening):
+        bracket = r"\[\s*" if call.listed else ""
+        found = [(bracket + _BARE_OBJECT, Start("call", call))]
+    elif call.unmarked and call.arguments.encoding == "pythonic":
+        found = [(r"\[\s*[A-Za-z_][\w.\-]*\(", Start("call", call))]
+    return found
+
+
+def starts(form: CallForm) -> list[tuple[str, bool]]:
+    """The texts that calls of a form begin with, longest first; whether each is the whole opening.
+
+    Models leave out the first markers: what follows them is enough where it is a marker itself.
+    """
+    first = form.pieces[0]
+    opening = first.text if first.kind == "text" else ""
+    out: list[tuple[str, bool]] = []
+    for also in (opening, *(first.also if first.kind == "text" else ())):
+        whole = form.section_open + also
+        if whole.strip():
+            out.append((whole, True))
+        if form.section_open and _stands_alone(also):
+            out.append((also, False))
+        parts = tokens(also)
+        for place in range(1, len(parts)):
+            rest = "".join(parts[place:])
+            if (rest.startswith(("<", "[")) and _stands_alone(rest) and parts[place - 1].strip()) or (
+                not parts[place - 1].strip() and rest.startswith("<") and _stands_alone(rest)
+            ):
+                out.append((rest, False))
+    return sorted(dict.fromkeys(out), key=lambda each: -len(each[0]))
+
+
+def _stands_alone(text: str) -> bool:
+    """Whether a text is enough of a marker to be one alone."""
+    return len(text.strip()) >= 6 and any(sign in text for sign in "<[")

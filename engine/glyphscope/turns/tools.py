@@ -1,0 +1,107 @@
+"""The tools of a request as a reader of turns needs them: their names, and the types that their arguments may have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from glyphscope.notation.scalars import STRING
+from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.validation.schema import SchemaSet
+from glyphscope.validation.spec import Place
+
+
+@dataclass
+class ArgumentTypes:
+    """What one argument may be: `kinds` are bits of `notation.scalars`; 0 for an argument that nothing names."""
+
+    kinds: int
+    places: tuple[tuple[Place, ...], ...] = ()
+    schemas: SchemaSet | None = None
+
+    @property
+    def only_string(self) -> bool:
+        return self.kinds == STRING
+
+    @property
+    def string(self) -> bool:
+        """Whether a string may be written; so it is where nothing is known."""
+        return self.kinds == 0 or bool(self.kinds & STRING)
+
+    def fits(self, value: Any) -> bool:
+        """Whether the schema allows the value."""
+        if self.schemas is None:
+            return True
+        checker = self.schemas.checker
+        return any(all(checker.valid(value, place.schema) for place in places) for places in self.places)
+
+
+_ANY = ArgumentTypes(0)
+
+
+class TurnTools:
+    """A registry's tools by name, with the types of their arguments looked up once."""
+
+    def __init__(self, registry: ToolRegistry) -> None:
+        self.registry = registry
+        self.names = frozenset(tool.name for tool in registry)
+        self.longest_first = sorted(self.names, key=len, reverse=True)
+        self._schemas: dict[str, SchemaSet] = {}
+        self._properties: dict[str, tuple[str, ...]] = {}
+        self._types: dict[tuple[str, str], ArgumentTypes] = {}
+
+    def get(self, name: str) -> Tool | None:
+        return self.registry.get(name)
+
+    def schemas(self, tool: Tool) -> SchemaSet:
+        if tool.name not in self._schemas:
+            closed = self.registry.unknown_arguments == "refuse"
+            self._schemas[tool.name] = SchemaSet(tool.parameters, closed=closed)
+        return self._schemas[tool.name]
+
+    def properties(self, name: str) -> tuple[str, ...]:
+        """The arguments that a tool names, in the schema's order."""
+        found = self._properties.get(name)
+        if found is None:
+            tool = self.get(name)
+            schemas = None if tool is None else self.schemas(tool)
+            specs = () if schemas is None else schemas.specs((schemas.top,))
+            found = tuple(dict.fromkeys(n for spec in specs for n in spec.names))
+            if tool is not None:
+                self._properties[name] = found
+        return found
+
+    def types(self, name: str, argument: str) -> ArgumentTypes:
+        """The types of an argument of that tool."""
+        key = (name, argument)
+        found = self._types.get(key)
+        if found is None:
+            found = self._find(name, argument)
+            if len(self._types) < 10_000:
+                self._types[key] = found
+        return found
+
+    def _find(self, name: str, argument: str) -> ArgumentTypes:
+        tool = self.get(name)
+        if tool is None:
+            return _ANY
+        schemas = self.schemas(tool)
+        kinds = 0
+        found = []
+        for spec in schemas.specs((schemas.top,)):
+            places = spec.member(argument)
+            if not places:
+                continue
+            found.append(places)
+            for each in schemas.specs(places):
+                own = each.kinds
+                if each.enum is not None and all(isinstance(value, str) for value in each.enum):
+                    own &= STRING
+                kinds |= own
+        return ArgumentTypes(kinds, tuple(found), schemas) if found else _ANY
+
+    def only_text(self, name: str) -> str:
+        """The one string argument of a tool that takes a text and nothing else, such as code; "" for others."""
+        names = self.properties(name)
+        only = next(iter(names)) if len(names) == 1 else ""
+        return only if only and self.types(name, only).only_string else ""

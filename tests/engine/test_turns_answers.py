@@ -1,0 +1,49 @@
+"""Answers of many families, read as people expect of servers that read them; the cases are in the .jsonl beside."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glyphscope.cli.template_forms import read_template
+from glyphscope.registry import parse_document
+from glyphscope.turns import TurnForm, TurnTools, form_of, judge, read_turn
+
+HERE = Path(__file__).parent
+CASES: list[dict[str, Any]] = [
+    json.loads(line) for line in (HERE / "test_turns_answers.jsonl").read_text("utf-8").splitlines()
+]
+FAMILIES = sorted({case["template"] for case in CASES})
+TOOLS = TurnTools(parse_document(json.loads((HERE / "test_turns_answers_tools.json").read_text("utf-8"))))
+
+
+@cache
+def form(folder: Path, template: str) -> TurnForm:
+    return form_of(read_template(str(folder / f"{template}.jinja")))[0]
+
+
+@pytest.mark.parametrize("template", FAMILIES)
+def test_the_answers_of_a_family_are_read_as_its_users_expect(llama_data: Path, template: str) -> None:
+    wrong = []
+    for case in (case for case in CASES if case["template"] == template):
+        turn = read_turn(case["text"], form(llama_data / "templates", template), TOOLS, case["thinking"])
+        calls = [[call.name, call.arguments] for call in turn.calls]
+        if (turn.content, turn.reasoning, calls) != (case["content"], case["reasoning"], case["calls"]):
+            wrong.append((case, turn))
+    assert wrong == []
+
+
+def test_half_the_answers_are_in_the_form_to_the_letter_and_their_calls_are_valid(llama_data: Path) -> None:
+    strict = 0
+    for case in CASES:
+        turn = read_turn(
+            case["text"], form(llama_data / "templates", case["template"]), TOOLS, case["thinking"]
+        )
+        strict += turn.strict
+        if turn.complete:
+            assert [judge(call, TOOLS) for call in turn.calls] == [[] for _ in turn.calls], case
+    assert strict > len(CASES) / 2

@@ -1,0 +1,198 @@
+"""Forms that are derived from chat templates, what the table corrects, and their proof by rendered turns."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import corrections_table
+from glyphscope.cli.template_forms import TemplateRenderer, read_template
+from glyphscope.errors import PromptError
+from glyphscope.registry import parse_document
+from glyphscope.turns import (
+    Derived,
+    TurnForm,
+    TurnTools,
+    corrections,
+    form_of,
+    load_form,
+    prove,
+    read_turn,
+    save_form,
+)
+from glyphscope.turns.probe import IDS, KEYS, NAMES, Asked, Probe, sample_tools
+
+DROPS_CALLS = {
+    "HuggingFaceTB-SmolLM3-3B", "LFM2-8B-A1B", "LFM2.5-Instruct", "google-gemma-2-2b-it",
+    "ibm-granite-granite-3.3-2B-Instruct", "llama-cpp-rwkv-world", "microsoft-Phi-3.5-mini-instruct",
+}  # fmt: skip
+"""The templates of llama.cpp that write no calls of the history."""
+
+ENCODINGS = {
+    "Qwen-Qwen3-0.6B": "json", "Qwen3.5-4B": "tagged", "GLM-4.6": "tagged", "MiniMax-M3": "tagged",
+    "Kimi-K2-Instruct": "json", "Kimi-K3": "tagged", "LFM2.5-8B-A1B": "pythonic", "google-gemma-4-31B-it": "dict",
+    "openai-gpt-oss-120b": "json", "muse-glimmer": "tagged", "Apertus-8B-Instruct": "json",
+}  # fmt: skip
+
+
+@cache
+def derived(path: Path) -> tuple[TemplateRenderer, TurnForm, Derived]:
+    renderer = read_template(str(path))
+    return renderer, *form_of(renderer)
+
+
+def test_every_template_that_can_render_calls_has_a_proved_form(llama_data: Path) -> None:
+    paths = sorted((llama_data / "templates").glob("*.jinja"))
+    assert len(paths) >= 70
+    unproved = {}
+    for path in paths:
+        renderer, form, found = derived(path)
+        proof = prove(renderer, found, form, turns=40)
+        if not proof.proved:
+            unproved[path.stem] = proof
+    assert set(unproved) == DROPS_CALLS
+    assert all(not proof.turns for proof in unproved.values())
+
+
+@pytest.mark.slow
+def test_a_thousand_turns_of_every_template_are_read_back_equal(llama_data: Path) -> None:
+    for path in sorted((llama_data / "templates").glob("*.jinja")):
+        renderer, form, found = derived(path)
+        proof = prove(renderer, found, form, turns=1000, seed=14)
+        assert proof.equal == proof.turns, (path.stem, proof.failures)
+
+
+@pytest.mark.parametrize("template", sorted(ENCODINGS))
+def test_the_encoding_of_arguments_is_read_from_what_the_template_writes(
+    llama_data: Path, template: str
+) -> None:
+    _, form, _ = derived(llama_data / "templates" / f"{template}.jinja")
+    assert form.encoding == ENCODINGS[template]
+
+
+def test_reasoning_is_told_by_three_prompts(llama_data: Path) -> None:
+    _, form, _ = derived(llama_data / "templates" / "Qwen3.5-4B.jinja")
+    assert form.reasoning is not None
+    assert (form.reasoning.open, form.reasoning.close) == ("<think>\n", "\n</think>\n\n")
+    assert form.reasoning.prompt == {"on": "opens", "off": "closes", "undefined": "opens"}
+    assert form.reasoning.call_ends
+
+
+def test_ids_are_told_apart(llama_data: Path) -> None:
+    styles = {
+        name: derived(llama_data / "templates" / f"{name}.jinja")[1].calls[0].id
+        for name in (
+            "Kimi-K2-Instruct", "Qwen-Qwen3-0.6B", "upstage-Solar-Open-100B", "Kimi-K3",
+            "CohereForAI-c4ai-command-r7b-12-2024-tool_use", "mistralai-Mistral-Nemo-Instruct-2407",
+        )
+    }  # fmt: skip
+    assert list(styles.values()) == ["functions", "none", "given", "index", "index", "given"]
+
+
+def test_the_proof_names_the_values_that_a_template_cannot_carry(llama_data: Path) -> None:
+    renderer, form, found = derived(llama_data / "templates" / "MiniMax-M3.jinja")
+    proof = prove(renderer, found, form, turns=20)
+    missing = {value.kind for value in proof.values if not value.carried}
+    assert missing == {"null", "an empty list", "a list with true and null", "an empty object"}
+    assert proof.proved
+
+
+def test_what_a_template_drops_is_named(llama_data: Path) -> None:
+    _, _, found = derived(llama_data / "templates" / "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use.jinja")
+    assert set(found.drops) == {"reasoning", "text beside a call"}
+    _, _, found = derived(llama_data / "templates" / "ibm-granite-granite-3.3-2B-Instruct.jinja")
+    assert "calls" in found.drops
+
+
+def test_a_form_is_a_file(llama_data: Path, tmp_path: Path) -> None:
+    for path in sorted((llama_data / "templates").glob("*.jinja")):
+        _, form, _ = derived(path)
+        (tmp_path / "form.json").write_bytes(save_form(form))
+        assert load_form(tmp_path / "form.json") == form
+
+
+@pytest.mark.parametrize("content", [b"{", b'{"calls": 3}', b"[]", b"\xff"])
+def test_a_file_that_is_no_form_is_an_error_that_says_so(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "form.json").write_bytes(content)
+    with pytest.raises(PromptError, match="no form of turns"):
+        load_form(tmp_path / "form.json")
+
+
+def test_every_row_of_the_table_has_a_reason_and_a_source() -> None:
+    assert all(len(row.reason) > 30 and row.source for row in corrections())
+
+
+def test_the_table_of_the_docs_is_the_one_of_the_assets() -> None:
+    assert corrections_table.PAGE.read_text(encoding="utf-8") == corrections_table.page(), (
+        "make it anew: python tests/support/corrections_table.py"
+    )
+
+
+@pytest.mark.parametrize("template", sorted(ENCODINGS))
+def test_what_is_complete_in_a_prefix_is_what_the_whole_has(llama_data: Path, template: str) -> None:
+    renderer, form, found = derived(llama_data / "templates" / f"{template}.jinja")
+    bare = msgspec.structs.replace(form, begun={})
+    tools = TurnTools(parse_document(sample_tools()))
+    calls = (Asked(NAMES[0], {KEYS[0]: "Paris", KEYS[1]: "x y"}), Asked(NAMES[1], {}, IDS[1]))
+    probe = Probe(renderer, found.dialect, sample_tools())
+    written = probe.turn("", calls if form.parallel else calls[:1])
+    assert written is not None
+    text = written[written.index(form.header) + len(form.header) :]
+    whole = [(call.name, call.arguments) for call in read_turn(text, bare, tools).calls]
+    assert whole == [(call.name, call.arguments) for call in (calls if form.parallel else calls[:1])]
+    for end in range(len(text)):
+        turn = read_turn(text[:end], bare, tools)
+        complete = [(call.name, call.arguments) for call in turn.calls if call.complete]
+        assert complete == whole[: len(complete)]
+        assert len(turn.calls) - len(complete) <= 1
+        assert turn.complete <= (len(turn.calls) == len(complete))
+
+
+def test_no_code_of_turns_names_a_family() -> None:
+    folder = Path(__file__).parents[2] / "engine" / "glyphscope" / "turns"
+    families = re.compile(
+        r"qwen|mistral|llama[-_ ]?[234]|gpt.?oss|\bglm\b|kimi|granite|hermes|deepseek|command-r|functionary",
+        re.I,
+    )
+    named = {
+        path.name: found
+        for path in folder.glob("*.py")
+        if (found := families.findall(path.read_text("utf-8")))
+    }
+    assert named == {}
+
+
+HERMES = """{% for m in messages %}<|{{ m.role }}|>{{ m.content or '' }}
+{%- for c in m.tool_calls or [] %}
+
+<call>{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}</call>
+{%- endfor %}<|end|>{% endfor %}"""
+
+
+def test_a_template_of_nobody_has_a_form_too() -> None:
+    renderer = TemplateRenderer(HERMES + "{% if add_generation_prompt %}<|assistant|>{% endif %}")
+    form, found = form_of(renderer)
+    assert form.calls[0].opening == "<call>"
+    assert form.header == "<|assistant|>"
+    assert prove(renderer, found, form, turns=20).proved
+    assert not form.describes_tools
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "", "{{ messages }}", "no messages at all", "{{ raise_exception('never') }}",
+        "{% for m in messages %}{{ m.content }}{% endfor %}",
+        "{% for i in range(10**9) %}{% for j in range(10**9) %}x{% endfor %}{% endfor %}",
+        "{{ 'x' * 10**12 }}",
+    ],
+)  # fmt: skip
+def test_a_template_without_turns_has_a_form_without_calls(source: str) -> None:
+    renderer = TemplateRenderer(source)
+    form, found = form_of(renderer)
+    assert all(not call.strict for call in form.calls)
+    assert not prove(renderer, found, form, turns=5).turns

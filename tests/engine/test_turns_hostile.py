@@ -1,0 +1,184 @@
+"""Answers that models should not write: each has a clear verdict, in time that grows with the text alone."""
+
+from __future__ import annotations
+
+import json
+import time
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from glyphscope.cli.template_forms import read_template
+from glyphscope.registry import parse_document
+from glyphscope.turns import TurnForm, TurnTools, form_of, judge, read_turn
+
+SAY = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+TOOLS = TurnTools(
+    parse_document(
+        [
+            {"name": "ping"},
+            {"name": "say", "parameters": SAY},
+            {"name": 'odd"<name>', "parameters": {"type": "object", "properties": {}}},
+        ]
+    )
+)  # fmt: skip
+HERMES, TAGS, GEMMA, LIST = "Qwen-Qwen3-0.6B", "Qwen3.5-4B", "google-gemma-4-31B-it", "Kimi-K2-Instruct"
+PING = '<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>'
+TAGGED = "<tool_call>\n<function=say>\n<parameter=text>\nhi\n</parameter>\n</function>\n</tool_call>"
+MANY = 10_000
+
+
+@cache
+def _form(path: Path) -> TurnForm:
+    return form_of(read_template(str(path)))[0]
+
+
+@pytest.fixture
+def read(llama_data: Path):
+    def read(template: str, text: str, thinking: bool | None = False):
+        return read_turn(text, _form(llama_data / "templates" / f"{template}.jinja"), TOOLS, thinking)
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("template", "text", "calls"),
+    [
+        (HERMES, (PING + "\n") * MANY, MANY),
+        (TAGS, (TAGGED + "\n") * MANY, MANY),
+        (GEMMA, '<|tool_call>call:say{text:<|"|>hi<|"|>}<tool_call|>' * MANY, MANY),
+        (HERMES, "<tool_call>\n" * MANY, 0),
+        (HERMES, '<tool_call>\n{"name": "ping", ' * MANY, 1),
+        (HERMES, "<think>" + '<tool_call>\n{"name": "ping", ' * MANY, None),
+        (TAGS, "<tool_call>\n<function=say>\n<parameter=text>\n" * MANY, None),
+        (TAGS, "<tool_call>\n<function=say>\n<parameter=text>\n" + "</parameter>x\n" * MANY, None),
+        (TAGS, "<tool_call>\n<function=say>\n<parameter=text>\n" + "<parameter=x\n" * MANY, None),
+        (LIST, "<|tool_call_begin|>functions." * MANY, 0),
+        ("meta-llama-Llama-3.1-8B-Instruct", '{"name": "ping", "parameters": ' * MANY, None),
+        ("deepseek-ai-DeepSeek-V3.2", '<｜DSML｜invoke name="ping">\n' * MANY, None),
+        ("openai-gpt-oss-120b", "<|channel|>commentary to=functions.ping" * MANY, None),
+        ("MiniMax-M3", ']<]minimax[>[<invoke name="say">]<]minimax[>[<text>' * MANY, None),
+        (HERMES, '<tool_call>\n{"name": "ping", "arguments": ' + '{"a":' * 100_000, None),
+        (TAGS, "x <y " * 200_000, 0),
+        (TAGS, "<" * 1_000_000, 0),
+        (TAGS, "\n" * 1_000_000 + "<tool_call>", 0),
+    ],
+)  # fmt: skip
+def test_long_answers_are_read_in_time(read, template: str, text: str, calls: int | None) -> None:
+    read(template, text[:1000])
+    start = time.perf_counter()
+    turn = read(template, text)
+    assert time.perf_counter() - start < 20
+    assert calls is None or len(turn.calls) == calls
+
+
+def test_time_grows_with_the_text_alone(read) -> None:
+    def seconds(count: int) -> float:
+        start = time.perf_counter()
+        read(TAGS, TAGGED * count)
+        return time.perf_counter() - start
+
+    seconds(10)
+    assert seconds(8_000) < 40 * seconds(800) + 0.5
+
+
+def test_markers_inside_of_values_are_text(read) -> None:
+    text = "</tool_call><tool_call> </parameter> x"
+    call = '<tool_call>\n{"name": "say", "arguments": ' + json.dumps({"text": text}) + "}\n</tool_call>"
+    turn = read(HERMES, call)
+    assert turn.strict
+    assert [call.arguments for call in turn.calls] == [{"text": text}]
+    turn = read(TAGS, TAGGED.replace("hi", "a </parameter> b\nc"))
+    assert [call.arguments for call in turn.calls] == [{"text": "a </parameter> b\nc"}]
+
+
+def test_a_name_with_quotes_and_tags(read) -> None:
+    turn = read(HERMES, '<tool_call>\n{"name": "odd\\"<name>", "arguments": {}}\n</tool_call>')
+    assert [(call.name, judge(call, TOOLS)) for call in turn.calls] == [('odd"<name>', [])]
+    turn = read(TAGS, '<tool_call>\n<function=odd"<name>>\n</function>\n</tool_call>')
+    assert [call.name for call in turn.calls] == ['odd"<name>']
+
+
+def test_a_marker_that_is_only_spoken_of_is_text(read) -> None:
+    turn = read(HERMES, "I would write <tool_call> and then </tool_call>.")
+    assert (turn.content, turn.calls) == ("I would write <tool_call> and then </tool_call>.", ())
+
+
+def test_a_call_inside_of_reasoning_that_is_closed_is_reasoning(read) -> None:
+    turn = read(HERMES, f"<think>\nmaybe {PING}\n</think>\n\nNo.", True)
+    assert (turn.content, turn.calls) == ("No.", ())
+    assert turn.strict
+
+
+def test_a_call_ends_reasoning_that_is_not_closed(read) -> None:
+    turn = read(HERMES, f"<think>\nhm\n{PING}", True)
+    assert (turn.reasoning, [call.name for call in turn.calls]) == ("hm", ["ping"])
+    assert (turn.strict, turn.left_why) == (False, "the reasoning is not closed")
+    turn = read(TAGS, f"hm\n{TAGGED}", True)
+    assert (turn.reasoning, [call.name for call in turn.calls], turn.strict) == ("hm", ["say"], True)
+
+
+def test_reasoning_that_never_ends_is_all_there_is(read) -> None:
+    turn = read(TAGS, "hm, and then", True)
+    assert (turn.reasoning, turn.content, turn.complete, turn.strict) == ("hm, and then", "", False, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "calls"),
+    [
+        ("Hello <tool_c", "Hello", 0),
+        (PING[:-3], "", 1),
+        (PING + "\n" + PING[:30], "", 2),
+        (PING[:25], "", 0),
+    ],
+)
+def test_a_text_that_breaks_off_is_not_complete(read, text: str, content: str, calls: int) -> None:
+    turn = read(HERMES, text)
+    assert (turn.content, len(turn.calls), turn.complete, turn.strict) == (content, calls, False, False)
+
+
+def test_every_prefix_of_an_answer_can_be_read(read) -> None:
+    for template, text in (
+        (HERMES, f"<think>\nhm\n</think>\n\nOk.\n{PING}"),
+        (TAGS, f"hm\n</think>\n\nOk.\n\n{TAGGED}"),
+    ):
+        for end in range(len(text)):
+            turn = read(template, text[:end], True)
+            assert len(turn.calls) <= 1
+            assert all(call.name in ("ping", "say") or not call.complete for call in turn.calls)
+
+
+def test_text_after_the_calls_is_content_and_leaves_the_form(read) -> None:
+    turn = read(HERMES, PING + "\nDone.")
+    assert (turn.content, len(turn.calls)) == ("Done.", 1)
+    assert (turn.strict, turn.left_at) == (False, len(PING) + 1)
+
+
+def test_broken_arguments_are_a_violation_at_their_character(read) -> None:
+    text = '<tool_call>\n{"name": "say", "arguments": {"text": Paris}}\n</tool_call>'
+    turn = read(HERMES, text)
+    (call,) = turn.calls
+    assert (call.name, call.arguments) == ("say", None)
+    (violation,) = judge(call, TOOLS)
+    assert (violation.code, violation.char) == ("SYNTAX", text.index("Paris"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "codes"),
+    [
+        ({}, ["MISSING_REQUIRED"]),
+        ({"text": 3}, ["TYPE_MISMATCH"]),
+        ({"text": "x", "more": 1}, ["UNKNOWN_ARGUMENT"]),
+        ({"text": "x"}, []),
+    ],
+)
+def test_a_call_is_judged_by_its_tools_schema(read, arguments: dict[str, object], codes: list[str]) -> None:
+    call = '<tool_call>\n{"name": "say", "arguments": ' + json.dumps(arguments) + "}\n</tool_call>"
+    turn = read(HERMES, call)
+    assert [violation.code for violation in judge(turn.calls[0], TOOLS)] == codes
+
+
+def test_an_unknown_tool_is_a_violation(read) -> None:
+    turn = read(HERMES, '<tool_call>\n{"name": "rm", "arguments": {}}\n</tool_call>')
+    assert [violation.code for violation in judge(turn.calls[0], TOOLS)] == ["UNKNOWN_TOOL"]
