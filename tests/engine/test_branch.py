@@ -286,6 +286,7 @@ def test_runs_that_are_each_others_parents_hang_the_tree():
     assert depth == 2999
 
 
+@pytest.mark.slow
 def test_an_endpoint_is_sent_something_else_than_what_is_written():
     rest = Answer((chunk('AI"'), chunk("}"), chunk(finish="stop"), counted(321, 2, 300), DONE))
     first = said('{action="search" ', 'query="', 'news"}')

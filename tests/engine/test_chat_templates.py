@@ -62,6 +62,7 @@ def text(body: str, *messages: Message, **options) -> str:
     return ChatTemplate(body).render(messages or [USER], **options)[0]
 
 
+@pytest.mark.slow
 def test_every_template_of_llama_cpp_renders_a_conversation_with_calls(llama_data):
     paths = sorted((llama_data / "templates").glob("*.jinja"))
     assert len(paths) == TEMPLATES
@@ -133,6 +134,7 @@ def test_what_a_template_leaves_out_is_known_and_worked_around(llama_data, name,
     assert given == set(notes)
 
 
+@pytest.mark.slow
 def test_arguments_are_given_as_the_template_takes_them(llama_data):
     for name, arguments, empty in (
         ("meetkai-functionary-medium-v3.2", "string", ""),
@@ -280,6 +282,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_template_is_an_error_in_time(body):
     start = time.monotonic()

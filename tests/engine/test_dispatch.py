@@ -407,6 +407,7 @@ def test_a_stop_while_a_person_is_asked_runs_nothing():
     assert result.fault == "cancelled" and not box.calls and not of(ToolStarted, events)
 
 
+@pytest.mark.slow
 def test_a_tool_that_does_not_come_back_is_left_behind_after_its_time(monkeypatch):
     monkeypatch.setattr("glyphscope.calling.dispatch.working.GRACE_SECONDS", 0.05)
     release = threading.Event()

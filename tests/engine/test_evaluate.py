@@ -176,6 +176,7 @@ def test_what_another_job_answered_is_lost_when_the_model_is_given_up(tmp_path):
     assert any(isinstance(each, ModelMissing) for each in told)
 
 
+@pytest.mark.slow
 def test_pausing_waits_between_samples_and_stopping_keeps_what_there_is(tmp_path):
     control = Control()
     control.pause()

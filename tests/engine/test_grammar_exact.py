@@ -304,6 +304,7 @@ def branched(tools):
     )
 
 
+@pytest.mark.slow
 def test_what_tools_have_in_common_is_searched_once(monkeypatch):
     made = []
 

@@ -46,6 +46,7 @@ def test_every_prefix_of_a_derived_text_is_alive(grammar):
         assert all(start.feed(text[:end]).alive for end in range(len(text) + 1))
 
 
+@pytest.mark.slow
 @at_most(300)
 @given(grammars, st.text(LETTERS, max_size=6))
 def test_the_characters_offered_are_exactly_those_that_keep_it_alive(grammar, text):

@@ -31,6 +31,7 @@ def probe() -> Iterator[GrammarProbe]:
         yield probe
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("gbnf", "reason"),
     [

@@ -63,6 +63,7 @@ def test_a_server_that_exits_at_once_is_told_with_its_last_words():
     assert error.log == "cannot find my configuration"
 
 
+@pytest.mark.slow
 def test_a_server_that_never_answers_is_given_up():
     start = time.monotonic()
     error = failure(scripted("deaf"), seconds=0.5)
@@ -70,6 +71,7 @@ def test_a_server_that_never_answers_is_given_up():
     assert time.monotonic() - start < 20
 
 
+@pytest.mark.slow
 def test_a_server_that_logs_to_its_standard_output_and_says_nothing_else_is_found_out():
     assert "Server version 1 is starting up" in failure(scripted("rambling", "deaf"), seconds=1).hint
 
@@ -87,6 +89,7 @@ def test_a_server_that_cannot_be_understood_is_told(behaviour, words):
     assert words in failure(scripted(behaviour)).message
 
 
+@pytest.mark.slow
 def test_a_program_that_is_no_server_is_given_up():
     assert failure(ServerConfig(name="x", command="cat"), seconds=5).message  # what it hears it says again
     assert (
@@ -215,6 +218,7 @@ def test_what_is_printed_before_the_first_message_is_passed_over():
 # lists
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("behaviour", "words"), [("endless-cursor", "1,000 pages"), ("endless-cursor=same", "never ends")]
 )
@@ -241,6 +245,7 @@ def test_a_tool_that_cannot_be_used_is_told_and_does_not_lose_the_others():
 # those that do not want to end
 
 
+@pytest.mark.slow
 def test_a_server_that_ignores_every_signal_is_ended_within_two_seconds():
     with opened("ignore-signals") as server:
         pid = server._connection._process.pid
@@ -250,6 +255,7 @@ def test_a_server_that_ignores_every_signal_is_ended_within_two_seconds():
         assert is_gone(pid)
 
 
+@pytest.mark.slow
 def test_a_server_that_reads_no_more_keeps_nobody_waiting():
     with opened("ignore-signals") as server:
         assert call(server, "deaf", seconds=0.1).fault == "timeout"
@@ -277,6 +283,7 @@ def test_what_a_server_started_itself_ends_with_it():
     assert is_gone(child)
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_is_noticed_though_its_child_holds_the_pipes():
     with opened("child") as server:
         assert call(server, "leave").fault == "protocol"

@@ -111,6 +111,7 @@ def heard(server, words):
     assert words in server.stderr
 
 
+@pytest.mark.slow
 def test_a_call_that_is_stopped_returns_at_once_and_the_server_is_told():
     with opened() as server:
         cancel = threading.Event()
@@ -130,6 +131,7 @@ def test_a_call_that_was_stopped_before_it_began_is_not_sent(server):
     assert server.log.entries[-1].number == before
 
 
+@pytest.mark.slow
 def test_a_tool_that_never_answers_times_out():
     with opened() as server:
         outcome = call(server, "silent", seconds=0.3)
@@ -216,6 +218,7 @@ def test_closing_twice_is_once_and_a_closed_server_does_not_start_again():
             server.open()
 
 
+@pytest.mark.slow
 def test_closing_ends_a_call_under_way():
     with opened() as server:
         threading.Timer(0.2, server.close).start()

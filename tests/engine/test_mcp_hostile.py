@@ -128,6 +128,7 @@ def test_any_list_of_tools_is_read_and_each_entry_is_a_tool_or_a_problem(entries
     assert len(listing.tools) + len(left_out) == len(entries)
 
 
+@pytest.mark.slow
 @at_most(300)
 @given(
     OBJECTS

@@ -85,6 +85,7 @@ def test_an_answer_that_cannot_be_taken_costs_only_its_call(tool, words):
         assert call(server, "echo").ok
 
 
+@pytest.mark.slow
 def test_a_call_that_hangs_times_out_and_can_be_stopped():
     with connected() as (server, _):
         assert call(server, "hang", seconds=0.3).fault == "timeout"
@@ -126,6 +127,7 @@ def test_a_server_that_refuses_is_told_with_its_status(status, words):
     assert f"HTTP {status}" in error.message and words in error.hint
 
 
+@pytest.mark.slow
 def test_an_address_where_nobody_answers_is_given_up():
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))

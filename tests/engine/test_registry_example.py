@@ -87,6 +87,7 @@ def test_no_pattern_breaks_the_search_for_a_text(pattern, least):
     assert text is None or len(text) >= least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|aa)+$"])  # the second one is too much for `regex` too
 def test_a_pattern_that_backtracks_for_ever_costs_an_example_no_time(pattern):
     hostile = {"type": "string", "pattern": pattern, "examples": ["a" * 38 + "!"]}

@@ -62,6 +62,7 @@ def test_an_endpoint_that_is_down_is_told_with_its_address_after_few_attempts():
     assert time.monotonic() - start < 20
 
 
+@pytest.mark.slow
 def test_one_that_goes_down_after_it_was_opened_fails_the_run_with_the_prompt_shown():
     with endpoint(said(CALL)) as server:
         model = open_remote(read_address(server.url), patience=SHORT)
@@ -71,6 +72,7 @@ def test_one_that_goes_down_after_it_was_opened_fails_the_run_with_the_prompt_sh
     assert fold_events(events).prompt is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pieces", [(Hang,), (b": ping\n\n", Hang), (chunk(delta={"role": "assistant"}), Hang)]
 )
@@ -82,6 +84,7 @@ def test_one_that_never_says_anything_is_given_up_in_time(pieces):
     assert "sent nothing of its answer within 0.5 s" in message and time.monotonic() - start < 10
 
 
+@pytest.mark.slow
 def test_signs_of_life_without_text_do_not_keep_a_run_waiting_for_ever():
     alive = [piece for _ in range(200) for piece in (b": processing\n\n", 0.02)]
     with endpoint(Answer((chunk(HALF), *alive))) as server:
@@ -90,6 +93,7 @@ def test_signs_of_life_without_text_do_not_keep_a_run_waiting_for_ever():
     assert written(events) == HALF
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "word"), [(429, "too much to do"), (503, "failed (503)"), (500, "failed (500)")]
 )
@@ -101,6 +105,7 @@ def test_one_that_refuses_for_ever_is_asked_few_times_and_then_told(status, word
     assert word in failed.message and "come back later" in failed.message and "(3 attempts)" in failed.message
 
 
+@pytest.mark.slow
 def test_a_refusal_that_passes_is_not_seen_and_its_pause_is_kept():
     busy = Answer((b"{}",), 429, "application/json", (("retry-after", "0.3"),))
     with endpoint(busy, said(HALF, REST)) as server:
@@ -118,6 +123,7 @@ def test_a_pause_longer_than_anybody_waits_is_told_at_once():
     assert "pause of 3600 s" in failed.hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["soon", "nan", "-5", "Wed, 32 Foo 2026", ""])
 def test_a_pause_that_is_none_is_no_pause(value):
     with endpoint(Answer((b"{}",), 503, "text/plain", (("retry-after", value),)), said(CALL)) as server:
@@ -159,6 +165,7 @@ def test_a_stream_that_ends_before_its_answer_is_no_answer(end):
     assert written(events) == HALF
 
 
+@pytest.mark.slow
 def test_one_that_keeps_the_stream_open_after_its_answer_has_ended_is_not_waited_for(monkeypatch):
     monkeypatch.setattr("glyphscope.models.remote.answer.AFTER_END", 0.1)
     with endpoint(Answer((chunk(CALL), chunk(finish="stop"), Hang))) as server:
@@ -167,6 +174,7 @@ def test_one_that_keeps_the_stream_open_after_its_answer_has_ended_is_not_waited
     assert isinstance(events[-1], RunFinished) and events[-1].valid
 
 
+@pytest.mark.slow
 def test_one_that_says_for_ever_that_its_answer_has_ended_is_not_waited_for(monkeypatch):
     monkeypatch.setattr("glyphscope.models.remote.answer.AFTER_END", 0.3)
     ends = [piece for _ in range(100) for piece in (chunk(finish="stop"), 0.1)]
@@ -175,6 +183,7 @@ def test_one_that_says_for_ever_that_its_answer_has_ended_is_not_waited_for(monk
         assert told(server, stop_on="never")[-1].valid and time.monotonic() - start < 20
 
 
+@pytest.mark.slow
 def test_a_chunk_that_is_cut_anywhere_by_the_network_is_one_chunk():
     data = b"".join(said('{action="search" query="', "é€😀", '"}').pieces)
     with endpoint(Answer([data[i : i + 1] for i in range(len(data))])) as server:
@@ -188,6 +197,7 @@ def test_an_event_that_was_sent_twice_by_its_number_counts_once():
         assert written(told(server)) == CALL
 
 
+@pytest.mark.slow
 def test_chunks_that_come_twice_are_what_the_endpoint_said_and_under_a_constraint_its_fault():
     doubled = Answer((chunk("{"), chunk("{"), chunk(finish="stop"), DONE))
     with endpoint(doubled) as server:
@@ -209,6 +219,7 @@ def test_one_that_repeats_its_pieces_for_ever_is_stopped():
 PAGE = b"<!doctype html><html><head><title>Sign in to Example</title></head></html>"
 
 
+@pytest.mark.slow
 def test_a_web_page_for_an_answer_is_told_by_its_title():
     with endpoint(Answer((PAGE,), 502, "text/html"), Answer((PAGE,), 200, "text/html")) as server:
         assert "Sign in to Example" in failure(told(server, patience=SHORT._replace(attempts=1))).message
@@ -304,6 +315,7 @@ def test_it_is_told_at_the_first_excluded_character_wherever_it_stands():
     assert "at character 42 it wrote '0}'" in message
 
 
+@pytest.mark.slow
 def test_an_end_where_the_grammar_allows_none_is_ignoring_it_too():
     with endpoint(said('{action="search" ')) as server:
         assert "allows no end" in failure(told(server, constraint="mask")).message
@@ -317,6 +329,7 @@ def test_an_answer_cut_at_its_length_is_none():
     assert isinstance(events[-1], RunFinished) and events[-1].reason == "length"
 
 
+@pytest.mark.slow
 def test_a_schema_that_is_ignored_is_told_and_one_that_leaks_is_a_violation_of_the_call():
     fields = {"constraint": "mask", "notation": "json"}
     with endpoint(said("I would search"), owner="somebody") as server:
@@ -331,6 +344,7 @@ def test_a_schema_that_is_ignored_is_told_and_one_that_leaks_is_a_violation_of_t
     assert sent["type"] == "json_schema" and len(sent["json_schema"]["schema"]["oneOf"]) == 7
 
 
+@pytest.mark.slow
 def test_a_constraint_that_no_field_takes_is_refused_before_anything_is_sent():
     with endpoint(said(CALL), owner="somebody") as server:
         failed = failure(told(server, constraint="mask", notation="glyph"))
@@ -399,6 +413,7 @@ def test_an_answer_in_words_where_a_call_was_required_is_the_endpoints_fault():
 # -- ended from outside ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [
@@ -422,6 +437,7 @@ def test_cancel_ends_any_wait_at_once_and_the_server_sees_it(answer):
     assert events[-1].reason == "cancelled" and took < 5  # within 100 ms; here much else may run
 
 
+@pytest.mark.slow
 def test_closing_the_model_from_another_thread_ends_its_generation_and_leaves_nothing():
     with endpoint(Answer((chunk(HALF), Hang))) as server, remote(server) as model:
         timer = threading.Timer(0.2, model.close)
@@ -519,12 +535,14 @@ def test_what_is_no_text_goes_on_for_ever(delta):
     assert "goes on beyond the 16 tokens" in message
 
 
+@pytest.mark.slow
 def test_a_description_of_the_server_that_is_a_book_goes_into_every_record():
     with endpoint(said(CALL), owner="?", version={"version": "9" * 100_000 + "\ud800"}) as server:
         started = told(server)[0]
     assert len(started.model.server) < 100
 
 
+@pytest.mark.slow
 def test_a_connection_that_is_closed_just_before_a_request_begins_crashes_or_hangs_it(monkeypatch):
     connection, real, closing = Connection(ADDRESS, "", SHORT), asyncio.run_coroutine_threadsafe, []
 

@@ -121,6 +121,7 @@ def test_the_server_is_told_by_what_it_says_of_itself(owner, paths, name, server
         assert model.dialect.name == "sglang" and model.info.name == "other"
 
 
+@pytest.mark.slow
 def test_an_endpoint_without_a_list_of_models_needs_a_name():
     none = Answer((b"not found",), 404, "text/plain")
     with endpoint(ANSWER, models=none) as server:
@@ -132,6 +133,7 @@ def test_an_endpoint_without_a_list_of_models_needs_a_name():
         open_remote(read_address(server.url), patience=SHORT)
 
 
+@pytest.mark.slow
 def test_opening_can_be_stopped_while_the_connection_is_made():
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -308,6 +310,7 @@ def test_figures_that_do_not_spell_the_text_are_not_told():
     assert (step.text, step.piece, step.logprob) == ("shown", True, None)
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_refuses_figures_is_asked_without_them():
     refusal = event({"x": 1})[:0] + json.dumps({"error": {"message": "logprobs is not supported"}}).encode()
     with (
@@ -370,6 +373,7 @@ def test_what_it_would_have_said_goes_on_from_the_text_where_that_decides():
     assert fold_events([*aborted, *told]).text == '{action="delete_it" now}'
 
 
+@pytest.mark.slow
 def test_tokens_are_counted_where_the_server_counts_and_refused_elsewhere():
     with endpoint(ANSWER, tokenize={"tokens": [1, 2, 3]}) as server, remote(server) as model:
         assert model.count_tokens("abc") == 3
@@ -407,6 +411,7 @@ def test_one_generation_at_a_time():
         assert len(list(model.generate(GenerateRequest(prompt="x")))) > 2
 
 
+@pytest.mark.slow
 def test_a_run_by_the_command_line_tells_the_endpoint(tmp_path):
     record = tmp_path / "run.jsonl"
     with endpoint(ANSWER) as server:

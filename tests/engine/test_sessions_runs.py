@@ -308,6 +308,7 @@ def test_two_processes_write_one_history(tmp_path):
     assert len(History(path).rows()) == 40
 
 
+@pytest.mark.slow
 def test_unsaved_edits_of_a_dead_process_are_offered_and_those_of_a_living_one_are_not(tmp_path):
     folder = tmp_path / "journal"
     saved = tmp_path / "p.glyphscope"

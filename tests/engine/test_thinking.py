@@ -176,6 +176,7 @@ def test_the_command_line_takes_a_state(tmp_path, monkeypatch):
 # -- endpoints -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DIALECTS)
 def test_an_endpoint_is_sent_the_state_where_it_has_a_field_for_it(name):
     has_field = name not in ("openai", "llama-cpp-python")

@@ -26,6 +26,7 @@ def form(folder: Path, template: str) -> TurnForm:
     return form_of(read_template(str(folder / f"{template}.jinja")))[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", FAMILIES)
 def test_the_answers_of_a_family_are_read_as_its_users_expect(llama_data: Path, template: str) -> None:
     wrong = []

@@ -53,6 +53,7 @@ def test_each_line_has_exactly_the_contracts_keys(template: str) -> None:
     assert [violation["code"] for violation in other["calls"][0]["violations"]] == ["TYPE_MISMATCH"]
 
 
+@pytest.mark.slow
 def test_the_exit_code_says_whether_every_turn_is_whole_and_every_call_valid(template: str) -> None:
     def code(**line: Any) -> int:
         return run("check", "--template", template, "--lines", "-", text=json.dumps(line)).exit_code

@@ -45,6 +45,7 @@ def derived(path: Path) -> tuple[TemplateRenderer, TurnForm, Derived]:
     return renderer, *form_of(renderer)
 
 
+@pytest.mark.slow
 def test_every_template_that_can_render_calls_has_a_proved_form(llama_data: Path) -> None:
     paths = sorted((llama_data / "templates").glob("*.jinja"))
     assert len(paths) >= 70
@@ -82,6 +83,7 @@ def test_reasoning_is_told_by_three_prompts(llama_data: Path) -> None:
     assert form.reasoning.call_ends
 
 
+@pytest.mark.slow
 def test_ids_are_told_apart(llama_data: Path) -> None:
     styles = {
         name: derived(llama_data / "templates" / f"{name}.jinja")[1].calls[0].id
@@ -108,6 +110,7 @@ def test_what_a_template_drops_is_named(llama_data: Path) -> None:
     assert "calls" in found.drops
 
 
+@pytest.mark.slow
 def test_a_form_is_a_file(llama_data: Path, tmp_path: Path) -> None:
     for path in sorted((llama_data / "templates").glob("*.jinja")):
         _, form, _ = derived(path)

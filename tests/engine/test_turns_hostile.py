@@ -42,6 +42,7 @@ def read(llama_data: Path):
     return read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("template", "text", "calls"),
     [
@@ -73,6 +74,7 @@ def test_long_answers_are_read_in_time(read, template: str, text: str, calls: in
     assert calls is None or len(turn.calls) == calls
 
 
+@pytest.mark.slow
 def test_time_grows_with_the_text_alone(read) -> None:
     def seconds(count: int) -> float:
         start = time.perf_counter()

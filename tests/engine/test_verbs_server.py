@@ -86,6 +86,7 @@ def fresh() -> Iterator[Peer]:
         peer.close()
 
 
+@pytest.mark.slow
 def test_a_tool_is_missing_or_has_no_output_schema(peer: Peer) -> None:
     tools = {tool["name"]: tool for tool in peer.ask("tools/list")["result"]["tools"]}
     assert set(tools) == {
@@ -100,6 +101,7 @@ def test_a_tool_is_missing_or_has_no_output_schema(peer: Peer) -> None:
             jsonschema.validate(result["structuredContent"], tool["outputSchema"])
 
 
+@pytest.mark.slow
 def test_ate_is_not_what_he_ate(peer: Peer) -> None:
     result = peer.call("conjugate", {"verb": "eat", "tense": "past_simple", "person": "3sg"})["result"]
     assert result["content"] == [{"type": "text", "text": "ate"}]

@@ -43,6 +43,7 @@ def run_playground(qtbot, page):
         page.context.runs.run(page.context.project.next_run())
 
 
+@pytest.mark.slow
 def test_two_prompts_are_not_run_counted_or_opened(page, qtbot):
     view, ab, context = page.ab_view, page.ab.ab, page.context
     run_playground(qtbot, page)
@@ -102,6 +103,7 @@ def test_the_prompts_panel_or_the_keys_of_run_do_not_reach_the_two_prompts(open_
     assert window.page(PageId.PLAYGROUND).view.stream.toPlainText() == OTHER
 
 
+@pytest.mark.slow
 def test_a_kept_prompt_follows_the_edits_after_it_or_stop_does_not_stop(page, qtbot):
     view, ab = page.ab_view, page.ab.ab
     view.run_button.click()

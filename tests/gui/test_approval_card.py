@@ -192,6 +192,7 @@ def test_a_call_of_an_unknown_tool_is_judged_all_the_same(qtbot, card):
     assert card.allow_button.isEnabled()
 
 
+@pytest.mark.slow
 def test_a_huge_call_holds_the_window_up_or_is_cut(qtbot, card):
     many = {f"a{n}": n for n in range(3000)} | {"query": "x" * (LONGEST * 50)}
     arguments = {"query": many.pop("query")} | many
@@ -261,6 +262,7 @@ def playground(loop, open_page):
     return made
 
 
+@pytest.mark.slow
 def test_a_run_that_asks_does_not_go_on_when_answered(playground, qtbot):
     page, runs = playground.view, playground.context.runs
     playground.run()
@@ -281,6 +283,7 @@ def test_a_run_that_asks_does_not_go_on_when_answered(playground, qtbot):
     assert answers == ["this"]
 
 
+@pytest.mark.slow
 def test_a_stage_that_was_pinned_goes_away_or_cannot_be_let_go(playground, qtbot):
     page, table, runs = playground.view, playground.view.timeline.table, playground.context.runs
     playground.run()
@@ -317,6 +320,7 @@ def test_a_run_waits_on_another_page_and_nobody_is_told(loop, open_window, qtbot
     assert "waits" not in window.status.note.text()
 
 
+@pytest.mark.slow
 def test_an_open_card_outlives_stop_or_keeps_the_window_open(playground, qtbot):
     page, runs = playground.view, playground.context.runs
     playground.run()

@@ -168,6 +168,7 @@ def test_a_registry_that_is_none_is_a_mistake_of_ours_or_changes_the_tools(
     assert finish(qtbot, page).call is not None
 
 
+@pytest.mark.slow
 def test_a_model_that_dies_takes_the_tokens_before_it_or_the_next_run(qtbot, make):
     page = make(Dying(CALL))
     state = finish(qtbot, page)
@@ -188,6 +189,7 @@ def test_a_prompt_longer_than_the_context_is_not_told_or_not_to_be_seen(qtbot, m
     assert page.context.runs.phase is Phase.IDLE, "nothing holds up the next run"
 
 
+@pytest.mark.slow
 def test_a_model_without_a_chat_template_is_not_told(qtbot, make):
     page = make(Plain(CALL))
     assert finish(qtbot, page).call is not None
@@ -195,6 +197,7 @@ def test_a_model_without_a_chat_template_is_not_told(qtbot, make):
     assert "no chat template" in page.view.notice.label.text()
 
 
+@pytest.mark.slow
 def test_half_a_character_is_lost_or_shown_as_another(qtbot, make):
     page = make(Cut())
     state = finish(qtbot, page)

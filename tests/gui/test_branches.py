@@ -165,6 +165,7 @@ def test_what_is_chosen_typed_or_deleted_is_not_what_the_branch_goes_on_with_or_
     assert ended(qtbot, page, card.forward_action.trigger).started.run == newest
 
 
+@pytest.mark.slow
 def test_a_cell_that_is_painted_again_wipes_out_the_reason_below_it(qtbot, open_record):
     page = open_record()
     choose(page, struck_place(MASKED)[0], "0")
@@ -261,6 +262,7 @@ def test_names_and_notes_are_lost_or_the_tree_is_not_found_in_the_history(qtbot,
     assert ended(qtbot, page, page.view.branches.back_action.trigger).started.run == first
 
 
+@pytest.mark.slow
 def test_a_name_that_is_being_written_is_lost_when_another_run_begins(qtbot, open_record):
     page = open_record()
     page.context.project.set_options(constraint="off")
@@ -277,6 +279,7 @@ def test_a_name_that_is_being_written_is_lost_when_another_run_begins(qtbot, ope
     assert not names()[first]
 
 
+@pytest.mark.slow
 def test_a_run_without_a_token_offers_to_go_on_from_one_of_the_run_before(qtbot, open_record):
     page = open_record()
     bar = page.evidence.branch_bar

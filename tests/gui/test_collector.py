@@ -37,6 +37,7 @@ def allocate():
     return [[] for _ in range(100_000)]
 
 
+@pytest.mark.slow
 def test_something_of_qt_is_ended_in_another_thread(collector, qtbot):
     collector(lambda: True)
     ended = []

@@ -83,6 +83,7 @@ def test_the_prompt_is_another_than_the_playgrounds(make, qtbot):
 # -- a comparison --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_columns_do_not_run_one_after_the_other_or_their_difference_is_not_told(make, qtbot):
     model = Answers()
     page = make(model)
@@ -106,6 +107,7 @@ def test_columns_do_not_run_one_after_the_other_or_their_difference_is_not_told(
     assert all(value != "–" for value in values.values())
 
 
+@pytest.mark.slow
 def test_an_aborted_column_does_not_say_where_and_why(make, qtbot):
     page = make(Answers(glyph=BROKEN))
     arrange(page, GLYPH_OFF, JSON_OFF)
@@ -123,6 +125,7 @@ def test_an_aborted_column_does_not_say_where_and_why(make, qtbot):
     assert columns[0].state.aborted.char in page.view.columns[0].stream.decided_characters
 
 
+@pytest.mark.slow
 def test_the_same_prompt_seed_and_tools_do_not_go_to_every_column(make, qtbot):
     model = Answers()
     page = make(model)
@@ -144,6 +147,7 @@ def test_the_same_prompt_seed_and_tools_do_not_go_to_every_column(make, qtbot):
     assert not any(r.dispatch for r in requests), "a comparison carries nothing out"
 
 
+@pytest.mark.slow
 def test_two_stages_stand_beside_one_text_without_their_texts(make, qtbot):
     class Staged(ScriptedModel):
         turns = (GLYPH, '"search"', '{query="AI news" max_results=10}')
@@ -160,6 +164,7 @@ def test_two_stages_stand_beside_one_text_without_their_texts(make, qtbot):
     assert staged.stream.toPlainText() == '"search"'
 
 
+@pytest.mark.slow
 def test_figures_and_text_are_not_there_before_the_end(make, qtbot):
     model = Answers(gated=True)
     page = make(model)
@@ -181,12 +186,14 @@ def test_figures_and_text_are_not_there_before_the_end(make, qtbot):
 # -- stop ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_stop_ends_one_column_only_or_loses_what_there_is(make, qtbot):
     model = Answers(gated=True)
     page = make(model)
     check_stop(qtbot, page, model, page.view.stop_button.click)
 
 
+@pytest.mark.slow
 def test_closing_the_window_in_a_comparison_leaves_its_run_behind(make, qtbot):
     page = make(Answers(seconds=0.05))
     page.view.run_button.click()
@@ -197,6 +204,7 @@ def test_closing_the_window_in_a_comparison_leaves_its_run_behind(make, qtbot):
 # -- the playground ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_comparison_takes_the_playgrounds_run_away_or_starts_beside_it(make, qtbot):
     page = make()
     view, runs, project = page.view, page.context.runs, page.context.project
@@ -214,6 +222,7 @@ def test_a_comparison_takes_the_playgrounds_run_away_or_starts_beside_it(make, q
     assert view.run_button.isEnabled()
 
 
+@pytest.mark.slow
 def test_run_runs_the_playground_where_the_columns_are_in_sight(make, qtbot):
     page = make()
     began = []
@@ -235,6 +244,7 @@ def test_run_continues_a_run_that_is_stepped_through(make, qtbot):
     assert not page.comparison.columns[0].events
 
 
+@pytest.mark.slow
 def test_another_run_that_begins_lets_the_columns_go_on(make, qtbot):
     model = Answers(gated=True)
     page = make(model)
@@ -248,6 +258,7 @@ def test_another_run_that_begins_lets_the_columns_go_on(make, qtbot):
     assert page.context.runs.state.call is not None
 
 
+@pytest.mark.slow
 def test_late_news_of_an_older_comparison_are_shown(make, qtbot):
     page = make()
     columns = run_all(qtbot, page)
@@ -258,6 +269,7 @@ def test_late_news_of_an_older_comparison_are_shown(make, qtbot):
     assert pills(page) == ["✓ valid", "✓ valid"]
 
 
+@pytest.mark.slow
 def test_a_columns_run_is_not_in_the_history_or_cannot_be_opened(make, qtbot):
     page = make()
     arrange(page, GLYPH_OFF, JSON_OFF)
@@ -276,6 +288,7 @@ def test_a_columns_run_is_not_in_the_history_or_cannot_be_opened(make, qtbot):
 # -- what goes wrong -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_variant_that_cannot_be_built_stops_the_others_or_says_nothing(make, qtbot):
     page = make()
     arrange(page, NATIVE_OFF, GLYPH_OFF, JSON_OFF)
@@ -286,6 +299,7 @@ def test_a_variant_that_cannot_be_built_stops_the_others_or_says_nothing(make, q
     assert [row[FIRST_RUN] for row in table(page)] == ["not compared"] * 3
 
 
+@pytest.mark.slow
 def test_a_model_that_dies_in_one_column_takes_the_others_with_it(make, qtbot):
     page = make(Answers(glyph=ModelDied("The model’s process was ended by SIGKILL.", signal="SIGKILL")))
     arrange(page, GLYPH_OFF, JSON_OFF)
@@ -305,6 +319,7 @@ def test_without_a_model_every_column_tries_to_open_it(make, qtbot):
     assert second.startswith("There is no model to run it")
 
 
+@pytest.mark.slow
 def test_a_mistake_of_ours_leaves_the_comparison_hanging(make, qtbot):
     model = Answers(glyph=ValueError("a mistake of ours"))
     page = make(model)
@@ -316,6 +331,7 @@ def test_a_mistake_of_ours_leaves_the_comparison_hanging(make, qtbot):
     assert [str(error) for error in crashes] == ["a mistake of ours"]
 
 
+@pytest.mark.slow
 def test_markup_that_a_model_writes_is_laid_out_instead_of_shown(make, qtbot):
     page = make(Answers(glyph='{action="search" query="<b>x</b><img src=file:///etc/passwd>\u202e"}'))
     arrange(page, GLYPH_OFF, JSON_OFF)
@@ -343,6 +359,7 @@ def test_a_question_does_not_bring_its_columns_or_forgets_the_playgrounds_notati
         assert sum(column.isVisible() for column in view.columns) == len(comparison.columns)
 
 
+@pytest.mark.slow
 def test_a_picker_changes_another_column_or_keeps_a_run_that_is_none_of_it(make, qtbot):
     page = make()
     arrange(page, GLYPH_OFF, JSON_OFF)
@@ -362,6 +379,7 @@ def test_a_picker_changes_another_column_or_keeps_a_run_that_is_none_of_it(make,
     assert not page.view.columns[0].picker.boxes["shape"].isEnabled()
 
 
+@pytest.mark.slow
 def test_columns_can_be_fewer_than_two_or_more_than_four(make, qtbot):
     page = make()
     view, comparison = page.view, page.comparison
@@ -378,6 +396,7 @@ def test_columns_can_be_fewer_than_two_or_more_than_four(make, qtbot):
     assert not view.columns[0].remove_button.isVisible()
 
 
+@pytest.mark.slow
 def test_while_it_runs_its_columns_can_be_changed(make, qtbot):
     page = make(Answers(seconds=0.02))
     view, comparison = page.view, page.comparison
@@ -450,6 +469,7 @@ def test_no_label_of_the_page_takes_what_is_written_for_html(make):
     assert isinstance(view.run_button, QPushButton)
 
 
+@pytest.mark.slow
 def test_a_router_that_asks_leaves_a_column_waiting_for_ever(make, qtbot):
     question = '{"choice":"clarify","tool":null,"question":"Which news?"}'
     page = make(ScriptedModel(turns=(question, GLYPH)))

@@ -64,6 +64,7 @@ def test_a_served_model_cannot_be_an_arm_beside_the_open_one(opened, qtbot, suit
 # -- setting up and going on -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_evaluation_makes_other_samples_than_it_said(opened, qtbot, suite):
     page = opened()
     view = page.view
@@ -85,6 +86,7 @@ def test_an_evaluation_makes_other_samples_than_it_said(opened, qtbot, suite):
     assert "at the speed of the last result" in view.setup.cost.text()
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_opened_stops_the_other_arms(opened, qtbot, suite):
     def opener(name, **_options):
         if "broken" in name:
@@ -136,6 +138,7 @@ def test_an_evaluation_cannot_be_paused_stopped_and_gone_on_with(opened, qtbot, 
     assert page.result_presenter.result.path == folder and not view.go_on.isVisible()
 
 
+@pytest.mark.slow
 def test_a_window_that_closes_waits_for_an_evaluation_or_loses_samples(opened, qtbot, suite):
     gate = threading.Event()
     page = opened(lambda _name, **_options: Held(gate))
@@ -149,6 +152,7 @@ def test_a_window_that_closes_waits_for_an_evaluation_or_loses_samples(opened, q
     assert len(ResultFolder.open(row).samples()) >= 1
 
 
+@pytest.mark.slow
 def test_a_setup_without_arms_can_be_begun(opened, qtbot, suite):
     page = opened()
     setup = page.view.setup
@@ -161,6 +165,7 @@ def test_a_setup_without_arms_can_be_begun(opened, qtbot, suite):
     assert "3 arms" in setup.cost.text()
 
 
+@pytest.mark.slow
 def test_an_evaluation_that_ends_unseen_tells_nobody(opened, qtbot, suite):
     page = opened()
     set_up(qtbot, page, suite)
@@ -189,6 +194,7 @@ def test_an_evaluation_that_ends_takes_who_sets_up_the_next_one_away(opened, qtb
     )
 
 
+@pytest.mark.slow
 def test_a_result_that_is_read_again_is_folded_anew_or_shows_another_cell(opened, qtbot, tmp_path):
     page = opened()
     path = made_result(tmp_path, scenarios=100, trials=1)
@@ -205,6 +211,7 @@ def test_a_result_that_is_read_again_is_folded_anew_or_shows_another_cell(opened
     assert row.name in result.runs_card.heading.hint.text()
 
 
+@pytest.mark.slow
 def test_results_that_cannot_be_written_hold_the_page_up(opened, qtbot, suite):
     places().results.write_text("a file")
     page = opened()
@@ -215,6 +222,7 @@ def test_results_that_cannot_be_written_hold_the_page_up(opened, qtbot, suite):
     assert page.evaluations.phase is EvalPhase.IDLE and page.view.setup.go.isEnabled()
 
 
+@pytest.mark.slow
 def test_files_that_are_dropped_are_not_taken(opened, qtbot, suite):
     page = opened()
     setup = page.view.setup
@@ -244,6 +252,7 @@ def test_a_suite_with_mistakes_is_not_told_where(opened, qtbot, tmp_path):
 # -- results -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_cell_does_not_lead_to_its_runs(opened, qtbot, tmp_path):
     page = opened()
     result = open_it(qtbot, page, made_result(tmp_path))
@@ -267,6 +276,7 @@ def test_a_cell_does_not_lead_to_its_runs(opened, qtbot, tmp_path):
     assert result.runs_model.total == len(result.failures_model.samples(index))
 
 
+@pytest.mark.slow
 def test_a_run_is_shown_on_the_playground_with_its_bad_token(opened, qtbot, tmp_path):
     page = opened()
     shown, focused = [], []
@@ -281,6 +291,7 @@ def test_a_run_is_shown_on_the_playground_with_its_bad_token(opened, qtbot, tmp_
     assert record.at == TokenPlace(0, record.state.aborted.token)
 
 
+@pytest.mark.slow
 def test_a_run_without_a_mistake_is_shown_without_a_token(opened, qtbot, tmp_path):
     page = opened()
     shown, focused = [], []
@@ -294,6 +305,7 @@ def test_a_run_without_a_mistake_is_shown_without_a_token(opened, qtbot, tmp_pat
     assert page.context.navigator.current is PageId.PLAYGROUND and focused
 
 
+@pytest.mark.slow
 def test_two_arms_are_not_aligned_by_field(opened, qtbot, tmp_path):
     page = opened()
     result = open_it(qtbot, page, recorded_result(tmp_path))
@@ -324,6 +336,7 @@ def test_a_chart_cannot_be_kept_or_shows_what_is_not_measured(opened, qtbot, tmp
     assert not charts.savings.isVisible(), "no abort was continued, so nothing is known to be saved"
 
 
+@pytest.mark.slow
 def test_two_columns_that_are_selected_are_not_compared(opened, qtbot, tmp_path):
     page = opened()
     result = open_it(qtbot, page, made_result(tmp_path))
@@ -381,6 +394,7 @@ def test_ten_thousand_samples_are_rows_at_once(opened, qtbot, tmp_path):
 # -- bad input ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_no_result_is_not_told(opened, qtbot, tmp_path):
     page = opened()
     page.open_result(tmp_path)
@@ -390,6 +404,7 @@ def test_a_folder_that_is_no_result_is_not_told(opened, qtbot, tmp_path):
     assert page.view.title.text() == ""
 
 
+@pytest.mark.slow
 def test_a_result_of_a_newer_version_is_read_wrongly(opened, qtbot, tmp_path):
     path = made_result(tmp_path)
     manifest = json.loads((path / "manifest.json").read_text())
@@ -400,6 +415,7 @@ def test_a_result_of_a_newer_version_is_read_wrongly(opened, qtbot, tmp_path):
     assert "version 99" in told(page)
 
 
+@pytest.mark.slow
 def test_a_torn_last_line_hides_the_other_samples(opened, qtbot, tmp_path):
     path = made_result(tmp_path)
     data = (path / "samples.jsonl").read_bytes()
@@ -410,6 +426,7 @@ def test_a_torn_last_line_hides_the_other_samples(opened, qtbot, tmp_path):
     assert "torn" in page.view.notice.label.text()
 
 
+@pytest.mark.slow
 def test_a_damaged_line_is_not_told_by_its_number(opened, qtbot, tmp_path):
     path = made_result(tmp_path)
     lines = (path / "samples.jsonl").read_bytes().split(b"\n")
@@ -421,6 +438,7 @@ def test_a_damaged_line_is_not_told_by_its_number(opened, qtbot, tmp_path):
     assert "Line 7" in told(page)
 
 
+@pytest.mark.slow
 def test_a_result_that_another_process_writes_is_held_up_or_not_told(opened, qtbot, tmp_path):
     path = made_result(tmp_path, finished="")
     page = opened()
@@ -433,6 +451,7 @@ def test_a_result_that_another_process_writes_is_held_up_or_not_told(opened, qtb
     assert page.view.go_on.isVisible()
 
 
+@pytest.mark.slow
 def test_a_missing_record_is_a_dead_end(opened, qtbot, tmp_path):
     path = recorded_result(tmp_path)
     for record in path.glob("runs/**/*.jsonl"):
@@ -447,6 +466,7 @@ def test_a_missing_record_is_a_dead_end(opened, qtbot, tmp_path):
     assert ".jsonl" in told(page)
 
 
+@pytest.mark.slow
 def test_a_changed_suite_is_gone_on_with(opened, qtbot, tmp_path):
     page = opened()
     open_it(qtbot, page, made_result(tmp_path, finished=""))
@@ -455,6 +475,7 @@ def test_a_changed_suite_is_gone_on_with(opened, qtbot, tmp_path):
     assert "made.json" in told(page)
 
 
+@pytest.mark.slow
 def test_a_list_with_a_broken_result_opens_none(opened, qtbot):
     made_result(places().results)
     broken = made_result(places().results)
@@ -471,6 +492,7 @@ def test_a_list_with_a_broken_result_opens_none(opened, qtbot):
 # -- for everybody -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_something_on_the_page_has_no_name_or_no_keys(opened, qtbot, tmp_path):
     page = opened(size=(1024, 700))
     open_it(qtbot, page, made_result(tmp_path))

@@ -63,6 +63,7 @@ def rows(view):
     ]
 
 
+@pytest.mark.slow
 def test_the_view_tells_another_field_or_another_keyword_or_leads_elsewhere(shown, qtbot):
     page = shown(made())
     view = page.evidence.wanted
@@ -88,6 +89,7 @@ def test_the_view_tells_another_field_or_another_keyword_or_leads_elsewhere(show
     assert page.context.panels.revealed == [("search", "max_results")]
 
 
+@pytest.mark.slow
 def test_what_is_told_of_a_run_is_of_another_token_or_stays_for_the_next_run(shown, qtbot):
     page = shown(made())
     # a token that is not the model's own is marked, and no other one

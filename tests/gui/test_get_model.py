@@ -83,6 +83,7 @@ def test_a_download_in_the_window_does_not_end_with_a_model_to_use(hub, panel, q
     assert wanted.args == [str(place)]
 
 
+@pytest.mark.slow
 def test_cancel_waits_for_the_server_or_loses_what_was_loaded(hub, panel, qtbot, tmp_path):
     hub.repos[REPO][FILE] = gguf(50_000)
     hub.stall_after = 20_000
@@ -98,6 +99,7 @@ def test_cancel_waits_for_the_server_or_loses_what_was_loaded(hub, panel, qtbot,
     assert hub.ranges()[-1] == "bytes=20000-"
 
 
+@pytest.mark.slow
 def test_a_window_that_closes_waits_for_a_silent_server(hub, panel, qtbot, tmp_path):
     hub.stall_after = 1000
     look(panel, qtbot)

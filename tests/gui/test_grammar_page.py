@@ -25,6 +25,7 @@ PLANTED = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" nummber\nnumber ::= "\\d"{
 # -- the page ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_name_of_the_contract_is_missing_or_unnamed_for_screen_readers(grammar):
     for name in NAMES:
         widget = grammar.view.findChild(QWidget, name)
@@ -90,6 +91,7 @@ def test_the_page_does_not_fit_a_small_window(open_window):
 # -- the text ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_tools_grammar_is_not_shown_or_does_not_follow_the_tools(grammar, qtbot):
     view, document = grammar.view, grammar.context.project.grammar
     assert view.edit.isReadOnly()
@@ -103,6 +105,7 @@ def test_the_tools_grammar_is_not_shown_or_does_not_follow_the_tools(grammar, qt
     assert document.kept is None
 
 
+@pytest.mark.slow
 def test_tools_that_give_no_grammar_leave_the_page_without_a_word(grammar, qtbot):
     for tool in grammar.context.project.tools.registry.tools:
         grammar.context.project.tools.set_enabled(tool.name, False)
@@ -112,6 +115,7 @@ def test_tools_that_give_no_grammar_leave_the_page_without_a_word(grammar, qtbot
     qtbot.waitUntil(lambda: "no mistakes" in grammar.view.summary.text())
 
 
+@pytest.mark.slow
 def test_a_copy_to_edit_changes_the_tools_or_cannot_be_undone(grammar, qtbot):
     view = grammar.view
     before = view.edit.text()
@@ -147,6 +151,7 @@ def test_three_planted_mistakes_are_not_mended_with_what_the_page_offers(grammar
     assert view.diagnostics.isHidden() or not any(p.severity == "error" for p in found.problems)
 
 
+@pytest.mark.slow
 def test_a_click_on_a_correction_in_the_list_does_nothing(grammar, qtbot):
     view = grammar.view
     show(qtbot, grammar, PLANTED)
@@ -160,6 +165,7 @@ def test_a_click_on_a_correction_in_the_list_does_nothing(grammar, qtbot):
     assert view.edit.text() == before
 
 
+@pytest.mark.slow
 def test_a_mistake_in_the_list_does_not_lead_to_its_place(grammar, qtbot):
     view = grammar.view
     found = show(qtbot, grammar, PLANTED)
@@ -171,6 +177,7 @@ def test_a_mistake_in_the_list_does_not_lead_to_its_place(grammar, qtbot):
     assert view.edit.hasFocus()
 
 
+@pytest.mark.slow
 def test_a_fix_of_an_older_text_hits_the_wrong_place(grammar, qtbot):
     view = grammar.view
     problem = next(p for p in show(qtbot, grammar, PLANTED).problems if p.edits)
@@ -181,6 +188,7 @@ def test_a_fix_of_an_older_text_hits_the_wrong_place(grammar, qtbot):
     assert view.edit.text() == text
 
 
+@pytest.mark.slow
 def test_a_mistake_in_the_tools_grammar_is_mended_behind_the_tools_back(grammar, qtbot):
     view = grammar.view
     text = view.edit.text()
@@ -248,6 +256,7 @@ def test_some_text_stops_the_page(grammar, qtbot, text):
 # -- names in the editor ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_rules_name_is_not_completed(grammar, qtbot):
     edit = grammar.view.edit
     show(qtbot, grammar, GOOD)
@@ -265,6 +274,7 @@ def test_a_rules_name_is_not_completed(grammar, qtbot):
     assert 'pair number pair "}"' in edit.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ['"{', "[a-z", "# pa", "pa"])
 def test_names_are_offered_where_none_can_stand(grammar, qtbot, place):
     edit = grammar.view.edit
@@ -274,6 +284,7 @@ def test_names_are_offered_where_none_can_stand(grammar, qtbot, place):
     assert not edit.completer.is_open
 
 
+@pytest.mark.slow
 def test_the_definition_of_a_rule_is_not_found(grammar, qtbot):
     edit = grammar.view.edit
     show(qtbot, grammar, '# number ::= no\n"number ::= no"\n' + GOOD)
@@ -283,6 +294,7 @@ def test_the_definition_of_a_rule_is_not_found(grammar, qtbot):
     assert edit.textCursor().blockNumber() == 4
 
 
+@pytest.mark.slow
 def test_a_rule_is_not_renamed_everywhere_or_also_in_texts(grammar, qtbot):
     edit = grammar.view.edit
     text = 'root ::= "{" pair "pair" pair2 # pair\npair ::= [pair]\npair2 ::= pair\n'

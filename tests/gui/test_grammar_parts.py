@@ -291,6 +291,7 @@ def bench(qapp, monkeypatch):
     bench.close()
 
 
+@pytest.mark.slow
 def test_a_check_that_nobody_waits_for_goes_on(bench, qtbot, monkeypatch):
     bench, document = bench
     begun, ended = [], []

@@ -184,6 +184,7 @@ def test_costs_are_those_of_other_rules_or_count_tokens_without_a_mask():
 # -- on the pages ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_replayed_run_shows_no_rules_or_none_of_the_chosen_token(make, qtbot):
     events = bundled_run(RECORD)
     page = make(RecordedModel(events))
@@ -208,6 +209,7 @@ def test_a_replayed_run_shows_no_rules_or_none_of_the_chosen_token(make, qtbot):
     )
 
 
+@pytest.mark.slow
 def test_the_answer_about_a_token_is_shown_beside_another(make, qtbot):
     events = bundled_run(RECORD)
     page = make(RecordedModel(events))
@@ -241,6 +243,7 @@ def test_a_grammar_that_reads_a_text_in_too_many_ways_is_silent_about_it(make, q
     assert page.context.rules.grammar == many
 
 
+@pytest.mark.slow
 def test_rules_of_an_older_run_are_shown_beside_the_tokens_of_a_newer_one(make, qtbot):
     page = make()
     runs = page.context.runs
@@ -264,6 +267,7 @@ def test_a_rule_leads_nowhere(make_window, qtbot):
     qtbot.waitUntil(lambda: edit.textCursor().selectedText() == "search-args-max-results")
 
 
+@pytest.mark.slow
 def test_a_rule_of_a_custom_text_is_looked_for_in_the_tools_grammar(make, qtbot):
     page = make()
     asked = request(grammar=OWN, constraint="gbnf")
@@ -272,6 +276,7 @@ def test_a_rule_of_a_custom_text_is_looked_for_in_the_tools_grammar(make, qtbot)
     assert page.context.navigator.visits == [(PageId.GRAMMAR, RulePlace("pair", OWN))]
 
 
+@pytest.mark.slow
 def test_a_rule_that_the_shown_text_does_not_have_is_not_told_of(grammar, qtbot):
     grammar.go_to(RulePlace("pair", OWN))
     qtbot.waitUntil(grammar.view.notice.isVisible)

@@ -19,6 +19,7 @@ GOOD = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" number\nnumber ::= [1-9] [0-9
 # -- the diagram, examples, steps ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_diagram_does_not_follow_the_cursor_or_a_click_on_a_box_goes_nowhere(grammar, qtbot):
     view = grammar.view
     show(qtbot, grammar, GOOD)
@@ -32,6 +33,7 @@ def test_the_diagram_does_not_follow_the_cursor_or_a_click_on_a_box_goes_nowhere
     assert view.edit.rule == "number"
 
 
+@pytest.mark.slow
 def test_an_example_is_not_judged_as_one_types_or_does_not_say_where_it_fails(grammar, qtbot):
     view = grammar.view
     show(qtbot, grammar, GOOD)
@@ -51,6 +53,7 @@ def test_an_example_is_not_judged_as_one_types_or_does_not_say_where_it_fails(gr
     assert result(grammar, 2)[0] == "✕ is accepted"
 
 
+@pytest.mark.slow
 def test_examples_cannot_be_written_by_keyboard_alone(grammar, qtbot):
     view = grammar.view
     show(qtbot, grammar, GOOD)
@@ -68,6 +71,7 @@ def test_examples_cannot_be_written_by_keyboard_alone(grammar, qtbot):
     assert grammar.examples.examples == ()
 
 
+@pytest.mark.slow
 def test_a_new_example_that_was_thought_better_of_stays(grammar, qtbot):
     show(qtbot, grammar, GOOD)
     grammar.view.add_example_link.click()
@@ -89,6 +93,7 @@ def test_the_last_run_cannot_become_an_example(grammar, qtbot):
     qtbot.waitUntil(lambda: (result(grammar, 0) or ("",))[0] == "✓")
 
 
+@pytest.mark.slow
 def test_a_step_does_not_show_its_rules_and_what_may_come_next(grammar, qtbot):
     view = grammar.view
     show(qtbot, grammar, GOOD)
@@ -148,6 +153,7 @@ def test_the_enforcement_of_a_constraint_is_not_shown(grammar, qtbot):
     assert grammar.context.panels.badges["search", "/properties/max_results/maximum"] == "checked"
 
 
+@pytest.mark.slow
 def test_what_an_edit_lets_through_is_not_told(grammar, qtbot):
     view = grammar.view
     view.copy_link.click()
@@ -170,6 +176,7 @@ def test_what_an_edit_lets_through_is_not_told(grammar, qtbot):
     ]
 
 
+@pytest.mark.slow
 def test_what_is_saved_is_still_told_as_a_difference(grammar, qtbot, tmp_path):
     view = grammar.view
     show(qtbot, grammar, GOOD)
@@ -180,6 +187,7 @@ def test_what_is_saved_is_still_told_as_a_difference(grammar, qtbot, tmp_path):
     qtbot.waitUntil(lambda: view.differences.texts() == [])
 
 
+@pytest.mark.slow
 def test_the_help_is_not_there_or_names_no_key(grammar):
     grammar.view.help_link.click()
     assert grammar.view.help.isVisible()
@@ -189,6 +197,7 @@ def test_the_help_is_not_there_or_names_no_key(grammar):
     grammar.view.help.close()
 
 
+@pytest.mark.slow
 def test_a_file_that_is_dropped_is_taken_for_text_or_a_model_for_a_grammar(grammar, qtbot, tmp_path):
     view = grammar.view
     for name, taken in (("a.gbnf", True), ("a.gguf", False)):
@@ -210,6 +219,7 @@ def test_a_file_that_is_dropped_is_taken_for_text_or_a_model_for_a_grammar(gramm
 # -- files and projects -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_grammar_is_not_opened_saved_or_kept_in_the_project(grammar, qtbot, tmp_path):
     project = grammar.context.project
     view, document = grammar.view, project.grammar
@@ -237,6 +247,7 @@ def test_a_grammar_is_not_opened_saved_or_kept_in_the_project(grammar, qtbot, tm
     assert document.work == kept
 
 
+@pytest.mark.slow
 def test_a_file_that_is_no_text_is_not_told(grammar, qtbot, tmp_path):
     path = tmp_path / "a.gbnf"
     path.write_bytes(b'root ::= "\xff\xfe"')
@@ -245,6 +256,7 @@ def test_a_file_that_is_no_text_is_not_told(grammar, qtbot, tmp_path):
     assert "UTF-8" in grammar.view.notice.label.text()
 
 
+@pytest.mark.slow
 def test_the_users_own_text_is_lost_to_a_copy_of_the_tools(grammar, qtbot):
     view = grammar.view
     show(qtbot, grammar, GOOD)
@@ -255,6 +267,7 @@ def test_the_users_own_text_is_lost_to_a_copy_of_the_tools(grammar, qtbot):
     assert view.edit.text() == GOOD
 
 
+@pytest.mark.slow
 def test_a_run_is_not_held_to_the_users_own_text(grammar, qtbot):
     view, project = grammar.view, grammar.context.project
     assert project.next_run().request.grammar is None

@@ -65,6 +65,7 @@ def test_runs_stand_in_another_order_than_newest_first(dock):
     assert "stopped early: CONSTRAINT_MAX" in spoken and "search" in spoken and "17 tokens" in spoken
 
 
+@pytest.mark.slow
 def test_a_run_cannot_be_found_by_a_word(dock, qtbot):
     qtbot.keyClicks(dock.search_edit, "database")
     qtbot.waitUntil(lambda: titles(dock) == ["Delete the database"])

@@ -110,6 +110,7 @@ def test_a_lesson_cannot_be_taken_without_a_model(without_model, qtbot):
 # -- the page ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_page_has_no_list_or_tells_no_progress_or_a_broken_lesson_ends_it(without_model, qtbot, tmp_path):
     lessons = without_model()
     open_in(qtbot, lessons, find_lesson("mask"))
@@ -269,6 +270,7 @@ def test_an_experiment_does_not_run_live_with_what_its_reader_changed(with_model
     assert not lessons.live.is_running
 
 
+@pytest.mark.slow
 def test_a_model_whose_opening_was_stopped_is_said_not_to_be_here(with_model, qtbot, tmp_path):
     lessons = with_model()
     open_in(qtbot, lessons, written_lesson(tmp_path))
@@ -280,6 +282,7 @@ def test_a_model_whose_opening_was_stopped_is_said_not_to_be_here(with_model, qt
         assert card.live_button.isEnabled() is can, "a run opens the model that it wants"
 
 
+@pytest.mark.slow
 def test_the_recording_of_an_experiment_plays_on_while_another_page_is_shown(without_model, qtbot, tmp_path):
     lessons = without_model()
     open_in(qtbot, lessons, written_lesson(tmp_path))
@@ -294,6 +297,7 @@ def test_the_recording_of_an_experiment_plays_on_while_another_page_is_shown(wit
 # -- the lecture ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_lecture_leaves_the_list_or_small_letters_or_the_page_otherwise_than_it_was(without_model, qtbot):
     lessons = without_model(size=(1280, 720))
     open_in(qtbot, lessons, find_lesson("mask"))
@@ -418,6 +422,7 @@ def test_a_window_that_was_closed_in_a_lecture_begins_as_a_full_screen(window_wi
     assert not again.isFullScreen() and again.rail.isVisible()
 
 
+@pytest.mark.slow
 def test_a_lesson_that_cannot_be_read_leaves_no_way_out_of_a_lecture(without_model, qtbot, tmp_path):
     lessons = without_model()
     open_in(qtbot, lessons, find_lesson("mask"))
@@ -431,6 +436,7 @@ def test_a_lesson_that_cannot_be_read_leaves_no_way_out_of_a_lecture(without_mod
     lessons.view.reader.resize(500, 400)  # what it showed is gone
 
 
+@pytest.mark.slow
 def test_a_live_run_goes_on_for_a_lesson_that_another_file_took_away(with_model, qtbot, tmp_path):
     lessons = with_model()
     open_in(qtbot, lessons, written_lesson(tmp_path))
@@ -454,6 +460,7 @@ def test_a_lesson_of_the_menu_is_not_opened_on_its_page(without_model):
     assert lessons.context.navigator.visits[-1] == (PageId.LESSONS, FilePlace(Path("/a/lesson.md")))
 
 
+@pytest.mark.slow
 def test_a_slow_disk_keeps_the_progress_of_before(without_model, qtbot, monkeypatch):
     lessons = without_model()
     open_in(qtbot, lessons, find_lesson("mask"))

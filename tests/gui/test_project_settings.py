@@ -78,6 +78,7 @@ def _names(dialog):
     return [w.objectName() for w in dialog.findChildren(QWidget) if w.objectName().endswith("Setting")]
 
 
+@pytest.mark.slow
 def test_a_change_elsewhere_is_not_shown(make):
     store, dialog = make()
     store.update(theme="light", context=2048)
@@ -159,6 +160,7 @@ def test_somebody_who_is_sent_something_is_not_listed():
 # -- what follows them -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_set_holds_at_the_next_start_only(open_context, qtbot, qapp, monkeypatch):
     monkeypatch.setattr("glyphscope_gui.settings.presenter.REOPEN_MS", 20)
     opened = []
@@ -218,6 +220,7 @@ def test_a_history_that_was_cleared_is_still_listed(open_window, qtbot):
     dialog.reject()
 
 
+@pytest.mark.slow
 def test_another_font_of_code_needs_a_new_start(qapp, qtbot):
     families = [family for family in fixed_families() if family != mono_families()[0]]
     if not families:

@@ -77,6 +77,7 @@ def test_a_row_that_is_chosen_is_not_marked_in_the_text_or_the_reverse(panel):
     assert not dock.rendered_view._hovered
 
 
+@pytest.mark.slow
 def test_a_description_cannot_be_edited_in_the_prompt_or_taken_back(panel, qtbot):
     dock, document = panel.dock, panel.project.tools
     part = choose(panel, DESCRIPTION)
@@ -91,6 +92,7 @@ def test_a_description_cannot_be_edited_in_the_prompt_or_taken_back(panel, qtbot
     assert part.edit.toPlainText() == "Search the web and return the best results."
 
 
+@pytest.mark.slow
 def test_a_line_of_the_template_an_example_or_the_users_words_cannot_be_edited_in_place(panel, qtbot):
     dock, project = panel.dock, panel.project
     words = UserPromptEdit(project.prompt)
@@ -131,6 +133,7 @@ def test_a_part_that_is_nobodys_is_edited_or_does_not_say_whose_it_is_and_the_li
     assert panel.dock.tabs.currentIndex() == TEMPLATE and edit.textCursor().blockNumber() == 19
 
 
+@pytest.mark.slow
 def test_control_and_enter_in_the_part_does_not_run_it_again(panel, qtbot):
     dock, runs = panel.dock, panel.context.runs
     part = choose(panel, DESCRIPTION)

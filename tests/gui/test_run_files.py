@@ -182,6 +182,7 @@ def test_a_dropped_file_is_not_opened_where_its_kind_belongs(qtbot, window, bund
     qtbot.waitUntil(lambda: window.services.project.path == project)
 
 
+@pytest.mark.slow
 def test_a_run_given_with_the_start_is_replaced_by_the_one_that_ships(qtbot, open_page, bundle):
     def no_model(_name, **_options):
         raise ModelError("There is no model here.")

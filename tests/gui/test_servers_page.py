@@ -66,6 +66,7 @@ def call_it(qtbot, page, tool, **fields):
 # -- which servers there are -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_server_that_was_written_by_hand_does_not_start(page, servers, qtbot):
     view = page.view
     view.add_button.click()
@@ -88,6 +89,7 @@ def test_a_server_that_was_written_by_hand_does_not_start(page, servers, qtbot):
     assert load_servers(places().servers).known.entries["mine"]["env"] == {"TOKEN": "very-secret-word"}
 
 
+@pytest.mark.slow
 def test_an_imported_command_runs_before_it_is_allowed(page, servers, qtbot, tmp_path):
     witness, view = tmp_path / "ran", page.view
     view.import_button.click()
@@ -113,6 +115,7 @@ def test_an_imported_command_runs_before_it_is_allowed(page, servers, qtbot, tmp
     assert view.card.consent.isHidden()
 
 
+@pytest.mark.slow
 def test_consent_is_forgotten_or_given_to_another_command(servers):
     servers.add("a", entry("one"), allowed=True)
     servers.remove("a")
@@ -131,6 +134,7 @@ def test_a_server_takes_the_name_of_the_demo_tools(servers):
     assert servers.sources()["demo"] is servers.demo
 
 
+@pytest.mark.slow
 def test_an_entry_that_cannot_be_read_takes_the_others_with_it(page, servers):
     view = page.view
     servers.add("bad", {"command": "x", "env": {"A": "${env:NO_SUCH_VARIABLE_HERE}"}}, allowed=False)
@@ -141,6 +145,7 @@ def test_an_entry_that_cannot_be_read_takes_the_others_with_it(page, servers):
     assert servers.source("good") is not None
 
 
+@pytest.mark.slow
 def test_a_removed_server_stays_or_stays_running(connected, servers, qtbot):
     page = connected()
     source = servers.get("mine").source
@@ -152,6 +157,7 @@ def test_a_removed_server_stays_or_stays_running(connected, servers, qtbot):
     qtbot.waitUntil(lambda: source.phase == "stopped")
 
 
+@pytest.mark.slow
 def test_a_server_that_is_switched_off_goes_on(connected, servers, qtbot):
     page = connected()
     known, card = servers.get("mine"), page.view.card
@@ -166,6 +172,7 @@ def test_a_server_that_is_switched_off_goes_on(connected, servers, qtbot):
     qtbot.waitUntil(lambda: known.source.phase == "ready")
 
 
+@pytest.mark.slow
 def test_an_error_hides_what_the_process_printed(page, servers, qtbot):
     view = page.view
     servers.add("broken", entry("exit=3"), allowed=True)
@@ -183,6 +190,7 @@ def test_an_error_hides_what_the_process_printed(page, servers, qtbot):
 # -- tools -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_imported_tools_are_not_called_through_their_server(connected, qtbot):
     page = connected()
     view, project, navigator = page.view, page.context.project, page.context.navigator
@@ -202,6 +210,7 @@ def test_imported_tools_are_not_called_through_their_server(connected, qtbot):
     assert model.index(model.row_of("echo"), columns.HERE).data() == ""
 
 
+@pytest.mark.slow
 def test_an_import_replaces_a_tool_of_the_same_name_without_a_word(connected, servers):
     page = connected()
     view, project = page.view, page.context.project
@@ -219,6 +228,7 @@ def test_an_import_replaces_a_tool_of_the_same_name_without_a_word(connected, se
     assert servers.sources()["mine/echo"].claims("echo_2")["readOnlyHint"] is True
 
 
+@pytest.mark.slow
 def test_a_list_that_changes_is_not_shown(connected, qtbot):
     page = connected("grow")
     view, model = page.view, page.view.tools.model
@@ -231,6 +241,7 @@ def test_a_list_that_changes_is_not_shown(connected, qtbot):
     assert view.panel.result.view is not None, "the result went with the list"
 
 
+@pytest.mark.slow
 def test_tools_that_cannot_be_used_are_left_out_in_silence(connected):
     view = connected("bad-schemas").view
     model = view.tools.model
@@ -296,6 +307,7 @@ def test_arguments_are_judged_only_by_the_server(connected, qtbot):
     qtbot.waitUntil(lambda: panel.call_button.text() == "Call")
 
 
+@pytest.mark.slow
 def test_a_call_by_hand_shows_nothing(connected, servers, qtbot):
     page = connected()
     result = call_it(qtbot, page, "echo", text="hello")
@@ -317,6 +329,7 @@ def test_a_call_by_hand_shows_nothing(connected, servers, qtbot):
     assert call_it(qtbot, page, "structured").view.pieces[-1].title == "Structured content"
 
 
+@pytest.mark.slow
 def test_a_call_that_is_never_answered_cannot_be_cancelled(connected, qtbot):
     page = connected()
     panel = page.view.panel
@@ -331,6 +344,7 @@ def test_a_call_that_is_never_answered_cannot_be_cancelled(connected, qtbot):
     assert panel.call_button.isVisible()
 
 
+@pytest.mark.slow
 def test_an_answer_is_shown_under_another_tool(connected, qtbot):
     page = connected()
     view, panel = page.view, page.view.panel
@@ -350,6 +364,7 @@ def test_an_answer_is_shown_under_another_tool(connected, qtbot):
     assert panel.result.pill.words == "cancelled"
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_in_a_call_takes_the_page_along(connected, servers, qtbot):
     page = connected()
     view = page.view
@@ -398,6 +413,7 @@ def test_closing_the_window_leaves_a_server_that_ignores_it(open_window, qtbot):
 # -- log and effects ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_message_of_the_log_is_shown_in_part_only(connected, qtbot):
     log = connected().view.log
     qtbot.waitUntil(lambda: log.model.rowCount() >= 4)
@@ -444,6 +460,7 @@ def test_the_effects_of_the_demo_tools_are_seen_only_later(page, servers, qtbot)
     assert effects.mails.rowCount() == 2
 
 
+@pytest.mark.slow
 def test_a_run_does_not_reach_the_server_of_an_imported_tool(open_page, qtbot):
     """Under the name that the registry gave it, and with a server that nobody has started."""
     page = open_page(PageId.SERVERS, lambda _name, **_options: ScriptedModel('{action="echo_2" text="hi"}'))

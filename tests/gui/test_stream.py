@@ -50,6 +50,7 @@ def feed(view, events, size=3):
 TEXTS = st.lists(st.text(st.sampled_from("ab\n\r\x00🤖é\u2028\ufdd0"), max_size=9), max_size=12)
 
 
+@pytest.mark.slow
 @given(TEXTS, st.integers(0, 40))
 def test_a_character_stands_elsewhere_in_the_document(pieces, repeat):
     pieces = [*pieces, "long🤖" * repeat * 10]

@@ -111,6 +111,7 @@ def test_a_bad_pattern_is_in_force_while_it_is_typed(dock, document, qtbot):
     assert not dock.form.problem.isVisible()
 
 
+@pytest.mark.slow
 def test_an_argument_renamed_beside_a_mistake_is_doubled(dock, document, qtbot):
     dock.show_argument("search", "query")
     qtbot.keyClicks(field(dock, "Pattern"), "(")
@@ -241,6 +242,7 @@ def test_a_tool_is_moved_by_mouse_only_or_from_a_field(dock, document, qtbot):
     assert [t.name for t in document.registry][:2] == ["calculate", "search"]
 
 
+@pytest.mark.slow
 def test_pasted_tools_replace_those_that_are_there_unasked(dock, document, qtbot):
     openai = [
         {"type": "function", "function": {"name": "ping", "parameters": {"type": "object", "properties": {}}}}
@@ -256,6 +258,7 @@ def test_pasted_tools_replace_those_that_are_there_unasked(dock, document, qtbot
     assert len(document.registry) == 7
 
 
+@pytest.mark.slow
 def test_a_dropped_file_that_is_no_registry_changes_the_tools(dock, document, qtbot, tmp_path):
     file = tmp_path / "broken.json"
     file.write_text('{"tools": [')
@@ -281,6 +284,7 @@ def test_an_exported_registry_is_read_as_another_one(dock, document, qtbot, tmp_
     assert load_registry(file) == document.registry
 
 
+@pytest.mark.slow
 def test_many_tools_make_the_tree_slow_or_cannot_be_found(qtbot):
     tools = tuple(Tool(f"tool_{n}", f"Number {n}") for n in range(2000))
     document = RegistryDocument(ToolRegistry(tools))
@@ -357,6 +361,7 @@ def test_a_hostile_schema_ends_or_holds_up_the_page(dock, document, qtbot, schem
     assert document.registry == default_registry()
 
 
+@pytest.mark.slow
 def test_a_file_of_many_tools_holds_the_window_up(dock, document, qtbot, tmp_path, monkeypatch):
     readers = []
 

@@ -24,6 +24,7 @@ def at_pointer(document, pointer):
     return document
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(JSON, st.sampled_from([None, 2]))
 def test_a_pointer_leads_to_another_value_of_the_text(document, indent):

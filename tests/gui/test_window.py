@@ -117,6 +117,7 @@ def test_a_first_start_has_nothing_to_run(qtbot, make):
     assert page.evidence.size_section.isVisibleTo(page.evidence)
 
 
+@pytest.mark.slow
 def test_an_abort_is_not_explained(qtbot, make_playground):
     page = make_playground(ScriptedModel(BAD))
     runs, banner = page.context.runs, page.view.banner
@@ -185,6 +186,7 @@ def test_the_keyboard_alone_cannot_run_stop_or_reach_the_tokens(qtbot, make):
     assert page.evidence.alternatives_heading.title.text() == "ALTERNATIVES OF TOKEN 1"
 
 
+@pytest.mark.slow
 def test_without_a_model_there_is_nothing_to_see(qtbot, make_playground):
     page = make_playground(ModelError("llama.cpp is not installed.", hint="Install it."))
     runs = page.context.runs

@@ -63,6 +63,7 @@ def test_an_endpoint_does_not_run_in_the_window_or_its_figures_are_shown_as_more
         window.shut_down()
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_hangs_is_not_stopped_by_stop(qtbot, page):
     runs = page.context.runs
     with endpoint(Answer((chunk('{action="search'), Hang))) as server:

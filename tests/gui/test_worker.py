@@ -187,6 +187,7 @@ def test_stop_waits_for_a_model_that_is_being_opened(qtbot):
         controller.close()
 
 
+@pytest.mark.slow
 def test_a_run_before_the_first_has_ended_mixes_with_it(qtbot, make):
     controller = make(Slow(GOOD))
     starts = []
@@ -199,6 +200,7 @@ def test_a_run_before_the_first_has_ended_mixes_with_it(qtbot, make):
     assert controller.state.text == GOOD
 
 
+@pytest.mark.slow
 def test_stepping_runs_ahead(qtbot, make):
     controller = make(ScriptedModel(GOOD))
     controller.run(request(), stepping=True)
@@ -220,6 +222,7 @@ def test_stop_hangs_while_stepping(qtbot, make):
     assert controller.state.outcome == "cancelled"
 
 
+@pytest.mark.slow
 def test_the_saving_is_guessed_or_the_aborted_run_changes(qtbot, make):
     controller = make(ScriptedModel(BAD))
     drawn = Sampling(temperature=0.5)  # of which nothing but the whole run again can tell how it would go on
@@ -249,6 +252,7 @@ def test_a_replay_is_another_run_than_the_recorded(qtbot, make, rate, opened):
     assert opened == []
 
 
+@pytest.mark.slow
 def test_a_replay_keeps_no_time(qtbot, make):
     events = tuple(run(request(), Slow(GOOD)))
     controller = make(ScriptedModel(""))
@@ -323,6 +327,7 @@ def test_a_query_is_answered_by_the_open_model_in_its_thread_and_done_in_the_win
     assert isinstance(answers[1][0], ScriptedModel)
 
 
+@pytest.mark.slow
 def test_of_the_queries_that_wait_for_a_run_only_the_newest_of_a_key_is_answered(qtbot, make):
     controller, worked, answers = make(Slow(GOOD)), [], []
     controller.run(request())

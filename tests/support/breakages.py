@@ -53,7 +53,9 @@ BREAKAGES = (
         "if False:",
         ("engine/test_models_file.py::test_a_missing_file_or_a_folder_is_called_damaged", _WHOLE_MODELS),
     ),
-    Breakage("a GGUF that is cut off", _GGUF, "if data + end > cursor.size:", "if False:", (_HEADERS,)),
+    Breakage(
+        "a GGUF that is cut off", _GGUF, "if tensors and data + end > cursor.size:", "if False:", (_HEADERS,)
+    ),
     Breakage(
         "a GGUF that is damaged: its header",
         _GGUF,
@@ -259,8 +261,8 @@ BREAKAGES = (
     ),
     Breakage(
         "a model without a chat template",
-        "engine/glyphscope/models/session.py",
-        "text, note = render_plain(messages), NO_TEMPLATE",
+        "engine/glyphscope/models/chat_tools.py",
+        "text, note = render_plain(messages), no_template",
         'text, note = render_plain(messages), ""',
         ("e2e/test_bad_models.py::test_a_model_without_a_chat_template_makes_no_call_or_says_nothing",),
     ),
