@@ -177,8 +177,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     `registry` is the registry's document in our form. `history` are the messages of earlier turns, between the system
     message and this `prompt`: every strategy goes on from them.
     `model` is a file path, or the name of a scripted or recorded model. `grammar` is GBNF that holds in place of the
-    registry's own, under either constraint. With `free_text`, any text may stand before the call. `order` is that of the
-    call's arguments under the constraint.
+    registry's own, under either constraint. With `free_text`, any text may stand before the call. Under the registry's
+    grammar the call's arguments come in that `order`.
     With `native`, the model's own chat template asks for the call and its tools, in the form that it was trained on:
     `auto` is the template's, another name is meant in any case. Notation and shape are then that form's.
     `thinking` is given to the model's chat template, whatever the notation; one without a switch for it says so in a

@@ -3,12 +3,13 @@
 from glyphscope.grammar.builder import GrammarOptions, build_call_grammar, build_value_grammar
 from glyphscope.grammar.gbnf import GbnfText, emit_gbnf
 from glyphscope.grammar.lark import lark_unheld, to_lark
-from glyphscope.grammar.tree import Grammar, Origin, Rule, Unheld
+from glyphscope.grammar.tree import Grammar, Ordered, Origin, Rule, Unheld
 
 __all__ = [
     "GbnfText",
     "Grammar",
     "GrammarOptions",
+    "Ordered",
     "Origin",
     "Rule",
     "Unheld",

@@ -15,7 +15,9 @@ from weakref import WeakValueDictionary
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.terms import Both, Move, Place, Steps, Term, Terms, merged, term_of
+from glyphscope.grammar.merging import merged
+from glyphscope.grammar.node_terms import term_of
+from glyphscope.grammar.terms import Both, Move, Place, Steps, Term, Terms
 from glyphscope.grammar.tree import Node
 
 MAX_KEPT = 60_000

@@ -29,6 +29,7 @@ from glyphscope.grammar.tree import (
     RuleRef,
     Seq,
     TokenMatch,
+    Unordered,
     alt,
     replace_refs,
 )
@@ -264,3 +265,5 @@ def _nodes(node: Node) -> Iterator[Node]:
             waiting += inner.options
         elif isinstance(inner, Repeat):
             waiting.append(inner.body)
+        elif isinstance(inner, Unordered):
+            waiting += inner.inner

@@ -11,12 +11,14 @@ from glyphscope.grammar.tree import (
     Alt,
     Grammar,
     Node,
+    Ordered,
     Origin,
     Repeat,
     Rule,
     RuleRef,
     Seq,
     Unheld,
+    Unordered,
     refs,
     replace_refs,
 )  # fmt: skip
@@ -70,8 +72,9 @@ class RuleBook:
         return RuleRef(name)
 
     def grammar(
-        self, root: str, unheld: tuple[Unheld, ...], *, lexed: bool = True, loose: tuple[str, ...] = ()
-    ) -> Grammar:
+        self, root: str, unheld: tuple[Unheld, ...], *, lexed: bool = True, loose: tuple[str, ...] = (),
+        ordered: tuple[Ordered, ...] = (),
+    ) -> Grammar:  # fmt: skip
         """The rules that the root needs, without those that derive no text at all."""
         productive = self._productive()
 
@@ -89,7 +92,8 @@ class RuleBook:
                 rule = Rule(name, replace_refs(rule.body, kept), rule.origin)
             rules[name] = rule
             waiting += reversed(list(refs(rule.body)))
-        return Grammar(rules, root, unheld, lexed, tuple(name for name in loose if name in rules))
+        kept_loose = tuple(name for name in loose if name in rules)
+        return Grammar(rules, root, unheld, lexed, kept_loose, ordered)
 
     def _productive(self) -> set[str]:
         users: dict[str, list[str]] = defaultdict(list)
@@ -113,4 +117,13 @@ def _derives(node: Node, productive: set[str]) -> bool:
         return all(_derives(part, productive) for part in node.parts)
     if isinstance(node, Alt):
         return any(_derives(option, productive) for option in node.options)
+    if isinstance(node, Unordered):
+        return _derives_some(node, productive)
     return not isinstance(node, Repeat) or node.minimum == 0 or _derives(node.body, productive)
+
+
+def _derives_some(node: Unordered, productive: set[str]) -> bool:
+    derived = [_derives(member, productive) for member in node.members]
+    if any(node.required >> place & 1 and not derives for place, derives in enumerate(derived)):
+        return False
+    return sum(derived) >= node.low or _derives(node.free, productive)

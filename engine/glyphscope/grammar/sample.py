@@ -25,6 +25,7 @@ from glyphscope.grammar.tree import (
     RuleRef,
     Seq,
     Terminal,
+    Unordered,
 )  # fmt: skip
 
 MAX_LENGTH = 1_000_000
@@ -133,6 +134,10 @@ def _pieces(body: Node, shortest: Shortest) -> list[tuple[tuple[int, int] | None
                 waiting.append((node.body, (trail, 0), (id(node), 0) if node.minimum == 0 else None))
         elif isinstance(node, Terminal):
             waiting.append((node.body, (trail, 0), None))
+        elif isinstance(node, Unordered):
+            entries = enumerate((*node.members, node.free))
+            keys = [(e, i, None if node.required >> i & 1 else (id(node), i)) for i, e in entries]
+            waiting += [(entry, (trail, i), key) for entry, i, key in reversed(keys)]
     return found
 
 
@@ -183,6 +188,8 @@ class _Walk:
                 waiting.append((self.grammar.rules[node.name].body, depth + 1, way))
             elif isinstance(node, Terminal):
                 waiting.append((node.body, depth, way[1] if way else None))
+            elif isinstance(node, Unordered):
+                waiting += [(part, depth, inner) for part, inner in reversed(self._entries(node, free, way))]
             else:
                 assert isinstance(node, Intersect), "a token has no text"
                 written.append(self._meeting(node, free))
@@ -219,6 +226,47 @@ class _Walk:
             times = min(most, node.minimum + int(self.random.expovariate(0.3)))
         self.room -= (times - node.minimum) * length
         return times
+
+    def _entries(self, node: Unordered, free: bool, way: Way) -> list[tuple[Node, Way]]:
+        """The entries and what stands between them; one that is forced comes first, with the way on into it."""
+        forced = way[0] if way else None
+        chosen = self._chosen(node, free, forced)
+        self.covered.update((id(node), place) for place in chosen)
+        parts: list[tuple[Node, Way]] = []
+        for number, place in enumerate(chosen):
+            if number or node.leading:
+                parts.append((node.separator, None))
+            parts.append((node.entry(place), way[1] if way and not number else None))
+        return parts
+
+    def _chosen(self, node: Unordered, free: bool, forced: int | None) -> list[int]:
+        """The entries by their numbers: all that is required, and of the others as many as there may be."""
+        last = len(node.members)
+        required = [place for place in range(last) if node.required >> place & 1]
+        lengths = {place: self.shortest.length(node.entry(place)) for place in range(last + 1)}
+        others = [place for place in range(last + 1) if place not in required and lengths[place] is not None]
+        others.sort(key=lambda place: lengths[place] or 0)
+        more = max(0, node.low - len(required))
+        picked = [place for place in (forced,) if place in others and place is not None]
+        if free:
+            self.choices -= 1
+            affordable = [place for place in others if self._affordable(node.entry(place)) is not None]
+            self.random.shuffle(affordable)
+            picked += [place for place in affordable if place not in picked and self.random.random() < 0.5]
+            if last in picked:
+                picked += [last] * int(self.random.expovariate(0.5))
+        picked += [place for place in others if place not in picked][: max(0, more - len(picked))]
+        if last in others:
+            picked += [last] * (more - len(picked))
+        picked = picked if node.high is None else picked[: node.high - len(required)]
+        self.room -= sum(lengths[place] or 0 for place in picked) if free else 0
+        chosen = required + picked
+        if free:
+            self.random.shuffle(chosen)
+        if forced is not None:
+            chosen.remove(forced)
+            chosen.insert(0, forced)
+        return chosen
 
     def _meeting(self, node: Intersect, free: bool) -> str:
         automaton = self.shortest.meetings[id(node)]

@@ -23,11 +23,13 @@ from glyphscope.grammar.tree import (
     RuleRef,
     Seq,
     Terminal,
+    Unordered,
     alt,
     intersect,
     repeat,
     seq,
     terminal,
+    unordered,
 )  # fmt: skip
 
 MAX_DEPTH = 40
@@ -79,6 +81,9 @@ def _rebuilt(body: Node, deep: Callable[[Node], Node] | None) -> Node:
             waiting += [(part, -1) for part in reversed(inner)]
         elif isinstance(node, Repeat):
             waiting += [(node, 1), (node.body, -1)]
+        elif isinstance(node, Unordered):
+            waiting.append((node, len(node.inner)))
+            waiting += [(part, -1) for part in reversed(node.inner)]
         elif isinstance(node, Terminal):
             # No rule can be inside a lexeme, so its depth is what it is; one in another says nothing.
             done.append((_rebuilt(node.body, None) if deep is None else _lexeme(node.body), 0))
@@ -113,6 +118,11 @@ def _joined(node: Node, parts: list[Node]) -> Node:
         return alt(*parts)
     if isinstance(node, Repeat):
         return repeat(parts[0], node.minimum, node.maximum)
+    if isinstance(node, Unordered):
+        *members, free, separator = parts
+        needs = [bool(node.required >> place & 1) for place in range(len(members))]
+        listed = list(zip(members, needs, strict=True))
+        return unordered(listed, separator, free, low=node.low, high=node.high, leading=node.leading)
     whole = intersect(parts)
     if not isinstance(whole, Intersect):
         return whole

@@ -23,6 +23,7 @@ from glyphscope.grammar.tree import (
     Seq,
     Terminal,
     TokenMatch,
+    Unordered,
 )  # fmt: skip
 
 CHARACTER = 1 << 40
@@ -39,6 +40,7 @@ class Shortest:
         self.meetings: dict[int, Automaton] = {}
         """For the id of an `Intersect`, its automaton."""
         self._costs: dict[int, int] = {}
+        self._separators: list[Node] = []  # kept alive, because costs are known by identity
         self._rules: dict[str, int] = {}
         self._solve(grammar)
 
@@ -83,6 +85,16 @@ class Shortest:
                 inner, needs[claim] = (node.body,), min(1, node.minimum)
             elif isinstance(node, Terminal):
                 inner = (node.body,)
+            elif isinstance(node, Unordered):
+                inner = self._needed(node)
+                more = node.least - node.required.bit_count()
+                needs[claim] = len(inner) + (more > 0)
+                nodes.append(None)
+                users.append([(claim, 0)] if more else [])
+                needs.append(more)  # the first ones that are known, which are the cheapest
+                costs.append(0)
+                others = [m for place, m in enumerate(node.members) if not node.required >> place & 1]
+                waiting += [(child, claim + 1, 0) for child in (*others, *[node.free] * max(1, more))]
             else:
                 cost = self._leaf(node)
                 if cost is not None:
@@ -114,6 +126,15 @@ class Shortest:
         self._rules = {
             name: self._costs[id(grammar.rules[name].body)] for name in names if number[name] in known
         }
+
+    def _needed(self, node: Unordered) -> tuple[Node, ...]:
+        """What each of its texts has: the required members, and the separators of as many entries as must come."""
+        required = tuple(m for place, m in enumerate(node.members) if node.required >> place & 1)
+        separators = node.least - (0 if node.leading or not node.least else 1)
+        if not separators:
+            return required
+        self._separators.append(Repeat(node.separator, separators, separators))
+        return (*required, self._separators[-1])
 
     def _leaf(self, node: Node) -> int | None:
         if isinstance(node, Literal):

@@ -8,25 +8,13 @@ Nothing here recurses: a tree may be as deep as it likes. Tables hold their term
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import count
 from typing import Any, NamedTuple, TypeVar, cast
 from weakref import WeakValueDictionary
 
-from glyphscope.errors import GrammarError
-from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.tree import (
-    Alt,
-    CharClass,
-    Intersect,
-    Literal,
-    Node,
-    Repeat,
-    Seq,
-    Terminal,
-    TokenMatch,
-)  # fmt: skip
+from glyphscope.grammar.tree import TokenMatch, Unordered
 
 ENDLESS = 1 << 62
 """The length of the longest text where there is none; lengths are in characters."""
@@ -108,6 +96,40 @@ class Token(Term):
     match: TokenMatch
 
 
+class Entries:
+    """The terms of an `Unordered`; `dead` has a bit for each entry that no text can be of."""
+
+    __slots__ = ("__weakref__", "dead", "node", "separator", "terms")
+
+    def __init__(self, node: Unordered, terms: tuple[Term, ...], separator: Term, dead: int) -> None:
+        self.node = node
+        self.terms = terms
+        self.separator = separator
+        self.dead = dead
+
+    def may_come(self, written: int, extra: int) -> tuple[int, ...]:
+        """The entries that may come next."""
+        return tuple(i for i in self.node.may_come(written, extra) if not self.dead >> i & 1)
+
+    def shortest(self, written: int, extra: int, due: bool) -> int:
+        """No text of what is left is shorter."""
+        left = self.node.required & ~written
+        missing = [term.shortest for place, term in enumerate(self.terms) if left >> place & 1]
+        if due and not missing:
+            return min(self.terms[place].shortest for place in self.may_come(written, extra))
+        return sum(missing) + self.separator.shortest * (len(missing) - due)
+
+
+class Members(Term):
+    """What is left of an `Unordered`. `due`: an entry comes next; otherwise a separator, or nothing."""
+
+    __slots__ = ("due", "entries", "extra", "written")
+    entries: Entries
+    written: int
+    extra: int
+    due: bool
+
+
 class Move(NamedTuple):
     """A step over one character of `ranges`; `literal` is the literal that it begins or goes on with, if it is one."""
 
@@ -154,6 +176,7 @@ class Terms:
 
     def __init__(self) -> None:
         self._known: WeakValueDictionary[object, Term] = WeakValueDictionary()
+        self._entries: WeakValueDictionary[object, Entries] = WeakValueDictionary()
         self._serials = count()
         self.empty = Term(next(self._serials), True, 0, 0)
         self.never = self._make(Choice, (Choice,), False, 0, 0)
@@ -258,6 +281,27 @@ class Terms:
             term.name = name
         return term
 
+    def entries(self, node: Unordered, listed: tuple[Term, ...], separator: Term) -> Entries:
+        """What an `Unordered` is made of: its members, the free entry, and the separator."""
+        key = (listed, separator, node.required, node.low, node.high)
+        found = self._entries.get(key)
+        if found is None:
+            dead = sum(1 << place for place, term in enumerate(listed) if term is self.never)
+            found = self._entries[key] = Entries(node, listed, separator, dead)
+        return found
+
+    def members(self, entries: Entries, written: int = 0, extra: int = 0, *, due: bool) -> Term:
+        """What is left when that was written."""
+        may_end = not due and entries.node.may_end(written, extra)
+        if not entries.may_come(written, extra):
+            return self.empty if may_end else self.never
+        key = (Members, entries, written, extra, due)
+        term = cast(Members | None, self._known.get(key))
+        if term is None:
+            term = self._make(Members, key, may_end, entries.shortest(written, extra, due), ENDLESS)
+            term.entries, term.written, term.extra, term.due = entries, written, extra, due
+        return term
+
     def token(self, match: TokenMatch) -> Term:
         """One token of a vocabulary."""
         key = (Token, match)
@@ -298,148 +342,21 @@ class Terms:
                 found.calls.append((term.name, rest))
             elif isinstance(term, Token):
                 found.tokens.append((term.match, rest))
+            elif isinstance(term, Members):
+                waiting += [(one, self.cat(left, rest)) for one, left in reversed(self._further(term))]
             elif isinstance(term, Both):
                 found.meetings.append((term, rest))
         return found
 
-
-def term_of(
-    node: Node,
-    terms: Terms,
-    meet: Callable[[list[Term]], Term],
-    call: Callable[[str], Term] | None = None,
-    *,
-    backwards: bool = False,
-) -> Term:
-    """The term of a node. `meet` makes an intersection; `call` a reference, which is an error without it.
-
-    `backwards`: of the texts read from their ends. Raises GrammarError.
-    """
-    done: list[Term] = []
-    waiting: list[tuple[Node, int]] = [(node, -1)]
-    while waiting:
-        node, taken = waiting.pop()
-        if taken >= 0:
-            parts = done[len(done) - taken :]
-            del done[len(done) - taken :]
-            done.append(_joined(node, parts, terms, meet, backwards))
-        elif isinstance(node, Seq | Intersect | Alt):
-            inner = node.options if isinstance(node, Alt) else node.parts
-            waiting.append((node, len(inner)))
-            waiting += [(part, -1) for part in reversed(inner)]
-        elif isinstance(node, Repeat | Terminal):
-            waiting += [(node, 1), (node.body, -1)]
-        elif isinstance(node, Literal):
-            done.append(terms.text(node.text[::-1] if backwards else node.text))
-        elif isinstance(node, CharClass):
-            ranges = chars.complement(node.ranges) if node.negated else node.ranges
-            done.append(terms.chars(chars.intersection(ranges, chars.ALL)))
-        elif isinstance(node, TokenMatch):
-            done.append(terms.token(node))
-        else:
-            if call is None:
-                raise GrammarError("What is one lexeme refers to no rule.", where=node.name)
-            done.append(call(node.name))
-    return done[0]
-
-
-def _joined(
-    node: Node, parts: list[Term], terms: Terms, meet: Callable[[list[Term]], Term], backwards: bool
-) -> Term:
-    if isinstance(node, Seq):
-        whole = terms.empty
-        for part in parts if backwards else reversed(parts):
-            whole = terms.cat(part, whole)
-        return whole
-    if isinstance(node, Alt):
-        return terms.choice(parts)
-    if isinstance(node, Intersect):
-        return terms.never if terms.never in parts else meet(parts)
-    if isinstance(node, Repeat):
-        return terms.loop(parts[0], node.minimum, node.maximum)
-    return parts[0]
-
-
-Shape = tuple[tuple[object, ...], tuple[tuple[int, int], ...]]
-
-
-def merged(terms: Terms, listed: Iterable[Term]) -> list[Term]:
-    """The same language in fewer terms: those that differ in how often something may still be repeated become one.
-
-    Without this `([a-z]{1,3}){0,1000}` would come to hundreds of terms for every character.
-    """
-    found = [term for term in dict.fromkeys(listed) if term is not terms.never]
-    if len(found) < 2:
-        return found
-    groups: dict[tuple[object, ...], dict[tuple[tuple[int, int], ...], Term]] = {}
-    plain: list[Term] = []
-    for term in found:
-        skeleton, counts = _shape(term)
-        if counts:
-            groups.setdefault(skeleton, {})[counts] = term
-        else:
-            plain.append(term)
-    for skeleton, rows in groups.items():
-        joined = _joined_counts(list(rows)) if len(rows) > 1 else rows
-        plain += [rows.get(row) or _rebuilt(terms, skeleton, row) for row in joined]
-    if terms.empty in plain and any(term.nullable for term in plain if term is not terms.empty):
-        plain.remove(terms.empty)
-    return sorted(plain, key=lambda term: term.serial)
-
-
-_SPINE = 6  # how many pieces of a term are looked at
-
-
-def _shape(term: Term) -> Shape:
-    """What a term is but for the bounds of its repetitions, and these."""
-    skeleton: list[object] = []
-    counts: list[tuple[int, int]] = []
-    for _ in range(_SPINE):
-        head = term.head if isinstance(term, Cat) else term
-        if isinstance(head, Loop):
-            skeleton.append((head.body,))
-            counts.append((head.minimum, ENDLESS if head.maximum is None else head.maximum))
-        else:
-            skeleton.append(head)
-        if not isinstance(term, Cat):
-            return tuple(skeleton), tuple(counts)
-        term = term.tail
-    skeleton.append(term)
-    return tuple(skeleton), tuple(counts)
-
-
-def _rebuilt(terms: Terms, skeleton: tuple[object, ...], counts: tuple[tuple[int, int], ...]) -> Term:
-    whole = terms.empty
-    left = list(counts)
-    for piece in reversed(skeleton):
-        if isinstance(piece, Term):
-            part = piece
-        else:
-            low, high = left.pop()
-            (body,) = cast(tuple[Term], piece)
-            part = terms.loop(body, low, None if high == ENDLESS else high)
-        whole = terms.cat(part, whole)
-    return whole
-
-
-def _joined_counts(rows: list[tuple[tuple[int, int], ...]]) -> list[tuple[tuple[int, int], ...]]:
-    """Rows of intervals; two that differ in one interval only, and there touch, are one. Covered rows are gone."""
-    width = len(rows[0])
-    before = 0
-    while before != len(rows):
-        before = len(rows)
-        for column in range(width):
-            by_others: dict[object, list[tuple[int, int]]] = {}
-            for row in rows:
-                by_others.setdefault((row[:column], row[column + 1 :]), []).append(row[column])
-            rows = []
-            for others, intervals in by_others.items():
-                start, end = cast(tuple[tuple[tuple[int, int], ...], ...], others)
-                rows += [(*start, interval, *end) for interval in chars.union(intervals)]
-    if width > 1 and 1 < len(rows) <= 64:
-        rows = [row for row in rows if not any(other != row and _covers(other, row) for other in rows)]
-    return rows
-
-
-def _covers(one: tuple[tuple[int, int], ...], other: tuple[tuple[int, int], ...]) -> bool:
-    return all(a[0] <= b[0] and b[1] <= a[1] for a, b in zip(one, other, strict=True))
+    def _further(self, term: Members) -> list[tuple[Term, Term]]:
+        """What comes next, with what is left then."""
+        entries, written, extra = term.entries, term.written, term.extra
+        if not term.due:
+            return [(entries.separator, self.members(entries, written, extra, due=True))]
+        return [
+            (
+                entries.terms[place],
+                self.members(entries, *entries.node.after(place, written, extra), due=False),
+            )
+            for place in entries.may_come(written, extra)
+        ]

@@ -76,15 +76,74 @@ class TokenMatch:
     negated: bool = False
 
 
-Node: TypeAlias = TokenMatch | Literal | CharClass | Seq | Alt | Repeat | RuleRef | Terminal | Intersect
+@dataclass(frozen=True, slots=True)
+class Unordered:
+    """Entries in any order, `separator` between them: each of `members` once at most, `free` as often as one likes.
+
+    `required` has a bit for each member that must come; `low` to `high` entries come in all. With `leading`, the
+    separator stands before the first one too. No entry is empty. Read from their ends, its texts are of the same kind.
+
+    What was written is two numbers: a bit for each member, and how many `free` ones came, as far as that is counted.
+    """
+
+    members: tuple[Node, ...]
+    required: int
+    free: Node
+    separator: Node
+    low: int = 0
+    high: int | None = None
+    leading: bool = False
+
+    @property
+    def least(self) -> int:
+        """How many entries come at least."""
+        return max(self.low, self.required.bit_count())
+
+    @property
+    def counted(self) -> int:
+        """Up to how many `free` entries are counted."""
+        if self.free == NEVER:
+            return 0
+        return max(0, max(self.low, self.high or 0) - self.required.bit_count())
+
+    def may_end(self, written: int, extra: int) -> bool:
+        """Whether that may be all."""
+        return not self.required & ~written and written.bit_count() + extra >= self.low
+
+    def may_come(self, written: int, extra: int) -> tuple[int, ...]:
+        """Which entries may come next, `free` being the one after the last member."""
+        needed = self.required
+        room = self.high is None or (written & ~needed).bit_count() + extra < self.high - needed.bit_count()
+        found = [i for i in range(len(self.members)) if not written >> i & 1 and (room or needed >> i & 1)]
+        return (*found, len(self.members)) if room and self.free != NEVER else tuple(found)
+
+    def after(self, entry: int, written: int, extra: int) -> tuple[int, int]:
+        """What is written when that entry was added."""
+        if entry < len(self.members):
+            return written | 1 << entry, extra
+        return written, min(extra + 1, self.counted)
+
+    def entry(self, number: int) -> Node:
+        """A member, or after the last one the `free` entry."""
+        return self.members[number] if number < len(self.members) else self.free
+
+    @property
+    def inner(self) -> tuple[Node, ...]:
+        """All the nodes in it."""
+        return (*self.members, self.free, self.separator)
+
+
+Node: TypeAlias = (
+    TokenMatch | Literal | CharClass | Seq | Alt | Repeat | RuleRef | Terminal | Intersect | Unordered
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
     """The place a rule comes from: a JSON Pointer into the `parameters` of a tool.
 
-    `text_keywords`: the pointers of all keywords that limit its text, where some stand at another place that holds
-    together with this one.
+    `text_keywords`: the pointers of all keywords that limit its text or count its members, where some stand at another
+    place that holds together with this one.
     """
 
     tool: str
@@ -92,7 +151,7 @@ class Origin:
     text_keywords: tuple[str, ...] = ()
 
     def at(self, keyword: str) -> tuple[str, ...]:
-        """The pointers of a keyword that limits its text."""
+        """The pointers of a keyword that limits its text or counts its members."""
         ending = f"/{keyword}"
         return tuple(p for p in self.text_keywords if p.endswith(ending)) or (self.pointer + ending,)
 
@@ -120,8 +179,19 @@ class Unheld:
 
 
 @dataclass(frozen=True, slots=True)
+class Ordered:
+    """An object whose members come in the schema's order only, though any order was asked for; and why."""
+
+    tool: str
+    pointer: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Grammar:
     """Rules by name, the first one to derive, and the constraints that did not go in.
+
+    `ordered`: the objects that were to be read in any order of members, and are not.
 
     `lexed`: its literals, classes and terminals are lexemes with which a lexer that takes the longest one loses no
     text. The builder makes its grammars so, but for what is under the rules that are `loose`; these, and any other
@@ -133,6 +203,7 @@ class Grammar:
     unheld: tuple[Unheld, ...] = ()
     lexed: bool = False
     loose: tuple[str, ...] = ()
+    ordered: tuple[Ordered, ...] = ()
 
 
 EMPTY = Seq(())
@@ -181,6 +252,47 @@ def optional(body: Node) -> Node:
     return repeat(body, 0, 1)
 
 
+def unordered(
+    members: Iterable[tuple[Node, bool]], separator: Node, free: Node = NEVER, *, low: int = 0,
+    high: int | None = None, leading: bool = False,
+) -> Node:  # fmt: skip
+    """Members, each with whether it is required, and any number of free entries: `low` to `high` in any order."""
+    kept: list[Node] = []
+    required = 0
+    for member, is_required in members:
+        if member == NEVER and is_required:
+            return NEVER
+        if member != NEVER:
+            required |= is_required << len(kept)
+            kept.append(member)
+    needed = required.bit_count()
+    if high is not None and high < max(low, needed):
+        return NEVER
+    if high == needed:  # there is no room for anything else
+        kept = [member for number, member in enumerate(kept) if required >> number & 1]
+        required, free = (1 << needed) - 1, NEVER
+    if free == NEVER:
+        high = None if high is not None and high >= len(kept) else high
+        if low > len(kept):
+            return NEVER
+    low = 0 if low <= needed else low
+    if not kept and free == NEVER:
+        return EMPTY
+    if len(kept) == 1 and free == NEVER:
+        one = seq(separator, kept[0]) if leading else kept[0]
+        return one if required or low else optional(one)
+    if not kept:
+        return _listed(free, separator, low, high, leading)
+    return Unordered(tuple(kept), required, free, separator, low, high, leading)
+
+
+def _listed(item: Node, separator: Node, low: int, high: int | None, leading: bool) -> Node:
+    if leading:
+        return repeat(seq(separator, item), low, high)
+    following = repeat(seq(separator, item), max(0, low - 1), None if high is None else high - 1)
+    return seq(item, following) if low else optional(seq(item, following))
+
+
 def intersect(parts: Iterable[Node]) -> Node:
     """What is in all of them, at least one."""
     distinct = tuple(dict.fromkeys(parts))
@@ -207,6 +319,8 @@ def refs(node: Node) -> Iterator[str]:
             waiting += reversed(inner.options)
         elif isinstance(inner, Repeat):
             waiting.append(inner.body)
+        elif isinstance(inner, Unordered):
+            waiting += reversed(inner.inner)
 
 
 def replace_refs(node: Node, change: Callable[[str], Node]) -> Node:
@@ -219,4 +333,14 @@ def replace_refs(node: Node, change: Callable[[str], Node]) -> Node:
         return alt(*(replace_refs(option, change) for option in node.options))
     if isinstance(node, Repeat):
         return repeat(replace_refs(node.body, change), node.minimum, node.maximum)
+    if isinstance(node, Unordered):
+        return remade(node, lambda inner: replace_refs(inner, change))
     return node
+
+
+def remade(node: Unordered, change: Callable[[Node], Node]) -> Node:
+    """The same entries, each changed; what becomes impossible is gone."""
+    return unordered(
+        [(change(member), bool(node.required >> place & 1)) for place, member in enumerate(node.members)],
+        change(node.separator), change(node.free), low=node.low, high=node.high, leading=node.leading,
+    )  # fmt: skip

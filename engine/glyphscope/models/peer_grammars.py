@@ -26,7 +26,8 @@ from glyphscope.registry import ToolRegistry, parse_document
 class GrammarTasks:
     """The ways of `{"task": "constraint"}`.
 
-    - `mask`: our grammar under llguidance; `any`: the same with the arguments in any order; `schema`: llguidance's own compiler of JSON Schema.
+    - `mask`: our grammar under llguidance; `any`: the same with the arguments in any order.
+    - `schema`: llguidance's own compiler of JSON Schema.
     - `gbnf`: our grammar under llama.cpp's sampler; `converter`: llama-cpp-python's own conversion under it.
     """
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 from glyphscope.errors import GlyphscopeError, GrammarError, ModelDied
-from glyphscope.events import Notation, Shape
-from glyphscope.grammar import Grammar, build_call_grammar, to_lark
+from glyphscope.events import ArgumentOrder, Notation, Shape
+from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, to_lark
 from glyphscope.grammar.gbnf.emit import emit_gbnf
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.models.grammar_probe import GrammarProbe
@@ -53,6 +53,8 @@ def judge_for(
     shape: Shape,
     probe: GrammarProbe | None,
     cancelled: Cancelled = lambda: False,
+    *,
+    order: ArgumentOrder = "schema",
 ) -> Judge:
     """The judge of that name. Raises GlyphscopeError where there is no such thing for these calls.
 
@@ -62,10 +64,10 @@ def judge_for(
         raise GrammarError("llama.cpp is not installed")
     match engine:
         case "mask":
-            return CallGrammarJudge(registry, notation, shape, _mask_reader)
+            return CallGrammarJudge(registry, notation, shape, _mask_reader, order)
         case "gbnf":
             return CallGrammarJudge(
-                registry, notation, shape, lambda grammar: _gbnf_reader(grammar, probe, cancelled)
+                registry, notation, shape, lambda grammar: _gbnf_reader(grammar, probe, cancelled), order
             )
         case _ if notation != "json":
             raise GrammarError(f"it knows JSON only, not {notation}")
@@ -79,8 +81,10 @@ class CallGrammarJudge:
     """Our grammar of the registry's calls. Where one of the tools has none, each of the others is judged alone."""
 
     def __init__(
-        self, registry: ToolRegistry, notation: Notation, shape: Shape, make: Callable[[Grammar], Reader]
-    ) -> None:
+        self, registry: ToolRegistry, notation: Notation, shape: Shape, make: Callable[[Grammar], Reader],
+        order: ArgumentOrder = "schema",
+    ) -> None:  # fmt: skip
+        self._options = GrammarOptions(order=order)
         self._registry, self._notation, self._shape, self._make = registry, notation, shape, make
         self._whole: Reader | GlyphscopeError | None = None
         self._alone: dict[str, Reader | GlyphscopeError] = {}
@@ -99,7 +103,7 @@ class CallGrammarJudge:
 
     def _reader(self, registry: ToolRegistry) -> Reader | GlyphscopeError:
         try:
-            reader = self._make(build_call_grammar(registry, self._notation, self._shape))
+            reader = self._make(build_call_grammar(registry, self._notation, self._shape, self._options))
             reader([""])  # some refuse a grammar only when they read
         except GlyphscopeError as error:
             return error

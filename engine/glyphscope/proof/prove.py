@@ -10,12 +10,19 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from glyphscope.errors import GlyphscopeError, ModelError
-from glyphscope.events import Notation, Shape
-from glyphscope.grammar import build_call_grammar, emit_gbnf, lark_unheld
+from glyphscope.events import ArgumentOrder, Notation, Shape
+from glyphscope.grammar import GrammarOptions, Ordered, build_call_grammar, emit_gbnf, lark_unheld
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.proof.boundary import Boundary, Unreached, boundary_examples
 from glyphscope.proof.engines import ENGINES, OURS, Answer, EngineName, Judge, judge_for
-from glyphscope.proof.spelling import Order, as_written, required_first, required_names, texts
+from glyphscope.proof.spelling import (
+    Order,
+    as_written,
+    required_first,
+    required_names,
+    reversed_members,
+    texts,
+)
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.validation import CallValidator
 
@@ -47,7 +54,10 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """All proofs of a registry. `counts` has the number of each status by engine."""
+    """All proofs of a registry. `counts` has the number of each status by engine.
+
+    `ordered` names by engine the objects whose members come in the schema's order only, though any was asked for.
+    """
 
     registry: str
     notation: Notation
@@ -56,6 +66,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     proofs: tuple[Proof, ...]
     counts: dict[str, dict[str, int]]
     cancelled: bool = False
+    order: ArgumentOrder = "schema"
+    ordered: dict[str, tuple[Ordered, ...]] = {}
 
 
 _Reasons: TypeAlias = dict[tuple[str, str], str]
@@ -71,17 +83,24 @@ def prove(
     shape: Shape,
     engines: Sequence[EngineName] = ENGINES,
     *,
+    order: ArgumentOrder = "schema",
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Report:
-    """The proofs of every allowed tool. When `cancelled` says so, those that were made so far."""
+    """The proofs of every allowed tool. When `cancelled` says so, those that were made so far.
+
+    With `order` any, our grammars are those of any order, and they read each example in two orders.
+    """
     stopped = [False]
 
     def asked() -> bool:
         stopped[0] = cancelled()
         return stopped[0]
 
-    proofs = tuple(iterate_proofs(registry, notation, shape, engines, progress=progress, cancelled=asked))
+    proofs = tuple(
+        iterate_proofs(registry, notation, shape, engines, order=order, progress=progress, cancelled=asked)
+    )
+    ours = [engine for engine in engines if engine in OURS and order == "any"]
     return Report(
         registry=registry.digest,
         notation=notation,
@@ -90,6 +109,8 @@ def prove(
         proofs=proofs,
         counts=count(proofs, engines),
         cancelled=stopped[0],
+        order=order,
+        ordered={engine: _told(engine, registry, notation, shape, order).ordered for engine in ours},
     )
 
 
@@ -106,18 +127,23 @@ def iterate_proofs(
     shape: Shape,
     engines: Sequence[EngineName] = ENGINES,
     *,
+    order: ArgumentOrder = "schema",
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[Proof]:
     """Each proof as it is made, tool by tool. It asks `cancelled` between engines; closing it ends what it started."""
     with ExitStack() as stack:
-        judges = _judges(registry, notation, shape, engines, stack, cancelled)
-        unheld = {engine: _unheld(engine, registry, notation, shape) for engine in engines if engine in OURS}
+        judges = _judges(registry, notation, shape, engines, stack, cancelled, order)
+        unheld = {
+            engine: _told(engine, registry, notation, shape, order).reasons
+            for engine in engines
+            if engine in OURS
+        }
         tools = registry.allowed
         for number, tool in enumerate(tools):
             if cancelled():
                 return
-            case = _Case(registry, tool, notation, shape, unheld)
+            case = _Case(registry, tool, notation, shape, unheld, order)
             for engine, judge in judges.items():
                 if cancelled():
                     return
@@ -136,6 +162,7 @@ def _judges(
     engines: Sequence[EngineName],
     stack: ExitStack,
     cancelled: Callable[[], bool],
+    order: ArgumentOrder,
 ) -> dict[EngineName, Judge | GlyphscopeError]:
     probe: GrammarProbe | None = None
     if {"gbnf", "converter"} & set(engines):
@@ -146,23 +173,36 @@ def _judges(
     judges: dict[EngineName, Judge | GlyphscopeError] = {}
     for engine in engines:
         try:
-            judges[engine] = judge_for(engine, registry, notation, shape, probe, cancelled)
+            judges[engine] = judge_for(engine, registry, notation, shape, probe, cancelled, order=order)
         except GlyphscopeError as error:
             judges[engine] = error
     return judges
 
 
-def _unheld(engine: EngineName, registry: ToolRegistry, notation: Notation, shape: Shape) -> _Reasons:
-    """What our grammar, as that engine has it, says of itself that it does not hold, and why."""
+class _Told(NamedTuple):
+    """What our grammar says of itself: what it does not hold, and why; and where it keeps the schema's order."""
+
+    reasons: _Reasons
+    ordered: tuple[Ordered, ...]
+
+
+def _told(
+    engine: EngineName, registry: ToolRegistry, notation: Notation, shape: Shape, order: ArgumentOrder
+) -> _Told:
+    """What the grammar says, as that engine has it."""
     try:
-        grammar = build_call_grammar(registry, notation, shape)
-        lost = lark_unheld(grammar) if engine == "mask" else emit_gbnf(grammar).unheld
+        grammar = build_call_grammar(registry, notation, shape, GrammarOptions(order=order))
+        if engine == "mask":
+            lost, ordered = lark_unheld(grammar), grammar.ordered
+        else:
+            emitted = emit_gbnf(grammar)
+            lost, ordered = emitted.unheld, emitted.ordered
     except GlyphscopeError:
-        return {}
+        return _Told({}, ())
     reasons: dict[tuple[str, str], dict[str, None]] = {}
     for left in (*grammar.unheld, *lost):
         reasons.setdefault((left.tool, left.pointer), {})[left.why] = None
-    return {place: "; ".join(told) for place, told in reasons.items()}
+    return _Told({place: "; ".join(told) for place, told in reasons.items()}, ordered)
 
 
 class _Shown(NamedTuple):
@@ -183,7 +223,9 @@ class _Case:
         notation: Notation,
         shape: Shape,
         unheld: dict[EngineName, _Reasons],
+        order: ArgumentOrder,
     ) -> None:
+        self._order = order
         self._registry, self._tool, self._notation, self._shape = registry, tool, notation, shape
         self._unheld = unheld
         self._found = boundary_examples(tool, closed=registry.unknown_arguments == "refuse")
@@ -192,8 +234,10 @@ class _Case:
 
     def proofs(self, engine: EngineName, judge: Judge | GlyphscopeError) -> Iterator[Proof]:
         """The engine's proof of each constraint, in the order of the schema."""
-        order = "required" if engine == "converter" else "schema"
-        shown = self._texts(order)
+        orders = ["required" if engine == "converter" else "schema"]
+        if engine in OURS and self._order == "any":
+            orders.append("reversed")
+        shown = [one for order in orders for one in self._texts(order)]
         by_pointer: dict[str, list[_Shown]] = {}
         for one in shown:
             by_pointer.setdefault(one.boundary.pointer, []).append(one)
@@ -221,6 +265,8 @@ class _Case:
         order: Order = as_written
         if name == "required":
             order = required_first(required_names(self._tool.parameters))
+        elif name == "reversed":
+            order = reversed_members
         number: Counter[str] = Counter()
         for boundary in self._found.examples:
             number[boundary.pointer] += 1
@@ -241,7 +287,7 @@ class _Case:
             keyword=boundary.keyword,
             engine=engine,
             status="unsupported",
-            examples=sum(len(one.broken) for one in group),
+            examples=len({text for one in group for text in one.broken}),
             alone=boundary.only,
             why=reason,
         )

@@ -90,6 +90,13 @@ def as_written(arguments: Any) -> Any:
     return arguments
 
 
+def reversed_members(arguments: Any) -> Any:
+    """The last member first, in every object: what no grammar accepts that has the schema's order."""
+    if isinstance(arguments, dict):
+        return {name: reversed_members(arguments[name]) for name in reversed(arguments)}
+    return [reversed_members(item) for item in arguments] if isinstance(arguments, list) else arguments
+
+
 def required_first(required: frozenset[str]) -> Order:
     """What is required before what is not: llama.cpp's converter's."""
 

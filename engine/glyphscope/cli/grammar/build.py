@@ -10,13 +10,14 @@ from typing import Annotated, Any, Literal
 import typer
 
 from glyphscope.cli.grammar.report import report as print_proofs
-from glyphscope.cli.grammar.unheld import print_unheld, unheld_entry
+from glyphscope.cli.grammar.unheld import ordered_entry, print_unheld, unheld_entry
 from glyphscope.cli.inputs import InputError, read_json, read_registry
-from glyphscope.cli.options import JsonOption, NotationOption, RegistryOption, ShapeOption
+from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import print_json
 from glyphscope.grammar import (
     Grammar,
     GrammarOptions,
+    Ordered,
     Origin,
     Unheld,
     build_call_grammar,
@@ -39,6 +40,7 @@ def build(
     ] = None,
     notation: NotationOption = "glyph",
     shape: ShapeOption = "flat",
+    order: OrderOption = "schema",
     part: Annotated[Part, typer.Option(help="What of a call.")] = "call",
     tool: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only this tool.", show_default=False)
@@ -67,9 +69,9 @@ def build(
 
     What the grammar does not hold is told on standard error, with tool and place; --json prints it with the grammar.
     """
-    options = GrammarOptions(white_space=white_space, part=part, tool=tool, free_text=free_text)
+    options = GrammarOptions(white_space=white_space, part=part, tool=tool, free_text=free_text, order=order)
     if schema is not None:
-        if registry is not None or options != GrammarOptions(white_space=white_space):
+        if registry is not None or options != GrammarOptions(white_space=white_space, order=order):
             raise InputError(
                 "--schema stands by itself.",
                 hint="It has no tools: leave out --registry, --part, --tool and --free-text.",
@@ -77,7 +79,8 @@ def build(
         document = read_json(str(schema))
         if report:
             grammar = build_value_grammar(document, notation, options)
-            print_unheld((*grammar.unheld, *emit_gbnf(grammar).unheld), as_json=as_json)
+            emitted = emit_gbnf(grammar)
+            print_unheld((*grammar.unheld, *emitted.unheld), emitted.ordered, as_json=as_json)
             return
         _print(
             document if to == "json-schema" else build_value_grammar(document, notation, options),
@@ -88,7 +91,7 @@ def build(
         return
     tools = read_registry(registry)
     if report:
-        print_proofs(tools, notation, shape, as_json=as_json)
+        print_proofs(tools, notation, shape, order, as_json=as_json)
     elif to == "json-schema":
         _print(call_schema(tools, shape, options), to, comments, as_json)
     else:
@@ -101,16 +104,20 @@ def _print(
 ) -> None:
     """The grammar's text on stdout; what it does not hold on stderr, or both as one object of JSON."""
     unheld: tuple[Unheld, ...] = ()
+    ordered: tuple[Ordered, ...] = ()
     if not isinstance(made, Grammar):
         text = json.dumps(made, indent=2, ensure_ascii=False) + "\n"
     elif to == "gbnf":
         emitted = emit_gbnf(made, comments=comments, notes=notes)
-        text, unheld = emitted.text, (*made.unheld, *emitted.unheld)
+        text, unheld, ordered = emitted.text, (*made.unheld, *emitted.unheld), emitted.ordered
     else:
-        text, unheld = to_lark(made), lark_unheld(made)
+        text, unheld, ordered = to_lark(made), lark_unheld(made), made.ordered
     if as_json:
-        print_json({"language": to, "grammar": text, "unheld": [unheld_entry(left) for left in unheld]})
+        told = {"unheld": [unheld_entry(left) for left in unheld]}
+        if ordered:
+            told["ordered"] = [ordered_entry(one) for one in ordered]
+        print_json({"language": to, "grammar": text, **told})
         return
     typer.echo(text, nl=False)
-    if unheld:
-        print_unheld(unheld, as_json=False, beside=True)
+    if unheld or ordered:
+        print_unheld(unheld, ordered, as_json=False, beside=True)

@@ -9,10 +9,10 @@ from rich.text import Text
 
 from glyphscope.cli.grammar.inputs import read_any_grammar
 from glyphscope.cli.inputs import STDIN, InputError
-from glyphscope.cli.options import JsonOption, NotationOption, ShapeOption
+from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, ShapeOption
 from glyphscope.cli.output import console, diagnostics, print_json, visible
 from glyphscope.errors import GrammarError
-from glyphscope.events import Notation, Shape
+from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.grammar.difference import Bound, Differences, shortest_differences
 
 
@@ -21,12 +21,17 @@ def diff(
     second: Annotated[str, typer.Argument(metavar="B", help="The other one.")],
     notation: NotationOption = "glyph",
     shape: ShapeOption = "flat",
+    order: OrderOption = "schema",
     second_notation: Annotated[
         Notation | None,
         typer.Option(help="The notation of B, where it is another one.", show_default=False),
     ] = None,
     second_shape: Annotated[
         Shape | None, typer.Option(help="The shape of B, where it is another one.", show_default=False)
+    ] = None,
+    second_order: Annotated[
+        ArgumentOrder | None,
+        typer.Option(help="The order of the arguments in B, where it is another one.", show_default=False),
     ] = None,
     characters: Annotated[int, typer.Option(min=1, help="Look at texts up to this length.")] = 4_000,
     seconds: Annotated[float, typer.Option(min=0.01, help="Look for so long, in each direction.")] = 20.0,
@@ -39,8 +44,8 @@ def diff(
     if first == second == STDIN:
         raise InputError("Standard input is only one of the grammars.")
     grammars = (
-        read_any_grammar(first, notation, shape),
-        read_any_grammar(second, second_notation or notation, second_shape or shape),
+        read_any_grammar(first, notation, shape, order),
+        read_any_grammar(second, second_notation or notation, second_shape or shape, second_order or order),
     )
     with diagnostics().status("Comparing"):
         try:

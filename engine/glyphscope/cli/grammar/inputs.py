@@ -10,8 +10,8 @@ import typer
 
 from glyphscope.cli.inputs import InputError, read_json, read_registry, read_text
 from glyphscope.errors import RegistryError
-from glyphscope.events import Notation, Shape
-from glyphscope.grammar import Grammar, build_call_grammar, build_value_grammar
+from glyphscope.events import ArgumentOrder, Notation, Shape
+from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, build_value_grammar
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.registry import parse_document
 
@@ -33,6 +33,7 @@ def read_grammar(
     schema: Path | None,
     notation: Notation = "glyph",
     shape: Shape = "flat",
+    order: ArgumentOrder = "schema",
 ) -> Grammar:
     """The grammar of exactly one of them. Raises InputError, GrammarError, RegistryError."""
     if sum(source is not None for source in (gbnf, registry, schema)) != 1:
@@ -40,25 +41,29 @@ def read_grammar(
             "A grammar comes from one place.",
             hint="Give a GBNF file, or --registry FILE, or --schema FILE.",
         )
+    options = GrammarOptions(order=order)
     if gbnf is not None:
         return load_gbnf(read_text(gbnf), where=gbnf)
     if schema is not None:
-        return build_value_grammar(read_json(str(schema)), notation)
-    return build_call_grammar(read_registry(registry), notation, shape)
+        return build_value_grammar(read_json(str(schema)), notation, options)
+    return build_call_grammar(read_registry(registry), notation, shape, options)
 
 
-def read_any_grammar(source: str, notation: Notation = "glyph", shape: Shape = "flat") -> Grammar:
+def read_any_grammar(
+    source: str, notation: Notation = "glyph", shape: Shape = "flat", order: ArgumentOrder = "schema"
+) -> Grammar:
     """The grammar of a file that tells itself what it is: a registry or a schema if it is `.json`, else GBNF."""
     if not source.lower().endswith(".json"):
         return read_grammar(source, None, None)
     document = read_json(source)
+    options = GrammarOptions(order=order)
     try:
         registry = parse_document(document, source)
     except RegistryError:
         if looks_like_schema(document):
-            return build_value_grammar(document, notation)
+            return build_value_grammar(document, notation, options)
         raise
-    return build_call_grammar(registry, notation, shape)
+    return build_call_grammar(registry, notation, shape, options)
 
 
 def looks_like_schema(document: Any) -> bool:

@@ -10,7 +10,7 @@ from rich.text import Text
 from glyphscope.cli.grammar.inputs import GrammarRegistryOption, SchemaOption, read_grammar
 from glyphscope.cli.inputs import STDIN, InputError, read_json_lines, read_text
 from glyphscope.cli.marking import marked
-from glyphscope.cli.options import JsonOption, NotationOption, ShapeOption
+from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, ShapeOption
 from glyphscope.cli.output import console, print_json, visible
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import Grammar
@@ -31,6 +31,7 @@ def match(
     schema: SchemaOption = None,
     notation: NotationOption = "glyph",
     shape: ShapeOption = "flat",
+    order: OrderOption = "schema",
     lines: Annotated[
         str | None,
         typer.Option(
@@ -55,7 +56,7 @@ def match(
         )
     if gbnf == STDIN and STDIN in (*given, lines):
         raise InputError("Standard input is either the grammar or the text.")
-    grammar = read_grammar(gbnf, registry, schema, notation, shape)
+    grammar = read_grammar(gbnf, registry, schema, notation, shape, order)
     if lines is not None:
         accepted = _match_lines(grammar, lines)
     else:

@@ -8,8 +8,9 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
+from glyphscope.cli.grammar.unheld import print_ordered
 from glyphscope.cli.output import console, diagnostics, print_json, visible
-from glyphscope.events import Notation, Shape
+from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.proof import ENGINES, OURS, EngineName, Proof, Report, prove
 from glyphscope.registry import ToolRegistry
 
@@ -33,7 +34,14 @@ _MARKS = {
 _ROOM = 100
 
 
-def report(registry: ToolRegistry, notation: Notation, shape: Shape, *, as_json: bool) -> None:
+def report(
+    registry: ToolRegistry,
+    notation: Notation,
+    shape: Shape,
+    order: ArgumentOrder = "schema",
+    *,
+    as_json: bool,
+) -> None:
     """Prints the proofs of a registry's grammar, beside those of the peers where they know the notation."""
     engines = ENGINES if notation == "json" else OURS
     with Progress(console=diagnostics(), transient=True) as bar:
@@ -43,6 +51,7 @@ def report(registry: ToolRegistry, notation: Notation, shape: Shape, *, as_json:
             notation,
             shape,
             engines,
+            order=order,
             progress=lambda done, of: bar.update(task, completed=done, total=of),
         )
     print_json(proved) if as_json else print_report(proved)
@@ -66,6 +75,11 @@ def print_report(proved: Report) -> None:
     leaks = [proof for proof in proved.proofs if proof.status == "checked"]
     _section("What gets through, and is refused by the validator only when it was written:", leaks)
     _section("What is not enforced, or was not shown to be:", _undecided(proved.proofs))
+    for engine in proved.engines:
+        if proved.ordered.get(engine):
+            out.print()
+            out.print(Text(_EXPLAINED[engine], style="bold"))
+            print_ordered(out, proved.ordered[engine])
     out.print()
     for engine in proved.engines:
         words = ", ".join(f"{number} {status}" for status, number in proved.counts[engine].items())

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from glyphscope.cli.grammar.inputs import GrammarRegistryOption, SchemaOption, read_grammar
-from glyphscope.cli.options import JsonOption, NotationOption, ShapeOption
+from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, ShapeOption
 from glyphscope.cli.output import console, print_json, visible
 from glyphscope.grammar.sample import covering_texts, sample_texts
 
@@ -20,6 +20,7 @@ def sample(
     schema: SchemaOption = None,
     notation: NotationOption = "glyph",
     shape: ShapeOption = "flat",
+    order: OrderOption = "schema",
     n: Annotated[int, typer.Option("-n", min=0, max=1_000_000, help="How many.")] = 20,
     seed: Annotated[int, typer.Option(help="The same seed gives the same texts.")] = 0,
     depth: Annotated[
@@ -38,7 +39,7 @@ def sample(
 
     Without --json control characters are shown as signs, so each text is one line.
     """
-    grammar = read_grammar(gbnf, registry, schema, notation, shape)
+    grammar = read_grammar(gbnf, registry, schema, notation, shape, order)
     texts = covering_texts(grammar, limit=n) if cover else sample_texts(grammar, n, seed=seed, depth=depth)
     out = console()
     for text in texts:

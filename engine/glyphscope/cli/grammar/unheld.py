@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.output import console, diagnostics, print_json
-from glyphscope.grammar import Unheld
+from glyphscope.grammar import Ordered, Unheld
 
 
 def unheld_entry(left: Unheld) -> dict[str, str]:
@@ -16,17 +17,40 @@ def unheld_entry(left: Unheld) -> dict[str, str]:
     return {"tool": left.tool, "pointer": left.pointer, "keyword": left.keyword, "why": left.why}
 
 
-def print_unheld(unheld: Sequence[Unheld], *, as_json: bool, beside: bool = False) -> None:
-    """A line for each; on stderr where they stand `beside` a grammar."""
+def ordered_entry(one: Ordered) -> dict[str, str]:
+    """An object whose members come in the schema's order only, as JSON."""
+    return {"tool": one.tool, "pointer": one.pointer, "why": one.why}
+
+
+def print_unheld(
+    unheld: Sequence[Unheld], ordered: Sequence[Ordered] = (), *, as_json: bool, beside: bool = False
+) -> None:
+    """A line for each; on stderr where they stand `beside` a grammar. `ordered`: where any order was asked for."""
     if as_json:
-        print_json({"unheld": [unheld_entry(left) for left in unheld]})
+        told = {"unheld": [unheld_entry(left) for left in unheld]}
+        if ordered:
+            told["ordered"] = [ordered_entry(one) for one in ordered]
+        print_json(told)
         return
     out = diagnostics() if beside else console()
+    if ordered:
+        print_ordered(out, ordered)
     if not unheld:
+        if beside:
+            return
         out.print("The grammar holds every constraint.")
         return
     out.print("What the grammar does not hold, and the validator decides:")
     table = Table("tool", "place", "why", box=None, pad_edge=False)
     for left in unheld:
         table.add_row(Text(left.tool), Text(left.pointer or "/"), Text(left.why))
+    out.print(table)
+
+
+def print_ordered(out: Console, ordered: Sequence[Ordered]) -> None:
+    """A line for each object whose members come in the schema's order only."""
+    out.print("The members of these come in the schema's order only, though any was asked for:")
+    table = Table("tool", "place", "why", box=None, pad_edge=False)
+    for one in ordered:
+        table.add_row(Text(one.tool), Text(one.pointer or "/"), Text(one.why))
     out.print(table)

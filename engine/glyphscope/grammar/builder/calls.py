@@ -1,4 +1,4 @@
-"""The grammar of calls and values: every allowed tool, its name first, then its arguments in the schema's order."""
+"""The grammar of calls and values: every allowed tool, its name first, then its arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from typing import Literal as TypingLiteral
 
 from glyphscope.errors import GrammarError
-from glyphscope.events import Notation, Shape
+from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.grammar.builder.context import ToolContext
 from glyphscope.grammar.builder.free_text import call_opening, up_to
 from glyphscope.grammar.builder.schema import Place, join
@@ -36,6 +36,8 @@ class GrammarOptions:
     `white_space` is JSON's; without it more of a call is forced, so fewer tokens are decided by the model.
     `part`: the whole call, the tool's name as a value, or the arguments of one tool as a value. `tool` is the only
     tool there is. `free_text` lets any text stand before the call (`free_text.py` says which).
+    `order` any: arguments, and the members of objects in them, come in any order; a call's own members do not, because
+    its arguments depend on its name.
     `most_calls` may stand one after another, None for any number. With `words`, a text without any call is taken as
     well, and words before the first one (`turn.py`): what a model may say in a conversation.
     """
@@ -46,6 +48,7 @@ class GrammarOptions:
     free_text: bool = False
     most_calls: int | None = 1
     words: bool = False
+    order: ArgumentOrder = "schema"
 
 
 DEFAULT_OPTIONS = GrammarOptions()
@@ -78,7 +81,7 @@ def build_call_grammar(
 def build_value_grammar(
     schema: Any, notation: Notation, options: GrammarOptions = DEFAULT_OPTIONS
 ) -> Grammar:
-    """The values of a JSON Schema of any draft, in that notation; of the options, only `white_space` counts.
+    """The values of a JSON Schema of any draft, in that notation; of the options, only `white_space` and `order` count.
 
     Raises GrammarError, with the JSON Pointer, where no value can exist or the schema is none.
     """
@@ -96,12 +99,14 @@ def build_value_grammar(
         )
     book = RuleBook()
     root = book.reserve("value")
-    context = ToolContext(book, surface(notation, options.white_space), SCHEMA, made, closed=False)
+    spelling = surface(notation, options.white_space)
+    context = ToolContext(book, spelling, SCHEMA, made, closed=False, order=options.order)
     margin = context.surface.margin
     book.add(root, seq(margin, context.ref((Place(""),), "value", SCHEMA), margin), Origin(SCHEMA, ""))
     build_values(context)
     loose = (root,) if context.loose else ()
-    grammar = book.grammar(root, tuple(context.unheld), lexed=context.lexed, loose=loose)
+    unheld, ordered = tuple(context.unheld), tuple(context.ordered)
+    grammar = book.grammar(root, unheld, lexed=context.lexed, loose=loose, ordered=ordered)
     if root not in grammar.rules:
         raise _impossible(context, "No value can be valid")
     return grammar
@@ -120,7 +125,7 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
     unheld: dict[Unheld, None] = {}
     made: list[tuple[str, ToolContext]] = []
     for tool in tools:
-        context = ToolContext(book, spelling, tool.name, tool.parameters)
+        context = ToolContext(book, spelling, tool.name, tool.parameters, order=options.order)
         rule = book.reserve(f"call-{tool.name}")
         if options.part == "arguments":
             arguments = context.ref((Place(""),), "value", f"{tool.name}-args")
@@ -139,7 +144,8 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
         book.add(root, _whole(book, call, spelling, shape, options))
     lexed = all(context.lexed for _, context in made)
     loose = tuple(rule for rule, context in made if context.loose)
-    grammar = book.grammar(root, tuple(unheld), lexed=lexed, loose=loose)
+    ordered = tuple(dict.fromkeys(one for _, context in made for one in context.ordered))
+    grammar = book.grammar(root, tuple(unheld), lexed=lexed, loose=loose, ordered=ordered)
     for rule, context in made:
         if rule not in grammar.rules:
             raise _impossible(context, "No call of this tool can be valid")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from glyphscope.grammar.builder.any_order import any_order
 from glyphscope.grammar.builder.context import ToolContext
 from glyphscope.grammar.builder.schema import Part, Parts, Place, names_of, sizes_of
 from glyphscope.grammar.pattern import found
 from glyphscope.grammar.regex import PatternNotHeld, pattern_node
+from glyphscope.grammar.schema_order import Listed, after_another, in_order
 from glyphscope.grammar.tree import EMPTY, NEVER, Literal, Node, Terminal, alt, optional, repeat, seq
 
 _MANY = "which of the optional properties are there is not counted"
@@ -48,43 +50,43 @@ def _item(context: ToolContext, name: str, parts: Parts, index: int) -> Node:
 
 
 def object_node(context: ToolContext, name: str, parts: Parts) -> Node:
-    """An object in braces: its properties in the schema's order, then free keys where the schema speaks of them."""
+    """An object in braces: its properties in the schema's order, then free keys where the schema speaks of them.
+
+    Where any order was asked for, all of them in any.
+    """
     members, required, free = _members(context, name, parts)
-    separators = _separators(context, members, required, free)
-    first = next((i for i, (key, _) in enumerate(members) if key in required), len(members))
+    if context.order == "any":
+        inside = any_order(context, parts, (members, required, free))
+        if inside is not None:
+            return seq(context.surface.open_object, inside, context.surface.close_object)
     low, high = _free_counts(context, parts, members, required, free)
     if high is not None and high < low:
         return NEVER
-    rest = repeat(seq(context.surface.separator, free), low, high)
-    for index in reversed(range(first + 1, len(members))):
-        key, node = members[index]
-        rest = seq(_following(separators[index], node, key in required), rest)
-    options: list[Node] = []
-    if first < len(members):
-        options.append(seq(members[first][1], rest))
-        rest = seq(separators[first], members[first][1], rest)
-    elif high == 0 or free == NEVER:
-        options.append(EMPTY if low == 0 and not _needs_one(parts, members) else NEVER)
-    else:
-        full = context.separated(free, max(1, low), high)
-        options.append(full if low else optional(full))
-    for index in reversed(range(first)):
-        rest = context.book.inner(f"{name}-after-{index + 1}", rest)
-        options.append(seq(members[index][1], rest))
-        rest = seq(optional(seq(separators[index], members[index][1])), rest)
-    return seq(context.surface.open_object, alt(*reversed(options)), context.surface.close_object)
+    listed = _listed(context, members, required, free, low, high)._replace(
+        needs_one=_needs_one(parts, members)
+    )
+    inside = in_order(listed, lambda count, rest: context.book.inner(f"{name}-after-{count}", rest))
+    return seq(context.surface.open_object, inside, context.surface.close_object)
 
 
 def members_node(context: ToolContext, name: str, parts: Parts) -> Node:
     """The inside of an object after an entry that is already there."""
     members, required, free = _members(context, name, parts)
-    separators = _separators(context, members, required, free)
+    if context.order == "any":
+        inside = any_order(context, parts, (members, required, free), leading=True)
+        if inside is not None:
+            return inside
     low, high = _free_counts(context, parts, members, required, free, leading=True)
-    named = (
-        _following(separator, node, key in required)
-        for separator, (key, node) in zip(separators, members, strict=True)
-    )
-    return seq(*named, repeat(seq(context.surface.separator, free), low, high))
+    return after_another(_listed(context, members, required, free, low, high))
+
+
+def _listed(
+    context: ToolContext, members: list[tuple[str, Node]], required: set[str], free: Node, low: int,
+    high: int | None,
+) -> Listed:  # fmt: skip
+    separators = _separators(context, members, required, free)
+    named = [(before, node, key in required) for before, (key, node) in zip(separators, members, strict=True)]
+    return Listed(named, free, context.surface.separator, low, high)
 
 
 def _separators(
@@ -99,10 +101,6 @@ def _separators(
         return [separator] * len(members)
     last = max((i for i, (key, _) in enumerate(members) if key in required), default=-1)
     return [separator if i <= last else Terminal(separator) for i in range(len(members))]
-
-
-def _following(separator: Node, member: Node, required: bool) -> Node:
-    return seq(separator, member) if required else optional(seq(separator, member))
 
 
 def _needs_one(parts: Parts, members: list[tuple[str, Node]]) -> bool:

@@ -5,12 +5,25 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from glyphscope.errors import GrammarError
+from glyphscope.events import ArgumentOrder
 from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, join
 from glyphscope.grammar.numbers import Bounds, number_node
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.strings import string_node
 from glyphscope.grammar.surface import Surface
-from glyphscope.grammar.tree import NEVER, Node, Origin, RuleRef, Unheld, alt, optional, repeat, seq, terminal
+from glyphscope.grammar.tree import (
+    NEVER,
+    Node,
+    Ordered,
+    Origin,
+    RuleRef,
+    Unheld,
+    alt,
+    optional,
+    repeat,
+    seq,
+    terminal,
+)  # fmt: skip
 
 Form: TypeAlias = Literal["value", "members"]
 """`members` is an object's inside where an entry already stands before it: each member brings its separator."""
@@ -18,6 +31,7 @@ Form: TypeAlias = Literal["value", "members"]
 MAX_RULES = 20_000
 
 _OF_TEXTS = ("minLength", "maxLength", "pattern", "format")
+_OF_COUNTS = ("minProperties", "maxProperties")
 
 
 class Wanted(NamedTuple):
@@ -49,7 +63,10 @@ class Choice(NamedTuple):
 def _text_keywords(parts: Parts, pointer: str) -> tuple[str, ...]:
     """Where the keywords of texts stand, if not all at the pointer."""
     found = [
-        (part.place.pointer, keyword) for part in parts for keyword in _OF_TEXTS if keyword in part.schema
+        (part.place.pointer, keyword)
+        for part in parts
+        for keyword in (*_OF_TEXTS, *_OF_COUNTS)
+        if keyword in part.schema
     ]
     apart = any(place != pointer for place, _ in found)
     return tuple(join(place, keyword) for place, keyword in found) if apart else ()
@@ -60,22 +77,27 @@ class ToolContext:
 
     `rule` is the one that is being made; `left` and `choices` tell what was left, and chosen between, in which.
 
+    `order` any: members come in any order, but for the objects of which `ordered` says why not.
+
     `closed`: the schema's own value is a call's arguments, in which an unnamed key is an error unless it is allowed.
     `loose`: branches may begin alike, so a lexeme of the one may swallow what the other begins with;
     `lexed` is False where not even the rest of the grammar can be sure of its lexemes.
     """
 
     def __init__(
-        self, book: RuleBook, surface: Surface, tool: str, parameters: dict[str, Any], *, closed: bool = True
-    ) -> None:
+        self, book: RuleBook, surface: Surface, tool: str, parameters: dict[str, Any], *, closed: bool = True,
+        order: ArgumentOrder = "schema",
+    ) -> None:  # fmt: skip
         self.book = book
         self.surface = surface
         self.schema = Schema(tool, parameters)
         self.closed = closed
+        self.order = order
         self.lexed = True
         self.loose = False
         self.rule = ""
         self.unheld: dict[Unheld, None] = {}
+        self.ordered: dict[Ordered, None] = {}
         self.left: list[Left] = []
         self.choices: list[Choice] = []
         self.impossible: list[tuple[str, str]] = []
@@ -110,6 +132,10 @@ class ToolContext:
         unheld = Unheld(self.schema.tool, pointer, keyword, why)
         self.unheld[unheld] = None
         self.left.append(Left(self.rule, part.place.pointer, unheld))
+
+    def keep_order(self, part: Part, why: str) -> None:
+        """Notes an object whose members come in the schema's order, though any was asked for."""
+        self.ordered[Ordered(self.schema.tool, part.place.pointer, why)] = None
 
     def any_value(self, part: Part) -> Node:
         """Any value at all, by a rule that all places share."""

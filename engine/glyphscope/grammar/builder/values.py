@@ -7,6 +7,7 @@ from math import lcm
 from typing import Any
 
 from glyphscope.grammar.builder.alternatives import note_weak_choices
+from glyphscope.grammar.builder.any_order import listed_values
 from glyphscope.grammar.builder.containers import array_node, forbids_one, members_node, object_node
 from glyphscope.grammar.builder.context import Choice, Form, ToolContext
 from glyphscope.grammar.builder.custom import CUSTOM, custom_node
@@ -75,7 +76,7 @@ def _listed(context: ToolContext, part: Part, parts: Parts) -> Node:
     kept = [_plain(value) for value in listed if context.schema.satisfied(places, value)]
     if not kept:
         context.impossible.append((part.place.pointer, "no listed value satisfies the other constraints"))
-    return terminal(alt(*(context.surface.constant(value) for value in kept)))
+    return listed_values(context, part, kept)
 
 
 def _plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from glyphscope.grammar.gbnf.intersections import Weakened, right_linear
 from glyphscope.grammar.gbnf.nonempty import without_empty_rounds
+from glyphscope.grammar.gbnf.orders import with_plain_orders
 from glyphscope.grammar.gbnf.spelling import Speller
 from glyphscope.grammar.gbnf.times import expansion, times
 from glyphscope.grammar.identity import ByIdentity
@@ -30,6 +31,7 @@ from glyphscope.grammar.tree import (
     Intersect,
     Literal,
     Node,
+    Ordered,
     Origin,
     Repeat,
     Rule,
@@ -50,11 +52,15 @@ MAX_INLINE = 24  # nodes of a lexeme that is written where it is used
 
 @dataclass(frozen=True)
 class GbnfText:
-    """A grammar for llama.cpp. `unheld` is what GBNF does not hold of what the tree holds."""
+    """A grammar for llama.cpp. `unheld` is what GBNF does not hold of what the tree holds.
+
+    `ordered`: the objects whose members it has in one order only, though any was asked for.
+    """
 
     text: str
     origins: dict[str, Origin]
     unheld: tuple[Unheld, ...] = ()
+    ordered: tuple[Ordered, ...] = ()
 
 
 def emit_gbnf(
@@ -77,15 +83,18 @@ def _plain(key: ByIdentity) -> GbnfText:
 
 
 def _emitter(grammar: Grammar) -> _Emitter:
-    return _Emitter(without_empty_rounds(grammar if grammar.lexed else shallow(grammar)))
+    plain = with_plain_orders(grammar)
+    made = plain.grammar
+    return _Emitter(without_empty_rounds(made if made.lexed else shallow(made)), plain.unheld, plain.ordered)
 
 
 class _Emitter:
-    def __init__(self, grammar: Grammar) -> None:
+    def __init__(self, grammar: Grammar, unheld: tuple[Unheld, ...], ordered: tuple[Ordered, ...]) -> None:
         self.grammar = grammar
+        self.ordered = ordered
         self.rules: dict[str, Node] = {}
         self.origins: dict[str, Origin] = {}
-        self.unheld: dict[Unheld, None] = {}
+        self.unheld = dict.fromkeys(unheld)
         self.speller = Speller(ROOT, grammar.root, grammar.rules)
         self._shared: dict[Node, str] = {}
         self._weakened: list[Weakened] = []
@@ -102,7 +111,7 @@ class _Emitter:
             if notes is not None and name in self.origins:
                 lines.append(_comment(self.origins[name], notes))
             lines.append(self.speller.rule(name, self.rules[name]))
-        return GbnfText("\n".join(lines) + "\n", self.origins, tuple(self.unheld))
+        return GbnfText("\n".join(lines) + "\n", self.origins, tuple(self.unheld), self.ordered)
 
     def _count(self, node: Node) -> None:
         """How often each lexeme is used: one that is used twice is a rule."""

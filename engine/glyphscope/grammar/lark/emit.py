@@ -13,6 +13,7 @@ from llguidance import LLMatcher
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.identity import ByIdentity
 from glyphscope.grammar.lark.exact import exact_lexemes, with_exact_rules
+from glyphscope.grammar.lark.parametric import parametric_rules
 from glyphscope.grammar.lexemes import byte_tokenizer, lexeme, quoted
 from glyphscope.grammar.tree import (
     NEVER,
@@ -27,6 +28,7 @@ from glyphscope.grammar.tree import (
     Terminal,
     TokenMatch,
     Unheld,
+    Unordered,
 )  # fmt: skip
 
 _PLACE = re.compile(r"at (\d+)\(")  # the line in llguidance's messages
@@ -69,6 +71,9 @@ class _Emitter:
         self.names_tokens = False
         self._grammar = grammar
         self._terminals: dict[Node, str] = {}
+        self._unordered: dict[Node, str] = {}
+        self._parametric: list[str] = []
+        self._count = 0
         self._names: dict[str, str] = {}
         self._taken = {"start"}
         for name in grammar.rules:
@@ -77,6 +82,9 @@ class _Emitter:
         for name in grammar.rules:
             if name not in self._names:
                 self._name(name, re.sub(r"[^a-z0-9]+", "-", f"r-{name}".lower()).strip("-"))
+        self._members = "members"
+        while any(name.startswith(self._members) for name in self._taken):
+            self._members += "-x"
 
     def _name(self, name: str, wanted: str) -> None:
         free, count = wanted, 1
@@ -93,6 +101,7 @@ class _Emitter:
             if rule.body == NEVER:
                 raise GrammarError("The rule derives no text at all.", where=rule.name)
             lines.append(f"{self._names[rule.name]}: {self._node(rule.body)}")
+        lines += self._parametric
         lines += [f"{name}: {lexeme(body)}" for body, name in self._terminals.items()]
         return "\n".join(lines) + "\n"
 
@@ -117,12 +126,24 @@ class _Emitter:
             return self._token(node)
         if isinstance(node, Seq):
             return " ".join(self._node(part) for part in node.parts) if node.parts else '""'
+        if isinstance(node, Unordered):
+            return self._in_any_order(node)
         if isinstance(node, Alt):
             return "(" + " | ".join(self._node(option) for option in node.options) + ")"
         assert isinstance(node, Repeat), "intersections are inside terminals"
         sign = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((node.minimum, node.maximum))
         high = "" if node.maximum is None else node.maximum
         return f"({self._node(node.body)}){sign or f'{{{node.minimum},{high}}}'}"
+
+    def _in_any_order(self, node: Unordered) -> str:
+        known = self._unordered.get(node)
+        if known is None:
+            self._count += 1  # before those inside of it
+            name = f"{self._members}-{self._count}"
+            known, lines = parametric_rules(node, name, self._node)
+            self._unordered[node] = known
+            self._parametric += lines
+        return known
 
     def _token(self, node: TokenMatch) -> str:
         self.names_tokens = True

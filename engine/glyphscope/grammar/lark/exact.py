@@ -10,6 +10,7 @@ in the end into single characters, which are always safe.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import lru_cache
 
 from glyphscope.grammar.gbnf.intersections import Weakened, right_linear
@@ -18,6 +19,7 @@ from glyphscope.grammar.lark.swallow import Swallowing
 from glyphscope.grammar.shallow import shallow
 from glyphscope.grammar.tree import (
     EMPTY,
+    NEVER,
     Alt,
     CharClass,
     Grammar,
@@ -32,6 +34,7 @@ from glyphscope.grammar.tree import (
     Terminal,
     TokenMatch,
     Unheld,
+    Unordered,
     alt,
     refs,
     repeat,
@@ -68,7 +71,8 @@ def with_exact_rules(grammar: Grammar) -> Grammar:
         names = {inner: f"{inner}-cut-{place + 1}" for inner in cut.rules} | {name: name}
         for rule in cut.rules.values():
             rules[names[rule.name]] = Rule(names[rule.name], _renamed(rule.body, names), rule.origin)
-    return Grammar(_needed(rules, grammar.root), grammar.root, tuple(unheld), lexed=True)
+    needed = _needed(rules, grammar.root)
+    return Grammar(needed, grammar.root, tuple(unheld), lexed=True, ordered=grammar.ordered)
 
 
 def _renamed(node: Node, names: dict[str, str]) -> Node:
@@ -81,7 +85,16 @@ def _renamed(node: Node, names: dict[str, str]) -> Node:
         return Alt(tuple(_renamed(option, names) for option in node.options))
     if isinstance(node, Repeat):
         return Repeat(_renamed(node.body, names), node.minimum, node.maximum)
+    if isinstance(node, Unordered):
+        return _each(node, lambda inner: _renamed(inner, names))
     return node
+
+
+def _each(node: Unordered, change: Callable[[Node], Node]) -> Node:
+    """The same entries, each changed; none is left out, which has no text at all only as a free one."""
+    *members, separator = (change(part) for part in (*node.members, node.separator))
+    free = node.free if node.free == NEVER else change(node.free)
+    return replace(node, members=tuple(members), free=free, separator=separator)
 
 
 def _needed(rules: dict[str, Rule], root: str) -> dict[str, Rule]:
@@ -193,6 +206,8 @@ class _Cutter:
             return repeat(self._cut(node.body), node.minimum, node.maximum)
         if isinstance(node, Seq):
             return _in_a_row(self._cut(part) for part in self._together(node.parts, seq))
+        if isinstance(node, Unordered):
+            return _each(node, self._cut)
         assert isinstance(node, Intersect), "every other node is a lexeme or cut"
         left = right_linear(node, self._helper, self._made, self._weakened)
         return left if isinstance(left, RuleRef) else self._cut(left)
@@ -258,7 +273,7 @@ class _Cutter:
 
     def _piece(self, node: Node) -> Node | None:
         """The node with the rules it refers to written out, where it is regular and not too large."""
-        if not self._grow and isinstance(node, RuleRef | Seq | Alt | Repeat):
+        if not self._grow and isinstance(node, RuleRef | Seq | Alt | Repeat | Unordered):
             return EMPTY if node == EMPTY else None
         known = self._pieces.get(id(node))
         if known is None or known[0] is not node:
@@ -282,7 +297,7 @@ def _written_out(
     again = again or (lambda inner: _written_out(inner, written))
     if isinstance(node, RuleRef):
         return written.get(node.name)
-    if isinstance(node, TokenMatch):
+    if isinstance(node, TokenMatch | Unordered):
         return None
     if isinstance(node, Literal | CharClass | Intersect):
         return node

@@ -17,6 +17,7 @@ from glyphscope.grammar.tree import (
     Seq,
     Terminal,
     TokenMatch,
+    Unordered,
     refs,
 )  # fmt: skip
 
@@ -100,8 +101,18 @@ class Follows:
             return nullable or node.minimum == 0, first
         if isinstance(node, TokenMatch):
             return False, 0
+        if isinstance(node, Unordered):
+            entries = self._entries(node)
+            return node.least == 0, self._of(node.separator)[1] | entries if node.leading else entries
         nullable, number = self._leaf(node)
         return nullable, 1 << number
+
+    def _entries(self, node: Unordered) -> int:
+        """The lexemes that its entries may begin with, and no separator."""
+        first = 0
+        for entry in (*node.members, node.free):
+            first |= self._of(entry)[1]
+        return first
 
     def _follow(self, order: list[str]) -> None:
         follow: dict[str, int] = {self._grammar.root: 0}
@@ -125,6 +136,11 @@ class Follows:
                 if node.maximum is None or node.maximum > 1:
                     after |= self._of(node.body)[1]
                 walk(node.body, after)
+            elif isinstance(node, Unordered):
+                after |= self._of(node.separator)[1]
+                for entry in (*node.members, node.free):
+                    walk(entry, after)
+                walk(node.separator, self._entries(node))
             elif not isinstance(node, TokenMatch):
                 number = self._leaf(node)[1]
                 self._after[number] = self._after.get(number, 0) | after

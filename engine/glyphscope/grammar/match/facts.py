@@ -20,6 +20,7 @@ from glyphscope.grammar.tree import (
     RuleRef,
     Seq,
     Terminal,
+    Unordered,
     refs,
 )  # fmt: skip
 
@@ -85,6 +86,8 @@ def _least(
                 claim(0, user)
             else:
                 waiting.append((node.body, claim(1, user)))
+        elif isinstance(node, Unordered):
+            waiting += _parts_needed(node, user, claim)
         elif isinstance(node, Terminal):
             waiting.append((node.body, claim(1, user)))
         elif meets(node) if isinstance(node, Intersect) and meets is not None else leaf(node):
@@ -95,3 +98,17 @@ def _least(
             if needs[user] == 0:
                 true.append(user)
     return {name for name in names if needs[claim_of[name]] <= 0}
+
+
+def _parts_needed(node: Unordered, user: int, claim: Callable[[int, int], int]) -> list[tuple[Node, int]]:
+    """All that is required, and as many of the others as must come."""
+    parts = [member for place, member in enumerate(node.members) if node.required >> place & 1]
+    parts += [node.separator] * (node.least > (0 if node.leading else 1))
+    more = node.least - node.required.bit_count()
+    mine = claim(len(parts) + (more > 0), user)
+    found = [(part, mine) for part in parts]
+    if more:
+        others = claim(more, mine)
+        found += [(m, others) for place, m in enumerate(node.members) if not node.required >> place & 1]
+        found += [(node.free, others)] * more
+    return found

@@ -1,0 +1,88 @@
+"""Objects whose members come in any order: those of a schema, and those that a schema lists."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from glyphscope.grammar.builder.context import ToolContext
+from glyphscope.grammar.builder.schema import Part, Parts, sizes_of
+from glyphscope.grammar.lark.parametric import BITS, bits_needed
+from glyphscope.grammar.tree import NEVER, Node, Unordered, alt, seq, terminal, unordered
+
+Members: TypeAlias = tuple[list[tuple[str, Node]], set[str], Node]
+"""Each property with its entry, which are required, and the entry of a free key."""
+
+MAX_LISTED = 20  # objects in a list of values: each may begin as the others do
+MAX_DEPTH = 20  # of such a value
+
+_TOO_MANY = f"more than {BITS} properties: which of them were written is a set of {BITS} bits"
+_NOT_COUNTED = f"the count goes beyond the {BITS} bits that the members' set leaves"
+
+
+def any_order(context: ToolContext, parts: Parts, members: Members, *, leading: bool = False) -> Node | None:
+    """What stands inside the object's braces; None, which is noted, where only one order can be held.
+
+    With `leading`, an entry stands there already. How many entries there are is held as well, where the bits suffice.
+    """
+    listed, required, free = members
+    low, high = sizes_of(parts, "minProperties", "maxProperties")
+    entries = [(entry, key in required) for key, entry in listed]
+    made = unordered(entries, context.surface.separator, free, low=low, high=high, leading=leading)
+    if not isinstance(made, Unordered) or bits_needed(made) <= BITS:
+        return made
+    if len(made.members) > BITS:
+        context.keep_order(parts[0], _TOO_MANY)
+        return None
+    for part in parts:
+        for keyword in {"minProperties", "maxProperties"} & part.schema.keys():
+            context.leave(part, keyword, _NOT_COUNTED)
+    return replace(made, low=0, high=None)
+
+
+def listed_values(context: ToolContext, part: Part, values: list[Any]) -> Node:
+    """One of the values, with the members of objects in any order where that was asked for."""
+    free = [value for value in values if context.order == "any" and _objects(value)]
+    if sum(map(_objects, free)) > MAX_LISTED:
+        context.keep_order(part, f"more than {MAX_LISTED} objects are listed, or they are nested too deeply")
+        free = []
+    fixed = [value for value in values if not free or not _objects(value)]
+    if free and len(values) > 1:
+        context.loose = True  # others may begin as they do
+    return alt(
+        terminal(alt(*(context.surface.constant(value) for value in fixed))),
+        *(_constant(context, part, value) for value in free),
+    )
+
+
+def _objects(value: Any) -> int:
+    """How many objects in the value could be written with their members in another order."""
+    count, deepest, waiting = 0, 0, [(value, 0)]
+    while waiting:
+        inner, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        if isinstance(inner, dict | list):
+            count += isinstance(inner, dict) and len(inner) > 1
+            items = inner.values() if isinstance(inner, dict) else inner
+            waiting += [(item, depth + 1) for item in items]
+    return count + MAX_LISTED if count and deepest > MAX_DEPTH else count
+
+
+def _constant(context: ToolContext, part: Part, value: Any) -> Node:
+    surface = context.surface
+    whole = surface.constant(value)
+    if whole == NEVER or not _objects(value):
+        return whole
+    if isinstance(value, list):
+        items = [_constant(context, part, item) for item in value]
+        return seq(surface.open_list, _in_a_row(items, surface.separator), surface.close_list)
+    entries = [seq(surface.key(key), _constant(context, part, inner)) for key, inner in value.items()]
+    if len(entries) > BITS:
+        context.keep_order(part, _TOO_MANY)
+        return seq(surface.open_object, _in_a_row(entries, surface.separator), surface.close_object)
+    members = unordered([(entry, True) for entry in entries], surface.separator)
+    return seq(surface.open_object, members, surface.close_object)
+
+
+def _in_a_row(parts: list[Node], separator: Node) -> Node:
+    return seq(parts[0], *(piece for part in parts[1:] for piece in (separator, part)))

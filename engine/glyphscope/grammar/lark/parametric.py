@@ -1,0 +1,118 @@
+"""Entries in any order for llguidance: parametric rules, whose parameter is the 64-bit set of what was written.
+
+The bits of the members that must come are the first ones, then those of the others. Free entries that are counted have
+bits after them: one for each, because only set bits can be counted over all of them; where every member must come, a
+number, which takes fewer. (https://github.com/guidance-ai/llguidance/blob/main/docs/parametric.md)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from glyphscope.grammar.tree import NEVER, Node, Unordered
+
+BITS = 64
+
+
+def bits_needed(node: Unordered) -> int:
+    """The bits of the parameter that the entries take."""
+    return len(node.members) + _free_bits(node)
+
+
+def parametric_rules(node: Unordered, name: str, spelled: Callable[[Node], str]) -> tuple[str, list[str]]:
+    """What stands for the entries, and the lines of the rules it needs; `name` and names that go on from it are free.
+
+    `spelled` writes a node in Lark.
+    """
+    rules = _Rules(node, f"{name}-more", spelled)
+    if node.leading:
+        return f"{rules.name}::0x0", rules.lines()
+    return name, [rules.beginning(name), *rules.lines()]
+
+
+def _free_bits(node: Unordered) -> int:
+    return node.counted.bit_length() if _as_number(node) else node.counted
+
+
+def _as_number(node: Unordered) -> bool:
+    """Whether free entries are counted in a number: no other bits tell how many have come."""
+    return node.required.bit_count() == len(node.members)
+
+
+class _Rules:
+    def __init__(self, node: Unordered, name: str, spelled: Callable[[Node], str]) -> None:
+        self._node, self.name = node, name
+        places = range(len(node.members))
+        required = [place for place in places if node.required >> place & 1]
+        self._order = [*required, *(place for place in places if place not in required)]
+        self._needed = len(required)
+        self._named = len(node.members)
+        self._end = bits_needed(node)
+        self._separator = spelled(node.separator)
+        self._entries = [spelled(node.members[place]) for place in self._order]
+        self._free = "" if node.free == NEVER else spelled(node.free)
+
+    def beginning(self, name: str) -> str:
+        """The rule of the first entry, before which nothing was written."""
+        options = [f"{entry} {self.name}::{1 << bit:#x}" for bit, entry in enumerate(self._entries)]
+        if self._free:
+            first = f"{1 << self._named:#x}" if self._end > self._named else "0x0"
+            options.append(f"{self._free} {self.name}::{first}")
+        if self._node.may_end(0, 0):
+            options.append('""')
+        return f"{name}: {' | '.join(options)}"
+
+    def lines(self) -> list[str]:
+        """The rules of everything after an entry.
+
+        Free entries that are not counted are a loop of their own, to which the next member comes back: if each of them
+        came back to the rule, the thousandth would cost llguidance a thousand steps.
+        """
+        options = [f'""{_when(self._complete())}']
+        for bit, entry in enumerate(self._entries):
+            when = [f"bit_clear({bit})", *([] if bit < self._needed else self._room())]
+            options.append(f"{self._separator} {entry} {self.name}::set_bit({bit}){_when(when)}")
+        free = f"{self._separator} {self._free}"
+        if self._free and self._end == self._named:
+            named = f"{self.name}-named"
+            return [f"{self.name}::_: ({free})* {named}::_", f"{named}::_: {' | '.join(options)}"]
+        if self._free:
+            options += [f"{free} {self.name}::{change}{_when(when)}" for change, when in self._counting()]
+        return [f"{self.name}::_: {' | '.join(options)}"]
+
+    def _complete(self) -> list[str]:
+        conditions = [f"is_ones([0:{self._needed}])"] if self._needed else []
+        if self._node.low and _as_number(self._node):
+            conditions.append(f"ge([{self._named}:{self._end}], {self._node.low - self._needed})")
+        elif self._node.low:
+            conditions.append(f"bit_count_ge([0:{self._end}], {self._node.low})")
+        return conditions
+
+    def _room(self) -> list[str]:
+        """That one more may come which is not required; those that are always have room."""
+        if self._node.high is None:
+            return []
+        most = self._node.high - self._needed
+        if _as_number(self._node):
+            return [f"lt([{self._named}:{self._end}], {most})"]
+        return [f"bit_count_lt([{self._needed}:{self._end}], {most})"]
+
+    def _counting(self) -> Iterator[tuple[str, list[str]]]:
+        """The changes of the parameter by a free entry, each with its conditions: one of them at a time."""
+        if _as_number(self._node):
+            yield f"incr([{self._named}:{self._end}])", self._room()
+        else:
+            for bit in range(self._named, self._end):
+                before = [f"bit_set({bit - 1})"] if bit > self._named else []
+                yield f"set_bit({bit})", [*before, f"bit_clear({bit})", *self._room()]
+            if self._node.high is None:
+                yield "_", [f"bit_set({self._end - 1})"]
+
+
+def _when(conditions: list[str]) -> str:
+    if not conditions:
+        return ""
+    whole = conditions[-1]
+    for condition in reversed(conditions[:-1]):
+        whole = f"and({condition}, {whole})"
+    return f" %if {whole}"

@@ -1,0 +1,58 @@
+"""The entries of an object in the order in which they are listed, each with its separator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from glyphscope.grammar.tree import EMPTY, NEVER, Node, alt, optional, repeat, seq
+
+
+class Listed(NamedTuple):
+    """Members, each with what stands before it where it is not the first entry and with whether it is required; then
+    `low` to `high` free entries. `needs_one`: without any of these there is no text.
+    """
+
+    members: Sequence[tuple[Node, Node, bool]]
+    free: Node
+    separator: Node
+    low: int
+    high: int | None
+    needs_one: bool = False
+
+
+def in_order(listed: Listed, inner: Callable[[int, Node], Node]) -> Node:
+    """The entries with separators between them; `inner` makes a rule of what may come after so many of them."""
+    members, free, separator, low, high, needs_one = listed
+    first = next((i for i, (_, _, required) in enumerate(members) if required), len(members))
+    rest = repeat(seq(separator, free), low, high)
+    for before, member, required in reversed(members[first + 1 :]):
+        rest = seq(following(before, member, required), rest)
+    options: list[Node] = []
+    if first < len(members):
+        before, member, _ = members[first]
+        options.append(seq(member, rest))
+        rest = seq(before, member, rest)
+    elif high == 0 or free == NEVER:
+        options.append(EMPTY if low == 0 and not needs_one else NEVER)
+    else:
+        most = None if high is None else high - 1
+        full = seq(free, repeat(seq(separator, free), max(0, low - 1), most))
+        options.append(full if low else optional(full))
+    for index in reversed(range(first)):
+        before, member, _ = members[index]
+        rest = inner(index + 1, rest)
+        options.append(seq(member, rest))
+        rest = seq(optional(seq(before, member)), rest)
+    return alt(*reversed(options))
+
+
+def after_another(listed: Listed) -> Node:
+    """The entries after one that stands there already: a separator before each."""
+    named = (following(*member) for member in listed.members)
+    return seq(*named, repeat(seq(listed.separator, listed.free), listed.low, listed.high))
+
+
+def following(separator: Node, member: Node, required: bool) -> Node:
+    """A member after another entry."""
+    return seq(separator, member) if required else optional(seq(separator, member))

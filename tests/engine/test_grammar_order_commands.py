@@ -1,0 +1,143 @@
+"""`--order any`: what the commands print, what a proof shows, and what a run's constraint is."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.calling.constraints import call_constraint, call_options
+from glyphscope.cli.app import app
+from glyphscope.events import NOTATIONS, ArgumentOrder, Notation, RunRequest
+from glyphscope.grammar import GrammarOptions, build_call_grammar, to_lark
+from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.sample import sample_texts
+from glyphscope.proof import prove
+from glyphscope.registry import default_registry, load_registry
+from glyphscope.validation import CallValidator
+
+PROBED = importlib.util.find_spec("llama_cpp") is not None
+ORDERS: tuple[ArgumentOrder, ...] = ("schema", "any")
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "n": {"type": "integer", "maximum": 9},
+        "many": {"type": "object", "properties": {f"k{i}": {"type": "integer"} for i in range(65)}},
+        "few": {"type": "object", "properties": {f"k{i}": {"type": "integer"} for i in range(5)}, "minProperties": 2},
+    },
+    "required": ["n"],
+}  # fmt: skip
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> str:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps({"f": SCHEMA}))
+    return str(path)
+
+
+def called(*words: str) -> Any:
+    return CliRunner().invoke(app, ["grammar", *words])
+
+
+def test_match_sample_and_diff_read_the_grammar_of_any_order(registry: str) -> None:
+    form = ["--notation", "json", "--order", "any"]
+    text = '{"action":"f","few":{"k3":1,"k1":2},"n":3}'
+    assert called("match", "-r", registry, *form, text).exit_code == 0
+    assert called("match", "-r", registry, "--notation", "json", text).exit_code == 1
+    sampled = called("sample", "-r", registry, *form, "-n", "30", "--json")
+    texts = [json.loads(line)["text"] for line in sampled.stdout.splitlines()]
+    assert len(texts) == 30
+    assert any(text.index('"n"') > text.index('"many"') for text in texts if '"many"' in text)
+    both = [registry, registry, "--notation", "json", "--second-order", "any", "--seconds", "3", "--json"]
+    found = json.loads(called("diff", *both).stdout)
+    assert found["only_first"] == '{"action":"f","n":0,"few":{}}', (
+        "a number of members is held in any order only"
+    )
+    assert found["only_second"]
+
+
+@pytest.mark.slow
+def test_a_grammar_tells_which_objects_keep_the_schema_s_order(registry: str) -> None:
+    told = called("build", "-r", registry, "--order", "any", "--json")
+    answer = json.loads(told.stdout)
+    assert "set_bit(" in answer["grammar"]
+    assert [(one["tool"], one["pointer"]) for one in answer["ordered"]] == [("f", "/properties/many")]
+    gbnf = json.loads(called("build", "-r", registry, "--order", "any", "--to", "gbnf", "--json").stdout)
+    assert [one["pointer"] for one in gbnf["ordered"]] == ["/properties/many", "/properties/few"]
+    assert "/properties/few/minProperties" in {one["pointer"] for one in gbnf["unheld"]}
+    said = called("build", "-r", registry, "--order", "any", "--to", "gbnf")
+    assert "in the schema's order only" in said.stderr
+    assert "ordered" not in json.loads(called("build", "-r", registry, "--json").stdout)
+
+
+@pytest.mark.skipif(not PROBED, reason="needs llama-cpp-python")
+@pytest.mark.model
+def test_a_report_of_any_order_names_what_keeps_one_for_each_engine(registry: str) -> None:
+    done = called("build", "-r", registry, "--order", "any", "--report", "--json")
+    answer = json.loads(done.stdout)
+    assert answer["order"] == "any"
+    assert [one["pointer"] for one in answer["ordered"]["mask"]] == ["/properties/many"]
+    assert [one["pointer"] for one in answer["ordered"]["gbnf"]] == ["/properties/many", "/properties/few"]
+    held = {(one["engine"], one["pointer"]): one["status"] for one in answer["proofs"]}
+    assert held["mask", "/properties/few/minProperties"] == "enforced"
+    assert held["gbnf", "/properties/few/minProperties"] == "checked"
+    assert (
+        "in the schema's order only" in called("build", "-r", registry, "--order", "any", "--report").output
+    )
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_what_the_schema_s_order_enforces_any_order_enforces_too(notation: Notation) -> None:
+    statuses = []
+    for order in ORDERS:
+        report = prove(default_registry(), notation, "flat", ["mask"], order=order)
+        statuses.append({(one.tool, one.pointer): one.status for one in report.proofs})
+    assert statuses[0] == statuses[1]
+    assert set(statuses[1].values()) == {"enforced"}
+
+
+def test_a_proof_reads_examples_in_another_order_too() -> None:
+    properties = {"a": {"type": "integer", "maximum": 5}, "b": {"type": "integer"}}
+    schema = {"type": "object", "properties": properties, "required": ["a", "b"]}
+    tools = load_registry({"glyphscope": 1, "tools": [{"name": "f", "parameters": schema}]})
+    counts = {}
+    for order in ORDERS:
+        report = prove(tools, "json", "flat", ["mask"], order=order)
+        counts[order] = {one.pointer: one.examples for one in report.proofs}["/properties/a/maximum"]
+    assert counts["any"] > counts["schema"]
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_every_sample_of_the_default_tools_is_a_valid_call(notation: Notation) -> None:
+    tools = default_registry()
+    grammar = build_call_grammar(tools, notation, "flat", GrammarOptions(order="any"))
+    mask = MaskReader(lark=to_lark(grammar))
+    for text in sample_texts(grammar, 100, seed=3):
+        validator = CallValidator(tools, notation, "flat")
+        validator.feed(text)
+        validator.finish()
+        assert validator.valid, text
+        assert mask.accepts(text), text
+
+
+def test_a_request_s_order_is_that_of_its_constraint_and_of_each_part() -> None:
+    tools = default_registry()
+    request = RunRequest(prompt="p", registry=tools.to_document(), notation="json", order="any")
+    assert call_options(request).order == "any"
+    assert "set_bit(" in call_constraint(request, tools).text
+    part = GrammarOptions(part="arguments", tool="search")
+    assert "set_bit(" in call_constraint(request, tools, part).text
+    schema = msgspec.structs.replace(request, order="schema")
+    assert "set_bit(" not in call_constraint(schema, tools).text
+    assert "set_bit(" not in call_constraint(schema, tools, part).text
+
+
+def test_an_old_record_without_an_order_has_the_schema_s() -> None:
+    request = msgspec.json.decode(b'{"prompt":"p","registry":{}}', type=RunRequest)
+    assert request.order == "schema"

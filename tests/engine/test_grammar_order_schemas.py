@@ -1,0 +1,96 @@
+"""Random schemas: whatever the schema's order writes is read in any other order, and nothing invalid is."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from examples import at_most
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import NOTATIONS, Notation
+from glyphscope.grammar import Grammar, GrammarOptions, build_value_grammar, to_lark
+from glyphscope.grammar.gbnf import emit_gbnf
+from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.match import derive, match_text
+from glyphscope.grammar.sample import sample_texts
+from glyphscope.notation import write_value
+from glyphscope.notation.read import parse_value
+from orders import in_some_order
+from schema_strategies import schemas
+
+
+def grammar_of(schema: Any, notation: Notation, **options: Any) -> Grammar | None:
+    """None where no value can be valid."""
+    try:
+        grammar = build_value_grammar(schema, notation, GrammarOptions(**options))
+        to_lark(grammar)
+    except GlyphscopeError:
+        return None
+    return grammar
+
+
+def values_of(grammar: Grammar, schema: Any, notation: Notation) -> list[Any]:
+    """Valid values that the grammar writes as the writer does."""
+    found = []
+    for text in sample_texts(grammar, 6):
+        try:
+            value = parse_value(text, notation)
+        except GlyphscopeError:  # a free key that comes twice
+            continue
+        if write_value(value, notation) == text and Draft202012Validator(schema).is_valid(value):
+            found.append(value)
+    return found
+
+
+@pytest.mark.slow
+@at_most(150)
+@given(schemas, st.sampled_from(NOTATIONS), st.randoms(use_true_random=False))
+@example({"enum": [{"a": None}, {"a": None, "ab": None}]}, "json", random.Random(1))
+def test_what_the_schema_s_order_writes_is_read_in_every_other(
+    schema: Any, notation: Notation, chance: random.Random
+) -> None:
+    fixed, free = grammar_of(schema, notation), grammar_of(schema, notation, order="any")
+    assume(fixed is not None and values_of(fixed, schema, notation))
+    assert fixed is not None
+    assert free is not None
+    assert not free.ordered
+    mask = MaskReader(lark=to_lark(free))
+    for value in values_of(fixed, schema, notation):
+        text = write_value(in_some_order(value, chance), notation)
+        assert mask.accepts(text), text
+        assert match_text(free, text).accepted, text
+        assert derive(free, text) is not None, text
+
+
+@at_most(150)
+@given(schemas, st.sampled_from(NOTATIONS))
+def test_every_text_in_any_order_is_valid_but_for_what_is_told(schema: Any, notation: Notation) -> None:
+    free = grammar_of(schema, notation, order="any")
+    assume(free is not None)
+    assert free is not None
+    mask = MaskReader(lark=to_lark(free))
+    for text in sample_texts(free, 6):
+        assert mask.accepts(text), text
+        assert match_text(free, text).accepted, text
+        if not free.unheld:
+            assert Draft202012Validator(schema).is_valid(parse_value(text, notation)), text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("notation", NOTATIONS)
+@at_most(60)
+@given(schemas)
+def test_gbnf_writes_nothing_that_any_order_does_not_read(notation: Notation, schema: Any) -> None:
+    free = grammar_of(schema, notation, order="any")
+    assume(free is not None)
+    assert free is not None
+    emitted = emit_gbnf(free)
+    assume(not emitted.unheld)
+    for text in sample_texts(load_gbnf(emitted.text), 4):
+        assert match_text(free, text).accepted, text
