@@ -16,6 +16,9 @@ GrammarField: TypeAlias = Literal["", "grammar", "structured_outputs", "guided",
 SchemaField: TypeAlias = Literal["json_schema", "json_object"]
 Prefill: TypeAlias = Literal["", "message", "continue"]
 
+TEMPLATE_FIELD = "chat_template_kwargs"
+"""The field for the variables of an endpoint's template; vLLM, SGLang and llama-server have it."""
+
 
 class Dialect(NamedTuple):
     """A server's own fields. `sampling` gives its names by ours; what is not in it cannot be said to it.

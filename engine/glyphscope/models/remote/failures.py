@@ -11,11 +11,10 @@ import httpx
 
 from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelError, PromptError
 from glyphscope.models.remote.address import KEY_HINT, Address
+from glyphscope.models.remote.dialect import TEMPLATE_FIELD
 from glyphscope.models.remote.keys import without
 from glyphscope.models.remote.retry import AGAIN, Refused, asked_pause
 
-TEMPLATE_FIELD = "chat_template_kwargs"
-"""The field for what an endpoint's template is to be given; vLLM, SGLang and llama-server have it."""
 LONGEST_WORDS = 400
 """Characters of an endpoint's own words that are shown."""
 

@@ -13,8 +13,7 @@ from glyphscope.events import Message, Thinking
 from glyphscope.models.chat import RESULTS_AS_USER, results_as_user
 from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.remote.constraint import Constraint
-from glyphscope.models.remote.dialect import Dialect
-from glyphscope.models.remote.failures import TEMPLATE_FIELD
+from glyphscope.models.remote.dialect import TEMPLATE_FIELD, Dialect
 
 MOST_ALTERNATIVES = 20
 """The most that OpenAI and vLLM tell of one token."""
