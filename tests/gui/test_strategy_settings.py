@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtWidgets import QComboBox, QScrollArea
 
 from glyphscope.calling import RunState
 from glyphscope.calling.loop.presets import compose
@@ -261,6 +261,10 @@ def test_the_panel_and_the_project_disagree(open_window, qtbot):
     assert project.request.loop.max_turns == 5
     header.settings.hide()
     project.set_options(strategy="two-stage", loop=LoopSettings(max_turns=2))
+    qtbot.mouseClick(header.settings_button, Qt.MouseButton.LeftButton)
+    area = header.settings.findChild(QScrollArea)
+    qtbot.waitUntil(lambda: area.verticalScrollBar().maximum() == 0)  # a few settings need no scrolling
+    header.settings.hide()
     assert header.strategy.currentData() == "two-stage"
     assert header.settings.loop.field("max_turns").value() == 2
     for button in header.constraint.findChildren(type(header.run_button)):

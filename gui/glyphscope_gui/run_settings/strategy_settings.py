@@ -45,6 +45,8 @@ STRATEGY_WORDS: Sequence[tuple[Strategy, str, str]] = (
 )
 THINKING_TIP = tr("Whether the model reasons first, as far as its chat template has a switch for it.")
 WIDTH = 560
+FRAME = 4
+"""Pixels of the borders of popup and scroll area, above and below the settings."""
 
 
 class StrategySettings(QFrame):
@@ -103,7 +105,8 @@ class StrategySettings(QFrame):
         self.body.adjustSize()
         room = anchor.screen().availableGeometry()
         bottom = anchor.mapToGlobal(QPoint(0, anchor.height() + 4))
-        size = QSize(WIDTH, min(self.body.sizeHint().height() + 2, room.bottom() - bottom.y() - 8))
+        needed = self.body.sizeHint().height() + FRAME
+        size = QSize(WIDTH, min(needed, room.bottom() - bottom.y() - 8))
         self.resize(size)
         self.move(max(min(bottom.x(), room.right() - size.width() - 8), room.left()), bottom.y())
         self.show()
