@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.errors import GrammarError
-from glyphscope.events import NOTATIONS, SHAPES, FieldClosed, ToolKnown, Violation
+from glyphscope.events import (
+    NOTATIONS,
+    SHAPES,
+    FieldClosed,
+    SegmentClosed,
+    SegmentOpened,
+    ToolKnown,
+    Violation,
+)
 from glyphscope.grammar import GrammarOptions, build_call_grammar, emit_gbnf, to_lark
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.grammar.lark.reading import MaskReader
@@ -37,9 +45,15 @@ def validator(notation="glyph", shape="flat", **changes):
     return TurnValidator(REGISTRY, notation, shape, **{"words": True, "constrained": False, **changes})
 
 
-def read(judge, *pieces):
+def read_all(judge, *pieces):
     events = [event for piece in pieces for event in judge.feed(piece)]
     return events + judge.finish()
+
+
+def read(judge, *pieces):
+    """The events but for the parts of the answer, which every text has."""
+    events = read_all(judge, *pieces)
+    return [event for event in events if not isinstance(event, SegmentOpened | SegmentClosed)]
 
 
 # the grammar
@@ -245,3 +259,20 @@ def test_calls_beyond_those_that_may_be_are_counted_and_not_judged():
     assert len(judge.calls) == 3 and judge.valid and not judge.complete
     assert [event for event in events if isinstance(event, Violation)] == []
     assert len([event for event in events if isinstance(event, ToolKnown)]) == 1
+
+
+# the parts of an answer
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+def test_an_answers_parts_and_the_fields_of_each_call_are_known_in_any_chunking(size):
+    first, second = '{"action":"search","query":"a"}', '{"action":"search","query":"b"}'
+    text = f" See: {first}\n{second} done {{x}}"
+    judge = validator("json", most_calls=None)
+    events = read_all(judge, *(text[at : at + size] for at in range(0, len(text), size)))
+    spans = [(e.kind, text[e.start : e.end], e.call_index) for e in events if isinstance(e, SegmentClosed)]
+    assert spans == [("text", "See: ", 0), ("call", first, 0), ("call", second, 1), ("text", "done {x}", 0)]
+    assert len([e for e in events if isinstance(e, SegmentOpened)]) == len(spans)
+    fields = [(e.path, e.call_index, e.value) for e in events if isinstance(e, FieldClosed)]
+    assert ("/query", 0, "a") in fields and ("/query", 1, "b") in fields
+    assert judge.content == "See: \n done {x}"

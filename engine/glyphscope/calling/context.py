@@ -73,11 +73,11 @@ class Context:
 
 @dataclass(frozen=True)
 class Ending:
-    """The result of a strategy: the reason and the verdict of `RunFinished`, and the call that is left to execute."""
+    """The result of a strategy: the reason and the verdict of `RunFinished`, and the calls that are left to execute."""
 
     reason: EndReason
     valid: bool
-    call: CallReady | None = None
+    calls: tuple[CallReady, ...] = ()
 
 
 Strategy: TypeAlias = Callable[[Context], Generator[AnyEvent, None, Ending]]

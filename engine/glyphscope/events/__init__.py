@@ -10,7 +10,7 @@ shape, `/args/max_results` in the tool-args shape); `rule` is a JSON Pointer int
 """
 
 from glyphscope.events.base import Code, ModelInfo, RunEvent, Status, TemplateForm
-from glyphscope.events.evidence import BEGUN, Alternative, Origin, PromptPart, TokenStep
+from glyphscope.events.evidence import BEGUN, Alternative, Narrowed, Origin, PromptPart, TokenStep
 from glyphscope.events.request import (
     NOTATIONS,
     SHAPES,
@@ -19,6 +19,7 @@ from glyphscope.events.request import (
     ApprovalRule,
     ArgumentOrder,
     BranchPoint,
+    ConstrainFrom,
     ConstraintKind,
     EvidenceKind,
     FailurePolicy,
@@ -38,6 +39,8 @@ from glyphscope.events.request import (
     ToolCall,
     ToolUse,
     Written,
+    default_order,
+    under_constraint,
 )
 from glyphscope.events.stages import (
     CandidatesFound,
@@ -70,6 +73,9 @@ from glyphscope.events.stream import (
     RunFailed,
     RunFinished,
     RunStarted,
+    SegmentClosed,
+    SegmentKind,
+    SegmentOpened,
     Token,
     ToolKnown,
     Violation,
@@ -104,6 +110,7 @@ __all__ = [
     "CandidatesFound",
     "Change",
     "Code",
+    "ConstrainFrom",
     "ConstraintKind",
     "ConstraintReady",
     "ContentKind",
@@ -121,6 +128,7 @@ __all__ = [
     "Message",
     "ModelInfo",
     "NameCandidate",
+    "Narrowed",
     "NativeForm",
     "Notation",
     "Origin",
@@ -140,6 +148,9 @@ __all__ = [
     "RunRequest",
     "RunStarted",
     "Sampling",
+    "SegmentClosed",
+    "SegmentKind",
+    "SegmentOpened",
     "Shape",
     "StageFinished",
     "StageKind",
@@ -162,5 +173,7 @@ __all__ = [
     "Violation",
     "Written",
     "decode_event",
+    "default_order",
     "encode_event",
+    "under_constraint",
 ]

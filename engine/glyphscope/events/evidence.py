@@ -14,12 +14,17 @@ Origin: TypeAlias = Literal["model", "kept", "written"]
 """Whose a token is: drawn (or forced) in this run, kept from the run it branches off, or put there by somebody."""
 
 
+Narrowed: TypeAlias = Literal["", "tokens", "reasoning"]
+"""Which budget took tokens out of the mask: that of the answer's tokens, or that of the reasoning."""
+
+
 class PromptPart(msgspec.Struct, frozen=True):
     """A part of the rendered prompt (template, system, tools, examples, user, begun) with its place and its price.
 
     `of` tells what of it: of tools and examples a JSON Pointer whose first step is the tool's name and whose others
     lead into the tool (`/search/parameters/properties/query/description`), of a template's own words their line
-    (`line 3`), of the history its message (`message 1`). Empty where it is one piece, and in records of before.
+    (`line 3`), of the history its message (`message 1`), and what of that the template writes in a way of its own
+    (`message 2, call 1`, `message 2, reasoning`). Empty where it is one piece, and in records of before.
     A token over a border is counted where the last character stands that it completes.
     """
 
@@ -57,6 +62,9 @@ class TokenStep(msgspec.Struct, frozen=True, kw_only=True):
     milliseconds; a forced batch's time is told at its first token. A `piece` is what an endpoint sent at once, which
     may be several tokens; its `id` is -1. A token whose `origin` is not the model was not drawn here: its figures are
     what the model gave it all the same, and what its `probability` would have been; None where nobody asked.
+    `narrowed` tells that a budget admitted only a part of what the grammar allows, of which `allowed` and `feasible`
+    are: `tokens`, after which the answer can still be complete in the tokens left, or `reasoning`, which lead out of
+    reasoning that has had its tokens.
     """
 
     index: int
@@ -77,3 +85,4 @@ class TokenStep(msgspec.Struct, frozen=True, kw_only=True):
     mask_ms: float = 0.0
     sample_ms: float = 0.0
     decode_ms: float = 0.0
+    narrowed: Narrowed = ""

@@ -9,14 +9,18 @@ import msgspec
 Notation: TypeAlias = Literal["glyph", "json"]
 Shape: TypeAlias = Literal["flat", "tool-args", "name-arguments", "name-parameters"]
 """The last one is that of Llama 3's own calls; `SHAPES` are the ones to choose from."""
-NativeForm: TypeAlias = Literal["hermes", "llama", "mistral", "openai"]
-"""The last one is an endpoint's own `tool_calls`, whatever its model writes."""
+NativeForm: TypeAlias = Literal["hermes", "llama", "mistral", "openai", "template"]
+"""`openai` is an endpoint's own `tool_calls`, whatever its model writes; `template` the form of turns that was derived
+from the model's chat template, which is `RunRequest.form`.
+"""
 ConstraintKind: TypeAlias = Literal["off", "mask", "gbnf", "endpoint"]
 """`endpoint`: held by the server of a remote model, which `mask` and `gbnf` become there."""
 ArgumentOrder: TypeAlias = Literal["schema", "any"]
 """In which order the grammar lets the arguments of a call come, and the members of objects in them."""
 Thinking: TypeAlias = Literal["auto", "on", "off"]
 """The switch for reasoning in a model's chat template; `auto` leaves it undefined, and to the template."""
+ConstrainFrom: TypeAlias = Literal["start", "reasoning", "call"]
+"""Where the constraint begins: at the first token, after the reasoning, or where the model begins a call."""
 EvidenceKind: TypeAlias = Literal["all", "chosen", "none"]
 """Of which tokens the model's own figures are told: `chosen` leaves the forced ones out, which costs least of all."""
 StopOn: TypeAlias = Literal["error", "unknown-tool", "never"]
@@ -28,6 +32,16 @@ Approval: TypeAlias = Literal["ask", "allow", "deny"]
 NOTATIONS: tuple[Notation, ...] = ("glyph", "json")
 SHAPES: tuple[Shape, ...] = ("flat", "tool-args", "name-arguments")
 STRATEGIES: tuple[Strategy, ...] = ("direct", "two-stage", "route-execute", "loop")
+
+
+def default_order(constraint: ConstraintKind) -> ArgumentOrder:
+    """The order of arguments where nobody asks for one.
+
+    A mask takes any, as it costs a mask little and pushes no model off its own order. GBNF has no sets of what was
+    written: beyond a few properties any order would be too many rules, so there, and at endpoints, which get GBNF or a
+    schema, it is only by request. Without a constraint it has no effect.
+    """
+    return "any" if constraint == "mask" else "schema"
 
 
 class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -183,6 +197,10 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     `auto` is the template's, another name is meant in any case. Notation and shape are then that form's.
     `thinking` is given to the model's chat template, whatever the notation; one without a switch for it says so in a
     note.
+    `form` is the form of the model's turns (`glyphscope.turns.TurnForm` as JSON), which a run fills in: with the native
+    notation `template` all of it counts, otherwise the reasoning only. `tool_choice` is `auto` (text or calls),
+    `required`, `none` or the name of the one tool to call. An answer has at most `most_calls` calls; None is no limit.
+    `reasoning_budget` is the number of tokens after which reasoning has to end; None is no limit of its own.
     With `repeatable`, only what cannot change any figure is taken from the model's cache: the same request then gives
     the same tokens whatever ran before it, at the price of up to 63 more tokens of prompt to evaluate.
     With `dispatch`, the call of a strategy other than the loop is carried out too. `sources` names by tool who carries
@@ -203,6 +221,11 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     shape: Shape = "flat"
     native: NativeForm | Literal["", "auto"] = ""
     thinking: Thinking = "auto"
+    form: dict[str, Any] = {}
+    tool_choice: str = "required"
+    most_calls: int | None = 1
+    constrain_from: ConstrainFrom = "reasoning"
+    reasoning_budget: int | None = None
     constraint: ConstraintKind = "mask"
     grammar: str | None = None
     free_text: bool = False
@@ -223,3 +246,11 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     written: tuple[Written, ...] = ()
     branch_of: BranchPoint | None = None
     relaxed: tuple[Relaxed, ...] = ()
+
+
+def under_constraint(request: RunRequest, constraint: ConstraintKind) -> RunRequest:
+    """The request under another constraint, with the order that is usual there unless its own was a choice."""
+    order = request.order
+    if order == default_order(request.constraint):
+        order = default_order(constraint)
+    return msgspec.structs.replace(request, constraint=constraint, order=order)

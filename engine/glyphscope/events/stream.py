@@ -68,11 +68,36 @@ class Token(RunEvent, frozen=True, kw_only=True, tag="token"):
     end: int
 
 
+SegmentKind: TypeAlias = Literal["reasoning", "text", "call"]
+
+
+class SegmentOpened(RunEvent, frozen=True, kw_only=True, tag="segment_opened"):
+    """A part of the answer begins at character `start`, markers not included: reasoning, text for the user, or a call.
+
+    `call_index` numbers the calls of the answer, from 0; fields, violations and calls that belong to one carry it too.
+    An answer that can only be a single call has no segments.
+    """
+
+    kind: SegmentKind
+    start: int
+    call_index: int = 0
+
+
+class SegmentClosed(RunEvent, frozen=True, kw_only=True, tag="segment_closed"):
+    """A part of the answer is complete: the characters `start` to `end` (exclusive)."""
+
+    kind: SegmentKind
+    start: int
+    end: int
+    call_index: int = 0
+
+
 class FieldOpened(RunEvent, frozen=True, kw_only=True, tag="field_opened"):
     """A field's value begins at character `start`."""
 
     path: str
     start: int
+    call_index: int = 0
 
 
 class FieldChanged(RunEvent, frozen=True, kw_only=True, tag="field_changed"):
@@ -81,6 +106,7 @@ class FieldChanged(RunEvent, frozen=True, kw_only=True, tag="field_changed"):
     path: str
     end: int
     status: Status
+    call_index: int = 0
 
 
 class FieldClosed(RunEvent, frozen=True, kw_only=True, tag="field_closed"):
@@ -91,6 +117,7 @@ class FieldClosed(RunEvent, frozen=True, kw_only=True, tag="field_closed"):
     end: int
     status: Status
     value: Any = None
+    call_index: int = 0
 
 
 class ToolKnown(RunEvent, frozen=True, kw_only=True, tag="tool_known"):
@@ -99,6 +126,7 @@ class ToolKnown(RunEvent, frozen=True, kw_only=True, tag="tool_known"):
     name: str
     allowed: bool
     char: int
+    call_index: int = 0
 
 
 class Violation(RunEvent, frozen=True, kw_only=True, tag="violation"):
@@ -111,6 +139,7 @@ class Violation(RunEvent, frozen=True, kw_only=True, tag="violation"):
     token: int
     rule: str = ""
     viable: str = ""
+    call_index: int = 0
 
 
 class Aborted(RunEvent, frozen=True, kw_only=True, tag="aborted"):
@@ -132,6 +161,7 @@ class CallReady(RunEvent, frozen=True, kw_only=True, tag="call_ready"):
     arguments: dict[str, Any]
     text: str
     call: str = ""
+    call_index: int = 0
 
 
 EndReason: TypeAlias = Literal[
@@ -172,8 +202,8 @@ class RunFailed(RunEvent, frozen=True, kw_only=True, tag="run_failed"):
 
 
 AnyEvent: TypeAlias = (
-    RunStarted | StageStarted | PromptRendered | PromptEvaluated | Token | FieldOpened | FieldChanged | FieldClosed
-    | ToolKnown | Violation | Aborted | CallReady | RunFinished | RunFailed
+    RunStarted | StageStarted | PromptRendered | PromptEvaluated | Token | SegmentOpened | SegmentClosed
+    | FieldOpened | FieldChanged | FieldClosed | ToolKnown | Violation | Aborted | CallReady | RunFinished | RunFailed
     | StageFinished | ConstraintReady | CandidatesFound | Routed | QuestionAsked | QuestionAnswered | Extracted
     | RepairTried | TransformActed | LimitReached | FinalAnswer
     | ApprovalNeeded | ApprovalGiven | ToolStarted | ToolProgressed | ToolResult
@@ -185,17 +215,32 @@ _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 
 _LEFT_OUT: dict[str, dict[str, Any]] = {
-    "request": {"order": "schema", "thinking": "auto"},
+    "request": {
+        "order": "schema",
+        "thinking": "auto",
+        "form": {},
+        "tool_choice": "required",
+        "most_calls": 1,
+        "constrain_from": "reasoning",
+        "reasoning_budget": None,
+    },
     "model": {"reads_thinking": None},
 }
-"""Members of a run's start that records had not from the first, with the values at which they are left out: a record
-that was written without them is written again byte for byte.
+"""Members of a run's start that early records do not have, with the values at which they are left out: a record that
+was written without them is written again byte for byte.
 """
+_FIRST_CALL = b',"call_index":0}'
+"""The last member of events of a call, left out for the same reason."""
+_NOT_NARROWED = b',"narrowed":""}'
+"""The last member of a token's step, left out too: it stands in no text, where quotes are escaped."""
 
 
 def encode_event(event: RunEvent) -> bytes:
     """One JSON object without a line end, as `encode_json` writes it."""
-    return encode_json(_as_recorded(event) if isinstance(event, RunStarted) else event)
+    line = encode_json(_as_recorded(event) if isinstance(event, RunStarted) else event)
+    if isinstance(event, Token):
+        return line.replace(_NOT_NARROWED, b"}", 1)
+    return line[: -len(_FIRST_CALL)] + b"}" if line.endswith(_FIRST_CALL) else line
 
 
 def _as_recorded(event: RunStarted) -> dict[str, Any]:

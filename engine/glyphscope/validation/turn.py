@@ -13,7 +13,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from glyphscope.events import Notation, RunEvent, Shape, Violation
+import msgspec
+
+from glyphscope.events import Notation, RunEvent, SegmentClosed, SegmentOpened, Shape, Violation
 from glyphscope.grammar.builder.free_text import call_opening
 from glyphscope.grammar.builder.turn import WHITE_SPACE, Sign, Signs, call_spellings, spellings
 from glyphscope.notation import shape_keys
@@ -72,7 +74,8 @@ class TurnValidator:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._call: CallValidator | None = None
         self._call_start = 0
-        self._said = False
+        self._said: list[str] = []
+        self._text_start: int | None = None
         self._token = -1
         self.chars = 0
         self.calls: list[TurnCall] = []
@@ -90,7 +93,12 @@ class TurnValidator:
     @property
     def valid(self) -> bool:
         """Whether nothing was wrong, and there is a call, or words where they are enough."""
-        return not self.violations and (bool(self.calls) or (self._words and self._said))
+        return not self.violations and (bool(self.calls) or (self._words and bool(self.content)))
+
+    @property
+    def content(self) -> str:
+        """The text beside the calls."""
+        return "".join(self._said).strip()
 
     @property
     def tool(self) -> str | None:
@@ -108,7 +116,6 @@ class TurnValidator:
         if isinstance(text, bytes):
             text = self._decoder.decode(text)
         self._token = self._token + 1 if token is None else token
-        self._said = self._said or bool(text.strip())
         start = self.chars
         self.chars += len(text)
         return self._read(text, start)
@@ -116,6 +123,9 @@ class TurnValidator:
     def finish(self) -> list[RunEvent]:
         """Judge the end of the text."""
         out = self.feed(rest, self._token) if (rest := self._decoder.decode(b"", final=True)) else []
+        if self._call is None:
+            held = self._openings.held()
+            out += [*self._say(held, self.chars - len(held)), *self._text_ends(self.chars)]
         if self._call is not None:
             out += self._ended(self.chars)
         elif not self.calls and not self._words:
@@ -136,12 +146,13 @@ class TurnValidator:
         out: list[RunEvent] = []
         while text:
             if self._call is None:
-                text, start = self._seek(text, start)
+                text, start, events = self._seek(text, start)
+                out += events
                 continue
             read = 0
             for piece in _AFTER_BRACES.split(text):
                 judged = self._call.feed(piece, self._token)
-                out += [] if self._surplus else judged
+                out += [] if self._surplus else self._of_call(judged)
                 read += len(piece)
                 if self._call.complete:
                     out += self._ended(start + read)
@@ -149,17 +160,40 @@ class TurnValidator:
             text, start = text[read:], start + read
         return out
 
-    def _seek(self, text: str, start: int) -> tuple[str, int]:
-        """Looks for a call's beginning. Returns what is to be judged, from the brace on, and where that is."""
+    def _seek(self, text: str, start: int) -> tuple[str, int, list[RunEvent]]:
+        """Looks for a call's beginning. Returns what is to be judged, from the brace on, where that is, and events."""
+        end = start + len(text)
         if len(self.calls) >= MOST_CALLS:
-            return "", start + len(text)
+            return "", end, self._say(text, start)
+        before = self._openings.held()
         found = self._openings.feed(text, start)
+        read, begin = before + text, start - len(before)
         if found is None:
-            return "", start + len(text)
+            said = read[: len(read) - len(self._openings.held())]
+            return "", end, self._say(said, begin)
         brace, held = found
+        events = [*self._say(read[: brace - begin], begin), *self._text_ends(brace)]
         self._call, self._call_start = self._new(), brace
         self._call.feed(" " * brace, self._token)
-        return held, brace
+        if not self._surplus:
+            events.append(SegmentOpened(kind="call", start=brace, call_index=len(self.calls)))
+        return held, brace, events
+
+    def _say(self, text: str, start: int) -> list[RunEvent]:
+        self._said.append(text)
+        if self._text_start is not None or not text.strip():
+            return []
+        self._text_start = start + len(text) - len(text.lstrip())
+        return [SegmentOpened(kind="text", start=self._text_start)]
+
+    def _text_ends(self, end: int) -> list[RunEvent]:
+        start, self._text_start = self._text_start, None
+        return [] if start is None else [SegmentClosed(kind="text", start=start, end=end)]
+
+    def _of_call(self, events: list[RunEvent]) -> list[RunEvent]:
+        """The events of the present call, by its number; none names another than the first by default."""
+        number = len(self.calls)
+        return [msgspec.structs.replace(event, call_index=number) for event in events] if number else events
 
     def _new(self) -> CallValidator:
         registry, notation, shape, limits = self._of
@@ -168,7 +202,10 @@ class TurnValidator:
     def _ended(self, end: int) -> list[RunEvent]:
         call = self._call
         assert call is not None
-        out = [] if self._surplus else call.finish()
+        out = [] if self._surplus else self._of_call(call.finish())
+        if not self._surplus:
+            number = len(self.calls)
+            out.append(SegmentClosed(kind="call", start=self._call_start, end=end, call_index=number))
         self._call = None
         found = tuple(call.violations)
         self.violations += () if self._surplus else found
@@ -200,6 +237,10 @@ class _Openings:
                 return self._brace, held
         self._held = self._since_brace(text, start) if self._alive else ""
         return None
+
+    def held(self) -> str:
+        """What may become the beginning of a call."""
+        return self._held
 
     def _step(self, char: str, at: int) -> None:
         if char == "{":
