@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import struct
-from collections.abc import Mapping
 from typing import Any
 
+from untrained_models import maker
+
 _WIDTH, _TOKENS = 8, ["<unk>", "<s>", "</s>", "<0x0A>"]
-_U32, _I32, _F32, _BOOL, _STRING, _ARRAY = 4, 5, 6, 7, 8, 9
 
 
 def encoder(architecture: str) -> bytes:
@@ -33,7 +31,9 @@ def encoder(architecture: str) -> bytes:
         "attention.relative_buckets_count": 4,
     }
     values |= {f"{architecture}.{key}": size for key, size in sizes.items()}
-    return _gguf(values, _bert() if architecture == "bert" else _t5_encoder())
+    shapes = _bert() if architecture == "bert" else _t5_encoder()
+    data: bytes = maker.gguf(values, {name: maker.Tensor(shape) for name, shape in shapes.items()})
+    return data
 
 
 def _bert() -> dict[str, tuple[int, ...]]:
@@ -58,34 +58,3 @@ def _t5_encoder() -> dict[str, tuple[int, ...]]:
     for name in ("attn_q", "attn_k", "attn_v", "attn_o", "ffn_up", "ffn_down"):
         shapes[f"enc.blk.0.{name}.weight"] = (_WIDTH, _WIDTH)
     return shapes | {f"enc.blk.0.{name}.weight": (_WIDTH,) for name in ("attn_norm", "ffn_norm")}
-
-
-def _gguf(values: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> bytes:
-    parts = [b"GGUF", struct.pack("<IQQ", 3, len(shapes), len(values))]
-    parts += [_string(key) + _value(value) for key, value in values.items()]
-    end = 0
-    for name, shape in shapes.items():
-        parts.append(_string(name) + struct.pack(f"<I{len(shape)}Q", len(shape), *shape))
-        parts.append(struct.pack("<IQ", 0, end))  # 32 bits each
-        end += -(-4 * math.prod(shape) // 32) * 32
-    head = b"".join(parts)
-    return head + bytes(-len(head) % 32 + end)
-
-
-def _value(value: Any) -> bytes:
-    if isinstance(value, list):
-        items = [_value(item) for item in value]
-        kind = struct.pack("<I", _I32) if isinstance(value[0], int) else items[0][:4]
-        return (
-            struct.pack("<I", _ARRAY) + kind + struct.pack("<Q", len(items)) + b"".join(i[4:] for i in items)
-        )
-    if isinstance(value, str):
-        return struct.pack("<I", _STRING) + _string(value)
-    if isinstance(value, bool):
-        return struct.pack("<I?", _BOOL, value)
-    return struct.pack("<If", _F32, value) if isinstance(value, float) else struct.pack("<II", _U32, value)
-
-
-def _string(text: str) -> bytes:
-    data = text.encode()
-    return struct.pack("<Q", len(data)) + data

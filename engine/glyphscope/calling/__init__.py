@@ -10,9 +10,11 @@ from glyphscope.calling.continuation import continue_aborted
 from glyphscope.calling.dispatch.carry import carry_out
 from glyphscope.calling.fold import (
     CONTINUATION,
+    CallState,
     FieldState,
     Outcome,
     RunState,
+    Segment,
     StageState,
     fold,
     fold_events,
@@ -27,6 +29,7 @@ from glyphscope.calling.run import run
 __all__ = [
     "CONTINUATION",
     "Branch",
+    "CallState",
     "Decision",
     "FieldState",
     "Host",
@@ -35,6 +38,7 @@ __all__ = [
     "PreparedRequest",
     "RecordedHost",
     "RunState",
+    "Segment",
     "SilentHost",
     "StageState",
     "branch_request",

@@ -11,18 +11,23 @@ import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
+from glyphscope.calling.turns import turn_form, turn_options, used_names
 from glyphscope.errors import GrammarError
 from glyphscope.events import ConstraintKind, RunRequest
 from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, emit_gbnf, to_lark
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.following import followed_by
 from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.lark import lark_rules
+from glyphscope.grammar.packed import pack, unpack
+from glyphscope.grammar.reach import reach
 from glyphscope.grammar.surface import WhiteSpace
 from glyphscope.registry import ToolRegistry
+from glyphscope.turns.grammar import build_turn_grammar
 
 MOST_TEXTS = 64
 MOST_CHARACTERS = 16 << 20
@@ -30,11 +35,25 @@ MOST_CHARACTERS = 16 << 20
 _Key: TypeAlias = tuple[Any, ...]
 
 
+class Emitted(NamedTuple):
+    """Lark for the mask, GBNF for llama.cpp's own sampler.
+
+    `rules` are those of a mask's text, packed, for its budget of tokens, and `near` is how many tokens a text can be
+    from its end (`grammar/reach.py`).
+    """
+
+    text: str
+    rules: bytes = b""
+    near: int | None = None
+
+
 class BuiltGrammar(NamedTuple):
-    """Lark for the mask, GBNF for llama.cpp's own sampler. `build_ms` is 0 where the text was kept."""
+    """`build_ms` is 0 where it was kept."""
 
     text: str
     build_ms: float
+    rules: bytes = b""
+    near: int | None = None
 
 
 class TextCache:
@@ -42,48 +61,71 @@ class TextCache:
 
     def __init__(self, *, texts: int = MOST_TEXTS, characters: int = MOST_CHARACTERS) -> None:
         self._most_texts, self._most_characters = texts, characters
-        self._kept: OrderedDict[_Key, str] = OrderedDict()
+        self._kept: OrderedDict[_Key, Emitted] = OrderedDict()
         self._characters = 0
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def built(self, key: _Key, build: Callable[[], str]) -> BuiltGrammar:
+    def built(self, key: _Key, build: Callable[[], Emitted]) -> BuiltGrammar:
         """The text under that key, built if there is none yet. What `build` raises is kept nowhere."""
         with self._lock:
-            text = self._kept.get(key)
-            if text is not None:
+            kept = self._kept.get(key)
+            if kept is not None:
                 self._kept.move_to_end(key)
-                return BuiltGrammar(text, 0.0)
+                return BuiltGrammar(kept.text, 0.0, kept.rules, kept.near)
         made = timed(build)
+        kept = Emitted(made.text, made.rules, made.near)
         with self._lock:
             if key not in self._kept:
-                self._characters += len(made.text)
-            self._kept[key] = made.text
+                self._characters += _size(kept)
+            self._kept[key] = kept
             while len(self._kept) > self._most_texts or (
                 self._characters > self._most_characters and len(self._kept) > 1
             ):
-                self._characters -= len(self._kept.popitem(last=False)[1])
+                self._characters -= _size(self._kept.popitem(last=False)[1])
         return made
+
+
+def _size(kept: Emitted) -> int:
+    return len(kept.text) + len(kept.rules)
 
 
 _TEXTS = TextCache()
 
 
-def timed(build: Callable[[], str]) -> BuiltGrammar:
+def timed(build: Callable[[], Emitted]) -> BuiltGrammar:
     """The text, with what it took to make it."""
     start = time.perf_counter()
-    text = build()
-    return BuiltGrammar(text, (time.perf_counter() - start) * 1000)
+    made = build()
+    return BuiltGrammar(made.text, (time.perf_counter() - start) * 1000, made.rules, made.near)
+
+
+def answer_grammar(
+    request: RunRequest, registry: ToolRegistry, names: Mapping[str, int] | None = None
+) -> Grammar:
+    """The rules of the request's whole answer, built from the registry: calls, or the turn in the form of the model.
+
+    `names` are the special tokens of the model's vocabulary by their texts. Raises GrammarError and PromptError.
+    """
+    form = turn_form(request)
+    if form is None:
+        return build_call_grammar(registry, request.notation, request.shape, call_options(request))
+    return build_turn_grammar(form, registry, turn_options(request), used_names(form, names or {}))
 
 
 def call_constraint(
-    request: RunRequest, registry: ToolRegistry, options: GrammarOptions | None = None, after: str = ""
+    request: RunRequest,
+    registry: ToolRegistry,
+    options: GrammarOptions | None = None,
+    after: str = "",
+    names: Mapping[str, int] | None = None,
 ) -> BuiltGrammar:
-    """The grammar of the registry's calls, or of a part of them (`options`); the request's own, where it has one.
+    """The grammar of the request's answer, or of a part of a call (`options`); the request's own, where it has one.
 
-    `after` is what the document writes after the part, for the token that reaches over its end.
+    `names` are the special tokens of the model's vocabulary by their texts. `after` is what the document writes after
+    the part, for the token that reaches over its end.
 
     A grammar in the request is in GBNF and holds in place of the registry's. It is read and checked before any engine
     sees it. Whether what comes of it is a valid call is the registry's to say in any case. Raises GrammarError, also
@@ -98,9 +140,14 @@ def call_constraint(
             )
         own = request.grammar
         return _TEXTS.built(("own", kind, own), lambda: _own_text(own, kind))
+    form = turn_form(request)
+    if options is None and form is not None:
+        used = used_names(form, names or {})
+        key = (kind, "turn", repr(form), registry.digest, turn_options(request), *used.items())
+        return _TEXTS.built(key, lambda: emitted(answer_grammar(request, registry, used), kind))
     asked = replace(options or call_options(request), order=request.order)
 
-    def build() -> str:
+    def build() -> Emitted:
         grammar = build_call_grammar(registry, request.notation, request.shape, asked)
         return emitted(followed_by(grammar, after) if after else grammar, kind)
 
@@ -128,7 +175,14 @@ def constraint_schema(
 
 def call_options(request: RunRequest) -> GrammarOptions:
     """How freely the request's whole calls are written."""
-    return GrammarOptions(free_text=request.free_text, white_space=white_space(request), order=request.order)
+    several = request.most_calls != 1 or request.tool_choice == "auto"
+    return GrammarOptions(
+        free_text=request.free_text,
+        white_space="none" if several else white_space(request),
+        order=request.order,
+        most_calls=request.most_calls,
+        words=request.tool_choice == "auto",
+    )
 
 
 def white_space(request: RunRequest) -> WhiteSpace:
@@ -136,14 +190,21 @@ def white_space(request: RunRequest) -> WhiteSpace:
     return "single" if request.native else "none"
 
 
-def emitted(grammar: Grammar, kind: ConstraintKind) -> str:
-    """Lark for the mask, GBNF for llama.cpp's own sampler and for endpoints."""
-    return to_lark(grammar) if kind == "mask" else emit_gbnf(grammar).text
+def emitted(grammar: Grammar, kind: ConstraintKind) -> Emitted:
+    """Lark for the mask, with its rules for the budget; GBNF for llama.cpp's own sampler and for endpoints."""
+    if kind != "mask":
+        return Emitted(emit_gbnf(grammar).text)
+    text, rules = to_lark(grammar), lark_rules(grammar)
+    try:
+        packed = pack(rules)
+        return Emitted(text, packed, reach(unpack(packed)))
+    except GrammarError:  # its automata are too large to be walked beside the mask: there is no budget
+        return Emitted(text)
 
 
-def _own_text(text: str, kind: ConstraintKind) -> str:
+def _own_text(text: str, kind: ConstraintKind) -> Emitted:
     own = load_gbnf(text)
-    return to_lark(own) if kind == "mask" else text
+    return emitted(own, kind) if kind == "mask" else Emitted(text)
 
 
 def _source(request: RunRequest, registry: ToolRegistry, options: GrammarOptions) -> tuple[str, ...]:

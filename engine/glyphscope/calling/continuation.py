@@ -15,8 +15,9 @@ from glyphscope.calling.fold import CONTINUATION, fold_events
 from glyphscope.calling.host import SilentHost
 from glyphscope.calling.native import settled
 from glyphscope.calling.prepared import PreparedRequest, prepare, request_of
-from glyphscope.calling.request import generate_request, sent
+from glyphscope.calling.request import generate_request, sent, special_tokens
 from glyphscope.calling.run import finished
+from glyphscope.calling.turns import answer_validator
 from glyphscope.errors import GlyphscopeError, ModelError, PromptError
 from glyphscope.events import (
     AnyEvent,
@@ -29,7 +30,6 @@ from glyphscope.events import (
 )
 from glyphscope.models import Model
 from glyphscope.prompting import render_messages
-from glyphscope.validation import validator_of
 
 
 def continue_aborted(
@@ -94,7 +94,7 @@ def _from_text(context: Context, prompt: PromptRendered, known: tuple[Token, ...
     """A generation from the prompt and the known text; the validator reads the latter first."""
     request, registry = context.request, context.registry
     enforced = context.prepared.enforced
-    validator = validator_of(request, enforced)
+    validator = answer_validator(request, enforced)
     for index, token in enumerate(known):
         validator.feed(token.step.text, index)
     written = "".join(token.step.text for token in known)
@@ -108,7 +108,9 @@ def _from_text(context: Context, prompt: PromptRendered, known: tuple[Token, ...
         ),
     )
     generation = sent(
-        generate_request(request, enforced, prompt.text), render_messages(request, registry), written
+        generate_request(request, enforced, prompt.text, names=special_tokens(request, context.model)),
+        render_messages(request, registry),
+        written,
     )
     drawn = sum(token.step.origin == "model" for token in known)
     generation = msgspec.structs.replace(generation, max_tokens=request.max_tokens - drawn)
@@ -118,8 +120,10 @@ def _from_text(context: Context, prompt: PromptRendered, known: tuple[Token, ...
 def _from_start(context: Context, prompt: PromptRendered) -> Decoding:
     request, registry = context.request, context.registry
     enforced = context.prepared.enforced
-    validator = validator_of(request, enforced)
-    generation = sent(generate_request(request, enforced, prompt.text), render_messages(request, registry))
+    validator = answer_validator(request, enforced)
+    names = special_tokens(request, context.model)
+    generation = generate_request(request, enforced, prompt.text, names=names)
+    generation = sent(generation, render_messages(request, registry))
     generation = msgspec.structs.replace(generation, written=request.written)
     return Decoding(context, generation, prompt, validator)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, cast
+from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 import msgspec
 
@@ -17,6 +17,7 @@ from glyphscope.events import (
     AnyEvent,
     CallReady,
     ConstraintReady,
+    FinalAnswer,
     PromptEvaluated,
     PromptRendered,
     RunEvent,
@@ -57,9 +58,45 @@ class Validator(Protocol):
         """The arguments of a complete call."""
 
 
+class AnswerCall(Protocol):
+    """One call of an answer: the characters `start` to `end` (exclusive) of its text."""
+
+    @property
+    def tool(self) -> str | None:
+        """The tool's name."""
+
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        """The arguments of a complete call."""
+
+    @property
+    def start(self) -> int:
+        """The call's first character."""
+
+    @property
+    def end(self) -> int:
+        """The character after its last one."""
+
+
+@runtime_checkable
+class AnswerValidator(Validator, Protocol):
+    """Judges an answer that may have several calls, or text for the user in place of any."""
+
+    @property
+    def calls(self) -> Sequence[AnswerCall]:
+        """The calls, in order."""
+
+    @property
+    def content(self) -> str:
+        """The text for the user."""
+
+
 @dataclass(frozen=True)
 class Generated:
-    """What one generation came to. `tool` and `arguments` are a call's, where there is a whole one, valid or not."""
+    """The result of one generation. `tool` and `arguments` are those of the first whole call, valid or not.
+
+    `calls` are all of a valid answer's, not yet stamped; `content` is an answer's text for the user.
+    """
 
     text: str
     reason: Reason
@@ -69,6 +106,8 @@ class Generated:
     violations: tuple[Violation, ...]
     tokens: int
     forced: int
+    calls: tuple[CallReady, ...] = ()
+    content: str = ""
 
     @property
     def ended(self) -> bool:
@@ -76,16 +115,33 @@ class Generated:
         return self.reason == "cancelled"
 
 
+def calls_of(validator: Validator, text: str) -> tuple[CallReady, ...]:
+    """The calls of a valid text, not yet stamped."""
+    if isinstance(validator, AnswerValidator):
+        return tuple(
+            CallReady(
+                tool=call.tool, arguments=call.arguments, text=text[call.start : call.end], call_index=index
+            )
+            for index, call in enumerate(validator.calls)
+            if call.tool is not None and call.arguments is not None
+        )
+    if validator.tool is None or validator.arguments is None:
+        return ()
+    return (CallReady(tool=validator.tool, arguments=validator.arguments, text=text),)
+
+
 def ending_of(generated: Generated, emitter: Emitter) -> Generator[AnyEvent, None, Ending]:
-    """The event of the call, where the text is a valid one; and the ending of a strategy that ends with it."""
+    """The events of a valid answer's calls, or of its text; and the ending of a strategy that ends with it."""
     if not generated.valid:
         return Ending(generated.reason, False)
-    assert generated.tool is not None and generated.arguments is not None, "a valid call has both"
-    call = CallReady(
-        tool=generated.tool, arguments=generated.arguments, text=generated.text, call=emitter.call_id()
+    if not generated.calls:
+        yield emitter.stamp(FinalAnswer(text=generated.content.strip()))
+        return Ending("length" if generated.reason == "length" else "answered", True)
+    calls = tuple(
+        emitter.stamp(msgspec.structs.replace(call, call=emitter.call_id())) for call in generated.calls
     )
-    yield (call := emitter.stamp(call))
-    return Ending(generated.reason, True, call)
+    yield from calls
+    return Ending(generated.reason, True, calls)
 
 
 class Decoding:
@@ -153,23 +209,36 @@ class Decoding:
         if self._reason not in ("aborted", "cancelled"):
             for event in self._judged(self._validator.finish()):
                 yield self._emitter.stamp(event)
+            if self._reason == "length" and self._constraint_ended:
+                self._reason = "complete"
         self._spend()
         yield self._finished(self.generated)
         return self.generated
 
     @property
+    def _constraint_ended(self) -> bool:
+        """Whether the constraint allowed nothing after a valid text, which had tokens left."""
+        drawn = self._tokens - self._written
+        constrained = self._request.constraint in ("mask", "gbnf")
+        return constrained and drawn < self._request.max_tokens and self._validator.valid
+
+    @property
     def generated(self) -> Generated:
         """What came of it; to be asked after `events`."""
         assert self._reason is not None, "events() is to be read to its end before"
+        valid = self._reason not in ("aborted", "cancelled") and self._validator.valid
+        text = "".join(self._pieces)
         return Generated(
-            text="".join(self._pieces),
+            text=text,
             reason=self._reason,
-            valid=self._reason not in ("aborted", "cancelled") and self._validator.valid,
+            valid=valid,
             tool=self._validator.tool,
             arguments=self._validator.arguments,
             violations=tuple(self._violations),
             tokens=self._tokens,
             forced=self._forced,
+            calls=calls_of(self._validator, text) if valid else (),
+            content=self._validator.content if isinstance(self._validator, AnswerValidator) else "",
         )
 
     @property

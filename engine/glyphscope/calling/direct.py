@@ -8,6 +8,7 @@ from glyphscope.calling.context import Context, Ending
 from glyphscope.calling.decode import ending_of
 from glyphscope.calling.generate import call_task
 from glyphscope.calling.mending.repair import generate_repaired
+from glyphscope.calling.request import special_tokens
 from glyphscope.events import AnyEvent
 from glyphscope.prompting import render_messages
 
@@ -19,5 +20,7 @@ def direct(context: Context) -> Generator[AnyEvent, None, Ending]:
     request = context.request
     yield context.emitter.enter(STAGE, "Call")
     messages = render_messages(request, context.registry)
-    generated = yield from generate_repaired(context, call_task(request, context.prepared.enforced, messages))
+    names = special_tokens(request, context.model)
+    task = call_task(request, context.prepared.enforced, messages, names=names)
+    generated = yield from generate_repaired(context, task)
     return (yield from ending_of(generated, context.emitter))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
@@ -22,6 +23,9 @@ from glyphscope.events import (
     RunFailed,
     RunFinished,
     RunStarted,
+    SegmentClosed,
+    SegmentKind,
+    SegmentOpened,
     StageFinished,
     StageKind,
     StageStarted,
@@ -54,12 +58,47 @@ class FieldState:
 
 
 @dataclass(slots=True)
+class Segment:
+    """A part of an answer: its characters `start` to `end` (exclusive, None while it is written), markers left out."""
+
+    kind: SegmentKind
+    start: int
+    end: int | None = None
+    call_index: int = 0
+
+
+@dataclass(slots=True)
+class CallState:
+    """One call of a text, as far as it is written: its fields in the order they were opened, and what broke it.
+
+    `part` is where it stands in an answer of several parts. `closed`: all of it is written; `ready` comes only where
+    the whole answer is valid.
+    """
+
+    fields: dict[str, FieldState] = field(default_factory=dict)
+    tool: ToolKnown | None = None
+    violations: list[Violation] = field(default_factory=list)
+    part: Segment | None = None
+    closed: bool = False
+    ready: CallReady | None = None
+
+    @property
+    def status(self) -> Status:
+        """`holds` once it is complete and valid, `impossible` from its first violation on."""
+        if self.violations:
+            return "impossible"
+        return "holds" if self.closed or self.ready is not None else "open"
+
+
+@dataclass(slots=True)
 class StageState:
-    """One stage after the events so far; fields are in the order they were opened.
+    """One stage after the events so far.
 
     `forced` counts the tokens that the constraint left no choice about; `mask_ms` is what the mask took for the others.
-    `calls` are all of its text, of which `call` is the last. `outline` is what the strategy told in this stage that is
-    no text's: routing, repairs, approvals, results, limits.
+    `segments` are in order and do not overlap; none where the whole text is one call. `written` has the calls that the
+    text writes by their index, of which there always is 0: `fields` and `tool` are that one's, `violations` are those
+    of all. `calls` are the valid ones of its text, of which `call` is the last. `outline` is what the strategy told in
+    this stage that is no text's: routing, repairs, approvals, results, limits.
     """
 
     name: str = ""
@@ -73,9 +112,9 @@ class StageState:
     tokens: list[Token] = field(default_factory=list)
     forced: int = 0
     mask_ms: float = 0.0
-    fields: dict[str, FieldState] = field(default_factory=dict)
+    segments: list[Segment] = field(default_factory=list)
+    written: dict[int, CallState] = field(default_factory=lambda: {0: CallState()})
     violations: list[Violation] = field(default_factory=list)
-    tool: ToolKnown | None = None
     aborted: Aborted | None = None
     call: CallReady | None = None
     calls: list[CallReady] = field(default_factory=list)
@@ -89,6 +128,31 @@ class StageState:
         if len(self._pieces) > 1:
             self._pieces[:] = ["".join(self._pieces)]
         return self._pieces[0] if self._pieces else ""
+
+    @property
+    def fields(self) -> dict[str, FieldState]:
+        """Those of the first call, by path."""
+        return self.written[0].fields
+
+    @property
+    def tool(self) -> ToolKnown | None:
+        """That of the first call."""
+        return self.written[0].tool
+
+    def call_at(self, index: int) -> CallState:
+        """The call of that index; an empty one where nothing of it was written yet."""
+        call = self.written.get(index)
+        if call is None:
+            call = self.written[index] = CallState()
+        return call
+
+    def tokens_between(self, start: int, end: int | None) -> range:
+        """The indices of the tokens that wrote any of these characters; None is the end of the text."""
+        first = bisect_right(self.tokens, start, key=lambda token: token.end)
+        stop = (
+            len(self.tokens) if end is None else bisect_left(self.tokens, end, key=lambda token: token.start)
+        )
+        return range(first, max(first, stop))
 
 
 @dataclass(slots=True)
@@ -155,6 +219,13 @@ class RunState:
         return self.present.fields
 
     @property
+    def segments(self) -> list[Segment]:
+        return self.present.segments
+
+    def call_at(self, index: int) -> CallState:
+        return self.present.call_at(index)
+
+    @property
     def violations(self) -> list[Violation]:
         return self.present.violations
 
@@ -196,16 +267,23 @@ def fold(state: RunState, event: AnyEvent) -> RunState:
             stage.forced += event.step.forced
             stage.mask_ms += 0.0 if event.step.forced else event.step.mask_ms
         case FieldChanged(path=path, end=end, status=status):
-            known = stage.fields.setdefault(path, FieldState(path, None, end))
+            known = stage.call_at(event.call_index).fields.setdefault(path, FieldState(path, None, end))
             known.end, known.status = end, status
         case FieldOpened(path=path, start=start):
-            stage.fields[path] = FieldState(path, start, start)
+            stage.call_at(event.call_index).fields[path] = FieldState(path, start, start)
         case FieldClosed(path=path, start=start, end=end, status=status, value=value):
-            stage.fields[path] = FieldState(path, start, end, status, True, value)
+            field_ = FieldState(path, start, end, status, True, value)
+            stage.call_at(event.call_index).fields[path] = field_
         case ToolKnown():
-            stage.tool = event
+            stage.call_at(event.call_index).tool = event
         case Violation():
             stage.violations.append(event)
+            stage.call_at(event.call_index).violations.append(event)
+        case SegmentOpened() | SegmentClosed():
+            part = _fold_segment(stage.segments, event)
+            if part.kind == "call":
+                call = stage.call_at(part.call_index)
+                call.part, call.closed = part, isinstance(event, SegmentClosed)
         case PromptEvaluated():
             stage.evaluated = event
         case StageStarted():
@@ -226,6 +304,19 @@ def _begin(state: RunState, event: StageStarted) -> None:
             state.stages.append(stage)
         stage.title, stage.kind, stage.turn, stage.began = event.title, event.kind, event.turn, event.t
     stage.name = event.stage
+
+
+def _fold_segment(segments: list[Segment], event: SegmentOpened | SegmentClosed) -> Segment:
+    """The part that it opens, which ends what is open, or closes. A record of anybody's makes no two overlap."""
+    last = segments[-1] if segments else Segment(event.kind, 0, 0)
+    if isinstance(event, SegmentClosed) and last.end is None:
+        last.end = max(event.end, last.start)
+        return last
+    start = max(event.start, last.start if last.end is None else last.end)
+    last.end = start if last.end is None else last.end
+    end = max(event.end, start) if isinstance(event, SegmentClosed) else None
+    segments.append(Segment(event.kind, start, end, event.call_index))
+    return segments[-1]
 
 
 def _fold_run(state: RunState, event: RunStarted | FinalAnswer | RunFinished | RunFailed) -> None:
@@ -256,6 +347,7 @@ def _fold_stage(state: RunState, stage: StageState, event: AnyEvent) -> None:
         case CallReady():
             stage.call = state.call = event
             stage.calls.append(event)
+            stage.call_at(event.call_index).ready = event
         case StageFinished():
             stage.finished = event
         case _:

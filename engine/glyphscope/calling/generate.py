@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -10,13 +10,14 @@ import msgspec
 from glyphscope.calling.context import Context
 from glyphscope.calling.decode import Decoding, Generated, Validator
 from glyphscope.calling.request import generate_request, priced_prompt, sent
+from glyphscope.calling.turns import answer_validator
 from glyphscope.events import AnyEvent, Notation, RunRequest, Written
 from glyphscope.grammar import GrammarOptions
 from glyphscope.models import GenerateRequest
 from glyphscope.notation import shape_keys
 from glyphscope.prompting import RenderedMessages
 from glyphscope.registry import ToolRegistry
-from glyphscope.validation import CallValidator, validator_of
+from glyphscope.validation import CallValidator
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,13 @@ def call_task(
     registry: ToolRegistry,
     messages: RenderedMessages,
     options: GrammarOptions | None = None,
+    names: Mapping[str, int] | None = None,
 ) -> Task:
-    """A call of the registry, under the grammar that `options` chooses."""
+    """The request's answer, under its grammar or the one that `options` chooses; `names` as in `generate_request`."""
     return Task(
         messages=messages,
-        generation=lambda prompt: generate_request(request, registry, prompt, options),
-        validator=lambda: validator_of(request, registry),
+        generation=lambda prompt: generate_request(request, registry, prompt, options, names=names),
+        validator=lambda: answer_validator(request, registry),
         bare_validator=lambda: CallValidator(registry, request.notation, request.shape),
         notation=request.notation,
         key=shape_keys(request.shape).name_key,

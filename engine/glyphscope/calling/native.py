@@ -6,63 +6,171 @@ cannot be met are told here.
 
 from __future__ import annotations
 
-import msgspec
+from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
+from glyphscope.calling.turns import turn_form
 from glyphscope.errors import GlyphscopeError, PromptError
-from glyphscope.events import ConstraintKind, RunRequest
+from glyphscope.events import RunRequest, Shape, under_constraint
 from glyphscope.models import Model
-from glyphscope.models.chat_tools import NO_PLACE, NO_PLACE_HINT
+from glyphscope.models.chat_tools import NO_PLACE, NO_PLACE_HINT, THINKING
 from glyphscope.notation.native import ENDPOINTS_OWN, NATIVE, native_format
+from glyphscope.registry import ToolRegistry
+from glyphscope.turns import TurnForm
+from glyphscope.turns.endpoint import ENDPOINT_FORM
+from glyphscope.turns.form import state_of
 
 STRATEGIES = ("direct", "two-stage")
 """Those whose prompts are the request's: a model's own template can ask for them."""
+TEMPLATE_STRATEGIES = ("direct", "loop")
+"""Those that leave the whole answer to the form of the model's turns. Others begin it, or take it in parts."""
+_CHOICES = ("auto", "required", "none")
+_SHOWN = 20
 
 
 def settled(request: RunRequest, model: Model) -> RunRequest:
-    """The request with the model's own notation by its name, and with the notation and the shape that come with it.
+    """The request with the form of the model's turns, and with the notation and the shape that come with it.
 
-    A model whose template tells none leaves it open, and `check_native` refuses it. What an endpoint is asked for is
-    told in its own form and held by itself.
+    A model from whose template no form of calls comes leaves it open, and `check_native` refuses it. What an endpoint
+    is asked for is written in its own form and enforced by itself. Never raises a GlyphscopeError.
     """
     remote = model.info.kind == "remote"
     if remote and request.constraint != "off":
-        held: ConstraintKind = "endpoint"
-        request = msgspec.structs.replace(request, constraint=held)
+        request = under_constraint(request, "endpoint")
     if not request.native:
+        return _with_reasoning(request, model)
+    if remote and model.info.tool_calls == ENDPOINTS_OWN:
+        request = replace(request, native=ENDPOINTS_OWN, form=_built(ENDPOINT_FORM))
+    elif request.native in ("auto", "template"):
+        request = _with_form(request, model)
+    known = native_format(request.native)
+    shape: Shape = "name-arguments" if request.native == "template" else request.shape
+    return replace(request, notation="json", shape=shape if known is None else known.shape)
+
+
+def _with_form(request: RunRequest, model: Model) -> RunRequest:
+    """With the form of the model's template. By the name of a known one where a strategy begins calls itself, and for a
+    template that describes calls and writes none.
+    """
+    if request.strategy in TEMPLATE_STRATEGIES:
+        if request.form:
+            return replace(request, native="template")
+        form = _form_of(model)
+        if form is not None and _writes_calls(form) and form.describes_tools:
+            return replace(request, native="template", form=_built(form))
+    named = model.info.tool_calls if request.native == "auto" else ""
+    return replace(request, native=named) if named in NATIVE else request
+
+
+def _with_reasoning(request: RunRequest, model: Model) -> RunRequest:
+    """With the form of a model that may reason before it calls, so that it is set apart and not masked.
+
+    Markers that no rendering shows are no reason to let a model reason, and neither is a prompt that leaves it to the
+    model where thinking is off. Stages that begin the answer themselves know nothing of it, nor does a grammar of one's
+    own.
+    """
+    own = request.grammar is not None and request.constraint != "off"
+    if request.form or request.strategy != "direct" or own:
         return request
-    form = model.info.tool_calls
-    named = (form in NATIVE and request.native == "auto") or (remote and form == ENDPOINTS_OWN)
-    native = form if named else request.native
-    known = native_format(native)
-    shape = request.shape if known is None else known.shape
-    return msgspec.structs.replace(request, native=native, notation="json", shape=shape)
+    form = _form_of(model)
+    if form is None or form.reasoning is None or form.reasoning.derived == "table":
+        return request
+    part = form.reasoning.prompt.get(state_of(THINKING[request.thinking]))
+    reasons = part == "opens" or (part == "leaves" and request.thinking != "off")
+    return replace(request, form=_built(replace(form, calls=(), corrections=()))) if reasons else request
+
+
+def _form_of(model: Model) -> TurnForm | None:
+    """None too where the model cannot be asked: the run itself says why."""
+    try:
+        return model.turn_form()
+    except GlyphscopeError:
+        return None
+
+
+def _writes_calls(form: TurnForm) -> bool:
+    """Whether the form has calls of its own, and not only those of others that are read leniently."""
+    return any(call.strict for call in form.calls)
+
+
+def _built(form: TurnForm) -> dict[str, Any]:
+    built: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(form))
+    return built
 
 
 def check_native(request: RunRequest, model: Model) -> None:
-    """Raises PromptError for a model without a notation of its own, GlyphscopeError for what does not go with one."""
+    """Raises PromptError for a model without a notation of its own, and for a form that is none; GlyphscopeError for
+    what does not go with one.
+    """
     here = model.info.kind == "llama.cpp"
     if here and request.constraint == "endpoint":
         raise GlyphscopeError(
             "The constraint of an endpoint is for models of an address.",
             hint="Use mask or gbnf with this model.",
         )
+    form = turn_form(request)
     if not request.native:
         return
     if request.native == ENDPOINTS_OWN:
         _check_endpoints_own(request, here=here)
-    if request.strategy not in STRATEGIES:
+    if request.native == "template" and form is not None:
+        _check_template(request, form)
+        return
+    known = native_format(request.native) is not None
+    if request.strategy not in (STRATEGIES if known else (*STRATEGIES, *TEMPLATE_STRATEGIES)):
         raise GlyphscopeError(
             f"The model's own notation is not for the strategy {request.strategy}, which has prompts of its own.",
             hint=f"Use {' or '.join(STRATEGIES)}.",
         )
-    if native_format(request.native) is not None:
+    if known:
         return
+    if request.native == "template" and model.info.kind == "recorded":
+        raise PromptError(
+            "The request asks for calls in the form of its model's template, and the record holds no form.",
+            where="form",
+            hint="Run it with the model itself: its form is derived anew.",
+        )
+    if model.info.tool_calls and request.strategy not in TEMPLATE_STRATEGIES:
+        raise _in_parts(request)
     if not model.info.tool_calls:
         raise PromptError(NO_PLACE, where="chat template", hint=NO_PLACE_HINT)
     raise PromptError(
-        "This model's template has a place for tools, and writes its calls in a form that is not known here.",
+        "This model's template has a place for tools, and no form of calls can be derived from it.",
         where="chat template",
-        hint=f"Use the notation glyph or json; the forms known are {', '.join(NATIVE)}.",
+        hint="Use the notation glyph or json; glyphscope models inspect shows what the template writes.",
+    )
+
+
+def check_tool_choice(request: RunRequest, registry: ToolRegistry) -> None:
+    """Raises PromptError for a choice that is neither a word for one nor a tool that may be called."""
+    allowed = [tool.name for tool in registry.allowed]
+    if request.tool_choice in _CHOICES or request.tool_choice in allowed:
+        return
+    shown = ", ".join(allowed[:_SHOWN]) + (", …" if len(allowed) > _SHOWN else "")
+    raise PromptError(
+        f"The tool that is to be called, {request.tool_choice!r}, is not one of the registry's.",
+        where="tool_choice",
+        hint=f"Use {', '.join(_CHOICES)}" + (f", or one of: {shown}." if allowed else "."),
+    )
+
+
+def _check_template(request: RunRequest, form: TurnForm) -> None:
+    if request.strategy not in TEMPLATE_STRATEGIES:
+        raise _in_parts(request)
+    if not _writes_calls(form) and request.tool_choice != "none":
+        raise PromptError(
+            "The request's form of turns has no notation for calls.",
+            where="form",
+            hint="Use the notation glyph or json, or add the calls to the form.",
+        )
+
+
+def _in_parts(request: RunRequest) -> GlyphscopeError:
+    return GlyphscopeError(
+        f"The strategy {request.strategy} takes calls in parts, and the form of a template has whole turns.",
+        hint=f"Use the strategy {' or '.join(TEMPLATE_STRATEGIES)}, or the notation json.",
     )
 
 

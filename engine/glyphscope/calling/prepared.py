@@ -22,7 +22,7 @@ class PreparedRequest:
 
     @cached_property
     def enforced(self) -> ToolRegistry:
-        """What constrains and validates the calls: the registry without what is relaxed. Raises RegistryError."""
+        """What constrains and validates the calls (`enforced_registry`). Raises RegistryError."""
         return enforced_registry(self.request, self.registry)
 
     def changed(self, **fields: Any) -> PreparedRequest:

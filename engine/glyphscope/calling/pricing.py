@@ -41,6 +41,13 @@ def part_spans(text: str, pieces: Sequence[Part]) -> Iterator[Span]:
     """
     at = 0
     for name, inside in _together(pieces):
+        if (locate := inside[0].locate) is not None:
+            for found in locate(text, at, _next_place(text, at, pieces, inside[0])):
+                if found.start > at:
+                    yield Span(TEMPLATE, at, found.start)
+                yield Span(name, found.start, found.end, found.of)
+                at = found.end
+            continue
         whole = "".join(piece.text for piece in inside)
         start = text.find(whole, at) if whole else -1
         cut = 0
@@ -59,6 +66,15 @@ def part_spans(text: str, pieces: Sequence[Part]) -> Iterator[Span]:
                 yield Span(name, begin, min(place, at), piece.of)
     if at < len(text):
         yield Span(TEMPLATE, at, len(text))
+
+
+def _next_place(text: str, at: int, pieces: Sequence[Part], piece: Part) -> int:
+    """Where the next piece is that has a text of its own: what comes before it is written before."""
+    place = next(n for n, one in enumerate(pieces) if one is piece)
+    for one in pieces[place + 1 :]:
+        if (words := one.text.strip()) and (found := text.find(words, at)) >= 0:
+            return found
+    return len(text)
 
 
 def _together(pieces: Sequence[Part]) -> Iterator[tuple[str, list[Part]]]:

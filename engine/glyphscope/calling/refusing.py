@@ -2,7 +2,8 @@
 
 A constraint is the reason where the grammar without it, and with everything else, goes on with the text. So what is
 told can be tried: a branch that relaxes that very pointer takes the text. Where no single constraint is the reason
-(the notation's syntax, the list of tools, the order of arguments, two constraints at once) there is none.
+(the notation's syntax, the list of tools, two constraints at once) there is none. Nor is there where a run enforces the
+schema's order of keys and the text has another: that is told apart, as no constraint of the schema refuses it.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from glyphscope.calling.constraints import call_options
+import msgspec
+
+from glyphscope.calling.constraints import answer_grammar
 from glyphscope.calling.relaxing import parts_of, relaxed
+from glyphscope.calling.turns import answer_validator
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import RunRequest, Violation
-from glyphscope.grammar import build_call_grammar
+from glyphscope.events import ArgumentOrder, RunRequest, Violation
 from glyphscope.grammar.match import Compiled, Limits, MatchCancelled, MatchLimit, State, compile_grammar
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, follow_reference, to_pointer
-from glyphscope.validation import validator_of
 
 SECONDS = 3.0
 """For one text. A grammar of one tool takes some milliseconds."""
@@ -60,8 +62,8 @@ class Refusals:
     def __init__(self, request: RunRequest, registry: ToolRegistry) -> None:
         self._request = request
         self._registry = registry
-        self._held: OrderedDict[tuple[str, str], Compiled | None] = OrderedDict()
-        self._states: OrderedDict[tuple[str, str], State | None] = OrderedDict()
+        self._held: OrderedDict[tuple[str, str, ArgumentOrder], Compiled | None] = OrderedDict()
+        self._states: OrderedDict[tuple[str, str, ArgumentOrder], State | None] = OrderedDict()
         self._before: tuple[str, str | None] = ("", None)
 
     def find(self, before: str, text: str, *, cancel: Callable[[], bool] | None = None) -> Refused | None:
@@ -98,6 +100,21 @@ class Refusals:
                 return Refused(tool, pointer, parts_of(pointer).keyword)
         return None
 
+    def is_order(self, before: str, text: str, *, cancel: Callable[[], bool] | None = None) -> bool:
+        """Whether only the order of the schema's keys, which the run enforces, refuses `text` after `before`.
+
+        Raises MatchCancelled and MatchLimit.
+        """
+        if self._request.order == "any" or not text:
+            return False
+        tool = self._tool(before)
+        if tool is None:
+            return False
+        here, free = (self._state(tool, "", before, cancel, order) for order in (self._request.order, "any"))
+        if here is None or free is None or here.feed(text, cancel=cancel).alive:
+            return False
+        return free.alive and free.feed(text, cancel=cancel).alive
+
     def _lets_through(
         self, tool: str, pointer: str, before: str, text: str, cancel: Callable[[], bool] | None
     ) -> bool:
@@ -116,7 +133,7 @@ class Refusals:
         if self._request.grammar is not None:
             return None
         if self._before[0] != before or not before:
-            validator = validator_of(self._request, self._registry)
+            validator = answer_validator(self._request, self._registry)
             validator.feed(before)
             self._before = (before, validator.tool)
         tool = self._registry.get(self._before[1] or "")
@@ -127,26 +144,37 @@ class Refusals:
         assert found is not None, "it was called"
         return replace(self._registry, tools=(found,))
 
-    def _state(self, tool: str, pointer: str, before: str, cancel: Callable[[], bool] | None) -> State | None:
-        """After `before`, without the constraint at the pointer; None where that cannot be taken out."""
-        key = (pointer, before)
+    def _state(
+        self,
+        tool: str,
+        pointer: str,
+        before: str,
+        cancel: Callable[[], bool] | None,
+        order: ArgumentOrder | None = None,
+    ) -> State | None:
+        """After `before`, without the constraint at the pointer; None where that cannot be taken out.
+
+        `order` is that of the arguments, the request's own unless it is given.
+        """
+        order = order or self._request.order
+        key = (pointer, before, order)
         if key not in self._states:
-            compiled = self._compiled(tool, pointer)
+            compiled = self._compiled(tool, pointer, order)
             start = None if compiled is None else compiled.start(Limits())
             self._states[key] = None if start is None else start.feed(before, cancel=cancel)
             while len(self._states) > _KEPT:
                 self._states.popitem(last=False)
         return self._states[key]
 
-    def _compiled(self, tool: str, pointer: str) -> Compiled | None:
-        key = (tool, pointer)
+    def _compiled(self, tool: str, pointer: str, order: ArgumentOrder) -> Compiled | None:
+        key = (tool, pointer, order)
         if key not in self._held:
-            request = self._request
+            request = msgspec.structs.replace(self._request, order=order)
             try:
                 registry = self._only(tool)
                 if pointer:
                     registry = relaxed(registry, tool, pointer)
-                grammar = build_call_grammar(registry, request.notation, request.shape, call_options(request))
+                grammar = answer_grammar(request, registry)
                 self._held[key] = compile_grammar(grammar)
             except GlyphscopeError:
                 self._held[key] = None
@@ -157,7 +185,7 @@ class Refusals:
     def _candidates(self, tool: str, before: str, text: str, here: State, after: State) -> Iterator[str]:
         """The verdict's own word first, then what holds where the text fails, from the inside to the outside."""
         schema = self._only(tool).tools[0].parameters
-        validator = validator_of(self._request, self._only(tool))
+        validator = answer_validator(self._request, self._only(tool))
         found = [*validator.feed(before), *validator.feed(text)]
         for event in found:
             if isinstance(event, Violation) and event.rule:

@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 
 from glyphscope.calling.fold import RunState, StageState, fold_events
+from glyphscope.calling.turns import answer_validator
 from glyphscope.errors import PromptError
 from glyphscope.events import AnyEvent, Relaxed, RunRequest, Violation
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.registry.pointer import Path, to_pointer
-from glyphscope.validation import validator_of
 
 _MOST_CHANGES = 200
 """Changed arguments that are told."""
@@ -108,7 +108,7 @@ class _Judged:
 
     def __init__(self, request: RunRequest, registry: ToolRegistry, state: RunState) -> None:
         request = msgspec.structs.replace(request, relaxed=())
-        validator = validator_of(request, registry)
+        validator = answer_validator(request, registry)
         stage = next((each for each in reversed(state.stages) if each.call is not None), state.stages[0])
         found = validator.feed(stage.text)
         if state.finished is not None and state.finished.reason not in ("aborted", "cancelled"):

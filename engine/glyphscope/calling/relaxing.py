@@ -95,10 +95,14 @@ def by_name(registry: ToolRegistry, tool: str, pointer: str) -> str:
 
 
 def enforced_registry(request: RunRequest, registry: ToolRegistry) -> ToolRegistry:
-    """What constrains and validates the request's calls: `registry` without what is relaxed. Raises RegistryError."""
+    """What constrains and validates the request's calls: `registry` without what is relaxed, or of it the tool to call.
+
+    Raises RegistryError.
+    """
     for one in request.relaxed:
         registry = relaxed(registry, one.tool, one.pointer)
-    return registry
+    chosen = registry.get(request.tool_choice)
+    return registry if chosen is None else replace(registry, tools=(chosen,))
 
 
 def check_relaxed(request: RunRequest) -> None:

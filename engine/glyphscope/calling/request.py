@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,8 +11,9 @@ from glyphscope.calling.constraints import BuiltGrammar, call_constraint, constr
 from glyphscope.calling.native import check_native, settled
 from glyphscope.calling.prepared import PreparedRequest, prepare, request_of
 from glyphscope.calling.pricing import Span, part_spans, priced_by_counting, priced_by_tokens
+from glyphscope.calling.turns import text_only
 from glyphscope.errors import PromptError
-from glyphscope.events import BEGUN, PromptRendered, RunRequest, Thinking
+from glyphscope.events import BEGUN, ConstraintKind, PromptRendered, RunRequest, Thinking
 from glyphscope.grammar import Grammar, GrammarOptions
 from glyphscope.models import GenerateRequest, Model
 from glyphscope.models.spelling import token_lengths
@@ -98,14 +99,18 @@ def generate_request(
     options: GrammarOptions | None = None,
     *,
     after: str = "",
+    names: Mapping[str, int] | None = None,
 ) -> GenerateRequest:
-    """What the model is asked for, under the grammar of the registry's calls, or of a part of them (`options`).
+    """What the model is asked for, under the grammar of the request's answer, or of a part of a call (`options`).
 
-    `after` is what comes after the part, which its last token may write already.
+    `names` are the special tokens of the model's vocabulary by their texts (`special_tokens`). `after` is what comes
+    after the part, which its last token may write already.
     Raises GrammarError where the constraint cannot be built: no run goes without it.
     """
     schema = constraint_schema(request, registry, options) if not after else None
-    return _generation(request, prompt, lambda: call_constraint(request, registry, options, after), schema)
+    return _generation(
+        request, prompt, lambda: call_constraint(request, registry, options, after, names), schema
+    )
 
 
 def generate_under(
@@ -122,21 +127,32 @@ def _generation(
     constraint: Callable[[], BuiltGrammar],
     schema: dict[str, Any] | None,
 ) -> GenerateRequest:
-    asks_tools = request.native == ENDPOINTS_OWN  # held by the endpoint itself, as tool_choice
-    built = None if request.constraint == "off" or asks_tools else constraint()
+    asks_tools = request.native == ENDPOINTS_OWN  # enforced by the endpoint itself, as tool_choice
+    kind: ConstraintKind = "off" if text_only(request) else request.constraint
+    built = None if kind == "off" or asks_tools else constraint()
     return GenerateRequest(
         prompt=prompt,
-        constraint=request.constraint,
+        constraint=kind,
         grammar=None if built is None else built.text,
         schema=None if asks_tools else schema,
         thinking=request.thinking,
+        tool_choice=request.tool_choice,
+        most_calls=request.most_calls,
         sampling=request.sampling,
         max_tokens=request.max_tokens,
         alternatives=request.alternatives,
         evidence=request.evidence,
+        rules=b"" if built is None else built.rules,
+        near=None if built is None else built.near,
+        reasoning_budget=request.reasoning_budget,
         build_ms=0.0 if built is None else built.build_ms,
         repeatable=request.repeatable,
     )
+
+
+def special_tokens(request: RunRequest, model: Model) -> Mapping[str, int]:
+    """The model's special tokens by their texts; empty for a request whose grammar names none."""
+    return model.vocabulary().names if request.form else {}
 
 
 def _unpriced(text: str) -> int:
@@ -153,8 +169,7 @@ def _with_tools(
     start = text.find(added)
     before = 0
     for piece in pieces:
-        place = text.find(piece.text)
-        if place < 0 or place > start:
+        if text.find(piece.text) > start:  # -1 for one that the template left out
             break
         before += 1
     return (*pieces[:before], *tool_parts(added, tools), *pieces[before:])

@@ -13,13 +13,13 @@ from glyphscope.calling.emitter import Emitter
 from glyphscope.calling.failures import failed
 from glyphscope.calling.host import Host, SilentHost
 from glyphscope.calling.loop.conversing import loop
-from glyphscope.calling.native import check_native, settled
+from glyphscope.calling.native import check_native, check_tool_choice, settled
 from glyphscope.calling.prepared import PreparedRequest, prepare, request_of
 from glyphscope.calling.relaxing import check_relaxed
 from glyphscope.calling.routing.route import route_execute
 from glyphscope.calling.two_stage import two_stage
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import AnyEvent, CallReady, RunFinished, RunRequest
+from glyphscope.events import AnyEvent, RunFinished, RunRequest
 from glyphscope.models import Model
 
 _STRATEGIES: dict[str, Strategy] = {
@@ -47,19 +47,25 @@ def run(
         check_written(settled_request)
         check_relaxed(settled_request)
         prepared = replace(prepare(request), request=settled_request)
+        check_tool_choice(settled_request, prepared.registry)
         context = Context(prepared, model, emitter, host or SilentHost())
         ending = yield from _STRATEGIES[settled_request.strategy](context)
-        if settled_request.dispatch and ending.call is not None:
-            ending = yield from _executed(context, ending, ending.call)
+        if settled_request.dispatch and ending.calls:
+            ending = yield from _executed(context, ending)
         yield finished(context, ending)
     except GlyphscopeError as error:
         yield emitter.stamp(failed(error))
 
 
-def _executed(context: Context, ending: Ending, call: CallReady) -> Generator[AnyEvent, None, Ending]:
-    """The strategy's call executed: the run is as valid as the result."""
-    result = yield from carry_out(context, call)
-    return Ending("cancelled", False) if result.fault == "cancelled" else Ending(ending.reason, result.ok)
+def _executed(context: Context, ending: Ending) -> Generator[AnyEvent, None, Ending]:
+    """The strategy's calls executed, in order: the run is as valid as their results."""
+    valid = True
+    for call in ending.calls:
+        result = yield from carry_out(context, call)
+        if result.fault == "cancelled":
+            return Ending("cancelled", False)
+        valid = valid and result.ok
+    return Ending(ending.reason, valid)
 
 
 def finished(context: Context, ending: Ending) -> RunFinished:

@@ -92,7 +92,7 @@ def _arguments(context: Context, tool: str, left: int) -> Generator[AnyEvent, No
     if generated.valid:
         whole = yield from _whole(context, tool, validator.text)
         if isinstance(whole, CallReady):
-            return Ending(generated.reason, True, whole)
+            return Ending(generated.reason, True, (whole,))
         generated = replace(generated, valid=False, violations=whole)
     text, start = whole_call(request.notation, request.shape, tool, generated.text)
     if shape_keys(request.shape).args_key is not None:

@@ -19,9 +19,9 @@ from glyphscope.events import Alternative, RunRequest, Token, TokenStep
 from glyphscope.grammar.match import MatchLimit
 from glyphscope.registry import ToolRegistry
 
-Unexplained: TypeAlias = Literal["", "strategy", "grammar", "early", "limit", "none"]
+Unexplained: TypeAlias = Literal["", "strategy", "grammar", "early", "order", "limit", "none"]
 """It is looked for under another strategy only; a grammar of one's own holds the run; no tool was known yet, so no
-schema could strike anything; it took too long; there is no single one.
+schema could strike anything; the schema's order of keys did; it took too long; there is no single one.
 """
 AROUND = ""
 """The path of what is written around the fields: brackets, keys, the text before a call."""
@@ -251,8 +251,13 @@ def _with_reason(
     before = stage.text[: token.start]
     if not finder.speaks(before):
         return replace(struck, unexplained="early")
+    text = first.data.decode(errors="ignore")
     try:
-        refused = finder.find(before, first.data.decode(errors="ignore"), cancel=cancel)
+        if finder.is_order(
+            before, text, cancel=cancel
+        ):  # first, as a relaxed `required` lets it through as well
+            return replace(struck, unexplained="order")
+        refused = finder.find(before, text, cancel=cancel)
     except MatchLimit:
         return replace(struck, unexplained="limit")
     return replace(struck, refused=refused, unexplained="none" if refused is None else "")

@@ -18,6 +18,8 @@ _UNEXPLAINED: dict[Unexplained, str] = {
     "strategy": "which keyword refused it is looked for in runs of the strategy direct only",
     "grammar": "the run's own grammar refused it: no schema held the run",
     "early": "no tool is known yet, so no schema refused it: the notation did, or the list of tools",
+    "order": "no keyword refused it: the run enforces the schema's order of keys; the order any (--order any, or Order "
+    "of arguments in the strategy settings) lets it come here",
     "limit": "which keyword refused it takes too long to find",
     "none": "no single keyword of a schema was found: the notation refused it, or several keywords together",
 }

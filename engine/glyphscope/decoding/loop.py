@@ -10,13 +10,14 @@ from typing import Any, Protocol
 import msgspec
 import numpy as np
 
+from glyphscope.decoding.budget import Budget
 from glyphscope.decoding.evidence import Evidence, best_logit
 from glyphscope.decoding.mask import Constraint
 from glyphscope.decoding.sampler import Allowed, Draw, Logits, SamplerState
 from glyphscope.decoding.text import TextAssembler
 from glyphscope.decoding.written import WrittenToken
 from glyphscope.errors import GrammarError
-from glyphscope.events import EvidenceKind, Origin, Sampling, TokenStep
+from glyphscope.events import EvidenceKind, Narrowed, Origin, Sampling, TokenStep
 
 _BATCH = 64
 """Written tokens that are evaluated at once: their logits are all kept until each is told."""
@@ -59,6 +60,8 @@ class Decoder:
     What is `written` comes first, in a step of its own, and does not count as `max_tokens`. The constraint was told of
     it. Its tokens from `figures_from` on are evaluated for their evidence; those before are in the context as the
     prompt is, and the last of them is then the one that is not.
+
+    With a `budget` the constraint is narrowed, near the end of the tokens, to what can still be complete in them.
     """
 
     def __init__(
@@ -73,9 +76,11 @@ class Decoder:
         evidence: EvidenceKind = "all",
         written: Sequence[WrittenToken] = (),
         figures_from: int = 0,
+        budget: Budget | None = None,
     ) -> None:
         self._backend = backend
         self._constraint = constraint
+        self._budget = budget
         self._sampler = SamplerState(sampling)
         self._max_tokens = max_tokens + len(written)
         self._written = tuple(written)
@@ -83,6 +88,7 @@ class Decoder:
         self._alternatives = alternatives
         self._evidence = evidence
         self._tokens = list(prompt)
+        self._first = len(self._tokens)
         self._index = 0
         self._text = TextAssembler()
         self._ended = False
@@ -183,6 +189,9 @@ class Decoder:
         # the token before the forced ones is evaluated with them, and takes its place in the context too
         fitting = min(self._max_tokens - self._index, self._backend.room - 1)
         tokens = self._constraint.forced()[:fitting]
+        if self._budget is not None:
+            left = min(self._max_tokens - self._index, self._backend.room)
+            tokens = self._budget.fitting(self._tokens[self._first :], tokens, left)
         for token in tokens:
             self._constraint.commit(token)
         return tokens
@@ -198,8 +207,12 @@ class Decoder:
     def _chosen_step(self, row: Logits, decode_ms: float) -> TokenStep:
         start = time.perf_counter()
         allowed: Allowed | None = None
+        narrowed: Narrowed = ""
         if self._constraint is not None:
             allowed = self._constraint.allowed()
+            if self._budget is not None:
+                left = min(self._max_tokens - self._index, self._backend.room + 1)
+                allowed, narrowed = self._budget.narrowed(self._tokens[self._first :], allowed, left)
             if not allowed.any():
                 raise GrammarError(
                     "The constraint allows no token here.",
@@ -212,9 +225,10 @@ class Decoder:
         if self._constraint is not None:
             self._constraint.commit(draw.id)
         evidence = None if self._evidence == "none" else Evidence(row, best)
-        return self._step(
+        step = self._step(
             draw, allowed, evidence, mask_ms=(masked - start) * 1000, start=masked, decode_ms=decode_ms
         )
+        return msgspec.structs.replace(step, narrowed=narrowed) if narrowed else step
 
     def _step(
         self,

@@ -18,6 +18,14 @@ MaskTokenizer: TypeAlias = LLTokenizer
 _HINT = "Correct the grammar, or turn the constraint off. No run goes on without the constraint it asked for."
 
 
+_SLICE = r"""[^"'\\<\[{\x00-\x1F\x7F]{1,30}"""
+"""Tokens that most texts can go on with, in strings, tags and prose: where all of them are allowed, none is looked at.
+
+llguidance's own slices are for strings in JSON: four of them, which take as long to make as all the rest, and in other
+texts of a limited length a mask of 262,144 tokens takes 4 ms with them. With this one it takes 0.05 ms in either.
+"""
+
+
 class Constraint(Protocol):
     """What may come next in one generation."""
 
@@ -42,10 +50,10 @@ def mask_tokenizer(pieces: Sequence[bytes], vocab: int, tokenize: int, ends: Seq
     """A vocabulary made ready for masks: the bytes of each token, special ones marked by a first byte 0xFF.
 
     `vocab` and `tokenize` are the addresses of llama.cpp's vocabulary and of its function `llama_tokenize`. Takes
-    0.15 s for 49,152 tokens, and holds for every grammar.
+    0.6 s for 262,144 tokens, and holds for every grammar.
     """
     return LLTokenizer.from_llamacpp(  # type: ignore[attr-defined,no-any-return]
-        tokens=list(pieces), vocab_ptr=vocab, tokenize_fptr=tokenize, eos_token=list(ends), slices=None
+        tokens=list(pieces), vocab_ptr=vocab, tokenize_fptr=tokenize, eos_token=list(ends), slices=[_SLICE]
     )
 
 
@@ -76,6 +84,11 @@ class TokenMask:
     @property
     def stopped(self) -> bool:
         return self._matcher.is_stopped()
+
+    @property
+    def accepting(self) -> bool:
+        """Whether the text is complete as it is, whatever may come."""
+        return bool(self._matcher.is_accepting())
 
     def forced(self) -> list[int]:
         return list(self._matcher.compute_ff_tokens())

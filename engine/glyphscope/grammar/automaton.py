@@ -17,7 +17,7 @@ from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.merging import merged
 from glyphscope.grammar.node_terms import term_of
-from glyphscope.grammar.terms import Both, Move, Place, Steps, Term, Terms
+from glyphscope.grammar.terms import Both, Move, Other, Place, Steps, Term, Terms
 from glyphscope.grammar.tree import Node
 
 MAX_KEPT = 60_000
@@ -103,7 +103,7 @@ class Automaton:
 
     def term_of(self, body: Node) -> Term:
         """The term of a body. Raises GrammarError."""
-        return term_of(body, self.terms, self._meet, self._call, backwards=self._backwards)
+        return term_of(body, self.terms, self._meet, self._other, self._call, backwards=self._backwards)
 
     def place(self, terms: Iterable[Term]) -> Place:
         """The state in which all these are open."""
@@ -154,9 +154,15 @@ class Automaton:
         both = self.terms.both(self.place([part]) for part in parts)
         return both if self._is_possible(both) else self.terms.never
 
+    def _other(self, term: Term) -> Term:
+        return self.terms.other(self.place([term]))
+
     def _product(self, both: Both) -> list[tuple[Ranges, Both]]:
         """The moves of an intersection, also those that lead to nothing."""
         product = both.product
+        if product is None and isinstance(both, Other):
+            product = both.product = self._others(both.places[0])
+            self._meetings[both.serial] = both
         if product is None:
             rows: list[tuple[Ranges, tuple[Place, ...]]] = [(chars.ALL, ())]
             for place in both.places:
@@ -169,6 +175,13 @@ class Automaton:
             product = both.product = [(ranges, self.terms.both(places)) for ranges, places in rows]
             self._meetings[both.serial] = both
         return product
+
+    def _others(self, place: Place) -> list[tuple[Ranges, Both]]:
+        """The moves of what a place does not accept: after a character that leads nowhere anything may follow."""
+        moves = self.moves(place)
+        free = chars.complement(chars.union(*(ranges for ranges, _ in moves)))
+        listed = [(ranges, self.terms.other(target)) for ranges, target in moves]
+        return [*listed, *([(free, self.terms.other(self.place(())))] if free else [])]
 
     def _is_possible(self, start: Both) -> bool:
         """Whether any text is in the intersection; what is found out on the way is remembered."""

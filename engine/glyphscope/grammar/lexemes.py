@@ -10,12 +10,29 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
-from llguidance import LLMatcher, LLTokenizer
+from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 
 from glyphscope.grammar.strings import words_left_out
-from glyphscope.grammar.tree import Alt, CharClass, Intersect, Literal, Node, Repeat, Seq, alt, repeat, seq
+from glyphscope.grammar.tree import (
+    Alt,
+    CharClass,
+    Except,
+    Intersect,
+    Literal,
+    Node,
+    Repeat,
+    Seq,
+    alt,
+    repeat,
+    seq,
+)
 
 _SPECIAL = frozenset("\\.+*?()|[]{}^$#&-~/\"'")
+
+
+LIMITS = LLParserLimits(initial_lexer_fuel=20_000_000, step_lexer_fuel=4_000_000)
+"""What llguidance's lexer may spend (a million is some 7 ms): texts that hold none of a model's markers need more than
+the million and the fifth of one that it takes of itself."""
 
 
 def quoted(text: str) -> str:
@@ -44,7 +61,10 @@ def lexeme(node: Node) -> str:
 def _conditions(node: Node) -> list[tuple[bool, Node]]:
     """What a text of the node is in, and what it is not in: the first is always something that it is in."""
     if isinstance(node, Intersect):
-        return [condition for part in node.parts for condition in _conditions(part)]
+        found = [condition for part in node.parts for condition in _conditions(part)]
+        return sorted(found, key=lambda condition: not condition[0])
+    if isinstance(node, Except):
+        return [(False, node.body)]
     left_out = words_left_out(node)
     if left_out is not None:
         words, first, following = left_out

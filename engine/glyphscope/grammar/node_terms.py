@@ -10,6 +10,7 @@ from glyphscope.grammar.terms import Term, Terms
 from glyphscope.grammar.tree import (
     Alt,
     CharClass,
+    Except,
     Intersect,
     Literal,
     Node,
@@ -25,11 +26,13 @@ def term_of(
     node: Node,
     terms: Terms,
     meet: Callable[[list[Term]], Term],
+    other: Callable[[Term], Term],
     call: Callable[[str], Term] | None = None,
     *,
     backwards: bool = False,
 ) -> Term:
-    """The term of a node. `meet` makes an intersection; `call` a reference, which is an error without it.
+    """The term of a node. `meet` makes an intersection, `other` what a term is not; `call` a reference, which is an
+    error without it.
 
     `backwards`: of the texts read from their ends. Raises GrammarError.
     """
@@ -40,7 +43,10 @@ def term_of(
         if taken >= 0:
             parts = done[len(done) - taken :]
             del done[len(done) - taken :]
-            done.append(_joined(node, parts, terms, meet, backwards))
+            made = (
+                other(parts[0]) if isinstance(node, Except) else _joined(node, parts, terms, meet, backwards)
+            )
+            done.append(made)
         elif isinstance(node, Seq | Intersect | Alt | Unordered):
             inner = (
                 node.options if isinstance(node, Alt)
@@ -49,7 +55,7 @@ def term_of(
             )  # fmt: skip
             waiting.append((node, len(inner)))
             waiting += [(part, -1) for part in reversed(inner)]
-        elif isinstance(node, Repeat | Terminal):
+        elif isinstance(node, Repeat | Terminal | Except):
             waiting += [(node, 1), (node.body, -1)]
         elif isinstance(node, Literal):
             done.append(terms.text(node.text[::-1] if backwards else node.text))

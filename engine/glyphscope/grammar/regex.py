@@ -14,13 +14,12 @@ from typing import NamedTuple
 
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.strings import ANYTHING
 from glyphscope.grammar.tree import EMPTY, Alt, CharClass, Node, RuleRef, alt, repeat, seq
 
 MAX_NESTING = 60
 MAX_REPEAT = 10_000
 MAX_VARIANTS = 64
-
-ANYTHING = repeat(CharClass(chars.ALL))
 
 _START, _END = RuleRef("^"), RuleRef("$")  # stand for the anchors until `_variants` has placed them
 # The characters that every dialect finds in the set.

@@ -32,7 +32,7 @@ class RuleBook:
     def __init__(self) -> None:
         self.rules: dict[str, Rule] = {}
         self._counts: dict[str, int] = {}
-        self._shared: dict[str, str] = {}
+        self._shared: dict[tuple[str, object], str] = {}
 
     def reserve(self, hint: str) -> str:
         """A name nobody has, made from the hint."""
@@ -63,11 +63,14 @@ class RuleBook:
         self.add(name, body)
         return RuleRef(name)
 
-    def shared(self, hint: str, make: Callable[[], Node]) -> Node:
-        """The rule that every place shares under a hint; made once, and `make` may ask for it again."""
-        name = self._shared.get(hint)
+    def shared(self, hint: str, make: Callable[[], Node], of: object = None) -> Node:
+        """The rule that every place with the same `of` shares under a hint.
+
+        It is made once, and `make` may ask for it again.
+        """
+        name = self._shared.get((hint, of))
         if name is None:
-            name = self._shared[hint] = self.reserve(hint)
+            name = self._shared[hint, of] = self.reserve(hint)
             self.add(name, make())
         return RuleRef(name)
 

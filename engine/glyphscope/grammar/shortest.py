@@ -1,13 +1,19 @@
 """The shortest text of each piece of a grammar, and the choices that lead to it (Knuth 1977).
 
+Shortest in characters, or by another measure: in bytes, or in the tokens of a vocabulary.
+
 Linear in the grammar's size but for a logarithm, whatever its recursion. A choice that is recorded here never comes
 back to itself, so following the choices ends.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable
 from heapq import heappop, heappush
+from itertools import count
+from typing import Protocol, TypeVar
 
+from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.automaton import Automaton
 from glyphscope.grammar.terms import Place
@@ -29,12 +35,41 @@ from glyphscope.grammar.tree import (
 CHARACTER = 1 << 40
 """A character's cost; a rule entered costs 1, so of equally short texts the one of fewer rules is chosen."""
 TOO_MUCH = 1 << 200
+MAX_PLACES = 1_500
+"""States that are looked at to find a cheapest way."""
+
+H = TypeVar("H", bound=Hashable)
+
+
+class Measure(Protocol):
+    """What texts cost, where characters are not what counts; None for what cannot be written."""
+
+    @property
+    def token(self) -> int | None:
+        """A token of a vocabulary that the grammar asks for by itself."""
+
+    def text(self, text: str) -> int | None:
+        """A literal."""
+
+    def one_of(self, ranges: chars.Ranges) -> int | None:
+        """The cheapest character of them."""
+
+
+class _Characters:
+    token = None  # is no text
+
+    def text(self, text: str) -> int:
+        return len(text)
+
+    def one_of(self, ranges: chars.Ranges) -> int | None:
+        return 1 if ranges else None
 
 
 class Shortest:
     """Costs and choices of a grammar whose references are all defined. Raises GrammarError as automata do."""
 
-    def __init__(self, grammar: Grammar) -> None:
+    def __init__(self, grammar: Grammar, measure: Measure | None = None) -> None:
+        self._measure = measure or _Characters()
         self.choices: dict[int, int] = {}
         """For the id of an `Alt`, the index of the option with the shortest text."""
         self.meetings: dict[int, Automaton] = {}
@@ -54,6 +89,14 @@ class Shortest:
         cost = self._rules.get(rule)
         return None if cost is None else cost // CHARACTER
 
+    def rule_cost(self, rule: str) -> int:
+        """The rule's shortest text by the measure, times `CHARACTER`, and 1 for each rule entered on the way to it."""
+        return self._rules.get(rule, TOO_MUCH)
+
+    def cost(self, node: Node) -> int:
+        """The same of a node of the grammar."""
+        return self._costs.get(id(node), TOO_MUCH)
+
     def _solve(self, grammar: Grammar) -> None:
         names = list(grammar.rules)
         number = {name: index for index, name in enumerate(names)}
@@ -66,9 +109,13 @@ class Shortest:
         waiting: list[tuple[Node, int, int]] = [
             (grammar.rules[n].body, number[n], 0) for n in reversed(names)
         ]
+        claims: dict[int, int] = {}
         while waiting:
             node, user, part = waiting.pop()
-            claim = len(nodes)
+            claim = claims.setdefault(id(node), len(nodes))
+            if claim < len(nodes):  # a node that stands in several places
+                users[claim].append((user, part))
+                continue
             nodes.append(node)
             users.append([(user, part)])
             needs.append(1)
@@ -95,6 +142,11 @@ class Shortest:
                 costs.append(0)
                 others = [m for place, m in enumerate(node.members) if not node.required >> place & 1]
                 waiting += [(child, claim + 1, 0) for child in (*others, *[node.free] * max(1, more))]
+                nodes.append(None)
+                users.append([])
+                needs.append(0)
+                costs.append(0)
+                waiting.append((node.separator, claim + 2, 0))  # for its own cost
             else:
                 cost = self._leaf(node)
                 if cost is not None:
@@ -137,19 +189,37 @@ class Shortest:
         return (*required, self._separators[-1])
 
     def _leaf(self, node: Node) -> int | None:
+        cost = self._price(node)
+        return None if cost is None else cost * CHARACTER
+
+    def _price(self, node: Node) -> int | None:
         if isinstance(node, Literal):
-            return len(node.text) * CHARACTER
+            return self._measure.text(node.text)
         if isinstance(node, CharClass):
             ranges = chars.complement(node.ranges) if node.negated else node.ranges
-            return CHARACTER if chars.intersection(ranges, chars.ALL) else None
+            return self._measure.one_of(chars.intersection(ranges, chars.ALL))
         if isinstance(node, Intersect):
             automaton = self.meetings.get(id(node))
             if automaton is None:
                 automaton = self.meetings[id(node)] = Automaton.of(node)
+            return self._meeting_price(automaton)
+        # otherwise the repetition is less often than it must be
+        return self._measure.token if isinstance(node, TokenMatch) else None
+
+    def _meeting_price(self, automaton: Automaton) -> int | None:
+        if isinstance(self._measure, _Characters):
             way = way_out(automaton, automaton.start)
-            return None if way is None else len(way) * CHARACTER
-        assert isinstance(node, TokenMatch | Repeat)
-        return None  # a token is no text, and the repetition is less often than it must be
+            return None if way is None else len(way)
+        price, known = self._measure.one_of, dict[Place, int]()
+        cheapest_way(
+            automaton.start,
+            lambda at: ((c, to) for ranges, to in automaton.moves(at) if (c := price(ranges)) is not None),
+            lambda at: 0 if automaton.accepts(at) else None,
+            known,
+            lambda at: at.shortest,
+        )
+        cost = known[automaton.start]
+        return None if cost >= TOO_MUCH else cost
 
 
 def way_out(automaton: Automaton, state: Place) -> list[chars.Ranges] | None:
@@ -169,3 +239,46 @@ def way_out(automaton: Automaton, state: Place) -> list[chars.Ranges] | None:
                 sources[target] = (at, ranges)
                 waiting.append(target)
     return None
+
+
+def cheapest_way(
+    start: H,
+    onward: Callable[[H], Iterable[tuple[int, H]]],
+    ending: Callable[[H], int | None],
+    known: dict[H, int],
+    least: Callable[[H], int] = lambda at: 0,
+) -> None:
+    """Puts the cost of the cheapest way from `start` to an ending into `known`, with those of the places on that way.
+
+    `onward` are the steps from a place with their costs; `ending` is what ending there costs, None where one cannot.
+    No way from a place costs less than `least` says: what is nearest to an ending is looked at first.
+    Raises GrammarError for too many places.
+    """
+    best = {start: 0}
+    sources: dict[H, H] = {}
+    serials = count(1)
+    heap: list[tuple[int, int, int, H, bool]] = [(least(start), 0, 0, start, False)]
+    while heap:
+        _, _, cost, at, over = heappop(heap)
+        if over:
+            while True:
+                known[at] = min(TOO_MUCH, cost - best[at])
+                if at == start:
+                    return
+                at = sources[at]
+        if cost > best[at]:
+            continue
+        last = known.get(at)
+        if last is None:
+            last = ending(at)
+        if last is not None:
+            heappush(heap, (cost + last, -next(serials), cost + last, at, True))
+            continue
+        if len(best) > MAX_PLACES:
+            raise GrammarError("A lexeme has too many states to find its cheapest text.")
+        for price, target in onward(at):
+            if target not in best or cost + price < best[target]:
+                best[target] = cost + price
+                sources[target] = at
+                heappush(heap, (cost + price + least(target), -next(serials), cost + price, target, False))
+    known[start] = TOO_MUCH

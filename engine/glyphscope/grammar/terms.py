@@ -82,6 +82,12 @@ class Both(Term):
     product: list[tuple[Ranges, Both]] | None
 
 
+class Other(Both):
+    """What the one place does not accept."""
+
+    __slots__ = ()
+
+
 class Call(Term):
     """A text of the rule `name`."""
 
@@ -272,6 +278,15 @@ class Terms:
                 term.possible = False
         return term
 
+    def other(self, place: Place) -> Both:
+        """What is not in it."""
+        key = (Other, place)
+        term = cast(Other | None, self._known.get(key))
+        if term is None:
+            term = self._make(Other, key, not place.final, int(place.final), ENDLESS)
+            term.places, term.possible, term.product = (place,), None if place.final else True, None
+        return term
+
     def call(self, name: str, nullable: bool) -> Term:
         """A text of the rule."""
         key = (Call, name)
@@ -343,7 +358,10 @@ class Terms:
             elif isinstance(term, Token):
                 found.tokens.append((term.match, rest))
             elif isinstance(term, Members):
-                waiting += [(one, self.cat(left, rest)) for one, left in reversed(self._further(term))]
+                for one, left in reversed(self._further(term)):
+                    if one.nullable:  # a separator
+                        waiting.append((left, rest))
+                    waiting.append((one, self.cat(left, rest)))
             elif isinstance(term, Both):
                 found.meetings.append((term, rest))
         return found

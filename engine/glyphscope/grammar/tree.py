@@ -66,6 +66,13 @@ class Intersect:
 
 
 @dataclass(frozen=True, slots=True)
+class Except:
+    """Every text that is none of the body's, as a part of an intersection (`all_but`)."""
+
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
 class TokenMatch:
     """One token of a model's vocabulary, or any but that one: by its id, or by the text in `<…>` that names it.
 
@@ -134,7 +141,17 @@ class Unordered:
 
 
 Node: TypeAlias = (
-    TokenMatch | Literal | CharClass | Seq | Alt | Repeat | RuleRef | Terminal | Intersect | Unordered
+    TokenMatch
+    | Literal
+    | CharClass
+    | Seq
+    | Alt
+    | Repeat
+    | RuleRef
+    | Terminal
+    | Intersect
+    | Except
+    | Unordered
 )
 
 
@@ -299,6 +316,12 @@ def intersect(parts: Iterable[Node]) -> Node:
     if NEVER in distinct:
         return NEVER
     return distinct[0] if len(distinct) == 1 else Intersect(distinct)
+
+
+def all_but(text: Node, *bodies: Node) -> Node:
+    """The texts of a regular node that are in none of the bodies."""
+    parts = text.parts if isinstance(text, Intersect) else (text,)
+    return intersect((*parts, *(Except(body) for body in bodies if body != NEVER)))
 
 
 def terminal(body: Node) -> Node:

@@ -100,6 +100,10 @@ class ChatTemplate:
         roles = " and ".join(role for role in _OFTEN_LEFT_OUT if any(m.role == role for m in messages))
         raise refusal or PromptError(f"The model's chat template leaves the {roles} message out.", hint=_HINT)
 
+    def write(self, variables: Mapping[str, Any]) -> str:
+        """What the template writes, given these variables and no others. Raises any exception."""
+        return self._template(variables)
+
     def variables(
         self,
         tools: Sequence[dict[str, Any]] = (),

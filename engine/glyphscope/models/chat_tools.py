@@ -15,7 +15,8 @@ NO_PLACE_HINT = (
 )
 
 
-_STATES: dict[Thinking, bool | None] = {"auto": None, "on": True, "off": False}
+THINKING: dict[Thinking, bool | None] = {"auto": None, "on": True, "off": False}
+"""What each state is to a template; None leaves it undefined."""
 
 
 def render_chat(
@@ -32,11 +33,11 @@ def render_chat(
     """
     added = ""
     if tools:
-        text, note, added = render_with_tools(template, messages, tools, _STATES[thinking])
+        text, note, added = render_with_tools(template, messages, tools, THINKING[thinking])
     elif template is None:
         text, note = render_plain(messages), no_template
     else:
-        text, note = template.render(messages, thinking=_STATES[thinking])
+        text, note = template.render(messages, thinking=THINKING[thinking])
     return text, f"{note} {_no_switch(template, thinking)}".strip(), added
 
 

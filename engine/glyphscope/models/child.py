@@ -101,6 +101,8 @@ class Child:
                     load, progress=lambda share: self._reply(number, wire.Loading(share)), log=self._log
                 )
                 self._reply(number, wire.Loaded(self._session.info))
+            case wire.DeriveForm():
+                self._reply(number, wire.FormDerived(self._loaded().turn_form))
             case wire.Generate(request=request):
                 self._generation = None
                 self._begin(number)

@@ -6,7 +6,7 @@ import ctypes
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import llama_cpp as llama
@@ -23,16 +23,19 @@ _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32
 class GbnfConstraint:
     """A constraint in GBNF. It forces nothing, and its grammar is walked for the whole vocabulary at each step.
 
+    It has no budget of tokens: an answer may end cut off.
+
     A grammar that llama.cpp's parser refuses is a GrammarError; one that gets past it and is wrong all the same can
     end the process (measured: left recursion), which is why this is in a process of its own.
     """
 
-    def __init__(self, engine: LlamaEngine, grammar: str) -> None:
-        """Raises GrammarError, with llama.cpp's reason."""
+    def __init__(self, engine: LlamaEngine, grammar: str, patterns: Sequence[bytes] = ()) -> None:
+        """With `patterns` (ECMAScript, of all that was written), the grammar holds from where the first one matches.
+
+        Raises GrammarError, with llama.cpp's reason.
+        """
         self._sampler: Any = None
-        self._sampler, said = _listening(
-            lambda: llama.llama_sampler_init_grammar(engine.vocab, grammar.encode(), b"root")
-        )
+        self._sampler, said = _listening(lambda: _sampler(engine, grammar, patterns))
         if not self._sampler:
             raise GrammarError(
                 f"llama.cpp refuses the grammar: {said or 'no reason was given'}.",
@@ -71,7 +74,12 @@ class GbnfConstraint:
         if self._engine.is_end(token):
             self._ended = True
             return
-        llama.llama_sampler_accept(self._sampler, token)
+        self.accept([token])
+
+    def accept(self, tokens: Sequence[int]) -> None:
+        """Takes tokens that are known to be allowed."""
+        for token in tokens:
+            llama.llama_sampler_accept(self._sampler, token)
         self._allowed = None
 
     def _walk(self) -> NDArray[np.bool_]:
@@ -82,6 +90,15 @@ class GbnfConstraint:
         array = llama.llama_token_data_array(data, self._candidates.size, -1, False)
         llama.llama_sampler_apply(self._sampler, ctypes.byref(array))
         return self._candidates["logit"] > -np.inf
+
+
+def _sampler(engine: LlamaEngine, grammar: str, patterns: Sequence[bytes]) -> Any:
+    if not patterns:
+        return llama.llama_sampler_init_grammar(engine.vocab, grammar.encode(), b"root")
+    given, none = (ctypes.c_char_p * len(patterns))(*patterns), (llama.llama_token * 0)()
+    return llama.llama_sampler_init_grammar_lazy_patterns(
+        engine.vocab, grammar.encode(), b"root", given, len(patterns), none, 0
+    )
 
 
 def _listening(call: Callable[[], Any]) -> tuple[Any, str]:

@@ -6,14 +6,20 @@ import contextlib
 import time
 from collections.abc import Iterator
 
-from glyphscope.decoding import Constraint, Decoder, TokenMask, WrittenToken, commit_written
+from glyphscope.decoding import Budget, Constraint, Decoder, TokenMask, WrittenToken, commit_written
 from glyphscope.errors import ContextOverflow, GlyphscopeError, GrammarError
 from glyphscope.events import EvidenceKind, TokenStep
 from glyphscope.models.gbnf import GbnfConstraint
+from glyphscope.models.gbnf_lazy import LazyGbnfConstraint
 from glyphscope.models.interface import ConstraintMade, GenerateRequest, PromptProgress, PromptReady
 from glyphscope.models.native import CHUNK, LlamaEngine
 from glyphscope.models.session import Session
 from glyphscope.models.written import place_written
+
+TOO_FEW = (
+    "The shortest answer that the grammar allows takes {} tokens of this model, and {} left for it: "
+    "the answer will be cut off."
+)
 
 
 class Generation:
@@ -33,6 +39,11 @@ class Generation:
         self._note = placed.note
         written = commit_written(placed.tokens, constraint, engine.pieces, engine.raise_if_interrupted)
         figures_from = _figures_from(written, request.evidence)
+        budget = _budget(session, request, constraint)
+        if budget is not None:
+            ids = [one.id for one in written]
+            room = min(request.max_tokens, engine.context - len(prompt) - len(ids) + 1)
+            self._note = f"{self._note} {_too_few(budget.least(ids, room), room)}".strip()
         self._before = [*prompt, *(one.id for one in written[:figures_from])]
         self._decoder = Decoder(
             engine,
@@ -44,6 +55,7 @@ class Generation:
             evidence=request.evidence,
             written=written,
             figures_from=figures_from,
+            budget=budget,
         )
         self._repeatable = request.repeatable
         self.ready = PromptReady(len(self._before), 0, 0.0, self._made)
@@ -98,6 +110,20 @@ def _figures_from(written: list[WrittenToken], evidence: EvidenceKind) -> int:
     return next((n for n, one in enumerate(written) if one.origin != "kept"), len(written))
 
 
+def _budget(session: Session, request: GenerateRequest, constraint: Constraint | None) -> Budget | None:
+    """That of a mask; llama.cpp's own sampler has none."""
+    if request.constraint != "mask" or constraint is None or not request.rules:
+        return None
+    return Budget(request.rules, request.near, session.spelling, constraint.takes, request.reasoning_budget)
+
+
+def _too_few(least: int, room: int) -> str:
+    """What to say where nothing that the grammar allows can be complete; empty where something can."""
+    if not least:
+        return ""
+    return TOO_FEW.format(least, "1 token is" if room == 1 else f"{room} tokens are")
+
+
 def _constraint(
     session: Session, request: GenerateRequest
 ) -> tuple[Constraint, ConstraintMade] | tuple[None, None]:
@@ -111,7 +137,12 @@ def _constraint(
     key = session.constraint_key(request.constraint, request.grammar)
     if request.constraint == "gbnf":
         start = time.perf_counter()
-        sampler = GbnfConstraint(session.engine, request.grammar)  # llama.cpp reads it anew each time
+        # llama.cpp reads it anew each time
+        sampler = (
+            LazyGbnfConstraint(session.engine, request.grammar, request.triggers)
+            if request.triggers
+            else GbnfConstraint(session.engine, request.grammar)
+        )
         return sampler, ConstraintMade(key, False, (time.perf_counter() - start) * 1000)
     tokenizer = session.mask_tokenizer  # made once for each model; no grammar's time is to hold it
     mask = TokenMask(tokenizer, request.grammar)

@@ -7,9 +7,10 @@ believed before it was compared with what the file has.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from glyphscope.errors import ModelError
 
@@ -100,12 +101,56 @@ class Header:
         return bool(self.text("tokenizer.chat_template"))
 
 
+_TOKEN_TYPES = "tokenizer.ggml.token_type"
+_TOKENS = "tokenizer.ggml.tokens"
+_SPECIALS = ("bos", "eos", "eot", "eom")
+_MOST_TOKENS = 1 << 22
+
+
 def read_header(path: Path) -> Header:
     """Raises ModelError for a file that cannot be read, is no GGUF, or is damaged or cut off where it can be seen."""
+    return _read_file(path, "")
+
+
+def read_token_types(path: Path) -> tuple[int, ...]:
+    """llama.cpp's type of each token as the file has it (1 text, 3 control, 4 defined by the maker); may be empty.
+
+    Raises ModelError as `read_header` does.
+    """
+    found = _read_file(path, _TOKEN_TYPES).values.get(_TOKEN_TYPES)
+    return found if isinstance(found, tuple) else ()
+
+
+class SpecialTexts(NamedTuple):
+    """What the vocabulary's special tokens spell; empty where the file names none. `ends` end a generation."""
+
+    bos: str = ""
+    eos: str = ""
+    ends: tuple[str, ...] = ()
+
+
+def read_special_texts(path: Path) -> SpecialTexts:
+    """By the file's own metadata; llama.cpp takes more tokens for ends, by their texts.
+
+    Raises ModelError as `read_header` does.
+    """
+    header = _read_file(path, _TOKENS)
+    tokens = header.values.get(_TOKENS)
+    found = {name: _token(header, name, tokens if isinstance(tokens, tuple) else ()) for name in _SPECIALS}
+    ends = (text for name, text in found.items() if name != "bos" and text)
+    return SpecialTexts(found["bos"], found["eos"], tuple(dict.fromkeys(ends)))
+
+
+def _token(header: Header, name: str, tokens: Sequence[str]) -> str:
+    number = header.values.get(f"tokenizer.ggml.{name}_token_id")
+    return tokens[number] if isinstance(number, int) and 0 <= number < len(tokens) else ""
+
+
+def _read_file(path: Path, kept: str) -> Header:
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
-            return _read(_Cursor(file, size, str(path)))
+            return _read(_Cursor(file, size, str(path)), kept)
     except OSError as error:
         raise ModelError(
             f"The file cannot be read: {error.strerror or error}",
@@ -160,7 +205,8 @@ class _Cursor:
         return count
 
 
-def _read(cursor: _Cursor) -> Header:
+def _read(cursor: _Cursor, kept: str) -> Header:
+    """`kept` is the key of an array of numbers whose items are wanted."""
     if cursor.size == 0:
         raise ModelError("The file is empty.", where=cursor.where, hint=_DAMAGED)
     if cursor.size < 4 or cursor.take(4) != b"GGUF":
@@ -174,7 +220,7 @@ def _read(cursor: _Cursor) -> Header:
     values: dict[str, Any] = {}
     for _ in range(pairs):
         key = cursor.take(cursor.length()).decode("utf-8", errors="replace")
-        values[key] = _value(cursor, cursor.number("<I"))
+        values[key] = _value(cursor, cursor.number("<I"), keep=key == kept)
     parameters, end = _tensors(cursor, tensors)
     alignment = values.get("general.alignment", 32)
     if not isinstance(alignment, int) or alignment <= 0 or alignment & (alignment - 1):
@@ -204,8 +250,11 @@ def _check_version(cursor: _Cursor) -> None:
     )
 
 
-def _value(cursor: _Cursor, kind: int, depth: int = 0) -> Any:
-    """A number or a text; of an array its length. Long texts are cut: only whether they are there matters."""
+def _value(cursor: _Cursor, kind: int, depth: int = 0, *, keep: bool = False) -> Any:
+    """A number or a text; of an array its length, or its numbers with `keep`.
+
+    Long texts are cut: only whether they are there matters.
+    """
     if form := _SCALARS.get(kind):
         return cursor.number(form)
     if kind == _STRING:
@@ -216,9 +265,11 @@ def _value(cursor: _Cursor, kind: int, depth: int = 0) -> Any:
     if form := _SCALARS.get(item):
         width = struct.calcsize(form)
         count = cursor.length(unit=width)
-        cursor.take(count * width)
-        return count
+        data = cursor.take(count * width)
+        return struct.unpack(f"<{count}{form[1]}", data) if keep and count <= _MOST_TOKENS else count
     count = cursor.length(unit=8)
+    if keep and item == _STRING and count <= _MOST_TOKENS:
+        return tuple(cursor.take(cursor.length()).decode("utf-8", errors="replace") for _ in range(count))
     for _ in range(count):
         if item == _STRING:
             cursor.take(cursor.length())

@@ -101,6 +101,13 @@ class GrammarProbe:
             raise GrammarError(f"llama-cpp-python cannot convert the schema: {answer.refused}")
         return answer.gbnf
 
+    def tokens(self, texts: Sequence[str]) -> probe_wire.Answer:
+        """The model's tokens of each text, and those that end a generation. Raises ModelError, ModelDied."""
+        answer = self._ask(probe_wire.FindTokens([_text_bytes(text) for text in texts]))
+        if answer.refused:
+            raise ModelError(f"llama.cpp cannot read the vocabulary: {answer.refused}", where=self._model)
+        return answer
+
     def close(self) -> None:
         """Ends the process. A later question would start it again."""
         with self._lock:

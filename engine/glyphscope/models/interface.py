@@ -18,6 +18,7 @@ from glyphscope.events import (
     TokenStep,
     Written,
 )
+from glyphscope.turns import TurnForm
 
 
 class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,14 +30,19 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     `alternatives` are told of each token of which there is to be `evidence`. `build_ms` is what making the grammar's
     text took, 0 where it was kept; the model has no use for it. `repeatable` is the request's (`RunRequest`).
     `written` is what the answer begins with: its tokens come as the first step, and `max_tokens` after it.
+    With `triggers`, a grammar in GBNF begins to hold where the answer writes one of these texts, which it begins with.
+    `tool_choice` and `most_calls` are the request's too: an endpoint that is sent `tools` is asked for them.
     """
 
     prompt: str
     constraint: ConstraintKind = "off"
     grammar: str | None = None
+    triggers: tuple[str, ...] = ()
     schema: dict[str, Any] | None = None
     messages: tuple[Message, ...] = ()
     tools: tuple[dict[str, Any], ...] = ()
+    tool_choice: str = "required"
+    most_calls: int | None = 1
     thinking: Thinking = "auto"
     begun: str = ""
     sampling: Sampling = Sampling()
@@ -46,6 +52,9 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     build_ms: float = 0.0
     repeatable: bool = False
     written: tuple[Written, ...] = ()
+    rules: bytes = b""
+    near: int | None = None
+    reasoning_budget: int | None = None
 
 
 class RenderedPrompt(msgspec.Struct, frozen=True):
@@ -171,6 +180,12 @@ class Model(Protocol):
 
         `tools`, in OpenAI's form, are the template's own to write; one that has no place for them is a PromptError.
         One that has no switch for `thinking` says so in the note.
+        """
+
+    def turn_form(self) -> TurnForm | None:
+        """How the model writes a turn, as its chat template says; None where nothing can be derived from one.
+
+        Derived when it is asked for first, in up to half a second, and kept. Raises ModelError.
         """
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:

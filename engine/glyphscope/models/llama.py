@@ -25,6 +25,7 @@ from glyphscope.models.interface import (
 )
 from glyphscope.models.one_at_a_time import OneAtATime
 from glyphscope.models.process import Interrupt, ModelProcess
+from glyphscope.turns import TurnForm
 
 DEFAULT_CONTEXT = 4096
 
@@ -59,6 +60,9 @@ class LlamaModel:
         self._alone = OneAtATime()
         self._running: tuple[ModelProcess, int] | None = None
         self._vocabulary: Vocabulary | None = None
+        self._form: TurnForm | None = None
+        self._derived = False
+        self._deriving = threading.Lock()
         self._hash = FileHash(path)
         try:
             self._started(progress)
@@ -105,6 +109,14 @@ class LlamaModel:
         reply = self._ask(wire.Render(list(messages), list(tools), thinking))
         assert isinstance(reply, wire.Rendered), reply
         return reply.prompt
+
+    def turn_form(self) -> TurnForm | None:
+        with self._deriving:
+            if not self._derived:
+                reply = self._ask(wire.DeriveForm())
+                assert isinstance(reply, wire.FormDerived), reply
+                self._form, self._derived = reply.form, True
+            return self._form
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         with self._alone.held():

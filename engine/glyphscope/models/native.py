@@ -13,6 +13,7 @@ import numpy as np
 
 from glyphscope.decoding import Logits
 from glyphscope.errors import ModelError
+from glyphscope.models.tokens import read_ends, read_pieces
 
 CHUNK = 64
 """Tokens a batch of prompt evaluation: progress is told after each, and larger ones are no faster on a processor."""
@@ -55,8 +56,8 @@ class LlamaEngine:
         if not self.vocabulary or not llama.llama_model_has_decoder(self._model):
             raise ModelError("The model generates no text.", where=path, hint=_ENCODERS_HINT)
         self._open_context(path, context, threads, log)
-        self.pieces = [self._piece(token) for token in range(self.vocabulary)]
-        self.ends = [token for token in range(self.vocabulary) if llama.llama_vocab_is_eog(self.vocab, token)]
+        self.pieces = read_pieces(self.vocab, self.vocabulary)
+        self.ends = read_ends(self.vocab, self.vocabulary)
         self._is_end = frozenset(self.ends)
         self.tokens: list[int] = []
         self._in_chunks = 0  # of `tokens`, those that were evaluated in whole chunks from a chunk's border on
@@ -222,15 +223,6 @@ class LlamaEngine:
             llama.llama_memory_clear(self._memory, True)
             self.tokens.clear()
         self._in_chunks = min(self._in_chunks, len(self.tokens) - len(self.tokens) % CHUNK)
-
-    def _piece(self, token: int) -> bytes:
-        size = 256
-        while True:
-            buffer = ctypes.create_string_buffer(size)
-            count = llama.llama_token_to_piece(self.vocab, token, buffer, size, 0, True)
-            if count >= 0:
-                return buffer.raw[:count]
-            size = -count
 
 
 def model_parameters() -> Any:

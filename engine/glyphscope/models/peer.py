@@ -9,6 +9,8 @@ A JSON object a line on stdin, its answer a line on stdout; it ends when stdin c
   is: an empty line in, the token's id out, and after the last one the answer.
 
 - `{"task": "constraint", …}`: what a grammar costs (`peer_grammars.py`).
+- `{"task": "opening", "registry"}`: `spent` are the seconds of opening the model for the bare loop, and those of
+  opening it as ours up to the first mask; for a process that has not opened it yet.
 
 Answers: `{"start", "stamps", "text"}`, the seconds at which the evaluation of the prompt's last token began and at
 which each generated token was known, of a clock whose differences alone mean something; or `{"ids", "spent"}`, the
@@ -22,6 +24,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -47,8 +50,20 @@ class Peer:
                 return self._bare.decode(self._prompt(prompt), tokens)
             case {"task": "constraint"}:
                 return self._grammars.constraint(request)
+            case {"task": "opening", "registry": registry}:
+                return {"spent": list(self._opening(registry))}
             case _:
                 return {"error": f"There is no such task: {request.get('task')!r}."}
+
+    def _opening(self, registry: dict[str, Any]) -> Iterator[float]:
+        openings: tuple[Callable[[], object], ...] = (
+            lambda: self._bare,
+            lambda: self._grammars.first_mask(registry),
+        )
+        for opening in openings:
+            start = time.perf_counter()
+            opening()
+            yield time.perf_counter() - start
 
     @cached_property
     def _llama(self) -> Any:

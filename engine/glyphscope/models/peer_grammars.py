@@ -56,6 +56,10 @@ class GrammarTasks:
             spent.append(time.perf_counter() - start)
         return {"built": built, "spent": spent}
 
+    def first_mask(self, registry: dict[str, Any]) -> None:
+        """Opens the model, and computes the first mask of a JSON grammar of the tools."""
+        self._made({"way": "mask", "notation": "json"}, parse_document(registry)).allowed()
+
     def _made(self, request: dict[str, Any], registry: ToolRegistry) -> Constraint:
         session, notation = self._session, request["notation"]
         match request["way"]:

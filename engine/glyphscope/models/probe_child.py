@@ -48,7 +48,13 @@ class Vocabulary:
         _forget_printed()  # what loading prints is no reason of anything
         self.vocab = llama.llama_model_get_vocab(self._model)
         self._size = llama.llama_vocab_n_tokens(self.vocab)
-        self.end = next((t for t in range(self._size) if llama.llama_vocab_is_eog(self.vocab, t)), -1)
+        self._ends = [t for t in range(self._size) if llama.llama_vocab_is_eog(self.vocab, t)]
+        self.end = self._ends[0] if self._ends else -1
+
+    @property
+    def ends(self) -> list[tuple[int, bytes]]:
+        """Every token that ends a generation, and its bytes."""
+        return [(token, self._piece(token)) for token in self._ends]
 
     def tokens(self, data: bytes) -> Iterator[tuple[int, bytes]]:
         """The tokens of a text and their bytes; special ones are read where they are written."""
@@ -186,6 +192,10 @@ class Probe:
                     return probe_wire.Answer(matches=recogniser.read_all(texts))
                 case probe_wire.ConvertSchema(schema=schema):
                     return probe_wire.Answer(gbnf=_without_surrogates(json_schema_to_gbnf(schema)))
+                case probe_wire.FindTokens(texts=texts):
+                    vocabulary = self._models_vocabulary()
+                    found = [list(vocabulary.tokens(text)) for text in texts]
+                    return probe_wire.Answer(tokens=found, ends=vocabulary.ends)
         except ValueError as error:
             return probe_wire.Answer(refused=_without_surrogates(str(error)) or "no reason was given")
         except Exception as error:

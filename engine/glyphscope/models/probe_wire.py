@@ -30,7 +30,15 @@ class ConvertSchema(_Frame, frozen=True):
     schema: str
 
 
-Request: TypeAlias = CheckGrammar | ReadTexts | ConvertSchema
+class FindTokens(_Frame, frozen=True):
+    """Which tokens of the model's vocabulary are these texts (UTF-8), and which tokens end a generation?"""
+
+    texts: list[bytes]
+
+
+Request: TypeAlias = CheckGrammar | ReadTexts | ConvertSchema | FindTokens
+FoundToken: TypeAlias = tuple[int, bytes]
+"""A token's id and its bytes."""
 
 
 class Envelope(msgspec.Struct, frozen=True, array_like=True):
@@ -38,8 +46,13 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """`refused`: why there is nothing else. `matches`: accepted, and how many bytes of the text can be begun with."""
+    """`refused`: why there is nothing else. `matches`: accepted, and how many bytes of the text can be begun with.
+
+    `tokens` are those of each text, `ends` those that end a generation.
+    """
 
     refused: str = ""
     matches: list[tuple[bool, int]] = []
     gbnf: str = ""
+    tokens: list[list[FoundToken]] = []
+    ends: list[FoundToken] = []

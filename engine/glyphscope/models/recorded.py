@@ -6,6 +6,7 @@ import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any
 
+from msgspec import ValidationError, convert
 from msgspec.structs import replace
 
 from glyphscope.errors import ModelError, RecordedFailure
@@ -37,6 +38,7 @@ from glyphscope.models.interface import (
     Vocabulary,
 )
 from glyphscope.models.scripted import cut
+from glyphscope.turns import TurnForm
 
 
 class RecordedModel:
@@ -73,6 +75,7 @@ class RecordedModel:
             server=recorded.server,
             reads_thinking=recorded.reads_thinking,
         )
+        self._form = _form_of(started)
         self._counted = recorded.kind == "remote"
         self._rendered = self._generated = 0
         self._cancelled = threading.Event()
@@ -114,6 +117,10 @@ class RecordedModel:
         if not added:
             return rendered
         return replace(rendered, added=prompt.text[added[0].start : added[-1].end])
+
+    def turn_form(self) -> TurnForm | None:
+        """The form that the recorded request holds; None where it holds none."""
+        return self._form
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         """The recorded steps of the next stage, at most `max_tokens`. Forced tokens come in one batch, as they did.
@@ -165,6 +172,16 @@ class RecordedModel:
         made = next((event for event in stage if isinstance(event, ConstraintReady)), None)
         constraint = None if made is None else ConstraintMade(made.key, made.hit, made.compile_ms)
         yield PromptReady(tokens, cached, progress[-1].ms if progress else 0.0, constraint)
+
+
+def _form_of(started: RunStarted | None) -> TurnForm | None:
+    """A form that is none, as of a record that somebody changed, is for the run to refuse."""
+    if started is None or not started.request.form:
+        return None
+    try:
+        return convert(started.request.form, TurnForm)
+    except ValidationError:
+        return None
 
 
 def _fail_as(stage: Sequence[AnyEvent]) -> None:

@@ -20,7 +20,9 @@ from glyphscope.models.interface import (
     RenderedPrompt,
     Vocabulary,
 )
+from glyphscope.models.turn_forms import template_turn_form
 from glyphscope.notation.native import template_form
+from glyphscope.turns import TurnForm
 
 _TURNS = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _PIECES = re.compile(r"\s?\w{1,8}|\s?[^\w\s]{1,2}|\s", re.DOTALL)
@@ -65,6 +67,7 @@ class ScriptedModel:
         self._tokens = self._turns[0]
         self._turn = 0
         self._cancelled = threading.Event()
+        self._source = template
         self._template = None if template is None else ChatTemplate(template)
         self.info = ModelInfo(
             name=name,
@@ -96,6 +99,10 @@ class ScriptedModel:
         """By its template; in the plain form without one."""
         text, note, added = render_chat(self._template, messages, tools, thinking)
         return RenderedPrompt(text, self.count_tokens(text), note, added)
+
+    def turn_form(self) -> TurnForm | None:
+        """By its template, in which `eos_token` is empty, as in its prompts; None without one."""
+        return None if self._source is None else template_turn_form(self._source, eos="")
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         """What is written; then the next turn's tokens and an `end` token, at most `max_tokens` of them."""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-import llama_cpp as llama
 import msgspec
+import numpy as np
 
-from glyphscope.decoding import MaskTokenizer, mask_tokenizer
+from glyphscope.decoding import MaskTokenizer, Spelling, mask_tokenizer
 from glyphscope.errors import PromptError
 from glyphscope.events import Message, Thinking
 from glyphscope.models import wire
@@ -18,7 +18,10 @@ from glyphscope.models.chat import NO_TEMPLATE, ChatTemplate
 from glyphscope.models.chat_tools import render_chat
 from glyphscope.models.interface import RenderedPrompt, Vocabulary
 from glyphscope.models.native import LlamaEngine
+from glyphscope.models.tokens import read_special
+from glyphscope.models.turn_forms import template_turn_form
 from glyphscope.notation.native import template_form
+from glyphscope.turns import TurnForm
 
 _SPECIAL = b"\xff"
 
@@ -42,19 +45,29 @@ class Session:
         )
 
     @cached_property
+    def special(self) -> list[int]:
+        """The tokens that no grammar's text matches, rising."""
+        return read_special(self.engine.vocab, self.engine.pieces)
+
+    @cached_property
     def mask_tokenizer(self) -> MaskTokenizer:
         engine = self.engine
-        pieces = [
-            _SPECIAL + piece if self._is_special(token, piece) else piece
-            for token, piece in enumerate(engine.pieces)
-        ]
+        pieces = engine.pieces.copy()
+        for token in self.special:
+            pieces[token] = _SPECIAL + pieces[token]
         return mask_tokenizer(pieces, engine.vocab, engine.tokenize_address, engine.ends)
 
     @cached_property
+    def spelling(self) -> Spelling:
+        """The vocabulary as budgets read it."""
+        return Spelling(self.engine.pieces, self.special, self.engine.ends)
+
+    @cached_property
     def _vocabulary_digest(self) -> bytes:
-        digest = hashlib.sha256()
-        for token, piece in enumerate(self.engine.pieces):
-            digest.update(b"%d %d " % (self._is_special(token, piece), len(piece)) + piece)
+        pieces = self.engine.pieces
+        digest = hashlib.sha256(b"".join(pieces))
+        for numbers in (map(len, pieces), self.special):
+            digest.update(np.fromiter(numbers, "<i4").tobytes())
         return digest.digest()
 
     def constraint_key(self, kind: str, grammar: str) -> str:
@@ -64,9 +77,11 @@ class Session:
 
     def list_vocabulary(self) -> Vocabulary:
         """What each token spells. A special one spells nothing: it has a name."""
-        special = {t for t, piece in enumerate(self.engine.pieces) if self._is_special(t, piece)}
-        tokens = (b"" if t in special else piece for t, piece in enumerate(self.engine.pieces))
-        names = {self.engine.pieces[t].decode("utf-8", errors="replace"): t for t in sorted(special)}
+        tokens = self.engine.pieces.copy()
+        for token in self.special:
+            tokens[token] = b""
+        pieces = ((token, self.engine.pieces[token]) for token in self.special)
+        names = {piece.decode("utf-8", errors="replace"): token for token, piece in pieces}
         return Vocabulary(tuple(tokens), names)
 
     @cached_property
@@ -87,6 +102,17 @@ class Session:
             return None
         return any(template.reads_thinking for template in templates if template is not None)
 
+    @cached_property
+    def turn_form(self) -> TurnForm | None:
+        """The form of the model's turns, derived from its template for prompts with tools."""
+        engine = self.engine
+        if engine.tool_template is None:
+            return None
+        ends = tuple(engine.pieces[token].decode("utf-8", errors="replace") for token in engine.ends)
+        return template_turn_form(
+            engine.tool_template, bos=engine.special("bos"), eos=engine.special("eos"), ends=ends
+        )
+
     def _of(self, source: str | None) -> ChatTemplate | None:
         if source is None:
             return None
@@ -102,11 +128,3 @@ class Session:
         template = self._tool_template if tools else self._template
         text, note, added = render_chat(template, messages, tools, thinking, no_template=NO_TEMPLATE)
         return RenderedPrompt(text, len(self.engine.tokenize(text, begin=True)), note, added)
-
-    def _is_special(self, token: int, piece: bytes) -> bool:
-        """A control token, or one defined by the model's maker that looks like one: no grammar's text matches it."""
-        kind = llama.llama_vocab_get_attr(self.engine.vocab, token)
-        if kind & llama.LLAMA_TOKEN_ATTR_CONTROL:
-            return True
-        defined = bool(kind & llama.LLAMA_TOKEN_ATTR_USER_DEFINED)
-        return defined and piece.startswith(b"<") and piece.endswith(b">")

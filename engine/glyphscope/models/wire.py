@@ -19,6 +19,7 @@ from glyphscope.models.interface import (
     RenderedPrompt,
     Vocabulary,
 )
+from glyphscope.turns import TurnForm
 
 _LENGTH = struct.Struct("<I")
 _LIMIT = 1 << 30
@@ -54,6 +55,10 @@ class Render(_Frame, frozen=True):
     messages: list[Message]
     tools: list[dict[str, Any]] = []
     thinking: Thinking = "auto"
+
+
+class DeriveForm(_Frame, frozen=True):
+    """Derive the form of the model's turns from its chat template: `FormDerived`, between the steps of a generation."""
 
 
 class Generate(_Frame, frozen=True):
@@ -92,6 +97,12 @@ class Rendered(_Frame, frozen=True):
     prompt: RenderedPrompt
 
 
+class FormDerived(_Frame, frozen=True):
+    """None for a model without a chat template, or with one from which nothing can be derived."""
+
+    form: TurnForm | None
+
+
 class Progress(_Frame, frozen=True):
     progress: PromptProgress
 
@@ -118,8 +129,10 @@ class Failed(_Frame, frozen=True):
     available: int = 0
 
 
-Request: TypeAlias = Load | Tokenize | ListVocabulary | Render | Generate | Step | Cancel
-Reply: TypeAlias = Loading | Loaded | Tokens | Listed | Rendered | Progress | Ready | Steps | Failed
+Request: TypeAlias = Load | Tokenize | ListVocabulary | Render | DeriveForm | Generate | Step | Cancel
+Reply: TypeAlias = (
+    Loading | Loaded | Tokens | Listed | Rendered | FormDerived | Progress | Ready | Steps | Failed
+)
 
 
 class Envelope(msgspec.Struct, frozen=True, array_like=True):

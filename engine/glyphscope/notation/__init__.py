@@ -1,7 +1,7 @@
 """How a call is written: shapes, readers, writers, sizes."""
 
 from glyphscope.notation.shapes import ShapeKeys, call_document, shape_keys
-from glyphscope.notation.sizes import Sizes, call_sizes, text_sizes
+from glyphscope.notation.sizes import Sizes, call_sizes, sum_of, text_sizes
 from glyphscope.notation.write import STYLES, Style, write_call, write_value
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "call_document",
     "call_sizes",
     "shape_keys",
+    "sum_of",
     "text_sizes",
     "write_call",
     "write_value",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -33,3 +33,19 @@ def call_sizes(
         text_sizes(write_call(tool, arguments, style=style, shape=shape), style, count_tokens)
         for style in STYLES
     ]
+
+
+def sum_of(calls: Iterable[Sequence[Sizes]]) -> tuple[Sizes, ...]:
+    """The sizes of several calls together, of which each has the same styles; tokens only where all have them."""
+    sums = []
+    for sizes in zip(*calls, strict=True):
+        tokens = [size.tokens for size in sizes if size.tokens is not None]
+        sums.append(
+            Sizes(
+                sizes[0].style,
+                sum(size.characters for size in sizes),
+                sum(size.bytes for size in sizes),
+                sum(tokens) if len(tokens) == len(sizes) else None,
+            )
+        )
+    return tuple(sums)

@@ -12,14 +12,12 @@ from glyphscope.errors import NotationError, PromptError
 from glyphscope.events import Message, Notation, RunRequest
 from glyphscope.notation import Style, shape_keys, write_call
 from glyphscope.notation.native import native_format
+from glyphscope.prompting.history import history_turns
 from glyphscope.prompting.presets import preset
 from glyphscope.prompting.signature import argument_types, signature_pieces
 from glyphscope.prompting.template import Part, PartText, render
 from glyphscope.registry import Tool, ToolRegistry, example_arguments, to_openai
 from glyphscope.registry.pointer import to_pointer
-
-HISTORY = "history"
-"""The part's name for what was said before the prompt."""
 
 _STYLES: dict[Notation, Style] = {"glyph": "glyph", "json": "json"}
 """How calls are shown to the model: GLYPH quoted, JSON compact, so that neither is made to look larger."""
@@ -27,7 +25,8 @@ _STYLES: dict[Notation, Style] = {"glyph": "glyph", "json": "json"}
 
 @dataclass(frozen=True)
 class RenderedMessages:
-    """`parts` are the pieces of all messages in order: together they are the messages' contents.
+    """`parts` are the pieces of all messages in order: together they are the messages' contents, and among them are
+    the places of what the template writes beside these.
 
     `tools`, in OpenAI's form, are left to the chat template to write. `begun` is what the answer begins with already.
     """
@@ -69,17 +68,18 @@ def render_messages(request: RunRequest, registry: ToolRegistry) -> RenderedMess
     template = preset(request.preset).system_template if request.system is None else request.system
     return compose(
         ("system", render(template, template_values(request, registry), rest="system")),
-        *up_to_prompt(request),
+        *up_to_prompt(request, registry),
     )
 
 
 def _native(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:
     """What the model's own template is given: the tools, the user's prompt, and a system message of the request's own.
 
-    Under a constraint the answer is begun with what the form writes before a call. Raises PromptError.
+    Under a constraint the answer is begun with what a form known by name writes before a call; the form of a template
+    has whole turns, and nothing is begun. Raises PromptError.
     """
     native = native_format(request.native)
-    if request.free_text and request.constraint != "off":
+    if request.free_text and request.constraint != "off" and request.native != "template":
         raise PromptError(
             "Free text before a call of the model's own notation is not to be had under a constraint: "
             "the answer is begun with what comes before the call.",
@@ -87,25 +87,27 @@ def _native(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:
         )
     own = request.system
     system = [] if own is None else render(own, template_values(request, registry), rest="system")
-    made = compose(("system", system), *up_to_prompt(request))
+    made = compose(("system", system), *up_to_prompt(request, registry))
     begun = native.begun if native is not None and request.constraint != "off" else ""
     return replace(made, tools=tuple(to_openai(registry)), begun=begun)
 
 
-def up_to_prompt(request: RunRequest) -> tuple[tuple[str, Sequence[Part]], ...]:
+def up_to_prompt(
+    request: RunRequest, registry: ToolRegistry | None = None
+) -> tuple[tuple[str | Message, Sequence[Part]], ...]:
     """The messages of earlier turns, then the user's prompt: what every strategy puts after its system message."""
-    history = (
-        (message.role, [Part(HISTORY, message.content, f"message {number}")])
-        for number, message in enumerate(request.history, 1)
-    )
-    return (*history, ("user", [Part("user", request.prompt)]))
+    return (*history_turns(request, registry), ("user", [Part("user", request.prompt)]))
 
 
-def compose(*messages: tuple[str, Sequence[Part]]) -> RenderedMessages:
-    """Messages of those roles and parts, in order; an empty one is left out."""
-    kept = [(role, [part for part in parts if part.text]) for role, parts in messages]
+def compose(*messages: tuple[str | Message, Sequence[Part]]) -> RenderedMessages:
+    """Messages of those roles and parts, in order, or those messages as they are; an empty one is left out."""
+    kept = [(given, [part for part in parts if part.text or part.locate]) for given, parts in messages]
     return RenderedMessages(
-        tuple(Message(role, "".join(part.text for part in parts)) for role, parts in kept if parts),
+        tuple(
+            Message(given, "".join(part.text for part in parts)) if isinstance(given, str) else given
+            for given, parts in kept
+            if parts
+        ),
         tuple(part for _, parts in kept for part in parts),
     )
 

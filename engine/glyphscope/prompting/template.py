@@ -13,7 +13,7 @@ import secrets
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jinja2
 from jinja2 import nodes
@@ -33,12 +33,29 @@ _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _OWN = "_glyphscope_own"
 
 
+class Written(NamedTuple):
+    """Characters of a rendered prompt, and what they are of."""
+
+    start: int
+    end: int
+    of: str
+
+
+class Locate(Protocol):
+    def __call__(self, text: str, start: int, end: int) -> list[Written]:
+        """Where the chat template writes something between these characters, in order; nothing where it does not."""
+
+
 class Part(NamedTuple):
-    """A piece of a message: system, tools, examples or user, and its text; `of` as in `PromptPart`."""
+    """A piece of a message: system, tools, examples or user, and its text; `of` as in `PromptPart`.
+
+    With `locate`, the chat template writes it in a way of its own, or not at all: `text` is empty.
+    """
 
     name: str
     text: str
     of: str = ""
+    locate: Locate | None = None
 
 
 class PartText(str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from typing import Any
 
@@ -16,6 +16,8 @@ from glyphscope.events import (
     PromptRendered,
     RunFinished,
     RunStarted,
+    SegmentClosed,
+    SegmentOpened,
     StageFinished,
     Token,
     ToolProgressed,
@@ -55,6 +57,8 @@ def first_difference(
     """
     ours = [event for event in map(strip_times, recorded) if event is not None]
     theirs = [event for event in map(strip_times, again) if event is not None]
+    if not any(isinstance(event, SegmentOpened) for event in ours):
+        theirs = list(_without_segments(theirs))  # which early records do not have
     for index, (one, other) in enumerate(zip_longest(ours, theirs)):
         if one is None and not whole:
             return ""
@@ -66,6 +70,14 @@ def first_difference(
         ):
             return f"Event {index} ({_name(one)}): {place}."
     return ""
+
+
+def _without_segments(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
+    for event in events:
+        if getattr(event, "call_index", 0):
+            event = msgspec.structs.replace(event, call_index=0)
+        if not isinstance(event, SegmentOpened | SegmentClosed):
+            yield event
 
 
 def _name(event: AnyEvent | None) -> str:

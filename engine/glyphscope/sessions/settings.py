@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from glyphscope.errors import StorageError
-from glyphscope.events import LoopSettings, Notation, RunRequest, Sampling
+from glyphscope.events import LoopSettings, Notation, RunRequest, Sampling, default_order
 from glyphscope.sessions.files import atomic_write, move_aside, read_bytes
 from glyphscope.sessions.versions import Migrations
 
@@ -76,6 +76,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "notation": self.notation,
             "shape": self.shape,
             "constraint": self.constraint,
+            "order": default_order(self.constraint),
             "sampling": Sampling(seed=self.seed, temperature=self.temperature),
             "max_tokens": self.max_tokens,
             "alternatives": self.alternatives,

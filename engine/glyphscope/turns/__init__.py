@@ -5,6 +5,10 @@ A form (`TurnForm`) is data. `form_of` derives it from a renderer of the templat
 `judge` says what is wrong with a call. No code names a model.
 """
 
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
 from glyphscope.turns.corrections import correct, corrections
 from glyphscope.turns.derive import Derived, derive
 from glyphscope.turns.form import (
@@ -25,10 +29,14 @@ from glyphscope.turns.read import Turn, TurnCall, read_turn
 from glyphscope.turns.tools import TurnTools
 
 
-def form_of(renderer: Renders) -> tuple[TurnForm, Derived]:
-    """The corrected form of a template's turns, and what it was derived from."""
+def form_of(renderer: Renders, ends: Iterable[str] = ()) -> tuple[TurnForm, Derived]:
+    """The corrected form of a template's turns, and what it was derived from.
+
+    `ends` are the texts of the vocabulary's tokens that end a generation: they end a turn too.
+    """
     derived = derive(renderer)
-    return correct(derived.form, derived.renderings), derived
+    form = correct(derived.form, derived.renderings)
+    return replace(form, ends=tuple(dict.fromkeys((*form.ends, *filter(None, ends))))), derived
 
 
 __all__ = [

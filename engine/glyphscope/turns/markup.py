@@ -83,21 +83,29 @@ def first_tag(text: str) -> str:
 @lru_cache(maxsize=4096)
 def loose(literal: str) -> str:
     """A regular expression for a marker with any white space between its tokens and none around it."""
-    out: list[str] = []
+    written = (
+        (f"\\s{gap}" if gap else "") + re.escape(token).replace("▁", r"(?:▁|\\?_| )")
+        for gap, token in loose_tokens(literal)
+    )
+    return "".join(written)
+
+
+def loose_tokens(literal: str) -> list[tuple[str, str]]:
+    """The tokens of a marker, each after how much white space may come before it: "" for none, "*" any, "+" some."""
+    out: list[tuple[str, str]] = []
     spaced, before = False, ""
     for token in tokens(literal.strip()):
         if not token.strip():
             spaced = True
             continue
-        if before:
-            both_words = bool(re.match(r"\w", token) and re.match(r"\w", before[-1]))
-            if spaced:
-                out.append(r"\s+" if both_words else r"\s*")
-            elif _apart(before, token):
-                out.append(r"\s*")
-        out.append(re.escape(token).replace("▁", r"(?:▁|\\?_| )"))
+        gap = ""
+        if before and spaced:
+            gap = "+" if re.match(r"\w", token) and re.match(r"\w", before[-1]) else "*"
+        elif before and _apart(before, token):
+            gap = "*"
+        out.append((gap, token))
         spaced, before = False, token
-    return "".join(out)
+    return out
 
 
 def _apart(before: str, token: str) -> bool:

@@ -6,11 +6,14 @@ next one is told what was wrong, in our words, and once that one is a good turn 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import msgspec
 
 from glyphscope.calling.dispatch.envelope import disarmed
 from glyphscope.calling.loop.transforms import Chain
-from glyphscope.events import Message, RunRequest, TransformActed, Violation
+from glyphscope.events import CallReady, Message, RunRequest, ToolCall, TransformActed, Violation
 from glyphscope.prompting import Part, RenderedMessages, render_messages, strategy_preset
 from glyphscope.registry import ToolRegistry
 
@@ -26,7 +29,7 @@ class Conversation:
     def __init__(self, request: RunRequest, chain: Chain) -> None:
         """Raises PromptError for a preset that there is not."""
         template = request.system
-        if template is None:
+        if template is None and request.native != "template":
             template = strategy_preset(request.loop.prompt).system_template
         self._request = msgspec.structs.replace(request, system=template)
         self._chain = chain
@@ -42,16 +45,25 @@ class Conversation:
         messages = (*opening.messages, *(message for message, _ in turns))
         changed, acted = self._chain.messages(messages)
         parts = (*opening.parts, *(Part(name, message.content) for message, name in turns))
-        return RenderedMessages(changed, parts), acted
+        return replace(opening, messages=changed, parts=parts), acted
 
     def said(self, text: str) -> None:
-        """A turn that is kept: its text up to the last call that is carried out."""
+        """A turn that is kept: its text up to the last call that is executed."""
         self._turns.append((Message("assistant", text.strip()), SAID))
         self._note = ""
 
-    def answered(self, told: str) -> None:
-        """What a tool answered, as the model is told it."""
-        self._turns.append((Message("tool", told), RESULT))
+    def called(self, content: str, reasoning: str, calls: Sequence[CallReady]) -> None:
+        """A turn in the model's own form, for its template to write: text, reasoning and the calls to execute."""
+        made = tuple(ToolCall(call.tool, call.arguments, call.call) for call in calls)
+        self._turns.append((Message("assistant", content, tool_calls=made, reasoning=reasoning), SAID))
+        self._note = ""
+
+    def answered(self, told: str, call: CallReady | None = None) -> None:
+        """The result of a tool in the model's words; of which `call`, where the template writes that."""
+        message = Message("tool", told)
+        if call is not None:
+            message = Message("tool", told, tool_call_id=call.call, name=call.tool)
+        self._turns.append((message, RESULT))
 
     def note(self, text: str) -> None:
         """For the next turn only, in the place of any note before."""

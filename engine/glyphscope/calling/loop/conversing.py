@@ -106,16 +106,20 @@ class _Loop:
     def _carried_out(self, plan: Plan, said: Said) -> Generator[AnyEvent, None, Ending | None]:
         self._asking_again = False
         self._guards.used_turn()
-        self._conversation.said(said.text[: said.calls[-1].end])
         if plan.most_calls is not None and said.found > plan.most_calls:
             yield self._emitter.stamp(self._guards.ignored(said.found, plan.most_calls))
-        ready = [self._ready(call) for call in said.calls]
+        ready = [self._ready(call, index) for index, call in enumerate(said.calls)]
+        native = self._context.request.native == "template"
+        if native:
+            self._conversation.called(said.content, said.reasoning, ready)
+        else:
+            self._conversation.said(said.text[: said.calls[-1].end])
         yield from ready
         for call in ready:
             if (limit := self._guards.call(call.tool, call.arguments)) is not None:
                 return (yield from self._stopped(limit))
             result = yield from carry_out(self._context, call, turn=self._turns, retell=self._chain.result)
-            self._conversation.answered(result.told)
+            self._conversation.answered(result.told, call if native else None)
             self._outcomes[call.tool] = result.ok
             self._any_ok = self._any_ok or result.ok
             if result.fault == "cancelled":
@@ -124,7 +128,7 @@ class _Loop:
             self._conversation.note(fault_note(said.fault, may_answer=True))
         return None
 
-    def _ready(self, call: FoundCall) -> CallReady:
+    def _ready(self, call: FoundCall, index: int) -> CallReady:
         """The call by the tool's own name, which a transform may have changed for the model."""
         return self._emitter.stamp(
             CallReady(
@@ -132,6 +136,7 @@ class _Loop:
                 arguments=call.arguments,
                 text=call.text,
                 call=self._emitter.call_id(),
+                call_index=index,
             )
         )
 
@@ -164,7 +169,9 @@ class _Loop:
             if self._guards.tokens_left <= 0:
                 return (yield from self._stopped(self._guards.tokens()))
             yield self._emitter.stamp(self._guards.cut_answer(said.generated.tokens))
-        yield self._emitter.stamp(FinalAnswer(text=said.text.strip(), recovered=plan.last))
+        native = self._context.request.native == "template"
+        text = said.content if native else said.text
+        yield self._emitter.stamp(FinalAnswer(text=text.strip(), recovered=plan.last))
         missed = self._missed()
         if missed is None:
             return Ending("answered", True)

@@ -18,10 +18,12 @@ from glyphscope.calling.decode import Decoding, Generated, Validator
 from glyphscope.calling.loop.conversation import Conversation
 from glyphscope.calling.loop.guards import Guards
 from glyphscope.calling.loop.transforms import Chain
-from glyphscope.calling.request import generate_request, priced_prompt, sent
+from glyphscope.calling.request import generate_request, priced_prompt, sent, special_tokens
+from glyphscope.calling.turns import form_validator, native_form
 from glyphscope.events import AnyEvent, RunRequest, StageKind, StopOn, Violation
 from glyphscope.grammar import GrammarOptions
 from glyphscope.registry import ToolRegistry
+from glyphscope.turns.validator import FormValidator
 from glyphscope.validation import TurnValidator, WordsValidator
 
 
@@ -52,7 +54,8 @@ class FoundCall:
 @dataclass(frozen=True)
 class Said:
     """What a turn came to. `calls` are the valid ones to carry out, `found` all that were begun; `fault` what was wrong
-    with one that was to be carried out, or that there is none. `text` is as the transforms left it.
+    with one that was to be carried out, or that there is none. `text` is as the transforms left it; `content` and
+    `reasoning` are what of it is no call.
     """
 
     generated: Generated
@@ -60,22 +63,23 @@ class Said:
     calls: tuple[FoundCall, ...]
     found: int
     fault: Violation | None
+    content: str = ""
+    reasoning: str = ""
 
 
 def take_turn(
     context: Context, conversation: Conversation, chain: Chain, guards: Guards, plan: Plan, number: int
 ) -> Generator[AnyEvent, None, Said]:
     """The events of a turn, to its stage's end and what acted on it."""
-    emitter, request = context.emitter, _held(context.request, plan)
+    emitter, request = context.emitter, _of_turn(context.request, plan)
     kind: StageKind = "final" if plan.last else "turn"
     yield emitter.enter(kind, _title(context.request, plan, number), kind, number)
     messages, acted = conversation.messages(plan.registry)
     for event in acted:
         yield emitter.stamp(event)
     prompt = priced_prompt(messages, context.model, thinking=request.thinking)
-    generation = sent(
-        generate_request(request, plan.registry, prompt.text, _options(request, plan)), messages
-    )
+    options, names = _options(request, plan), special_tokens(request, context.model)
+    generation = sent(generate_request(request, plan.registry, prompt.text, options, names=names), messages)
     most = max(1, min(request.max_tokens, guards.tokens_left))
     generation = msgspec.structs.replace(generation, max_tokens=most)
     validator = _validator(request, plan)
@@ -83,7 +87,7 @@ def take_turn(
     decoding = Decoding(context, generation, prompt, validator, stop_on=stop_on)
     generated = yield from _in_time(context, decoding, guards)
     validator.finish()  # where the text was broken off, the last call is still open
-    if not isinstance(validator, TurnValidator):
+    if not isinstance(validator, TurnValidator | FormValidator):
         return Said(generated, generated.text, (), 0, None)
     text, acted = chain.response(generated.text)
     if acted:
@@ -95,8 +99,12 @@ def take_turn(
     return _read(generated, text, validator, plan)
 
 
-def _held(request: RunRequest, plan: Plan) -> RunRequest:
-    """The request with the constraint that this turn has."""
+def _of_turn(request: RunRequest, plan: Plan) -> RunRequest:
+    """The request with the constraint that this turn has; in the model's own form, with what it may be."""
+    if request.native == "template":
+        choice = "none" if not plan.calls else "auto" if plan.words else "required"
+        most = plan.most_calls or None
+        request = msgspec.structs.replace(request, tool_choice=choice, most_calls=most)
     if request.constraint == "off" or (plan.calls and (not plan.words or request.grammar is None)):
         return request
     return msgspec.structs.replace(request, constraint="off")
@@ -104,7 +112,7 @@ def _held(request: RunRequest, plan: Plan) -> RunRequest:
 
 def _title(request: RunRequest, plan: Plan, number: int) -> str:
     what = "words only" if not plan.calls else "a call or an answer" if plan.words else "a call"
-    if request.constraint != "off" and _held(request, plan).constraint == "off":
+    if request.constraint != "off" and _of_turn(request, plan).constraint == "off":
         what += ", without the constraint"
     return (
         f"Turn {number}: {what}" if not plan.last else f"Turn {number}, asked for an answer once more: {what}"
@@ -112,8 +120,8 @@ def _title(request: RunRequest, plan: Plan, number: int) -> str:
 
 
 def _options(request: RunRequest, plan: Plan) -> GrammarOptions | None:
-    """None stands for the request's own grammar."""
-    if request.grammar is not None:
+    """None stands for the request's own grammar, and for that of turns in the model's form."""
+    if request.grammar is not None or request.native == "template":
         return None
     if plan.words:
         return GrammarOptions(words=True, most_calls=plan.most_calls)
@@ -126,8 +134,10 @@ def _validator(request: RunRequest, plan: Plan) -> Validator:
     return _turn_validator(request, plan, constrained=request.constraint != "off" and request.grammar is None)
 
 
-def _turn_validator(request: RunRequest, plan: Plan, *, constrained: bool) -> TurnValidator:
-    """A last answer without tools is looked through for calls all the same: one that leaks there is no answer."""
+def _turn_validator(request: RunRequest, plan: Plan, *, constrained: bool) -> TurnValidator | FormValidator:
+    """A last answer without tools is searched for calls all the same: one that leaks there is no answer."""
+    if (form := native_form(request)) is not None:
+        return form_validator(form, request, plan.registry)
     return TurnValidator(
         plan.registry,
         request.notation,
@@ -155,7 +165,7 @@ def _in_time(context: Context, decoding: Decoding, guards: Guards) -> Generator[
         events.close()
 
 
-def _read(generated: Generated, text: str, validator: TurnValidator, plan: Plan) -> Said:
+def _read(generated: Generated, text: str, validator: TurnValidator | FormValidator, plan: Plan) -> Said:
     calls: list[FoundCall] = []
     fault: Violation | None = next(iter(validator.violations), None) if not validator.calls else None
     for call in validator.calls[: plan.most_calls or None]:
@@ -165,4 +175,5 @@ def _read(generated: Generated, text: str, validator: TurnValidator, plan: Plan)
             )
             break
         calls.append(FoundCall(call.tool, call.arguments, text[call.start : call.end], call.end))
-    return Said(generated, text, tuple(calls), len(validator.calls), fault)
+    content, reasoning = validator.content, getattr(validator, "reasoning", "")
+    return Said(generated, text, tuple(calls), len(validator.calls), fault, content, reasoning)

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from dataclasses import replace
 
 from glyphscope.calling.context import Context
-from glyphscope.calling.decode import Generated
+from glyphscope.calling.decode import Generated, calls_of
 from glyphscope.calling.generate import Task, generate
 from glyphscope.calling.mending.extract import extract
 from glyphscope.events import AnyEvent, Extracted, LimitReached, RepairTried, Violation
@@ -77,6 +77,7 @@ def _extracted(context: Context, task: Task, generated: Generated) -> Generator[
         tool=validator.tool,
         arguments=validator.arguments,
         violations=tuple(event for event in events if isinstance(event, Violation)),
+        calls=calls_of(validator, found.after) if validator.valid else (),
     )
 
 

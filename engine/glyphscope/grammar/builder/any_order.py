@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 from glyphscope.grammar.builder.context import ToolContext
 from glyphscope.grammar.builder.schema import Part, Parts, sizes_of
 from glyphscope.grammar.lark.parametric import BITS, bits_needed
-from glyphscope.grammar.tree import NEVER, Node, Unordered, alt, seq, terminal, unordered
+from glyphscope.grammar.strings import StringStyle
+from glyphscope.grammar.tree import NEVER, Alt, Literal, Node, Seq, Unordered, alt, seq, terminal, unordered
 
 Members: TypeAlias = tuple[list[tuple[str, Node]], set[str], Node]
 """Each property with its entry, which are required, and the entry of a free key."""
@@ -20,7 +21,9 @@ _TOO_MANY = f"more than {BITS} properties: which of them were written is a set o
 _NOT_COUNTED = f"the count goes beyond the {BITS} bits that the members' set leaves"
 
 
-def any_order(context: ToolContext, parts: Parts, members: Members, *, leading: bool = False) -> Node | None:
+def any_order(
+    context: ToolContext, parts: Parts, members: Members, separator: Node, *, leading: bool = False
+) -> Node | None:
     """What stands inside the object's braces; None, which is noted, where only one order can be held.
 
     With `leading`, an entry stands there already. How many entries there are is held as well, where the bits suffice.
@@ -28,7 +31,7 @@ def any_order(context: ToolContext, parts: Parts, members: Members, *, leading: 
     listed, required, free = members
     low, high = sizes_of(parts, "minProperties", "maxProperties")
     entries = [(entry, key in required) for key, entry in listed]
-    made = unordered(entries, context.surface.separator, free, low=low, high=high, leading=leading)
+    made = unordered(entries, separator, free, low=low, high=high, leading=leading)
     if not isinstance(made, Unordered) or bits_needed(made) <= BITS:
         return made
     if len(made.members) > BITS:
@@ -40,19 +43,34 @@ def any_order(context: ToolContext, parts: Parts, members: Members, *, leading: 
     return replace(made, low=0, high=None)
 
 
-def listed_values(context: ToolContext, part: Part, values: list[Any]) -> Node:
-    """One of the values, with the members of objects in any order where that was asked for."""
+def listed_values(
+    context: ToolContext, part: Part, values: list[Any], style: StringStyle | None = None
+) -> Node:
+    """One of the values, with the members of objects in any order where that was asked for; strings in the style."""
     free = [value for value in values if context.order == "any" and _objects(value)]
     if sum(map(_objects, free)) > MAX_LISTED:
         context.keep_order(part, f"more than {MAX_LISTED} objects are listed, or they are nested too deeply")
         free = []
     fixed = [value for value in values if not free or not _objects(value)]
     if free and len(values) > 1:
-        context.loose = True  # others may begin as they do
+        context.loosen()  # others may begin as they do
+    written = [_plain(context, value, style) for value in fixed]
     return alt(
-        terminal(alt(*(context.surface.constant(value) for value in fixed))),
+        terminal(alt(*(node for node in written if _is_regular(node)))),
+        *(node for node in written if not _is_regular(node)),
         *(_constant(context, part, value) for value in free),
     )
+
+
+def _plain(context: ToolContext, value: Any, style: StringStyle | None) -> Node:
+    return style.constant(value) if style and isinstance(value, str) else context.surface.constant(value)
+
+
+def _is_regular(node: Node) -> bool:
+    """Whether it may be a part of a lexeme: no lexeme itself, and no token."""
+    if isinstance(node, Seq | Alt):
+        return all(map(_is_regular, node.parts if isinstance(node, Seq) else node.options))
+    return isinstance(node, Literal)
 
 
 def _objects(value: Any) -> int:

@@ -108,7 +108,7 @@ def build_value_grammar(
     unheld, ordered = tuple(context.unheld), tuple(context.ordered)
     grammar = book.grammar(root, unheld, lexed=context.lexed, loose=loose, ordered=ordered)
     if root not in grammar.rules:
-        raise _impossible(context, "No value can be valid")
+        raise impossible(context, "No value can be valid")
     return grammar
 
 
@@ -119,7 +119,7 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
     book = RuleBook()
     root = book.reserve("call" if options.part == "call" else options.part)
     if options.part == "name":
-        book.add(root, _choice(book, [(_written(spelling, tool.name), seq()) for tool in tools]))
+        book.add(root, choice_of(book, [(_written(spelling, tool.name), seq()) for tool in tools]))
         return book.grammar(root, ())
     names: list[tuple[str, Node]] = []
     unheld: dict[Unheld, None] = {}
@@ -140,7 +140,7 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
     if options.part == "arguments":
         book.add(root, names[0][1])
     else:
-        call = _choice(book, names)
+        call = choice_of(book, names)
         book.add(root, _whole(book, call, spelling, shape, options))
     lexed = all(context.lexed for _, context in made)
     loose = tuple(rule for rule, context in made if context.loose)
@@ -148,7 +148,7 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
     grammar = book.grammar(root, tuple(unheld), lexed=lexed, loose=loose, ordered=ordered)
     for rule, context in made:
         if rule not in grammar.rules:
-            raise _impossible(context, "No call of this tool can be valid")
+            raise impossible(context, "No call of this tool can be valid")
     return grammar
 
 
@@ -226,7 +226,7 @@ def _written(spelling: Surface, name: str) -> str:
     return node.text
 
 
-def _choice(book: RuleBook, names: list[tuple[str, Node]]) -> Node:
+def choice_of(book: RuleBook, names: list[tuple[str, Node]]) -> Node:
     """One of the names with what follows it. Many names become a tree of letters.
 
     llguidance takes at most 2,000 alternatives at one point of a text, and each one costs time there.
@@ -237,7 +237,7 @@ def _choice(book: RuleBook, names: list[tuple[str, Node]]) -> Node:
     groups: dict[str, list[tuple[str, Node]]] = {}
     for name, following in names:
         groups.setdefault(name[len(start)], []).append((name[len(start) :], following))
-    return seq(start, alt(*(book.inner("name", _choice(book, group)) for group in groups.values())))
+    return seq(start, alt(*(book.inner("name", choice_of(book, group)) for group in groups.values())))
 
 
 def _common_start(names: list[tuple[str, Node]]) -> str:
@@ -247,7 +247,8 @@ def _common_start(names: list[tuple[str, Node]]) -> str:
     return first[:size]
 
 
-def _impossible(context: ToolContext, what: str) -> GrammarError:
+def impossible(context: ToolContext, what: str) -> GrammarError:
+    """The error for a tool or schema of which no text can be written, with the first reason that was found."""
     endless = ("", "a value would have to contain itself without end")
     pointer, why = context.impossible[0] if context.impossible else endless
     of_tool = context.schema.tool != SCHEMA

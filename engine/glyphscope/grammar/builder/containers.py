@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glyphscope.grammar.builder.any_order import any_order
-from glyphscope.grammar.builder.context import ToolContext
+from glyphscope.grammar.builder.context import Entries, SurfaceEntries, ToolContext
 from glyphscope.grammar.builder.schema import Part, Parts, Place, names_of, sizes_of
 from glyphscope.grammar.pattern import found
 from glyphscope.grammar.regex import PatternNotHeld, pattern_node
@@ -54,49 +54,54 @@ def object_node(context: ToolContext, name: str, parts: Parts) -> Node:
 
     Where any order was asked for, all of them in any.
     """
-    members, required, free = _members(context, name, parts)
+    inside = arguments_node(context, name, parts, SurfaceEntries(context.surface))
+    return seq(context.surface.open_object, inside, context.surface.close_object)
+
+
+def arguments_node(context: ToolContext, name: str, parts: Parts, entries: Entries) -> Node:
+    """An object's inside: its members as `entries` write them."""
+    members, required, free = _members(context, name, parts, entries)
     if context.order == "any":
-        inside = any_order(context, parts, (members, required, free))
+        inside = any_order(context, parts, (members, required, free), entries.separator)
         if inside is not None:
-            return seq(context.surface.open_object, inside, context.surface.close_object)
+            return inside
     low, high = _free_counts(context, parts, members, required, free)
     if high is not None and high < low:
         return NEVER
-    listed = _listed(context, members, required, free, low, high)._replace(
+    listed = _listed(entries.separator, members, required, free, low, high)._replace(
         needs_one=_needs_one(parts, members)
     )
-    inside = in_order(listed, lambda count, rest: context.book.inner(f"{name}-after-{count}", rest))
-    return seq(context.surface.open_object, inside, context.surface.close_object)
+    return in_order(listed, lambda count, rest: context.book.inner(f"{name}-after-{count}", rest))
 
 
 def members_node(context: ToolContext, name: str, parts: Parts) -> Node:
     """The inside of an object after an entry that is already there."""
-    members, required, free = _members(context, name, parts)
+    entries = SurfaceEntries(context.surface)
+    members, required, free = _members(context, name, parts, entries)
     if context.order == "any":
-        inside = any_order(context, parts, (members, required, free), leading=True)
+        inside = any_order(context, parts, (members, required, free), entries.separator, leading=True)
         if inside is not None:
             return inside
     low, high = _free_counts(context, parts, members, required, free, leading=True)
-    return after_another(_listed(context, members, required, free, low, high))
+    return after_another(_listed(entries.separator, members, required, free, low, high))
 
 
 def _listed(
-    context: ToolContext, members: list[tuple[str, Node]], required: set[str], free: Node, low: int,
+    separator: Node, members: list[tuple[str, Node]], required: set[str], free: Node, low: int,
     high: int | None,
 ) -> Listed:  # fmt: skip
-    separators = _separators(context, members, required, free)
+    separators = _separators(separator, members, required, free)
     named = [(before, node, key in required) for before, (key, node) in zip(separators, members, strict=True)]
-    return Listed(named, free, context.surface.separator, low, high)
+    return Listed(named, free, separator, low, high)
 
 
 def _separators(
-    context: ToolContext, members: list[tuple[str, Node]], required: set[str], free: Node
+    separator: Node, members: list[tuple[str, Node]], required: set[str], free: Node
 ) -> list[Node]:
     """What stands before each member. Where a free key may come instead, it is a lexeme of its own.
 
     One with the key in it, as in `,"to":`, would swallow the beginning of a free `,"tone":`.
     """
-    separator = context.surface.separator
     if free == NEVER or not isinstance(separator, Literal):
         return [separator] * len(members)
     last = max((i for i, (key, _) in enumerate(members) if key in required), default=-1)
@@ -129,7 +134,9 @@ def _free_counts(
     return 0, None
 
 
-def _members(context: ToolContext, name: str, parts: Parts) -> tuple[list[tuple[str, Node]], set[str], Node]:
+def _members(
+    context: ToolContext, name: str, parts: Parts, entries: Entries
+) -> tuple[list[tuple[str, Node]], set[str], Node]:
     """Each property with its node, which are required, and the entry of a free key (NEVER where there is none)."""
     names, required = names_of(parts)
     forbidden = {part.schema["not"]["required"][0] for part in parts if forbids_one(part.schema.get("not"))}
@@ -137,15 +144,11 @@ def _members(context: ToolContext, name: str, parts: Parts) -> tuple[list[tuple[
     for key in names:
         places = _property_places(key, parts)
         if key in forbidden or not all(_name_fits(context, part, key) for part in parts):
-            value: Node = NEVER
+            member: Node = NEVER
         else:
-            value = (
-                context.ref(tuple(places), "value", f"{name}-{key}")
-                if places
-                else context.any_value(parts[0])
-            )
-        members.append((key, seq(context.surface.key(key), value)))
-    return members, required, _free_entry(context, name, parts, frozenset(names))
+            member = entries.entry(context, name, key, tuple(places), parts[0])
+        members.append((key, member))
+    return members, required, _free_entry(context, name, parts, frozenset(names), entries)
 
 
 def _property_places(key: str, parts: Parts) -> list[Place]:
@@ -168,7 +171,9 @@ def _name_fits(context: ToolContext, part: Part, key: str) -> bool:
     return "propertyNames" not in part.schema or context.schema.satisfied([part.at("propertyNames")], key)
 
 
-def _free_entry(context: ToolContext, name: str, parts: Parts, named: frozenset[str]) -> Node:
+def _free_entry(
+    context: ToolContext, name: str, parts: Parts, named: frozenset[str], entries: Entries
+) -> Node:
     """An entry that no property names. Free keys come where the schema speaks of them, or names no property.
 
     A call's own arguments are never free unless the schema says so: what it does not name is unknown.
@@ -185,25 +190,25 @@ def _free_entry(context: ToolContext, name: str, parts: Parts, named: frozenset[
         places = tuple(
             part.at("additionalProperties") for part in parts if "additionalProperties" in part.schema
         )
-        return _entry(context, name, parts, places, None, named)
+        return _entry(context, name, parts, places, None, named, entries)
     if len(patterned) > 1:
         context.leave(patterned[0][0], "patternProperties", "a key may match several of the patterns")
-    return alt(
-        *(_patterned_entry(context, name, parts, owner, pattern, named) for owner, pattern in patterned)
-    )
+    return alt(*(_patterned_entry(context, name, parts, each, named, entries) for each in patterned))
 
 
 def _patterned_entry(
-    context: ToolContext, name: str, parts: Parts, owner: Part, pattern: str, named: frozenset[str]
-) -> Node:
+    context: ToolContext, name: str, parts: Parts, patterned: tuple[Part, str], named: frozenset[str],
+    entries: Entries,
+) -> Node:  # fmt: skip
+    owner, pattern = patterned
     others = [part for part in parts if part is not owner and "additionalProperties" in part.schema]
     places = (owner.at("patternProperties", pattern), *(part.at("additionalProperties") for part in others))
-    return _entry(context, name, parts, places, (owner, pattern), named)
+    return _entry(context, name, parts, places, patterned, named, entries)
 
 
 def _entry(
     context: ToolContext, name: str, parts: Parts, places: tuple[Place, ...],
-    pattern: tuple[Part, str] | None, named: frozenset[str],
+    pattern: tuple[Part, str] | None, named: frozenset[str], entries: Entries,
 ) -> Node:  # fmt: skip
     contents: list[Node] = []
     wanted = [pattern] if pattern else []
@@ -220,11 +225,10 @@ def _entry(
             context.leave(
                 part, "patternProperties" if pattern == (part, text) else "propertyNames", str(reason)
             )
-    value = context.ref(places, "value", f"{name}-value") if places else context.any_value(parts[0])
-    if value == NEVER:
-        return NEVER
-    context.leave(parts[0], "", "the keys of a free object may repeat")
-    return seq(context.surface.map_key(tuple(contents), named), context.surface.key_end, value)
+    entry = entries.free(context, name, tuple(contents), named, places, parts[0])
+    if entry != NEVER:
+        context.leave(parts[0], "", "the keys of a free object may repeat")
+    return entry
 
 
 def forbids_one(excluded: object) -> bool:

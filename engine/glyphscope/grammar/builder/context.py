@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from glyphscope.errors import GrammarError
 from glyphscope.events import ArgumentOrder
 from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, join
 from glyphscope.grammar.numbers import Bounds, number_node
 from glyphscope.grammar.rules import RuleBook
-from glyphscope.grammar.strings import string_node
+from glyphscope.grammar.strings import StringStyle
 from glyphscope.grammar.surface import Surface
 from glyphscope.grammar.tree import (
+    EMPTY,
     NEVER,
     Node,
     Ordered,
@@ -25,8 +27,66 @@ from glyphscope.grammar.tree import (
     terminal,
 )  # fmt: skip
 
-Form: TypeAlias = Literal["value", "members"]
-"""`members` is an object's inside where an entry already stands before it: each member brings its separator."""
+
+@dataclass(frozen=True)
+class Written:
+    """Only the values of these types; strings in that style, which closes them, and all others before `closing`.
+
+    What of the closing may be one lexeme with a value is `closing`, the rest `after`: where strings and other values
+    may come, their lexemes end at the same place, so none swallows the beginning of another one.
+    """
+
+    types: frozenset[str]
+    style: StringStyle | None = None
+    closing: str = ""
+    after: Node = EMPTY
+
+
+Form: TypeAlias = Literal["value", "members", "arguments"] | Written
+"""`members` is an object's inside where an entry already stands before it: each member brings its separator.
+`arguments` is the inside of a call's own arguments, as the context's `entries` write them."""
+
+
+class Entries(Protocol):
+    """How the members of an object are written: what stands between two, and each one."""
+
+    @property
+    def separator(self) -> Node: ...
+
+    def entry(self, context: ToolContext, name: str, key: str, places: tuple[Place, ...], part: Part) -> Node:
+        """A named member; NEVER where it cannot be. Without `places` nothing is said of its value."""
+
+    def free(
+        self, context: ToolContext, name: str, contents: tuple[Node, ...], named: frozenset[str],
+        places: tuple[Place, ...], part: Part,
+    ) -> Node:  # fmt: skip
+        """A member that no property names: its key is in all of `contents`, and none of the `named` ones."""
+
+
+@dataclass(frozen=True)
+class SurfaceEntries:
+    """Members as a surface writes them."""
+
+    surface: Surface
+
+    @property
+    def separator(self) -> Node:
+        return self.surface.separator
+
+    def entry(self, context: ToolContext, name: str, key: str, places: tuple[Place, ...], part: Part) -> Node:
+        return seq(self.surface.key(key), _value(context, f"{name}-{key}", places, part))
+
+    def free(
+        self, context: ToolContext, name: str, contents: tuple[Node, ...], named: frozenset[str],
+        places: tuple[Place, ...], part: Part,
+    ) -> Node:  # fmt: skip
+        value = _value(context, f"{name}-value", places, part)
+        return seq(self.surface.map_key(contents, named), self.surface.key_end, value)
+
+
+def _value(context: ToolContext, hint: str, places: tuple[Place, ...], part: Part) -> Node:
+    return context.ref(places, "value", hint) if places else context.any_value(part)
+
 
 MAX_RULES = 20_000
 
@@ -80,21 +140,24 @@ class ToolContext:
     `order` any: members come in any order, but for the objects of which `ordered` says why not.
 
     `closed`: the schema's own value is a call's arguments, in which an unnamed key is an error unless it is allowed.
+    `loose_in`: the rules of that kind.
     `loose`: branches may begin alike, so a lexeme of the one may swallow what the other begins with;
     `lexed` is False where not even the rest of the grammar can be sure of its lexemes.
     """
 
     def __init__(
         self, book: RuleBook, surface: Surface, tool: str, parameters: dict[str, Any], *, closed: bool = True,
-        order: ArgumentOrder = "schema",
+        order: ArgumentOrder = "schema", entries: Entries | None = None,
     ) -> None:  # fmt: skip
         self.book = book
         self.surface = surface
+        self.entries: Entries = entries or SurfaceEntries(surface)
         self.schema = Schema(tool, parameters)
         self.closed = closed
         self.order = order
         self.lexed = True
         self.loose = False
+        self.loose_in: dict[str, None] = {}
         self.rule = ""
         self.unheld: dict[Unheld, None] = {}
         self.ordered: dict[Ordered, None] = {}
@@ -133,6 +196,11 @@ class ToolContext:
         self.unheld[unheld] = None
         self.left.append(Left(self.rule, part.place.pointer, unheld))
 
+    def loosen(self) -> None:
+        """Notes that in the rule that is being made lexemes may swallow the beginning of others."""
+        self.loose = True
+        self.loose_in[self.rule] = None
+
     def keep_order(self, part: Part, why: str) -> None:
         """Notes an object whose members come in the schema's order, though any was asked for."""
         self.ordered[Ordered(self.schema.tool, part.place.pointer, why)] = None
@@ -140,13 +208,13 @@ class ToolContext:
     def any_value(self, part: Part) -> Node:
         """Any value at all, by a rule that all places share."""
         self.leave(part, "", "anything is allowed here, and the keys of a free object may repeat")
-        return self.book.shared("any", self._any_value)
+        return self.book.shared("any", self._any_value, self.surface)
 
     def _any_value(self) -> Node:
-        surface, anything = self.surface, self.book.shared("any", self._any_value)
+        surface, anything = self.surface, self.book.shared("any", self._any_value, self.surface)
         entry = seq(surface.map_key(), surface.key_end, anything)
         return alt(
-            string_node(surface.notation), terminal(number_node(Bounds())), surface.boolean, surface.null,
+            surface.any_string(), terminal(number_node(Bounds())), surface.boolean, surface.null,
             seq(surface.open_list, optional(self.separated(anything)), surface.close_list),
             seq(surface.open_object, optional(self.separated(entry)), surface.close_object),
         )  # fmt: skip

@@ -24,7 +24,7 @@ _SAYS_NOTHING = frozenset(
 def custom_node(context: ToolContext, name: str, part: Part, parts: Parts, form: Form) -> Node:
     """The value by its own grammar. Raises GrammarError, with the place in the schema, for one that has mistakes."""
     where = f"{context.schema.tool}: {join(part.place.pointer, CUSTOM)}"
-    if form == "members":
+    if form in ("members", "arguments"):
         raise GrammarError(
             "The arguments as a whole cannot have a grammar of their own where the tool's name stands among them.",
             where=where,

@@ -163,6 +163,17 @@ def _anchors(root: Any) -> Iterable[tuple[str, str]]:
             waiting += [(join(pointer, i), item) for i, item in enumerate(value)]
 
 
+def type_of(value: Any) -> str:
+    """JSON Schema's word for a value; integers are told from other numbers."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "integer" if isinstance(value, int) else "number"
+    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
+
+
 def types_of(parts: Parts) -> set[str]:
     """The types left by `type`; without one, those its other keywords speak of; all when there are none.
 

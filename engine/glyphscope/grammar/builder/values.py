@@ -8,17 +8,44 @@ from typing import Any
 
 from glyphscope.grammar.builder.alternatives import note_weak_choices
 from glyphscope.grammar.builder.any_order import listed_values
-from glyphscope.grammar.builder.containers import array_node, forbids_one, members_node, object_node
-from glyphscope.grammar.builder.context import Choice, Form, ToolContext
+from glyphscope.grammar.builder.containers import (
+    arguments_node,
+    array_node,
+    forbids_one,
+    members_node,
+    object_node,
+)
+from glyphscope.grammar.builder.context import Choice, Form, ToolContext, Written
 from glyphscope.grammar.builder.custom import CUSTOM, custom_node
 from glyphscope.grammar.builder.overlap import may_overlap
-from glyphscope.grammar.builder.schema import TYPES, Part, Parts, Place, bounds_of, sizes_of, types_of
+from glyphscope.grammar.builder.schema import (
+    TYPES,
+    Part,
+    Parts,
+    Place,
+    bounds_of,
+    sizes_of,
+    type_of,
+    types_of,
+)
 from glyphscope.grammar.formats import format_node
 from glyphscope.grammar.lexemes import is_possible
 from glyphscope.grammar.numbers import integer_node, multiples_node, number_node
 from glyphscope.grammar.regex import PatternNotHeld, pattern_node
-from glyphscope.grammar.strings import string_node
-from glyphscope.grammar.tree import NEVER, Node, RuleRef, Terminal, alt, refs, terminal
+from glyphscope.grammar.strings import StringStyle, string_node
+from glyphscope.grammar.tree import (
+    NEVER,
+    Alt,
+    Literal,
+    Node,
+    RuleRef,
+    Seq,
+    Terminal,
+    alt,
+    refs,
+    seq,
+    terminal,
+)
 
 # Keywords that no grammar here holds, by the type they speak of ("" for any), and why.
 _BEYOND = (
@@ -45,11 +72,13 @@ def build_values(context: ToolContext) -> None:
 
 def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
     custom = next((part for part in parts if CUSTOM in part.schema), None)
+    if custom is not None and not (isinstance(form, Written) and form.style):
+        return _closed(custom_node(context, name, custom, parts, form), form)
     if custom is not None:
-        return custom_node(context, name, custom, parts, form)
+        context.leave(custom, CUSTOM, "a raw text is not written as the grammar of a value says")
     listing = next((part for part in parts if "const" in part.schema or "enum" in part.schema), None)
-    if listing is not None and form == "value":
-        return _listed(context, listing, parts)
+    if listing is not None and (form == "value" or isinstance(form, Written)):
+        return _closed(_listed(context, listing, parts, form if isinstance(form, Written) else None), form)
     if listing is not None:
         context.leave(listing, "const" if "const" in listing.schema else "enum", "whole calls are not listed")
     for part in parts:
@@ -61,6 +90,10 @@ def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
     _note_beyond(context, types, parts)
     if form == "members":
         node = members_node(context, name, parts) if "object" in types else NEVER
+    elif form == "arguments":
+        node = arguments_node(context, name, parts, context.entries) if "object" in types else NEVER
+    elif isinstance(form, Written):
+        node = _closed(_typed(context, name, types & form.types, parts, form.style), form)
     elif types == set(TYPES) and not any("type" in part.schema for part in parts):
         node = context.any_value(parts[0])
     else:
@@ -70,13 +103,15 @@ def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
     return node
 
 
-def _listed(context: ToolContext, part: Part, parts: Parts) -> Node:
+def _listed(context: ToolContext, part: Part, parts: Parts, form: Written | None) -> Node:
     listed = [part.schema["const"]] if "const" in part.schema else part.schema["enum"]
     places = [p.place for p in parts]
     kept = [_plain(value) for value in listed if context.schema.satisfied(places, value)]
     if not kept:
         context.impossible.append((part.place.pointer, "no listed value satisfies the other constraints"))
-    return listed_values(context, part, kept)
+    if form is not None:
+        kept = [value for value in kept if type_of(value) in form.types]
+    return listed_values(context, part, kept, form.style if form else None) if kept else NEVER
 
 
 def _plain(value: Any) -> Any:
@@ -87,7 +122,8 @@ def _plain(value: Any) -> Any:
 def _branches(context: ToolContext, name: str, part: Part, keyword: str, parts: Parts, form: Form) -> Node:
     if keyword == "oneOf" and may_overlap(context.schema, part):
         context.leave(part, keyword, "its alternatives may overlap, and a grammar does not count them")
-    context.loose = True
+    if not isinstance(form, Written) or _structured(context, part, keyword, form) > 1:
+        context.loosen()
     chosen = Place(part.place.pointer, part.place.taken | {keyword})
     others = tuple(chosen if p is part else p.place for p in parts)
     branches = range(len(part.schema[keyword]))
@@ -95,6 +131,30 @@ def _branches(context: ToolContext, name: str, part: Part, keyword: str, parts: 
     names = tuple(branch.name if isinstance(branch, RuleRef) else "" for branch in made)
     context.choices.append(Choice(part, keyword, parts, names))
     return alt(*made)
+
+
+def _structured(context: ToolContext, part: Part, keyword: str, form: Written) -> int:
+    """How many alternatives may be lists or objects, which are several lexemes."""
+    if form.style is not None or not {"array", "object"} & form.types:
+        return 0
+    places = [part.at(keyword, place) for place in range(len(part.schema[keyword]))]
+    found = [context.schema.expand((place,)) for place in places]
+    return sum(not isinstance(each, str) and bool({"array", "object"} & types_of(each)) for each in found)
+
+
+def _closed(node: Node, form: Form) -> Node:
+    """A value with what closes it."""
+    if not isinstance(form, Written) or form.style is not None or node == NEVER:
+        return node
+    options = node.options if isinstance(node, Alt) else (node,)
+    whole, others = [], []
+    for option in options:
+        body = option.body if isinstance(option, Terminal) else option
+        if isinstance(body, Literal) or isinstance(option, Terminal):
+            whole.append(terminal(seq(body, form.closing)))
+        else:
+            others.append(seq(option, form.closing))
+    return seq(alt(*whole, *others), form.after)
 
 
 def _note_beyond(context: ToolContext, types: set[str], parts: Parts) -> None:
@@ -116,11 +176,13 @@ def _held_not(excluded: Any) -> bool:
     return not {"integer", "number"} & set(names)
 
 
-def _typed(context: ToolContext, name: str, types: set[str], parts: Parts) -> Node:
+def _typed(
+    context: ToolContext, name: str, types: set[str], parts: Parts, style: StringStyle | None = None
+) -> Node:
     makers: tuple[tuple[str, Callable[[], Node]], ...] = (
         ("object", lambda: object_node(context, name, parts)),
         ("array", lambda: array_node(context, name, parts)),
-        ("string", lambda: _string(context, parts)),
+        ("string", lambda: _string(context, parts, style)),
         ("number", lambda: _number(context, parts, whole=False)),
         ("integer", lambda: NEVER if "number" in types else _number(context, parts, whole=True)),
         ("boolean", lambda: context.surface.boolean),
@@ -129,7 +191,7 @@ def _typed(context: ToolContext, name: str, types: set[str], parts: Parts) -> No
     return alt(*(make() for kind, make in makers if kind in types))
 
 
-def _string(context: ToolContext, parts: Parts) -> Node:
+def _string(context: ToolContext, parts: Parts, style: StringStyle | None) -> Node:
     contents = []
     for part in parts:
         if "pattern" in part.schema:
@@ -144,14 +206,22 @@ def _string(context: ToolContext, parts: Parts) -> Node:
             else:
                 contents.append(content)
     low, high = sizes_of(parts, "minLength", "maxLength")
-    node = string_node(context.surface.notation, tuple(contents), low, high)
-    possible = is_possible(node.body) if isinstance(node, Terminal) else node != NEVER
-    if possible is None:
+    styles = (style,) if style else context.surface.styles
+    nodes = [string_node(each, tuple(contents), low, high) for each in styles]
+    possible = [_is_possible(node) for node in nodes]
+    if None in possible:
         for part in parts:
             for keyword in {"minLength", "maxLength"} & part.schema.keys():
                 context.leave(part, keyword, "together with the pattern it is too large for an automaton")
-        return string_node(context.surface.notation, tuple(contents))
-    return node if possible else NEVER
+        return alt(*(string_node(each, tuple(contents)) for each in styles))
+    return alt(*(node for node, some in zip(nodes, possible, strict=True) if some))
+
+
+def _is_possible(node: Node) -> bool | None:
+    lexemes = [
+        part for part in (node.parts if isinstance(node, Seq) else (node,)) if isinstance(part, Terminal)
+    ]
+    return is_possible(lexemes[0].body) if lexemes else node != NEVER
 
 
 def _number(context: ToolContext, parts: Parts, *, whole: bool) -> Node:

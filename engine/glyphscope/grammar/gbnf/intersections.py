@@ -16,7 +16,7 @@ from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.formats import FORMATS, format_node
 from glyphscope.grammar.strings import any_character, escaped
 from glyphscope.grammar.terms import Place
-from glyphscope.grammar.tree import EMPTY, CharClass, Intersect, Node, Repeat, RuleRef, alt, seq
+from glyphscope.grammar.tree import EMPTY, CharClass, Except, Intersect, Node, Repeat, RuleRef, alt, seq
 
 MAX_STATES = 2000
 MAX_MOVES = 20_000
@@ -49,6 +49,8 @@ def right_linear(
             weakest = _weakest(parts)
             parts.remove(weakest)
             lost(Weakened(_keywords(weakest), f"with the rest it needs more than {MAX_STATES} rules in GBNF"))
+    if isinstance(parts[0], Except):
+        return _rules_of(_states(parts[0]), helper, rules)
     return parts[0]
 
 
@@ -126,7 +128,8 @@ def _class(ranges: Ranges) -> Node:
 
 def _weakest(parts: list[Node]) -> Node:
     lengths = [part for part in parts if _is_length(part)]
-    return lengths[0] if lengths else max(parts, key=_count)
+    kept = [part for part in parts if not isinstance(part, Except)]  # what ends a text is never given up
+    return lengths[0] if lengths else max(kept or parts, key=_count)
 
 
 def _count(part: Node) -> int:

@@ -14,7 +14,7 @@ from glyphscope.errors import GrammarError
 from glyphscope.grammar.identity import ByIdentity
 from glyphscope.grammar.lark.exact import exact_lexemes, with_exact_rules
 from glyphscope.grammar.lark.parametric import parametric_rules
-from glyphscope.grammar.lexemes import byte_tokenizer, lexeme, quoted
+from glyphscope.grammar.lexemes import LIMITS, byte_tokenizer, lexeme, quoted
 from glyphscope.grammar.tree import (
     NEVER,
     Alt,
@@ -50,18 +50,23 @@ def lark_unheld(grammar: Grammar) -> tuple[Unheld, ...]:
     return _emit(ByIdentity(grammar))[1]
 
 
+def lark_rules(grammar: Grammar) -> Grammar:
+    """The rules as they are in the text for llguidance: what the mask enforces, to be read beside it."""
+    return _emit(ByIdentity(grammar))[2]
+
+
 @lru_cache(maxsize=8)
-def _emit(key: ByIdentity) -> tuple[str, tuple[Unheld, ...]]:
+def _emit(key: ByIdentity) -> tuple[str, tuple[Unheld, ...], Grammar]:
     grammar = with_exact_rules(key.grammar) if key.grammar.lexed else exact_lexemes(key.grammar)
     emitter = _Emitter(grammar)
     text = emitter.emit()
     if emitter.names_tokens:
-        return text, grammar.unheld
-    matcher = LLMatcher(byte_tokenizer(), LLMatcher.grammar_from_lark(text), log_level=0)
+        return text, grammar.unheld, grammar
+    matcher = LLMatcher(byte_tokenizer(), LLMatcher.grammar_from_lark(text), log_level=0, limits=LIMITS)
     if matcher.is_error():
         said = matcher.get_error().strip()
         raise GrammarError(f"llguidance does not take the grammar: {said}", where=emitter.rule_at(said))
-    return text, grammar.unheld
+    return text, grammar.unheld, grammar
 
 
 class _Emitter:

@@ -22,6 +22,7 @@ from glyphscope.grammar.tree import (
     NEVER,
     Alt,
     CharClass,
+    Except,
     Grammar,
     Intersect,
     Literal,
@@ -299,7 +300,7 @@ def _written_out(
         return written.get(node.name)
     if isinstance(node, TokenMatch | Unordered):
         return None
-    if isinstance(node, Literal | CharClass | Intersect):
+    if isinstance(node, Literal | CharClass | Intersect | Except):
         return node
     if isinstance(node, Terminal):
         return node.body
@@ -325,7 +326,7 @@ def _size(node: Node) -> int:
             waiting += inner.parts
         elif isinstance(inner, Alt):
             waiting += inner.options
-        elif isinstance(inner, Repeat | Terminal):
+        elif isinstance(inner, Repeat | Terminal | Except):
             waiting.append(inner.body)
     return count
 

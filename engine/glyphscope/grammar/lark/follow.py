@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.match.facts import may_be_empty
 from glyphscope.grammar.tree import (
     Alt,
-    CharClass,
     Grammar,
-    Literal,
     Node,
     Repeat,
     RuleRef,
@@ -57,7 +56,7 @@ class Follows:
         known = self._leaves.get(id(node))
         if known is None:
             lexeme = node.body if isinstance(node, Terminal) else node
-            known = self._leaves[id(node)] = (_may_be_empty(lexeme), self._numbers[lexeme])
+            known = self._leaves[id(node)] = (may_be_empty(lexeme), self._numbers[lexeme])
         return known
 
     def _begin(self, order: list[str]) -> None:
@@ -175,16 +174,3 @@ def _bits(number: int) -> list[int]:
         found.append(low.bit_length() - 1)
         number ^= low
     return found
-
-
-def _may_be_empty(node: Node) -> bool:
-    if isinstance(node, Literal):
-        return not node.text
-    if isinstance(node, CharClass):
-        return False
-    if isinstance(node, Alt):
-        return any(_may_be_empty(option) for option in node.options)
-    if isinstance(node, Repeat):
-        return node.minimum == 0 or _may_be_empty(node.body)
-    parts = getattr(node, "parts", ())
-    return all(_may_be_empty(part) for part in parts)

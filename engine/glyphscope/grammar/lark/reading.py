@@ -8,6 +8,7 @@ from typing import Any
 from llguidance import LLMatcher, LLTokenizer
 
 from glyphscope.errors import GrammarError
+from glyphscope.grammar.lexemes import LIMITS
 
 _LONGEST = 200  # characters of a reason
 
@@ -24,7 +25,7 @@ class MaskReader:
         self._matcher = self._fresh()
 
     def _fresh(self) -> LLMatcher:
-        matcher = LLMatcher(_tokenizer(), self._grammar, log_level=0)
+        matcher = LLMatcher(_tokenizer(), self._grammar, log_level=0, limits=LIMITS)
         if matcher.is_error():
             raise _refused(matcher.get_error())
         return matcher

@@ -12,6 +12,7 @@ from glyphscope.grammar import chars
 from glyphscope.grammar.tree import (
     Alt,
     CharClass,
+    Except,
     Grammar,
     Intersect,
     Literal,
@@ -37,7 +38,22 @@ def check_references(grammar: Grammar) -> None:
 
 def nullable_rules(grammar: Grammar) -> set[str]:
     """The rules that derive the empty text."""
-    return _least(grammar, lambda node: isinstance(node, Literal) and not node.text, None)
+    return _least(grammar, may_be_empty, None)
+
+
+def may_be_empty(node: Node) -> bool:
+    """Whether the empty text is of a regular node."""
+    if isinstance(node, Literal):
+        return not node.text
+    if isinstance(node, Alt):
+        return any(may_be_empty(option) for option in node.options)
+    if isinstance(node, Seq | Intersect):
+        return all(may_be_empty(part) for part in node.parts)
+    if isinstance(node, Repeat):
+        return node.minimum == 0 or may_be_empty(node.body)
+    if isinstance(node, Except):
+        return not may_be_empty(node.body)
+    return isinstance(node, Terminal) and may_be_empty(node.body)
 
 
 def productive_rules(grammar: Grammar, meets: Callable[[Intersect], bool]) -> set[str]:

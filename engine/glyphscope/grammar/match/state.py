@@ -204,17 +204,26 @@ class State:
         if not self._items:
             return self
         spelled = self.feed(text)
-        by_itself = [
+        items = tuple(dict.fromkeys([*self._by_itself(token, text), *(spelled._items if text else ())]))
+        before = None if items else (spelled._before or self)
+        where = self.position + len(text) if items else spelled.position
+        return State(
+            self._compiled, self._limits, items, where, self._step + max(1, len(text)), self._work, before
+        )
+
+    def feed_special(self, token: int, name: str) -> State:
+        """The state after a token that spells no text: by itself only, where the grammar asks for it."""
+        items = tuple(dict.fromkeys(self._by_itself(token, name))) if self._items else ()
+        before = None if items else (self._before or self)
+        return State(self._compiled, self._limits, items, self.position, self._step + 1, self._work, before)
+
+    def _by_itself(self, token: int, text: str) -> list[Item]:
+        return [
             (place, begun)
             for item, begun in self._view().items
             for match, place in self._compiled.tokens(item)
             if (match.token in (token, text) or text == f"<{match.token}>") != match.negated
         ]
-        position, step = self.position + len(text), self._step + max(1, len(text))
-        items = tuple(dict.fromkeys([*by_itself, *(spelled._items if text else ())]))
-        before = None if items else (spelled._before or self)
-        where = position if items else spelled.position
-        return State(self._compiled, self._limits, items, where, step, self._work, before)
 
     def token_matches(self) -> tuple[TokenMatch, ...]:
         """The tokens of a vocabulary that the grammar asks for by themselves here."""
@@ -271,6 +280,11 @@ class State:
         return tuple(
             found if len(found) <= MAX_ACTIVE else found[: MAX_ACTIVE // 2] + found[-MAX_ACTIVE // 2 :]
         )
+
+    @property
+    def ways(self) -> tuple[Item, ...]:
+        """What can go on, with the rules that end or begin here."""
+        return tuple(self._view().items) if self._items else ()
 
     def _living(self) -> State:
         return self if self._before is None else self._before

@@ -33,14 +33,14 @@ class CallPiece(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """What one event added. `finish` is why the answer ended, empty before that; `reasoning` counts characters."""
+    """What one event added. `finish` is why the answer ended, empty before that."""
 
     text: str = ""
     tokens: tuple[Likely, ...] = ()
     calls: tuple[CallPiece, ...] = ()
     finish: str = ""
     usage: Usage | None = None
-    reasoning: int = 0
+    reasoning: str = ""
 
     @property
     def substance(self) -> bool:
@@ -51,7 +51,7 @@ class Chunk(NamedTuple):
     def characters(self) -> int:
         """All of it, also what is no text of the answer's."""
         calls = sum(len(piece.name) + len(piece.arguments) for piece in self.calls)
-        return len(self.text) + self.reasoning + calls
+        return len(self.text) + len(self.reasoning) + calls
 
 
 def read_chunk(data: bytes, address: Address) -> Chunk:
@@ -80,14 +80,13 @@ def read_chunk(data: bytes, address: Address) -> Chunk:
     delta = _dict(choice.get("delta") or choice.get("message"))
     text = _text(delta.get("content")) or _text(choice.get("text"))
     logprobs = _list(_dict(choice.get("logprobs")).get("content"))
-    reasoning = delta.get("reasoning_content") or delta.get("reasoning")
     return Chunk(
         text=text,
         tokens=tuple(found for each in logprobs if (found := _likely(each)) is not None),
         calls=tuple(_calls(delta)),
         finish=str(choice.get("finish_reason") or ""),
         usage=usage,
-        reasoning=len(reasoning) if isinstance(reasoning, str) else 0,
+        reasoning=_text(delta.get("reasoning_content")) or _text(delta.get("reasoning")),
     )
 
 

@@ -26,9 +26,9 @@ def constraint_of(request: GenerateRequest, dialect: Dialect) -> Constraint:
     if request.constraint == "off":
         return Constraint()
     if request.tools:
-        fields = {"tool_choice": "required"}
-        note = "Constraint: the endpoint's own, as tool_choice required; what it holds of the schemas is its affair."
-        return Constraint("tools", "tool_choice", fields, note)
+        choice = request.tool_choice
+        note = f"Constraint: the endpoint's own, as tool_choice {choice}; what it enforces of the schemas is up to it."
+        return Constraint("" if choice in ("auto", "none") else "tools", "tool_choice", note=note)
     if dialect.grammar and request.grammar is not None:
         field, fields = _grammar(dialect, request.grammar)
         return Constraint(

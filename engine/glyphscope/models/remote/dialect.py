@@ -27,7 +27,8 @@ class Dialect(NamedTuple):
     how an answer that is begun already is sent: as a last message, or as one with fields that ask to go on from it.
     `counting` are fields that make every chunk tell what was counted so far. `tokenize` is its path. `figures`: it can
     be asked for log-probabilities and still write the whole text. `template_fields`: it may take
-    `chat_template_kwargs`; without, it is known that it refuses them, or passes over them.
+    `chat_template_kwargs`; without, it is known that it refuses them, or passes over them. `names_tool`: a
+    `tool_choice` may name the tool; without, it is sent that tool alone, and a call is required.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Dialect(NamedTuple):
     off_top_k: int = 0
     figures: bool = True
     template_fields: bool = True
+    names_tool: bool = True
 
 
 _LLAMA = {
@@ -54,6 +56,7 @@ LLAMA_SERVER = Dialect(
     "llama-server", "llama-server", "grammar", prefill="message", tokenize="/tokenize",
     sampling=_LLAMA | {"repeat_last_n": "repeat_last_n"},
     counting={"stream_options": {"include_usage": True}, "timings_per_token": True},
+    names_tool=False,  # it takes the object for "auto" and does not say so: ggml-org/llama.cpp issue 26535
 )  # fmt: skip
 LLAMA_CPP_PYTHON = Dialect(
     "llama-cpp-python", "llama_cpp.server", "grammar", "json_object", sampling=_LLAMA,

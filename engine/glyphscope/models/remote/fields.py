@@ -11,6 +11,7 @@ import msgspec
 from glyphscope.errors import GrammarError, PromptError
 from glyphscope.events import Message, Thinking
 from glyphscope.models.chat import RESULTS_AS_USER, results_as_user
+from glyphscope.models.chat_messages import CallStyle, link_results, template_message
 from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.remote.constraint import Constraint
 from glyphscope.models.remote.dialect import TEMPLATE_FIELD, Dialect
@@ -20,34 +21,49 @@ MOST_ALTERNATIVES = 20
 
 _SWITCH = "enable_thinking"
 """The variable that most templates read; an endpoint gives it to its own, whatever that reads."""
+_STYLE = CallStyle("string", None)
+"""How OpenAI's API has calls in a message: arguments as text, and null for no text."""
 _OFF: dict[str, float] = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0}
 
 
 def outgoing(messages: Sequence[Message]) -> tuple[list[Message], str]:
-    """The messages as they are sent, and a note. A tool's result needs the number of a call that the endpoint itself
-    told; ours are calls in text, so their results go as the user's.
+    """The messages as they are sent, and a note. A tool's result needs the number of a call before it; where calls are
+    text of the assistant's, their results go as the user's.
     """
-    if any(message.role == "tool" for message in messages):
+    linked = link_results(messages)
+    if any(message.role == "tool" and not message.tool_call_id for message in linked):
         return results_as_user(messages), RESULTS_AS_USER.replace(
             "model's chat template takes", "endpoint gets"
         )
-    return list(messages), ""
+    return linked, ""
 
 
 def readable(messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> tuple[str, str]:
     """What is sent, to be read: each message under its role, open for the answer; and what of it the tools are."""
     added = f"[tools]\n{json.dumps(list(tools), ensure_ascii=False, indent=1)}\n\n" if tools else ""
-    turns = [f"[{message.role}]\n{message.content}\n\n" for message in messages]
+    turns = [f"[{message.role}]\n{_readable(message)}\n\n" for message in messages]
     return f"{added}{''.join(turns)}[assistant]\n", added
+
+
+def _readable(message: Message) -> str:
+    calls = [
+        json.dumps({"name": call.name, "arguments": call.arguments}, ensure_ascii=False)
+        for call in message.tool_calls
+    ]
+    return "\n".join(filter(None, (message.content, *calls)))
+
+
+def _message(message: Message, dialect: Dialect) -> dict[str, Any]:
+    """The message in OpenAI's form; reasoning goes to servers whose templates may read it."""
+    keys = ["reasoning_content"] if dialect.template_fields else []
+    return template_message(message, _STYLE, keys)
 
 
 def body_of(
     request: GenerateRequest, constraint: Constraint, dialect: Dialect, model: str, *, logprobs: bool
 ) -> dict[str, Any]:
     """The request's body. Raises PromptError where the endpoint cannot go on from an answer that is begun."""
-    messages: list[dict[str, Any]] = [
-        {"role": message.role, "content": message.content} for message in outgoing(request.messages)[0]
-    ]
+    messages = [_message(message, dialect) for message in outgoing(request.messages)[0]]
     if not messages:
         messages = [{"role": "user", "content": request.prompt}]
     body: dict[str, Any] = {"model": model, "messages": messages, "stream": True, **dialect.counting}
@@ -55,7 +71,7 @@ def body_of(
         body |= _begun(request.begun, messages, dialect)
     body |= _sampling(request, dialect)
     if request.tools:
-        body |= {"tools": list(request.tools), "tool_choice": "auto", "parallel_tool_calls": False}
+        body |= asked_tools(request, dialect)
     elif logprobs and request.evidence != "none":
         body["logprobs"] = True
         if request.alternatives:
@@ -63,6 +79,25 @@ def body_of(
     if request.thinking != "auto" and dialect.template_fields:
         body[TEMPLATE_FIELD] = {_SWITCH: request.thinking == "on"}
     return body | dict(constraint.fields)
+
+
+def asked_tools(request: GenerateRequest, dialect: Dialect) -> dict[str, Any]:
+    """The tools, which of them may be called, and whether several may.
+
+    Without a constraint nothing is required: the model is to be seen alone.
+    """
+    tools, choice = list(request.tools), request.tool_choice
+    fields: dict[str, Any] = {"tools": tools, "parallel_tool_calls": request.most_calls != 1}
+    if choice in ("auto", "none"):
+        return fields | {"tool_choice": choice}
+    if request.constraint == "off":
+        return fields | {"tool_choice": "auto"}
+    if choice == "required":
+        return fields | {"tool_choice": "required"}
+    if dialect.names_tool:
+        return fields | {"tool_choice": {"type": "function", "function": {"name": choice}}}
+    named = [tool for tool in tools if tool["function"]["name"] == choice]
+    return fields | {"tools": named, "tool_choice": "required"}
 
 
 def thinking_note(thinking: Thinking, dialect: Dialect) -> str:

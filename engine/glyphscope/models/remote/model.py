@@ -80,6 +80,9 @@ class RemoteModel:
         note = f"{note} {thinking_note(thinking, self.dialect)}".strip()
         return RenderedPrompt(text, 0, note, added)
 
+    def turn_form(self) -> None:
+        """None: its template is the endpoint's own, which reads the answer by it and tells the parts."""
+
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         """Asks, again where it must, and yields each piece as it comes. Closing it closes the connection.
 

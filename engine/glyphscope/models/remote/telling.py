@@ -8,7 +8,7 @@ from glyphscope.errors import ModelError
 from glyphscope.events import TokenStep
 from glyphscope.models.interface import GenerateRequest, Output, Usage
 from glyphscope.models.remote.address import Address
-from glyphscope.models.remote.calls import CallWriter
+from glyphscope.models.remote.calls import CallWriter, ReasoningWriter
 from glyphscope.models.remote.chunks import Chunk
 from glyphscope.models.remote.constraint import Constraint
 from glyphscope.models.remote.dialect import Dialect
@@ -30,9 +30,11 @@ class Teller:
         self._watch = Watch(request, constraint, dialect.title)
         self._maker = StepMaker(request.alternatives)
         self._calls = CallWriter()
+        self._thoughts = ReasoningWriter()
         self._usage: Usage | None = None
         self._characters = self._reasoning = self._received = 0
         self._finish = ""
+        self._answered = False
 
     def written(self) -> tuple[TokenStep, ...]:
         """What the answer was begun with, before anything that the endpoint tells; it has no figures."""
@@ -44,26 +46,32 @@ class Teller:
             self._usage = chunk.usage
             yield chunk.usage
         self._received += chunk.characters
-        self._reasoning += chunk.reasoning
+        self._reasoning += len(chunk.reasoning)
         self._finish = self._finish or chunk.finish
+        if self._request.tools:  # only an answer in the endpoint's own parts has a place for reasoning
+            yield from self._written(self._thoughts.feed(chunk.reasoning))
+        if chunk.text or chunk.tokens or chunk.calls:
+            yield from self._written(self._thoughts.end())
         if chunk.text or chunk.tokens:
+            self._answered = True
             self._watch.feed(chunk.text)
             yield from self._steps(self._maker.steps(chunk.text, chunk.tokens))
         for piece in chunk.calls:
+            self._answered = True
             self._watch.called()
-            yield from self._steps(self._maker.steps(self._calls.feed(piece), ()))
+            yield from self._written(self._calls.feed(piece))
         self._check_length()
 
     def end(self) -> Iterator[Output]:
         """The answer's last step, where it ended by itself. Raises GrammarError and ModelError."""
-        yield from self._steps(self._maker.steps(self._calls.end(), ()))
+        yield from self._written(self._calls.end())
         if self._finish in _CUT:
             raise ModelError(
                 f"The endpoint broke its answer off ({self._finish}), after {self._characters} characters.",
                 where=str(self._address),
                 hint="Its filter or its operator ended it; ask for something else, or elsewhere.",
             )
-        if self._reasoning and not self._told:
+        if self._reasoning and not self._answered:
             raise ModelError(
                 f"The endpoint sent {self._reasoning} characters of reasoning and no answer.",
                 where=str(self._address),
@@ -78,6 +86,10 @@ class Teller:
         """The steps that the endpoint told."""
         return self._maker.count - len(self._request.written)
 
+    def _written(self, text: str) -> Iterator[Output]:
+        """What we write of something that the endpoint sent apart from the text."""
+        return self._steps(self._maker.steps(text, ()) if text else ())
+
     def _steps(self, steps: tuple[TokenStep, ...]) -> Iterator[Output]:
         if not steps:
             return
@@ -86,7 +98,7 @@ class Teller:
         yield steps
 
     def _check_length(self) -> None:
-        """Also of what comes in no step: thinking, a name that does not end."""
+        """Also of what comes in no step: reasoning, a name that does not end, calls that wait for others."""
         most = self._request.max_tokens
         if self._told > 2 * most + _MORE_STEPS or self._received > max(1 << 20, 256 * most):
             raise ModelError(

@@ -18,6 +18,11 @@ from glyphscope.notation.native import native_format
 from glyphscope.sessions.exports.judged_texts import JudgedText, judged_texts
 from glyphscope.sessions.exports.recorded_run import RecordedRun
 
+_OF_ANSWER = (
+    "notation", "shape", "native", "form", "thinking", "tool_choice", "most_calls", "constrain_from", "constraint",
+    "free_text", "grammar",
+)  # fmt: skip
+
 _HEAD = '''\
 """A recorded run of Glyphscope as a test: what was written is judged today as it was then.
 
@@ -78,17 +83,19 @@ def _imports(texts: tuple[JudgedText, ...], request: RunRequest) -> str:
     judges = sorted({_judge(text, request)[0] for text in texts})
     parts = [name for name in judges if name in ("ArgumentsValidator", "NameValidator")]
     whole = [name for name in judges if name not in parts]
-    asked = "RunRequest, " if "validator_of" in whole else ""
+    asks = {"answer_validator", "validator_of"} & set(whole)
+    asked = "RunRequest, " if asks else ""
     lines = ["import json"]
     if any(text.only for text in texts):
         lines.append("from dataclasses import replace")
     lines += [
         "from hashlib import sha256",
         "",
+        *(["from glyphscope.calling.turns import answer_validator"] if "answer_validator" in asks else []),
         f"from glyphscope.events import CallReady, {asked}Violation, decode_event, encode_event",
         "from glyphscope.registry import load_registry",
     ]
-    if whole:
+    if whole := [name for name in whole if name != "answer_validator"]:
         lines.append(f"from glyphscope.validation import {', '.join(whole)}")
     if parts:
         lines.append(f"from glyphscope.validation.parts import {', '.join(parts)}")
@@ -105,6 +112,10 @@ def _judge(text: JudgedText, request: RunRequest) -> tuple[str, str]:
         return "NameValidator", f"NameValidator({arguments})"
     if text.judge == "arguments":
         return "ArgumentsValidator", f"ArgumentsValidator({arguments}, {text.part_of!r})"
+    if text.judge == "run" and (
+        request.form or request.most_calls != 1 or request.tool_choice in ("auto", "none")
+    ):
+        return "answer_validator", f"answer_validator({_answer(request)}, {registry})"
     if text.judge == "run" and native_format(request.native) is not None:
         asked = (
             f'RunRequest(prompt="", registry={{}}, native={request.native!r}, '
@@ -114,6 +125,18 @@ def _judge(text: JudgedText, request: RunRequest) -> tuple[str, str]:
     if text.judge == "run" and request.free_text:
         return "FreeTextValidator", f"FreeTextValidator({arguments})"
     return "CallValidator", f"CallValidator({arguments})"
+
+
+def _answer(request: RunRequest) -> str:
+    """What of a request decides how its answer is judged, as a RunRequest in Python."""
+    usual = RunRequest(prompt="", registry={})
+    given = [
+        f"{name}={getattr(request, name)!r}"
+        for name in _OF_ANSWER
+        if getattr(request, name) != getattr(usual, name)
+    ]
+    members = ", ".join(["prompt=''", "registry={}", *given])
+    return f"RunRequest({members})"
 
 
 def _test(text: JudgedText, name: str, request: RunRequest) -> str:

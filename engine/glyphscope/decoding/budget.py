@@ -1,0 +1,152 @@
+"""Budgets of tokens under a mask: an answer is complete in time, and reasoning ends when it has had its tokens.
+
+Beside the mask's own parser a state of the same rules is kept (`grammar/match`), from where as few tokens are left as
+some completion may need. From there on the mask admits a token only if a completion that is known still fits
+after it. What a completion costs is counted in this vocabulary's tokens (`match/remaining.py`), each literal and
+character by itself; there is always a token after which it costs one less, so once one fits, there is a way to it at
+every step. Where that does not fit, the whole shortest text is cut into as few tokens as possible, and is the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+
+from glyphscope.decoding.answer_reader import NEVER, AnswerReader
+from glyphscope.decoding.sampler import Allowed
+from glyphscope.decoding.spelling import Spelling
+from glyphscope.errors import GrammarError
+from glyphscope.events import Narrowed
+
+
+class Budget:
+    """One generation's budget. It is asked before each choice; `tokens` are those of the answer so far.
+
+    `near`: no completion takes more tokens than that, so nothing is looked at before; None where that is not known.
+    `reasoning` is how many tokens reasoning may have before it is to end. `takes` tells whether the mask could go on
+    with a token. A grammar that is read in too many ways has no budget from where that is found out.
+    """
+
+    def __init__(
+        self,
+        rules: bytes,
+        near: int | None,
+        spelling: Spelling,
+        takes: Callable[[int], bool],
+        reasoning: int | None = None,
+    ) -> None:
+        self._rules = rules
+        # and an end token
+        self._near = near + 1 if near is not None and spelling.has_plain_bytes else NEVER
+        self._spelling = spelling
+        self._takes = takes
+        self._most_reasoning = reasoning
+        self._soon = NEVER if reasoning is None else reasoning
+        self._reader: AnswerReader | None = None
+        self._planned: list[int] = []
+        self._read = 0
+        self._off = False
+
+    def least(self, tokens: Sequence[int], left: int) -> int:
+        """The tokens that completing the answer takes at least, where they may be more than are `left`; otherwise 0."""
+        if left > self._near:
+            return 0
+        try:
+            reader = self._synced(tokens)
+            if not reader.state.alive or reader.cost <= left:
+                return 0
+            planned = reader.plan()
+        except GrammarError:
+            self._off = True
+            return 0
+        return 0 if planned is None or len(planned) <= left else len(planned)
+
+    def fitting(self, tokens: Sequence[int], forced: list[int], left: int) -> list[int]:
+        """Of the tokens that must come, those after which a completion still fits."""
+        if self._off or not forced or left - len(forced) > self._near:
+            return forced
+        try:
+            return self._fitting(tokens, forced, left)
+        except GrammarError:
+            self._off = True
+            return forced
+
+    def narrowed(self, tokens: Sequence[int], allowed: Allowed, left: int) -> tuple[Allowed, Narrowed]:
+        """What of the mask may come when `left` tokens may, that one among them; and which budget is the reason."""
+        if self._off or (left > self._near and len(tokens) < self._soon):
+            return allowed, ""
+        try:
+            return self._narrowed(tokens, allowed, left)
+        except GrammarError:
+            self._off = True
+            return allowed, ""
+
+    def _fitting(self, tokens: Sequence[int], forced: list[int], left: int) -> list[int]:
+        reader = self._synced(tokens)
+        if self._tight(reader, left):
+            planned = self._plan(reader, left)
+            if planned is None:
+                return forced
+            return [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(forced, planned))]
+        costs = reader.costs_along(forced)
+        for count in range(len(forced), 0, -1):
+            if costs[count - 1] <= left - count:
+                return forced[:count]
+        return [] if reader.state.alive else forced
+
+    def _narrowed(self, tokens: Sequence[int], allowed: Allowed, left: int) -> tuple[Allowed, Narrowed]:
+        reader = self._synced(tokens)
+        if not reader.state.alive:  # the mask reads the text otherwise: nothing is known
+            self._off = True
+            return allowed, ""
+        tight = self._tight(reader, left)
+        ways = reader.ways(allowed)
+        good = reader.costs(ways) <= left - 1
+        kind: Narrowed = "tokens"
+        if self._reasoning_is_over(reader, len(tokens)):
+            closing = good & (reader.exits(ways) < reader.exit)
+            if closing.any() and (closing != good).any():
+                good, kind = closing, "reasoning"
+        if good.all() and not tight:
+            return allowed, ""
+        planned = self._plan(reader, left) if tight or not good.any() else []
+        if planned is None:
+            self._off = tight
+            return allowed, ""
+        narrow = ways.those(good)
+        if planned and (allowed[planned[0]] or (not good.any() and self._takes(planned[0]))):
+            narrow[planned[0]] = True
+        if not narrow.any():
+            return allowed, ""
+        return (narrow, kind) if (narrow != allowed).any() else (allowed, "")
+
+    def _tight(self, reader: AnswerReader, left: int) -> bool:
+        """Whether no known completion fits; one without an end token is better than none."""
+        tight = reader.cost > left
+        if tight and self._plan(reader, left) is None and reader.without_end():
+            return reader.cost > left
+        return tight
+
+    def _plan(self, reader: AnswerReader, left: int) -> list[int] | None:
+        """The tokens of the shortest text from here on, where they fit."""
+        if not self._planned:
+            self._planned = reader.plan() or []
+        return self._planned if self._planned and len(self._planned) <= left else None
+
+    def _reasoning_is_over(self, reader: AnswerReader, count: int) -> bool:
+        if self._most_reasoning is None:
+            return False
+        missing = self._most_reasoning - reader.reasoned
+        self._soon = count + missing
+        return missing <= 0 and reader.exit > 0
+
+    def _synced(self, tokens: Sequence[int]) -> AnswerReader:
+        """The reader after the tokens."""
+        if self._reader is None:
+            self._reader = AnswerReader(self._rules, self._spelling, self._most_reasoning is not None)
+        new = list(tokens[self._read :])
+        self._read = len(tokens)
+        for token in new:
+            self._planned = self._planned[1:] if self._planned and token == self._planned[0] else []
+        self._reader.read(new)
+        return self._reader

@@ -1,0 +1,274 @@
+"""What completing a text costs at least, from any state, by any measure; and a text that costs no more.
+
+The cost of a state is that of one completion, so it can be reached: there is always a next piece of text (a literal, a
+character, a token) after which the cost of the state is smaller by that piece's own. Costs are those of `shortest.py`:
+the measure's times `UNIT`, and 1 for each rule entered, so that following the cheapest way ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.match.rule_automata import RuleAutomata
+from glyphscope.grammar.match.state import Begun, Item, State
+from glyphscope.grammar.shortest import CHARACTER, TOO_MUCH, Measure, Shortest, cheapest_way
+from glyphscope.grammar.terms import Both, Call, Cat, Chars, Choice, Loop, Members, Place, Term, Text, Token
+from glyphscope.grammar.tree import TokenMatch
+
+UNIT = CHARACTER
+MAX_PIECES = 100_000
+"""Pieces of a shortest text."""
+
+
+class PieceMeasure(Measure, Protocol):
+    """A measure that also knows the rest of a literal, and the character that is the cheapest."""
+
+    def suffixes(self, text: str) -> Sequence[int | None]:
+        """The cost of the literal from each of its characters on, and 0 at its end."""
+
+    def cheapest(self, ranges: Ranges) -> str:
+        """The character whose cost `one_of` tells."""
+
+
+class Piece(NamedTuple):
+    """What comes next in a text: characters, or a token by itself."""
+
+    text: str
+    token: TokenMatch | None = None
+
+
+class Remaining:
+    """The costs of the states of one compiled grammar. Raises GrammarError as automata do."""
+
+    def __init__(self, compiled: RuleAutomata, measure: PieceMeasure) -> None:
+        self.measure = measure
+        self.compiled = compiled
+        self._shortest = Shortest(compiled.grammar, measure)
+        self._terms: dict[int, int] = {}
+        self._after: dict[Begun, int] = {}
+        self._out: dict[Begun, int] = {}
+        self._inside: dict[Begun, bool] = {}
+
+    def of(self, state: State) -> int:
+        """What completing the text costs; `TOO_MUCH` where nothing can be written that does."""
+        return min((self._item(item) for item in state.items), default=TOO_MUCH)
+
+    def next_piece(self, state: State) -> Piece | None:
+        """The next piece of a completion that costs what `of` tells; None where the text is complete with it."""
+        place, begun = min(state.items, key=self._item)
+        while True:
+            if self.place(place):
+                return self._first_piece(place)
+            if not begun.edges:
+                return None
+            place, begun = min(begun.edges, key=self._item)
+
+    def leaving(self, state: State, named: Callable[[str], bool]) -> int:
+        """What it costs until no rule is open that is named so; 0 where none need be open.
+
+        It is always asked for the same names.
+        """
+        steps = self.compiled.automaton.steps
+        cheapest = TOO_MUCH
+        for place, begun in state.ways:
+            here = steps(place)
+            if not (here.moves or here.tokens or (place.final and not begun.edges)):
+                continue  # it waits for other rules
+            if not self._is_inside(begun, named):
+                return 0
+            if begun not in self._out:
+                cheapest_way(
+                    begun,
+                    lambda one: ((self.place(p) + 1, o) for p, o in one.edges if self._is_inside(o, named)),
+                    lambda one: (
+                        None if one.edges and all(self._is_inside(o, named) for _, o in one.edges) else 0
+                    ),
+                    self._out,
+                )
+            cheapest = min(cheapest, self.place(place) + self._out[begun])
+        return cheapest
+
+    def _is_inside(self, begun: Begun, named: Callable[[str], bool]) -> bool:
+        """Whether the rule, or one that it is called from, is of that name. Of several callers, whether all are."""
+        waiting = [begun]
+        open_ = {begun}
+        while waiting:
+            at = waiting[-1]
+            if at not in self._inside and named(at.rule):
+                self._inside[at] = True
+            missing = (
+                []
+                if at in self._inside
+                else [o for _, o in at.edges if o not in self._inside and o not in open_]
+            )
+            if missing:
+                open_.update(missing)
+                waiting += missing
+                continue
+            waiting.pop()
+            if at not in self._inside:
+                outer = [self._inside[o] for _, o in at.edges if o in self._inside]
+                self._inside[at] = bool(outer) and all(outer)
+        return self._inside[begun]
+
+    def place(self, place: Place) -> int:
+        """What the rest of a rule's body costs."""
+        return min((self.term(term) for term in place.terms), default=TOO_MUCH)
+
+    def term(self, term: Term) -> int:
+        """What a text of the term costs."""
+        known = self._terms
+        if term.serial in known:
+            return known[term.serial]
+        waiting = [term]
+        while waiting:
+            at = waiting[-1]
+            missing = [] if at.serial in known else [t for t in _parts(at) if t.serial not in known]
+            if missing:
+                waiting += missing
+                continue
+            waiting.pop()
+            if at.serial not in known:
+                known[at.serial] = min(TOO_MUCH, self._cost(at))
+        return known[term.serial]
+
+    def _item(self, item: Item) -> int:
+        place, begun = item
+        return min(TOO_MUCH, self.place(place) + self._beyond(begun))
+
+    def _beyond(self, begun: Begun) -> int:
+        """What comes after the rule."""
+        if begun not in self._after:
+            cheapest_way(begun, self._callers, lambda one: None if one.edges else 0, self._after)
+        return self._after[begun]
+
+    def _callers(self, begun: Begun) -> Iterator[tuple[int, Begun]]:
+        return ((self.place(place) + 1, outer) for place, outer in begun.edges)  # so that no way comes back
+
+    def _cost(self, term: Term) -> int:
+        """By the costs of its parts."""
+        if term.nullable:
+            return 0
+        known = self._terms
+        if isinstance(term, Text):
+            return _priced(self.measure.suffixes(term.text)[term.at])
+        if isinstance(term, Chars):
+            return _priced(self.measure.one_of(term.ranges))
+        if isinstance(term, Cat):
+            return known[term.head.serial] + known[term.tail.serial]
+        if isinstance(term, Choice):
+            return min((known[option.serial] for option in term.options), default=TOO_MUCH)
+        if isinstance(term, Loop):
+            return known[term.body.serial] * term.minimum
+        if isinstance(term, Call):
+            return self._shortest.rule_cost(term.name) + 1
+        if isinstance(term, Members):
+            return self._members(term)
+        if isinstance(term, Both):
+            return self._both(term)
+        return _priced(self.measure.token if isinstance(term, Token) else None)
+
+    def _members(self, term: Members) -> int:
+        chosen = self._entries_to_come(term)
+        separators = len(chosen) - term.due
+        listed = term.entries.terms
+        return sum(self.term(listed[place]) for place in chosen) + separators * self.term(
+            term.entries.separator
+        )
+
+    def _entries_to_come(self, term: Members) -> list[int]:
+        """The cheapest entries with which the object is complete: what is required, and as many as must come."""
+        node, entries = term.entries.node, term.entries
+        may_come = entries.may_come(term.written, term.extra)
+        chosen = [place for place in may_come if node.required >> place & 1]
+        more = node.low - term.written.bit_count() - term.extra - len(chosen)
+        if not chosen:
+            more = max(more, int(term.due))
+        free = len(node.members)
+        others = sorted(
+            (place for place in may_come if not node.required >> place & 1),
+            key=lambda place: self.term(entries.terms[place]),
+        )
+        while more > 0 and others:
+            chosen.append(others[0])
+            if others[0] != free:
+                del others[0]
+            more -= 1
+        return chosen
+
+    def _both(self, term: Both) -> int:
+        """Of an intersection, whose states are looked at until one is found that may end."""
+        serials: dict[int, Both] = {}
+
+        def onward(serial: int) -> Iterator[tuple[int, int]]:
+            for ranges, target in self._moves(serials[serial]):
+                price = self.measure.one_of(ranges)
+                if price is not None:
+                    serials[target.serial] = target
+                    yield price * UNIT, target.serial
+
+        serials[term.serial] = term
+        cheapest_way(
+            term.serial,
+            onward,
+            lambda n: 0 if serials[n].nullable else None,
+            self._terms,
+            lambda n: serials[n].shortest * UNIT,
+        )
+        return self._terms[term.serial]
+
+    def _moves(self, both: Both) -> Iterator[tuple[Ranges, Both]]:
+        automaton = self.compiled.automaton
+        for move in automaton.steps(automaton.place([both])).moves:
+            if isinstance(move.target, Both):
+                yield move.ranges, move.target
+
+    def _first_piece(self, place: Place) -> Piece:
+        term = min(place.terms, key=self.term)
+        while True:
+            if isinstance(term, Text):
+                return Piece(term.text[term.at :])
+            if isinstance(term, Chars):
+                return Piece(self.measure.cheapest(term.ranges))
+            if isinstance(term, Token):
+                return Piece("", term.match)
+            if isinstance(term, Cat):
+                term = term.head if self.term(term.head) else term.tail
+            elif isinstance(term, Choice):
+                term = min(term.options, key=self.term)
+            elif isinstance(term, Loop):
+                term = term.body
+            elif isinstance(term, Call):
+                term = min(self.compiled.start_of(term.name).terms, key=self.term)
+            elif isinstance(term, Members):
+                separator = term.entries.separator
+                if not term.due and self.term(separator):
+                    term = separator
+                else:
+                    term = term.entries.terms[self._entries_to_come(term)[0]]
+            else:
+                assert isinstance(term, Both)
+                moves = [(r, t) for r, t in self._moves(term) if self.measure.one_of(r) is not None]
+                ranges, _ = min(moves, key=lambda m: self.term(m[1]) + _priced(self.measure.one_of(m[0])))
+                return Piece(self.measure.cheapest(ranges))
+
+
+def _parts(term: Term) -> tuple[Term, ...]:
+    """The terms whose costs make up the term's, unless it is nullable."""
+    if term.nullable:
+        return ()
+    if isinstance(term, Cat):
+        return term.head, term.tail
+    if isinstance(term, Choice):
+        return term.options
+    if isinstance(term, Loop):
+        return (term.body,)
+    if isinstance(term, Members):
+        return (*term.entries.terms, term.entries.separator)
+    return ()
+
+
+def _priced(cost: int | None) -> int:
+    return TOO_MUCH if cost is None else min(TOO_MUCH, cost * UNIT)

@@ -1,0 +1,184 @@
+"""How far a text of a grammar can be from its end at most, wherever it is: what no state's completion exceeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from glyphscope.grammar import chars
+from glyphscope.grammar.automaton import Automaton
+from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.shortest import CHARACTER, TOO_MUCH, Shortest
+from glyphscope.grammar.tree import (
+    Alt,
+    CharClass,
+    Except,
+    Grammar,
+    Intersect,
+    Literal,
+    Node,
+    Repeat,
+    RuleRef,
+    Seq,
+    Terminal,
+    TokenMatch,
+    Unordered,
+    refs,
+)  # fmt: skip
+
+_CHARACTER_BYTES = 4
+_MAX_DEPTH = 200  # of a rule's body; what is deeper is not looked at
+
+
+_PLAIN: Ranges = ((0x09, 0x0A), (0x0D, 0x0D), (0x20, 0x7E), (0xA0, 0xD7FF), (0xE000, 0x3FFFF))
+"""The characters for whose bytes every vocabulary that can spell them at all has tokens."""
+PLAIN_BYTES = frozenset((0x09, 0x0A, 0x0D, *range(0x20, 0x7F), *range(0x80, 0xC0), *range(0xC2, 0xF1)))
+"""The bytes of these characters."""
+
+
+class _Bytes:
+    """What texts cost in bytes of UTF-8. A token that a grammar asks for by itself counts as one."""
+
+    token = 1
+
+    def text(self, text: str) -> int | None:
+        """A literal."""
+        data = text.encode("utf-8", "surrogatepass")
+        return len(data) if PLAIN_BYTES.issuperset(data) else None
+
+    def one_of(self, ranges: Ranges) -> int | None:
+        """The lowest character."""
+        plain = chars.intersection(ranges, _PLAIN)
+        return len(chr(plain[0][0]).encode()) if plain else None
+
+
+def reach(grammar: Grammar) -> int | None:
+    """The shortest completion of no text that can be completed has more bytes; nor more tokens, where each of
+    `PLAIN_BYTES` is one.
+
+    None where there is no such bound, as rules may contain themselves, or where none is found.
+    """
+    order = _inner_first(grammar)
+    if order is None:
+        return None
+    found = _Reaches(Shortest(grammar, _Bytes()))
+    for name in order:
+        most = found.of(grammar.rules[name].body, 0)
+        if most is None:
+            return None
+        found.rules[name] = most
+    return found.rules[grammar.root]
+
+
+class _Reaches:
+    def __init__(self, shortest: Shortest) -> None:
+        self._shortest = shortest
+        self.rules: dict[str, int] = {}
+        self._nodes: dict[int, int | None] = {}
+
+    def of(self, node: Node, depth: int) -> int | None:
+        """The most that may be missing of the node while it is being read, or before it."""
+        if depth > _MAX_DEPTH:
+            return None
+        if id(node) not in self._nodes:
+            self._nodes[id(node)] = self._looked_up(node, depth)
+        return self._nodes[id(node)]
+
+    def _looked_up(self, node: Node, depth: int) -> int | None:
+        if isinstance(node, Literal):
+            return self._whole(node)
+        if isinstance(node, CharClass):
+            # the rest of one whose first byte was read, too
+            return None if self._whole(node) is None else _CHARACTER_BYTES
+        if isinstance(node, RuleRef):
+            return self.rules[node.name]
+        if isinstance(node, TokenMatch):
+            return 1
+        if isinstance(node, Seq):
+            return self._in_a_row(node.parts, depth)
+        if isinstance(node, Alt):
+            return self._most(node.options, depth)
+        if isinstance(node, Repeat):
+            inner, whole = self.of(node.body, depth + 1), self._whole(node.body)
+            if inner is None or (whole is None and node.minimum > 1):
+                return None
+            return inner + max(0, node.minimum - 1) * (whole or 0)
+        if isinstance(node, Terminal):
+            return self.of(node.body, depth + 1)
+        if isinstance(node, Unordered):
+            inner, whole = self._most(node.inner, depth), self._whole(node)
+            separator = self._whole(node.separator)
+            return None if inner is None or whole is None else inner + whole + (separator or 0)
+        return self._longest(node)
+
+    def _whole(self, node: Node) -> int | None:
+        cost = self._shortest.cost(node)
+        return None if cost >= TOO_MUCH else cost // CHARACTER
+
+    def _most(self, nodes: Sequence[Node], depth: int) -> int | None:
+        most = 0
+        for node in nodes:
+            inner = self.of(node, depth + 1)
+            if inner is None:
+                return None
+            most = max(most, inner)
+        return most
+
+    def _in_a_row(self, parts: Sequence[Node], depth: int) -> int | None:
+        most = after = 0
+        for part in reversed(parts):
+            inner, whole = self.of(part, depth + 1), self._whole(part)
+            if inner is None or whole is None:
+                return None
+            most, after = max(most, inner + after), after + whole
+        return most
+
+    def _longest(self, node: Intersect | Except) -> int | None:
+        """Of an intersection nobody needs more than all of its longest text."""
+        start = Automaton.of(node).start
+        return start.longest * _CHARACTER_BYTES if start.longest < 1 << 20 else None
+
+
+def _inner_first(grammar: Grammar) -> list[str] | None:
+    """The rules, each after those that it refers to; None where one contains itself."""
+    done: dict[str, None] = {}
+    open_: set[str] = set()
+    waiting = [grammar.root]
+    while waiting:
+        name = waiting[-1]
+        missing = [inner for inner in dict.fromkeys(refs(grammar.rules[name].body)) if inner not in done]
+        if name in done or not missing:
+            waiting.pop()
+            open_.discard(name)
+            done[name] = None
+            continue
+        if name in open_ or open_.intersection(missing):
+            return None
+        open_.add(name)
+        waiting += missing
+    return list(done)
+
+
+def open_ended(grammar: Grammar) -> bool:
+    """Whether a text of the grammar may also be the beginning of a longer one; True where that is not certain."""
+    seen: set[str] = set()
+    waiting: list[Node] = [RuleRef(grammar.root)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, RuleRef):
+            if node.name not in seen:
+                seen.add(node.name)
+                waiting.append(grammar.rules[node.name].body)
+        elif isinstance(node, Terminal):
+            waiting.append(node.body)
+        elif isinstance(node, Seq):
+            waiting += node.parts[-1:]
+        elif isinstance(node, Alt):
+            waiting += node.options
+            literals = [option.text for option in node.options if isinstance(option, Literal)]
+            if any(a != b and b.startswith(a) for a in literals for b in literals):
+                return True
+        elif isinstance(node, Repeat) and node.minimum == node.maximum:
+            waiting.append(node.body)
+        elif not isinstance(node, Literal | CharClass | TokenMatch):
+            return True
+    return False

@@ -1,0 +1,139 @@
+"""llama.cpp's grammar sampler from a trigger on: the answer is free until it writes one. Only in the model's process.
+
+llama.cpp looks for its triggers by regular expressions in all that was written, at each token: with long reasoning that
+exhausts the C++ stack. Here the trigger is looked for in bytes, and the sampler is made when it comes; it gets the last
+tokens only. A token that completes the trigger and goes on against the grammar would abort the process when llama.cpp
+accepts it: such tokens are refused before.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from glyphscope.decoding import Allowed
+from glyphscope.errors import GrammarError
+from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.match import MatchLimit, compile_grammar
+from glyphscope.models.gbnf import GbnfConstraint
+from glyphscope.models.native import LlamaEngine
+
+_SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|]")
+
+
+class LazyGbnfConstraint:
+    """Implements `Constraint`: everything is allowed up to a trigger, and from there on what the grammar allows."""
+
+    def __init__(self, engine: LlamaEngine, grammar: str, triggers: Sequence[str]) -> None:
+        """Raises GrammarError, also for a trigger with which the grammar does not begin."""
+        self._engine, self._grammar = engine, grammar
+        self._triggers = tuple(dict.fromkeys(trigger.encode() for trigger in triggers))
+        self._matcher = compile_grammar(load_gbnf(grammar, where="grammar"))
+        for trigger in self._triggers:
+            if not trigger or not self._fits(trigger):
+                raise GrammarError(
+                    f"The grammar does not begin with its trigger {trigger.decode()!r}.",
+                    where="triggers",
+                    hint="A lazy grammar begins with the text from which on it holds.",
+                )
+        GbnfConstraint(engine, grammar)  # what llama.cpp refuses is an error now, and not in the middle
+        self._begun: GbnfConstraint | None = None
+        self._last: list[int] = []  # the last tokens, as many as a trigger may begin in
+        self._tail = b""  # what they spell
+        self._ended = False
+
+    @property
+    def stopped(self) -> bool:
+        return self._ended if self._begun is None else self._begun.stopped
+
+    def forced(self) -> list[int]:
+        return []
+
+    def allowed(self) -> Allowed:
+        if self._begun is not None:
+            return self._begun.allowed()
+        allowed = np.ones(self._engine.vocabulary, np.bool_)
+        for token in self._completing():
+            allowed[token] = self.takes(token)
+        return allowed
+
+    def takes(self, token: int) -> bool:
+        if self._begun is not None:
+            return self._begun.takes(token)
+        begun = self._starts(token)
+        return begun is None or self._fits(begun)
+
+    def commit(self, token: int) -> None:
+        if self._begun is not None:
+            self._begun.commit(token)
+            return
+        if not self.takes(token):
+            raise GrammarError(f"The constraint does not allow the token {token}.", where="grammar")
+        if self._engine.is_end(token):
+            self._ended = True
+            return
+        begins = self._starts(token) is not None
+        self._last.append(token)
+        self._tail += self._engine.pieces[token]
+        if begins:
+            patterns = [_pattern(trigger) for trigger in self._triggers]
+            self._begun = GbnfConstraint(self._engine, self._grammar, patterns)
+            self._begun.accept(self._last)
+            return
+        longest = max(map(len, self._triggers))
+        while self._last and len(self._tail) - len(self._engine.pieces[self._last[0]]) >= longest - 1:
+            self._tail = self._tail[len(self._engine.pieces[self._last.pop(0)]) :]
+
+    def _starts(self, token: int) -> bytes | None:
+        """What is written from the first trigger on, once the token is; None where it completes none."""
+        if self._engine.is_end(token):
+            return None
+        written = self._tail + self._engine.pieces[token]
+        found = [place for trigger in self._triggers if (place := written.find(trigger)) >= 0]
+        return written[min(found) :] if found else None
+
+    def _fits(self, begun: bytes) -> bool:
+        """Whether the grammar allows that beginning; without the bytes of a character that is not complete."""
+        text = begun.decode("utf-8", errors="ignore")
+        try:
+            return self._matcher.start().feed(text).failed_at is None
+        except MatchLimit:
+            return False
+
+    def _completing(self) -> Iterator[int]:
+        """The tokens that complete a trigger and write more: only these can go on against the grammar."""
+        yield from self._containing
+        for trigger in self._triggers:
+            for length in range(1, len(trigger)):
+                if self._tail.endswith(trigger[:length]):
+                    yield from self._beginning(trigger[length:])
+
+    @cached_property
+    def _containing(self) -> list[int]:
+        return [
+            token
+            for token, piece in enumerate(self._engine.pieces)
+            if any(-1 < piece.find(trigger) < len(piece) - len(trigger) for trigger in self._triggers)
+        ]
+
+    @cached_property
+    def _sorted(self) -> list[tuple[bytes, int]]:
+        return sorted((piece, token) for token, piece in enumerate(self._engine.pieces))
+
+    def _beginning(self, rest: bytes) -> Iterator[int]:
+        place = bisect_left(self._sorted, (rest, -1))
+        while place < len(self._sorted) and self._sorted[place][0].startswith(rest):
+            piece, token = self._sorted[place]
+            if piece != rest:
+                yield token
+            place += 1
+
+
+def _pattern(trigger: bytes) -> bytes:
+    """The trigger as llama.cpp wants it: the whole text, and from its first group on the grammar holds."""
+    escaped = _SPECIAL.sub(r"\\\g<0>", trigger.decode("utf-8")).encode()
+    return rb"[\s\S]*?(" + escaped + rb"[\s\S]*)"

@@ -1,0 +1,154 @@
+"""What a chat template says of how a model writes its turns, for people: `models inspect` and the window show it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError, PromptError
+from glyphscope.models.chat import ChatTemplate
+from glyphscope.models.chat_probe import Drops
+from glyphscope.models.markers import Marker, MarkerToken, VocabularyMarkers, find_markers
+from glyphscope.models.turn_forms import ASSUMED_END, TemplateRenderer
+from glyphscope.turns import Derived, Proof, TurnForm, form_of, prove
+from glyphscope.turns.pairs import Pair, more_renderings, pairs_of
+from glyphscope.turns.slots import Slot, ThinkingState, form_markers, slots_of, thinking_states
+
+
+class Inspection(msgspec.Struct, frozen=True):
+    """What is printed with --json. `form` has every slot; `renderings` are the texts it was derived from.
+
+    `drops` are the things of a turn that the template does not write; `history` says it of whole conversations.
+    `markers` and `end_tokens` are of the vocabulary, empty where none was given. `proof` has `proved` and the counts;
+    None where nothing was proved yet.
+    """
+
+    form: TurnForm
+    reasoning: Any
+    ends: tuple[str, ...]
+    drops: tuple[str, ...]
+    warnings: tuple[str, ...]
+    proof: Any
+    renderings: dict[str, str]
+    pairs: tuple[Pair, ...] = ()
+    slots: tuple[Slot, ...] = ()
+    thinking: tuple[ThinkingState, ...] = ()
+    history: Drops | None = None
+    arguments_as: str = "object"
+    markers: tuple[Marker, ...] = ()
+    end_tokens: tuple[MarkerToken, ...] = ()
+
+
+def inspect_template(template: TemplateRenderer, vocabulary: Path | None = None) -> Inspection:
+    """The form of a template with all that explains it, but for the proof.
+
+    `vocabulary` is a GGUF whose tokens the markers are shown in. One that cannot be read is a warning. Takes some
+    tenths of a second, and about one for the vocabulary: nothing for a window's thread.
+    """
+    form, derived = form_of(template, template.ends)
+    renderings = derived.renderings | more_renderings(template, derived.dialect)
+    warnings = form_warnings(template, form, derived)
+    found: VocabularyMarkers | None = None
+    if vocabulary is not None:
+        try:
+            found = find_markers(vocabulary, form_markers(form))
+            warnings += end_warnings(form, found, tuple(derived.renderings.values()))
+        except GlyphscopeError as error:
+            warnings.append(f"The markers are not shown as tokens: {error.message}")
+    pairs = pairs_of(renderings)
+    return Inspection(
+        form=form,
+        reasoning=None if form.reasoning is None else msgspec.to_builtins(form.reasoning),
+        ends=form.ends,
+        drops=derived.drops,
+        warnings=tuple(warnings),
+        proof=None,
+        renderings=derived.renderings,
+        pairs=pairs,
+        slots=slots_of(form, {pair.key for pair in pairs if not pair.same}),
+        thinking=thinking_states(form),
+        history=_history(template.source),
+        arguments_as="string" if derived.dialect.as_string else "object",
+        markers=() if found is None else found.markers,
+        end_tokens=() if found is None else found.ends,
+    )
+
+
+def with_proof(found: Inspection, template: TemplateRenderer, turns: int) -> Inspection:
+    """The same with the proof by so many random turns, and its warnings. About a second for 200 turns."""
+    form, derived = form_of(template, template.ends)
+    proof = prove(template, derived, form, turns=turns)
+    warnings = _proof_warnings(proof)
+    if template.stopped:
+        warnings.append("The template takes too long: not everything was rendered.")
+    return msgspec.structs.replace(
+        found,
+        proof={"proved": proof.proved, **msgspec.to_builtins(proof)},
+        warnings=(*found.warnings, *warnings),
+    )
+
+
+def form_warnings(template: TemplateRenderer, form: TurnForm, derived: Derived) -> list[str]:
+    """What people should know before they rely on the form, a sentence each."""
+    out = []
+    messages = [{"role": "user", "content": "Hello"}]
+    with suppress(PromptError):
+        twice = {template.render(messages, [], thinking=None, add_generation_prompt=True) for _ in range(2)}
+        if len(twice) > 1:
+            out.append(
+                "The template renders differently each time: nothing that is derived from it is certain."
+            )
+    if not form.describes_tools:
+        out.append("The template describes no tools: the system prompt has to.")
+    if "calls" in derived.drops:
+        out.append(
+            "The template writes no calls of the history: the form of calls is from the table, and not proved."
+        )
+    if form.reasoning is not None and form.reasoning.prompt.get("off") == "opens":
+        out.append("The prompt opens reasoning whether thinking is on or off.")
+    if "eos_token" in template.reads and not template.ends:
+        out.append(f"The template writes eos_token, and {ASSUMED_END} is assumed for it.")
+    if form.calls and form.calls[0].arguments.literals == "python":
+        out.append("Values in the history are Python's literals (True, None); both notations are read.")
+    return out + [f"It refuses some conversations: {error}" for error in derived.errors[:5]]
+
+
+def end_warnings(form: TurnForm, found: VocabularyMarkers, written: tuple[str, ...]) -> list[str]:
+    """What is odd about the tokens that end a generation in this vocabulary."""
+    out = [
+        f"llama.cpp also ends an answer at {token.text} (token {token.id}), which is a text of this vocabulary and no "
+        "marker of the template: an answer with that text in it stops there."
+        for token in found.surprising_ends(form.ends, written)
+    ]
+    if form.ends and not found.known_ends(form.ends):
+        ends = " or ".join(form.ends)
+        out.append(
+            f"The template ends a turn with {ends}, at which llama.cpp does not stop: the answer runs on behind it."
+        )
+    return out
+
+
+def _proof_warnings(proof: Proof) -> list[str]:
+    out = []
+    missing = [value.kind for value in proof.values if not value.carried]
+    if missing:
+        out.append(f"The template cannot carry {', '.join(missing)}: these are not read back as they were.")
+    if proof.left_out:
+        out.append(f"The template cannot describe tools with arguments of type {', '.join(proof.left_out)}.")
+    if proof.turns and proof.strict < proof.turns:
+        out.append(
+            f"{proof.turns - proof.strict} of {proof.turns} rendered turns leave the form: the template does not "
+            "write in the history what the model writes."
+        )
+    return out
+
+
+def _history(source: str) -> Drops | None:
+    """What is lost of a conversation; None for a template that has no end."""
+    try:
+        return ChatTemplate(source).drops()
+    except PromptError:
+        return None

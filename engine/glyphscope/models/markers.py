@@ -1,0 +1,90 @@
+"""A form's markers as tokens of a vocabulary: one special token, or several of text; and the tokens that end a turn.
+
+llama.cpp tokenizes, in a process of its own with the file's vocabulary and none of its weights. What kind of token the
+file says it is comes from the file: llama.cpp takes some texts for ends of a generation whatever their kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from glyphscope.models.gguf import read_token_types
+from glyphscope.models.grammar_probe import GrammarProbe
+
+TokenKind: TypeAlias = Literal["control", "defined", "text"]
+_KINDS: dict[int, TokenKind] = {3: "control", 4: "defined"}
+_SECONDS = 60.0
+
+
+class MarkerToken(msgspec.Struct, frozen=True):
+    """A token. `control`: special, never text; `defined`: added by the maker, but a text; `text`: like any other."""
+
+    id: int
+    text: str
+    kind: TokenKind
+
+
+class Marker(msgspec.Struct, frozen=True):
+    """A marker's tokens in this vocabulary."""
+
+    text: str
+    tokens: tuple[MarkerToken, ...]
+
+    @property
+    def words(self) -> str:
+        """What that means, in words."""
+        special = sum(token.kind == "control" for token in self.tokens)
+        if len(self.tokens) == 1:
+            kind = self.tokens[0].kind
+            return {
+                "control": "one special token",
+                "defined": "one token, not special",
+                "text": "one text token",
+            }[kind]
+        one = sum(token.kind != "text" for token in self.tokens)
+        if not one:
+            return f"{len(self.tokens)} text tokens"
+        return f"{len(self.tokens)} tokens, {special} of them special"
+
+
+class VocabularyMarkers(msgspec.Struct, frozen=True):
+    """The markers, and every token at which llama.cpp ends a generation."""
+
+    markers: tuple[Marker, ...]
+    ends: tuple[MarkerToken, ...]
+
+    def surprising_ends(self, ends: Sequence[str], written: Sequence[str]) -> tuple[MarkerToken, ...]:
+        """Tokens that end a generation though the file has them as text and the template never writes them."""
+        return tuple(
+            token
+            for token in self.ends
+            if token.kind != "control"
+            and token.text not in ends
+            and not any(token.text in text for text in written)
+        )
+
+    def known_ends(self, ends: Sequence[str]) -> tuple[str, ...]:
+        """Those of a form's ends that llama.cpp ends at: the marker that begins it is such a token."""
+        texts = {token.text for token in self.ends}
+        return tuple(end for end in ends if any(end.startswith(text) for text in texts if text))
+
+
+def find_markers(path: Path, texts: Sequence[str]) -> VocabularyMarkers:
+    """The tokens of texts in the vocabulary of a GGUF. Raises ModelError and ModelDied."""
+    types = read_token_types(path)
+    with GrammarProbe(path, seconds=_SECONDS) as probe:
+        answer = probe.tokens(texts)
+
+    def token(number: int, data: bytes) -> MarkerToken:
+        kind = _KINDS.get(types[number], "text") if number < len(types) else "text"
+        return MarkerToken(number, data.decode("utf-8", errors="replace"), kind)
+
+    markers = (
+        Marker(text, tuple(token(*each) for each in found))
+        for text, found in zip(texts, answer.tokens, strict=True)
+    )
+    return VocabularyMarkers(tuple(markers), tuple(token(*each) for each in answer.ends))

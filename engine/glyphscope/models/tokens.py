@@ -1,0 +1,87 @@
+"""What llama.cpp knows of each token, read for a whole vocabulary at once. Only in the model's process.
+
+A vocabulary has up to 262,144 tokens, so what a call costs decides how long a model takes to open. The functions are
+called by their addresses: without llama-cpp-python's wrappers, and without releasing the interpreter's lock each time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from itertools import compress, repeat
+from typing import Any
+
+import llama_cpp as llama
+import numpy as np
+
+_AT_ONCE = 512
+_BYTES = 1024
+"""Among so many tokens from the first on, vocabularies with a token for each byte have those."""
+_IN_NO_TEXT = b"\xff"
+
+_INT, _POINTER, _BOOL = ctypes.c_int32, ctypes.c_void_p, ctypes.c_bool
+
+
+def read_pieces(vocab: int, count: int) -> list[bytes]:
+    """The bytes of each of the `count` tokens of the vocabulary at that address, special ones as they are written.
+
+    Many are read as one text, with a token between two of them whose byte is in no other. llama.cpp tidies up some
+    vocabularies' texts (it takes the blank before a full stop away), and then a text is shorter than its pieces: those
+    are read one by one, as they are where there is no such token.
+    """
+    pieces = [_read_piece(vocab, token) for token in range(min(count, _BYTES))]
+    if _IN_NO_TEXT not in pieces:
+        return pieces + [_read_piece(vocab, token) for token in range(len(pieces), count)]
+    between = pieces.index(_IN_NO_TEXT)
+    for start in range(len(pieces), count, _AT_ONCE):
+        tokens = range(start, min(start + _AT_ONCE, count))
+        pieces += _read_many(vocab, tokens, between) or [_read_piece(vocab, token) for token in tokens]
+    return pieces
+
+
+def _read_many(vocab: int, tokens: range, between: int) -> list[bytes] | None:
+    """The tokens' pieces; None where their text cannot be parted again."""
+    ids = np.full(2 * len(tokens) + 1, between, np.int32)
+    ids[1::2] = tokens
+    to_text = _function("llama_detokenize", _INT, _POINTER, _POINTER, _INT, _POINTER, _INT, _BOOL, _BOOL)
+    size = -to_text(
+        vocab, ids.ctypes.data, ids.size, None, 0, False, True
+    )  # that of all pieces, before any tidying
+    buffer = ctypes.create_string_buffer(max(size, 1))
+    if to_text(vocab, ids.ctypes.data, ids.size, ctypes.addressof(buffer), size, False, True) != size:
+        return None
+    parts = buffer.raw[:size].split(_IN_NO_TEXT)[1:-1]
+    return parts if len(parts) == len(tokens) else None
+
+
+def _read_piece(vocab: int, token: int, room: int = 64) -> bytes:
+    to_piece = _function("llama_token_to_piece", _INT, _POINTER, _INT, _POINTER, _INT, _INT, _BOOL)
+    buffer = ctypes.create_string_buffer(room)
+    size = to_piece(vocab, token, ctypes.addressof(buffer), room, 0, True)
+    return buffer.raw[:size] if size >= 0 else _read_piece(vocab, token, -size)
+
+
+def read_ends(vocab: int, count: int) -> list[int]:
+    """The tokens that end a generation, rising."""
+    is_end = _function("llama_vocab_is_eog", _BOOL, _POINTER, _INT)
+    return list(compress(range(count), map(is_end, repeat(vocab), range(count))))
+
+
+def read_special(vocab: int, pieces: list[bytes]) -> list[int]:
+    """Control tokens, and those defined by the model's maker that look like one: no grammar's text matches them."""
+    attributes = _function("llama_vocab_get_attr", _INT, _POINTER, _INT)
+    kinds = np.fromiter(map(attributes, repeat(vocab), range(len(pieces))), np.int32, len(pieces))
+    control = kinds & llama.LLAMA_TOKEN_ATTR_CONTROL
+    found: list[int] = np.flatnonzero(control | kinds & llama.LLAMA_TOKEN_ATTR_USER_DEFINED).tolist()
+    return [token for token in found if control[token] or _looks_special(pieces[token])]
+
+
+def _looks_special(piece: bytes) -> bool:
+    return piece.startswith(b"<") and piece.endswith(b">")
+
+
+@cache
+def _function(name: str, *kinds: Any) -> Any:
+    """llama.cpp's function of that name; `kinds` are what it returns and takes."""
+    address = ctypes.cast(getattr(llama.llama_cpp._lib, name), ctypes.c_void_p).value
+    return ctypes.PYFUNCTYPE(*kinds)(address or 0)

@@ -1,0 +1,92 @@
+"""The form of a model's turns, derived from its chat template, which is rendered as every prompt is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from copy import deepcopy
+from functools import lru_cache
+from typing import Any
+
+from glyphscope.errors import PromptError
+from glyphscope.models.chat import ChatTemplate
+from glyphscope.models.template_environment import SECONDS, LimitReached
+from glyphscope.turns import TurnForm, form_of
+
+ASSUMED_END = "</s>"
+"""`eos_token` of a template in a file of its own, which does not say what it is."""
+
+
+class TemplateRenderer:
+    """Implements `Renders`: messages in OpenAI's form as they are, in the environment of every chat template.
+
+    A form takes about a hundred renderings: the limits of one of them are those of all. What reaches one is rendered no
+    more, and neither is anything after `SECONDS`.
+    """
+
+    def __init__(
+        self, source: str, *, bos: str = "", eos: str = ASSUMED_END, ends: Iterable[str] = ()
+    ) -> None:
+        """`ends` are the texts that end a generation in the template's vocabulary, where that is known.
+
+        Raises PromptError for a template that is not Jinja.
+        """
+        self.source = source
+        self.eos = eos
+        self.ends = tuple(ends)
+        self._chat = ChatTemplate(source, bos=bos, eos=eos)
+        self._spent = 0.0
+        self._stopped: LimitReached | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a limit was reached: nothing is rendered any more."""
+        return self._stopped is not None
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The variables that the template looks at."""
+        return self._chat.reads
+
+    def render(
+        self,
+        messages: list[dict[str, Any]],
+        tools: list[dict[str, Any]],
+        *,
+        thinking: bool | None,
+        add_generation_prompt: bool,
+    ) -> str:
+        """The text. Raises PromptError for what the template refuses, and for all once it reached a limit."""
+        wanted = {"add_generation_prompt": add_generation_prompt}
+        variables = self._chat.variables(tools, thinking=thinking, variables=wanted)
+        if "tools" in self.reads:
+            variables.setdefault("tools", [] if "is none" not in self.source else None)
+        start = time.monotonic()
+        try:
+            if self._stopped is not None:
+                raise self._stopped
+            return self._chat.write({**deepcopy(variables), "messages": deepcopy(messages)})
+        except Exception as error:  # a template raises what its filters raise
+            if isinstance(error, LimitReached):
+                self._stopped = error
+            raise PromptError(f"The template refuses: {str(error) or type(error).__name__}") from error
+        finally:
+            self._spent += time.monotonic() - start
+            if self._spent > SECONDS and self._stopped is None:
+                self._stopped = LimitReached(f"its renderings take longer than {SECONDS:g} s")
+
+
+@lru_cache(maxsize=64)
+def template_turn_form(
+    source: str, *, bos: str = "", eos: str = ASSUMED_END, ends: tuple[str, ...] = ()
+) -> TurnForm | None:
+    """The form that a template's turns have; None for one that is not Jinja, or that reaches a limit.
+
+    Kept by the template and the texts: deriving takes up to half a second.
+    """
+    try:
+        renderer = TemplateRenderer(source, bos=bos, eos=eos, ends=ends)
+    except PromptError:
+        return None  # a prompt says what is wrong with it, once one is asked for
+    form, _ = form_of(renderer, renderer.ends)
+    return None if renderer.stopped else form

@@ -1,0 +1,113 @@
+"""Messages of earlier turns as parts of a prompt: their text, and where a template writes their reasoning and calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from glyphscope.events import Message, RunRequest, ToolCall
+from glyphscope.prompting.template import Part, Written
+from glyphscope.registry import ToolRegistry
+from glyphscope.turns import TurnForm, TurnTools, read_turn
+
+HISTORY = "history"
+"""The part's name for what was said before the prompt."""
+_NEAR = 200
+"""Characters between two values of a call."""
+
+
+@dataclass(frozen=True)
+class WrittenReasoning:
+    """Implements `Locate` for reasoning, which many templates leave out of earlier turns."""
+
+    reasoning: str
+    of: str
+
+    def __call__(self, text: str, start: int, end: int) -> list[Written]:
+        words = self.reasoning.strip()
+        at = text.find(words, start, end) if words else -1
+        return [Written(at, at + len(words), self.of)] if at >= 0 else []
+
+
+@dataclass(frozen=True)
+class WrittenCalls:
+    """Implements `Locate` for a message's calls: markers and all where the form of turns is known, else from the name
+    to the last value.
+    """
+
+    calls: tuple[ToolCall, ...]
+    of: str
+    form: TurnForm | None = None
+    registry: ToolRegistry | None = None
+
+    def __call__(self, text: str, start: int, end: int) -> list[Written]:
+        spans = self._read(text, start, end) or self._found(text, start, end)
+        return [Written(*span, f"{self.of}, call {number}") for number, span in enumerate(spans, 1)]
+
+    def _read(self, text: str, start: int, end: int) -> list[tuple[int, int]]:
+        """Nothing where other calls are read than those of the message."""
+        if self.form is None or not self.form.calls:
+            return []
+        header = text.find(self.form.header, start, end)
+        at = start if header < 0 else header + len(self.form.header)
+        form = msgspec.structs.replace(self.form, begun={})
+        # to the end, as what follows may be written in the call too: a result that repeats an argument
+        read = read_turn(text[at:], form, TurnTools(self.registry or ToolRegistry())).calls[: len(self.calls)]
+        if [call.name for call in read] != [call.name for call in self.calls]:
+            return []
+        return [(at + call.start, at + call.end) for call in read]
+
+    def _found(self, text: str, start: int, end: int) -> list[tuple[int, int]]:
+        spans = []
+        for call in self.calls:
+            at = text.find(call.name, start, max(start, end))
+            if at < 0:
+                break
+            start = at + len(call.name)
+            for words in _values(call.arguments):
+                place = text.find(words, start, start + len(words) + _NEAR)
+                start = place + len(words) if place >= 0 else start
+            spans.append((at, start))
+            end = max(end, start + _NEAR)
+        return spans
+
+
+def history_turns(
+    request: RunRequest, registry: ToolRegistry | None = None
+) -> Iterator[tuple[Message, list[Part]]]:
+    """The messages of earlier turns with their parts, in the order of the text."""
+    form = _form(request)
+    for number, message in enumerate(request.history, 1):
+        of = f"message {number}"
+        parts = []
+        if message.reasoning:
+            parts.append(Part(HISTORY, "", of, WrittenReasoning(message.reasoning, f"{of}, reasoning")))
+        if message.content:
+            parts.append(Part(HISTORY, message.content, of))
+        if message.tool_calls:
+            calls = Part(HISTORY, "", of, WrittenCalls(message.tool_calls, of, form, registry))
+            parts.insert(len(parts) - bool(message.content and form and form.text_after), calls)
+        yield message, parts
+
+
+def _form(request: RunRequest) -> TurnForm | None:
+    """None too for one that is invalid, which the run refuses."""
+    try:
+        return msgspec.convert(request.form, TurnForm) if request.form else None
+    except msgspec.ValidationError:
+        return None
+
+
+def _values(value: Any) -> Iterator[str]:
+    """The scalars in a value as templates mostly write them, in order."""
+    if isinstance(value, dict):
+        value = [part for pair in value.items() for part in pair]
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        for item in value:
+            yield from _values(item)
+    else:
+        yield value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,10 @@
+"""How the answer of an endpoint is written down, which sends reasoning, text and calls apart: a form of ours."""
+
+from __future__ import annotations
+
+from glyphscope.turns.form import STATES, ReasoningForm, TurnForm
+
+ENDPOINT_FORM = TurnForm(
+    reasoning=ReasoningForm("<think>\n", "\n</think>\n\n", prompt=dict.fromkeys(STATES, "leaves"))
+)
+"""Reasoning comes first, between these markers; after the text a line for each call: `{"name": …, "arguments": …}`."""

@@ -1,0 +1,329 @@
+"""The grammar of a whole turn in a model's own form: reasoning, text, calls, and the turn's end.
+
+There is one state machine, and it is this grammar. Markers that are tokens of the vocabulary are asked for by their
+ids, all others as texts; a text holds none of them. Every text of it is read strictly by `read_turn`, as calls that are
+valid but for what `unheld` names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import msgspec
+
+from glyphscope.errors import GrammarError
+from glyphscope.events import ArgumentOrder, ConstrainFrom, Notation, Shape
+from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar
+from glyphscope.grammar.builder.calls import chosen_tools
+from glyphscope.grammar.rules import RuleBook
+from glyphscope.grammar.strings import first_end
+from glyphscope.grammar.tree import EMPTY, NEVER, Node, RuleRef, TokenMatch, alt, optional, seq
+from glyphscope.registry import ToolRegistry
+from glyphscope.turns.form import TurnForm, state_of
+from glyphscope.turns.grammar_calls import CallRules
+from glyphscope.turns.grammar_markers import (
+    SPACE,
+    Markers,
+    call_stops,
+    half_markers,
+    stops_of,
+    text_stops,
+    text_to_end,
+)
+from glyphscope.turns.tools import TurnTools
+
+
+@dataclass(frozen=True)
+class TurnOptions:
+    """What a turn may be.
+
+    `choice`: "required" (a call), "auto" (a text, or a text and calls), "none" (a text), or the name of the only tool.
+    `most_calls` None is any number. `constrain_from`: "start" leaves no reasoning, "reasoning" leaves it free, and
+    "call" everything up to a call's marker. `free_text` lets text stand before required calls. `notation` writes the
+    calls in a notation and shape of ours. `ends` are the tokens that end a generation: a form's end that is none of
+    them is written; None for all ends that are tokens. `lazy`: the grammar begins at a call's marker (`turn_triggers`).
+    """
+
+    choice: str = "required"
+    most_calls: int | None = 1
+    constrain_from: ConstrainFrom = "reasoning"
+    thinking: bool | None = None
+    free_text: bool = False
+    order: ArgumentOrder = "schema"
+    notation: tuple[Notation, Shape] | None = None
+    ends: tuple[int, ...] | None = None
+    lazy: bool = False
+
+
+def build_turn_grammar(
+    form: TurnForm, registry: ToolRegistry, options: TurnOptions, names: Mapping[str, int]
+) -> Grammar:
+    """The turns that the options allow; `names` are the special tokens of the vocabulary, by their texts.
+
+    Raises GrammarError, with tool and JSON Pointer, where a tool cannot be called or cannot be written in the form, and
+    for a form without calls. The last few are kept.
+    """
+    used = tuple(sorted((text, token) for text, token in names.items() if text))
+    return _build(_Key(form, registry), options, used)
+
+
+def turn_triggers(form: TurnForm) -> tuple[str, ...]:
+    """The texts at which the grammar of `TurnOptions(lazy=True)` begins, as llama.cpp's lazy grammars want them."""
+    found = []
+    for call in form.calls:
+        first = call.pieces[0]
+        if call.strict and not call.unmarked:
+            texts = (first.text, *first.also) if first.kind == "text" else ("",)
+            found += [call.section_open + text for text in texts]
+    return tuple(dict.fromkeys(text for text in found if text.strip()))
+
+
+class _Key:
+    """A form and a registry as the key of a cache."""
+
+    def __init__(self, form: TurnForm, registry: ToolRegistry) -> None:
+        self.form, self.registry = form, registry
+        self._key = (msgspec.json.encode(form), registry.digest)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and other._key == self._key
+
+
+@lru_cache(maxsize=8)
+def _build(key: _Key, options: TurnOptions, names: tuple[tuple[str, int], ...]) -> Grammar:
+    return _Turn(key.form, key.registry, options, Markers(dict(names))).grammar()
+
+
+class _Turn:
+    def __init__(
+        self, form: TurnForm, registry: ToolRegistry, options: TurnOptions, markers: Markers
+    ) -> None:
+        self.form, self.options, self.markers, self.registry = form, options, markers, registry
+        self.book = RuleBook()
+        self.root = self.book.reserve("turn")
+        self.tools = TurnTools(registry)
+        listed = sorted(self.tools.names)
+        self.stops = text_stops(form, listed)
+        self.halves = half_markers(form)
+        self.starts = call_stops([call for call in form.calls if call.strict], listed)
+        self.text_alone = options.choice in ("auto", "none")
+        self.text_before = options.free_text or options.choice == "auto"
+        self.calls: dict[str, Node] = {}
+
+    def grammar(self) -> Grammar:
+        if self.options.notation is not None:
+            return self._in_our_notation(*self.options.notation)
+        most = None
+        if self.options.choice != "none":
+            rules = self._call_rules()
+            after = self._after_calls()
+            self.calls = {
+                opening: self.book.inner("calls", seq(rest, after))
+                for opening, rest in rules.openings().items()
+            }
+            most = rules
+        self.book.add(self.root, self._begin())
+        if most is None:
+            return self.book.grammar(self.root, ())
+        made = self.book.grammar(
+            self.root,
+            tuple(most.unheld),
+            lexed=most.lexed,
+            loose=tuple(most.loose),
+            ordered=tuple(most.ordered),
+        )
+        most.check(made)
+        return made
+
+    def _call_rules(self) -> CallRules:
+        named = None if self.options.choice in ("auto", "required") else self.options.choice
+        allowed = chosen_tools(self.registry, GrammarOptions(tool=named))
+        if not self.form.calls:
+            raise GrammarError(
+                "This model's form has no calls.",
+                where="form",
+                hint="Use a notation of Glyphscope for the calls.",
+            )
+        most = self.options.most_calls
+        return CallRules(
+            self.form, self.book, self.markers, self.tools, allowed, self.options.order,
+            most if self.form.parallel else 1,
+        )  # fmt: skip
+
+    # the parts of a turn
+
+    def _begin(self) -> Node:
+        if self.options.lazy:
+            return alt(*(seq(self.markers.written(opening), rest) for opening, rest in self.calls.items()))
+        if self.options.constrain_from == "call" and self.calls:
+            return self._free()
+        opened, head = self._prompt()
+        if opened == "inside":
+            return self._inside()
+        if head:
+            return self._continued(head)
+        content = self._content()
+        reasoning = self.form.reasoning
+        if opened != "before" or reasoning is None or self.options.constrain_from == "start":
+            return content
+        inside = seq(self._after_space(reasoning.open.strip()), self._inside())
+        closed = reasoning.close.strip() in {text.strip() for text in self.form.begun.values()}
+        lone = [seq(self._after_space(reasoning.close.strip()), content)] if closed else []
+        return alt(inside, *lone, content)
+
+    def _prompt(self) -> tuple[str, str]:
+        """Where the prompt leaves off: before, inside or after reasoning; and the marker that it has begun."""
+        begun = self.form.begun.get(state_of(self.options.thinking), "")
+        reasoning = self.form.reasoning
+        where = "before"
+        if reasoning is not None:
+            opening, closing = reasoning.open.strip(), reasoning.close.strip()
+            if opening and opening in begun:
+                where, begun = "inside", begun.rpartition(opening)[2]
+            if closing and closing in begun:
+                where, begun = "after", begun.rpartition(closing)[2]
+        head = begun.strip()
+        if where == "inside" or any(head.endswith(wrap.open.strip()) for wrap in self.form.wraps):
+            head = ""
+        return where, head
+
+    def _inside(self) -> Node:
+        """What follows the opening marker of reasoning."""
+        reasoning = self.form.reasoning
+        assert reasoning is not None
+        close = reasoning.close.strip()
+        after = self._after_message()
+        if self.options.constrain_from == "start":
+            return seq(self._after_space(close), after)
+        ends = reasoning.call_ends and self.calls
+        stops = alt(stops_of((reasoning.open, reasoning.close)), *([self.starts] if ends else []))
+        # rules of that name are what a budget of reasoning counts: up to and with the marker that ends it
+        followed = {close: after, **(self.calls if ends else {})}
+        thoughts = ((self.markers.after_text(stops, marker), rest) for marker, rest in followed.items())
+        return alt(*(seq(self.book.inner("reasoning", text), rest) for text, rest in thoughts))
+
+    def _after_message(self) -> Node:
+        """What follows a message that was closed: where a turn is made of several, the next one is opened."""
+        skips = [self.markers.written(skip.strip()) for skip in self.form.skips if skip.strip()]
+        return seq(alt(*skips), self._content()) if skips else self._content()
+
+    def _content(self) -> Node:
+        """Text and calls."""
+        return self.book.shared("content", self._made_content)
+
+    def _made_content(self) -> Node:
+        text = self.text_alone or self.text_before
+        options: list[Node] = []
+        for opening, rest in self.calls.items():
+            start = self._after_text(opening) if self.text_before else self._after_space(opening)
+            options.append(seq(start, rest))
+        if self.text_alone:
+            options.append(self._last_text())
+        if text:
+            content = self.book.shared("content", self._made_content)
+            for wrap in self.form.wraps:
+                options.append(seq(self._after_text(wrap.open.strip()), content))
+                if wrap.close.strip():
+                    following = alt(self._after_message(), *([EMPTY] if self.text_alone else []))
+                    options.append(seq(self._after_text(wrap.close.strip()), following))
+        return alt(*options)
+
+    def _after_text(self, marker: str) -> Node:
+        return self.markers.after_text(self.stops, marker)
+
+    def _after_space(self, marker: str) -> Node:
+        return self.markers.after_space(self.stops, marker)
+
+    def _last_text(self) -> Node:
+        """A text at the end of the turn."""
+        ends = [self._after_text(end) for end in self._written_ends()]
+        return alt(text_to_end(self.stops, self.halves), *ends)
+
+    def _after_calls(self) -> Node:
+        if self.form.text_after and (self.text_alone or self.options.free_text):
+            return self.book.inner("after", self._last_text())
+        ends = (self.markers.after_space(NEVER, end) for end in self._written_ends())
+        return optional(alt(SPACE, *ends))
+
+    def _written_ends(self) -> list[str]:
+        """The ends of a turn that are no end of a generation."""
+        known = self.options.ends
+        ends = [end.strip() for end in self.form.ends if end.strip()]
+        return [
+            end
+            for end in ends
+            if end not in self.markers.names or (known is not None and self.markers.names[end] not in known)
+        ]
+
+    def _continued(self, head: str) -> Node:
+        """What goes on with a marker that the prompt has begun."""
+        options = [
+            seq(self.markers.written(opening[len(head) :]), rest)
+            for opening, rest in self.calls.items()
+            if opening.startswith(head)
+        ]
+        if self.text_alone or self.text_before:
+            options += [
+                seq(self.markers.written(wrap.open[len(head) :]), self._content())
+                for wrap in self.form.wraps
+                if wrap.open.startswith(head)
+            ]
+        return alt(*options) if options else self._content()
+
+    def _free(self) -> Node:
+        """Anything up to a call's marker."""
+        free = self.book.reserve("free")
+        options = [
+            seq(self.markers.after_text(self.starts, opening), rest) for opening, rest in self.calls.items()
+        ]
+        if self.options.choice == "auto":
+            options.append(text_to_end(self.starts))
+        thoughts = (
+            () if self.form.reasoning is None else (self.form.reasoning.open, self.form.reasoning.close)
+        )
+        wraps = [text for wrap in self.form.wraps for text in (wrap.open, wrap.close)]
+        for marker in dict.fromkeys(text.strip() for text in (*thoughts, *wraps, *self.form.skips)):
+            tokens = any(isinstance(part, TokenMatch) for part in self.markers.split(marker))
+            if tokens or first_end(self.starts, marker) is not None:
+                options.append(seq(self.markers.after_text(self.starts, marker), RuleRef(free)))
+        self.book.add(free, alt(*options))
+        return RuleRef(free)
+
+    # calls in a notation of ours
+
+    def _in_our_notation(self, notation: Notation, shape: Shape) -> Grammar:
+        options = self.options
+        if options.choice == "none":
+            self.book.add(self.root, self._begin())
+            return self.book.grammar(self.root, ())
+        free = options.free_text or options.constrain_from == "call"
+        calls = build_call_grammar(
+            self.registry, notation, shape,
+            GrammarOptions(
+                tool=None if options.choice in ("auto", "required") else options.choice,
+                free_text=free and options.choice != "auto", most_calls=options.most_calls,
+                words=options.choice == "auto", order=options.order,
+            ),
+        )  # fmt: skip
+        self.book = RuleBook()
+        self.book.keep(calls.rules)
+        self.root = self.book.reserve("turn")
+        self.text_alone = self.text_before = False
+        heads = [self.markers.written(wrap.open.strip()) for wrap in self.form.wraps if wrap.open.strip()]
+        ends = [self.markers.written(end) for end in self._written_ends()]
+        content = seq(optional(alt(*heads)), RuleRef(calls.root), optional(alt(*ends)))
+        self.book.shared("content", lambda: content)
+        if options.constrain_from == "call":
+            self.options = replace(options, constrain_from="reasoning")
+        self.book.add(self.root, self._begin())
+        return self.book.grammar(
+            self.root, calls.unheld, lexed=calls.lexed, loose=calls.loose, ordered=calls.ordered
+        )
+
+
+__all__ = ["NEVER", "TurnOptions", "build_turn_grammar", "turn_triggers"]

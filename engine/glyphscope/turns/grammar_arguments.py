@@ -1,0 +1,285 @@
+"""Arguments of a call in a turn's grammar: how values, keys and members are written in each encoding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar import chars
+from glyphscope.grammar.builder.context import Entries, SurfaceEntries, ToolContext, Written
+from glyphscope.grammar.builder.schema import TYPES, Part, Parts, Place, join, type_of, types_of
+from glyphscope.grammar.numbers import Bounds, number_node
+from glyphscope.grammar.strings import StringStyle, quoted_style, style_of, word_except
+from glyphscope.grammar.surface import Surface, WhiteSpace, surface
+from glyphscope.grammar.tree import (
+    EMPTY,
+    NEVER,
+    CharClass,
+    Literal,
+    Node,
+    alt,
+    intersect,
+    optional,
+    repeat,
+    seq,
+    terminal,
+)  # fmt: skip
+from glyphscope.turns.form import ArgumentsForm, Piece
+from glyphscope.turns.grammar_markers import Markers
+from glyphscope.turns.tools import TurnTools
+
+_WORD = chars.union(chars.WORD, chars.of(".-"))
+_SHORTEST_TAG = 4  # characters of an opening that no raw text holds, whatever key follows it
+_LONGEST_KEY = 200
+_DEEPEST = 20
+_STRUCTURE = seq(repeat(CharClass(chars.of(" \t\r\n"))), CharClass(chars.of("[{(")))
+_ONLY_TEXT = frozenset(("string",))
+_DATA = frozenset(TYPES) - _ONLY_TEXT
+
+
+def surface_of(form: ArgumentsForm, white_space: WhiteSpace, markers: Markers) -> Surface:
+    """How values are written inside of the arguments."""
+    json = surface("json", white_space)
+    if form.encoding == "json":
+        return json
+    spaced = surface("json", "single")
+    words = form.encoding != "tagged" or form.literals == "python"
+    if words:
+        spaced = replace(spaced, boolean=alt("true", "false", "True", "False"), null=alt("null", "None"))
+    if form.encoding == "pythonic":
+        marks = dict.fromkeys((form.quote or '"', '"', "'"))
+        return replace(spaced, strings=tuple(quoted_style(mark, lines=True) for mark in marks))
+    if form.encoding == "dict":
+        return replace(
+            spaced, separator=Literal(form.separator or ","), key_end=Literal(":"),
+            strings=(_marked(form.quote, markers),), bare=_bare(),
+        )  # fmt: skip
+    stop = _stop(form)
+    inside = replace(style_of("json"), without=stop)
+    styles = (inside, quoted_style("'", without=stop)) if words else (inside,)
+    return replace(spaced, strings=styles)
+
+
+def _marked(quote: str, markers: Markers) -> StringStyle:
+    """Strings as they are between two markers."""
+    if quote in ("", '"', "'"):
+        return quoted_style(quote or '"', lines=True)
+    opening = markers.written(quote)
+    return replace(markers.string_style(quote, Literal(quote)), before=opening)
+
+
+@lru_cache(maxsize=1)
+def _bare() -> chars.Ranges:
+    return chars.subtract(chars.not_space(), chars.of(":={}[],\"'<>|\x1c\x1d\x1e\x1f\x85"))
+
+
+def entries_of(
+    form: ArgumentsForm, white_space: WhiteSpace, markers: Markers, tools: TurnTools, tool: str
+) -> Entries | None:
+    """How a call's own arguments are written; None for a JSON object. Raises GrammarError for keys that cannot be."""
+    if form.encoding == "json":
+        return None
+    keys = tools.properties(tool)
+    values = surface_of(form, white_space, markers)
+    if form.encoding == "tagged":
+        _check_keys(tool, keys, form)
+        return TaggedEntries(form, markers, keys)
+    if form.encoding == "dict":
+        return SurfaceEntries(values)
+    for key in keys:
+        if chars.subtract(chars.of(key), _WORD) or not key:
+            raise _unwritable(tool, key)
+    return SurfaceEntries(
+        replace(values, separator=terminal(alt(",", ", ")), key_end=Literal("="), bare=_WORD)
+    )
+
+
+def _unwritable(tool: str, key: str) -> GrammarError:
+    return GrammarError(
+        f"The argument {key!r} cannot be written as this model writes calls.",
+        where=f"{tool}: {join('/properties', key)}",
+        hint="Rename the argument: letters, digits and underscores can be written in every form.",
+    )
+
+
+def _check_keys(tool: str, keys: tuple[str, ...], form: ArgumentsForm) -> None:
+    place = next(at for at, piece in enumerate(form.parameter) if piece.kind == "key")
+    links = [form.parameter[place + 1].text] if place + 1 < len(form.parameter) else []
+    links += form.typed.values()
+    for key in keys:
+        bare = key.strip().strip("\"'")
+        broken = any(
+            link.strip() and (link.strip() in key or key.endswith(link.strip()[0])) for link in links
+        )
+        if bare != key or not key or "\n" in key or broken or len(key) > _LONGEST_KEY:
+            raise _unwritable(tool, key)
+
+
+def _stop(form: ArgumentsForm) -> Node:
+    """What ends a value, whatever its key."""
+    after = _after_value(form)
+    texts = [piece.text for piece in after]
+    whole = "".join(texts).strip() if all(piece.kind == "text" for piece in after) else texts[0].strip()
+    return Literal(whole)
+
+
+def _after_value(form: ArgumentsForm) -> tuple[Piece, ...]:
+    place = next(at for at, piece in enumerate(form.parameter) if piece.kind == "value")
+    return form.parameter[place + 1 :]
+
+
+@dataclass(frozen=True)
+class TaggedEntries:
+    """Parameters between markers: strings raw, everything else as JSON, and where both may be, by the schema."""
+
+    form: ArgumentsForm
+    markers: Markers
+    keys: tuple[str, ...]
+
+    @property
+    def separator(self) -> Node:
+        return self.markers.written(self.form.separator)
+
+    def entry(self, context: ToolContext, name: str, key: str, places: tuple[Place, ...], part: Part) -> Node:
+        hint = f"{name}-{key}"
+        return alt(
+            *(
+                seq(self.markers.written(self._opening() + key + link), value)
+                for link, value in self._values(context, hint, key, places)
+            )
+        )
+
+    def free(
+        self, context: ToolContext, name: str, contents: tuple[Node, ...], named: frozenset[str],
+        places: tuple[Place, ...], part: Part,
+    ) -> Node:  # fmt: skip
+        if any(piece.kind == "key" for piece in _after_value(self.form)):
+            context.leave(part, "", "keys that the schema does not name are not written in tags of their own")
+            return NEVER
+        word = intersect([*contents, word_except(named | {""}, _WORD, _WORD)])
+        opening = self.markers.split(self._opening())
+        before = opening.pop() if opening and isinstance(opening[-1], Literal) else EMPTY
+        options = []
+        for text, value in self._values(context, f"{name}-value", "", places):
+            after, rest = self.markers.first(text)
+            options.append(seq(*opening, terminal(seq(before, word, after)), *rest, value))
+        return alt(*options)
+
+    def _opening(self) -> str:
+        first = self.form.parameter[0]
+        return first.text if first.kind == "text" else ""
+
+    def _links(self) -> list[str]:
+        pieces = self.form.parameter
+        key = next(at for at, piece in enumerate(pieces) if piece.kind == "key")
+        value = next(at for at, piece in enumerate(pieces) if piece.kind == "value")
+        own = "".join(piece.text for piece in pieces[key + 1 : value])
+        return list(dict.fromkeys(self.form.typed.values())) or [own]
+
+    def _values(
+        self, context: ToolContext, hint: str, key: str, places: tuple[Place, ...]
+    ) -> list[tuple[str, Node]]:
+        """By the text between key and value, the value with what closes it."""
+        typed: dict[str, set[str]] = {}
+        for kind, link in self.form.typed.items():
+            typed.setdefault(link, set()).add(kind)
+        links = self._links()
+        return [
+            (link, self._value(context, hint, key, places, frozenset(typed.get(link, TYPES))))
+            for link in links
+        ]
+
+    def _value(
+        self, context: ToolContext, hint: str, key: str, places: tuple[Place, ...], kinds: frozenset[str]
+    ) -> Node:
+        closing = "".join(key if piece.kind == "key" else piece.text for piece in _after_value(self.form))
+        styles = self._raw(closing)
+        parts = context.schema.expand(places) if places else ()
+        if isinstance(parts, str):
+            return NEVER
+        raw = "string" in kinds
+        if raw and _any_text(context, parts):
+            # What is read of a text is a value that the schema allows, or the text itself, which it allows as well.
+            return (
+                alt(*(context.ref(places, Written(_ONLY_TEXT, s), f"{hint}-text") for s in styles))
+                if places
+                else alt(*(style.written(repeat(CharClass(chars.ALL))) for style in styles))
+            )
+        stop, rest = self.markers.begun(_stop(self.form), closing)
+        form = Written(kinds & _DATA, None, stop, rest)
+        if not places:
+            return _anything(context, form)
+        found = _types(context, parts)
+        value = context.ref(places, form, hint) if form.types & found else NEVER
+        if not raw or "string" not in found:
+            return value
+        if found & {"array", "object"}:  # a text that begins as these do is one of them
+            styles = [
+                replace(s, unlike=alt(s.unlike, _STRUCTURE)) if s.before == EMPTY else s for s in styles
+            ]
+        return alt(value, *(context.ref(places, Written(_ONLY_TEXT, s), f"{hint}-text") for s in styles))
+
+    def _raw(self, closing: str) -> list[StringStyle]:
+        """How a raw text is written: as it is, or between the markers that keep it from being read as markup."""
+        opening = self._opening().strip()
+        tags = [opening] if len(opening) >= _SHORTEST_TAG else [f"{opening}{key}" for key in self.keys]
+        opened, closed = self.form.escape
+        ends = [closing.strip(), *(tag for tag in tags if tag)]
+        plain = self.markers.string_style(closing, alt(*ends))
+        if not opened:
+            return [plain]
+        plain = replace(plain, unlike=Literal(opened))
+        inner = self.markers.string_style(closed + closing, alt((closed + closing).strip(), *tags))
+        return [plain, replace(inner, before=Literal(opened))]
+
+
+def _any_text(context: ToolContext, parts: Parts, depth: int = 0) -> bool:
+    """Whether any text at all is a value."""
+    if ("string" not in types_of(parts) and any("type" in part.schema for part in parts)) or depth > _DEEPEST:
+        return False
+    limits = {"enum", "const", "pattern", "format", "minLength", "maxLength", "not", "if", "x-grammar"}
+    for part in parts:
+        if limits & part.schema.keys():
+            return False
+        for keyword in ("anyOf", "oneOf"):
+            branches = part.schema.get(keyword, ())
+            inner = (context.schema.expand((part.at(keyword, place),)) for place in range(len(branches)))
+            if branches and not any(
+                not isinstance(i, str) and _any_text(context, i, depth + 1) for i in inner
+            ):
+                return False
+    return "string" in types_of(parts) or not any(len(part.schema) for part in parts)
+
+
+def _types(context: ToolContext, parts: Parts, depth: int = 0) -> frozenset[str]:
+    """The types of which there may be a value, as far as types, lists of values and alternatives say."""
+    found = frozenset(types_of(parts) if any("type" in part.schema for part in parts) else TYPES)
+    for part in parts:
+        listed = [part.schema["const"]] if "const" in part.schema else part.schema.get("enum")
+        if listed is not None:
+            found &= {type_of(value) for value in listed} | {"number"} & {
+                "number" for value in listed if type_of(value) == "integer"
+            }
+        for keyword in ("anyOf", "oneOf"):
+            if depth < _DEEPEST and keyword in part.schema:
+                branches = range(len(part.schema[keyword]))
+                inner = [context.schema.expand((part.at(keyword, place),)) for place in branches]
+                kinds = [_types(context, each, depth + 1) for each in inner if not isinstance(each, str)]
+                found &= frozenset().union(*kinds)
+    return found
+
+
+def _anything(context: ToolContext, form: Written) -> Node:
+    """Any value of some types, which nothing else is said of, with what closes it."""
+    spelled = context.surface
+    anything = context.any_value(Part(Place(""), {}))
+    entry = seq(spelled.map_key(), spelled.key_end, anything)
+    options: list[tuple[str, Node]] = [
+        ("number", terminal(number_node(Bounds()))),
+        ("boolean", spelled.boolean),
+        ("null", spelled.null),
+        ("array", seq(spelled.open_list, optional(context.separated(anything)), spelled.close_list)),
+        ("object", seq(spelled.open_object, optional(context.separated(entry)), spelled.close_object)),
+    ]
+    return seq(alt(*(node for kind, node in options if kind in form.types)), form.closing, form.after)

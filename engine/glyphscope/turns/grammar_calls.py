@@ -1,0 +1,293 @@
+"""Calls in a turn's grammar: a section, the calls in it, the pieces of each, for every tool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise, product
+
+import msgspec
+
+from glyphscope.errors import GrammarError
+from glyphscope.events import ArgumentOrder
+from glyphscope.grammar import chars
+from glyphscope.grammar.builder.calls import MAX_ALTERNATIVES, choice_of, impossible
+from glyphscope.grammar.builder.context import ToolContext
+from glyphscope.grammar.builder.schema import Place
+from glyphscope.grammar.builder.values import build_values
+from glyphscope.grammar.numbers import integer_node
+from glyphscope.grammar.rules import RuleBook
+from glyphscope.grammar.surface import Surface, WhiteSpace
+from glyphscope.grammar.tree import (
+    CharClass,
+    Grammar,
+    Literal,
+    Node,
+    Ordered,
+    Origin,
+    RuleRef,
+    Seq,
+    Unheld,
+    alt,
+    optional,
+    refs,
+    repeat,
+    seq,
+    terminal,
+)  # fmt: skip
+from glyphscope.registry import Tool
+from glyphscope.turns.form import ArgumentsForm, CallForm, CallObject, Piece, TurnForm
+from glyphscope.turns.grammar_arguments import entries_of, surface_of
+from glyphscope.turns.grammar_markers import Markers
+from glyphscope.turns.read import read_turn
+from glyphscope.turns.tools import TurnTools
+
+_ID = terminal(repeat(CharClass(chars.union(chars.WORD, chars.of("-"))), 1, 40))
+_INDEX = terminal(repeat(CharClass(chars.DIGITS), 1, 4))
+_SAFE = chars.union(chars.WORD, chars.of(".-"))
+
+
+@dataclass
+class CallRules:
+    """Makes the rules of calls. `unheld`, `ordered`, `loose` and `lexed` are for the grammar."""
+
+    form: TurnForm
+    book: RuleBook
+    markers: Markers
+    tools: TurnTools
+    allowed: list[Tool]
+    order: ArgumentOrder
+    most: int | None
+    unheld: dict[Unheld, None] = field(default_factory=dict)
+    ordered: dict[Ordered, None] = field(default_factory=dict)
+    loose: dict[str, None] = field(default_factory=dict)
+    lexed: bool = True
+    _made: dict[tuple[str, bytes, WhiteSpace], str] = field(default_factory=dict)
+    _contexts: list[tuple[str, ToolContext]] = field(default_factory=list)
+
+    def openings(self) -> dict[str, Node]:
+        """By the marker that begins the calls, everything from there on to the end of the calls.
+
+        Raises GrammarError where no tool can be called in the form.
+        """
+        rests: dict[str, list[Node]] = {}
+        for call in self.form.calls:
+            names = [t for t in self.allowed if not call.fixed_name or t.name == call.fixed_name]
+            known = call.object or call.fixed_name or any(piece.kind == "name" for piece in call.pieces)
+            if call.strict and names and known:
+                for opening, rest in self._calls(call, names).items():
+                    rests.setdefault(opening, []).append(rest)
+        if not rests:
+            raise GrammarError(
+                "This model's form has no way to write a call of these tools.",
+                where="form",
+                hint="Use a notation of Glyphscope, or a template that writes tool calls.",
+            )
+        return {opening: self.book.inner("calls", alt(*nodes)) for opening, nodes in rests.items()}
+
+    def check(self, grammar: Grammar) -> None:
+        """Raises GrammarError for a tool that cannot be called at all."""
+        for rule, context in self._contexts:
+            if rule not in grammar.rules:
+                raise impossible(context, "No call of this tool can be valid")
+
+    def _calls(self, call: CallForm, tools: list[Tool]) -> dict[str, Node]:
+        first = call.pieces[0]
+        white: WhiteSpace = (
+            "lines" if call.object and "\n " in call.section_open + call.separator else "single"
+        )
+        if first.kind == "text":
+            texts, pieces = (first.text, *first.also), call.pieces[1:]
+        else:
+            texts, pieces = ("",), call.pieces
+        one = self._one(call, pieces, tools, white)
+        least = min(texts, key=len)
+        if all(text.startswith(least) for text in texts):  # the rest of the longer ones may be left out
+            one = seq(alt(*(self.markers.written(text[len(least) :]) for text in texts)), one)
+            texts = (least,)
+        opening = ""
+        if not (call.section_open + texts[0]) and call.object is not None:  # the object itself is what begins
+            shape = call.object
+            opening = "{" + f'"{shape.wrapper or shape.name_key}":'
+            one = self._one(call, pieces, tools, white, begun=True)
+        again = alt(*(self.markers.written(call.separator + text + opening) for text in texts))
+        most = None if self.most is None else self.most - 1
+        more = repeat(seq(again, one), 0, most) if self.form.parallel else Seq(())
+        rest = seq(one, more, self.markers.written(call.section_close))
+        return {call.section_open + text + opening: rest for text in texts}
+
+    def _one(
+        self,
+        call: CallForm,
+        pieces: tuple[Piece, ...],
+        tools: list[Tool],
+        white: WhiteSpace,
+        *,
+        begun: bool = False,
+    ) -> Node:
+        """A call after the first piece's text."""
+        if call.object is not None:
+            place = next(at for at, piece in enumerate(pieces) if piece.kind == "object")
+            before, after = self._plain(pieces[:place]), self._plain(pieces[place + 1 :])
+            made = self._object(call, call.object, tools, white, begun)
+            return self.book.inner("call", seq(before, made, after))
+        if call.fixed_name:
+            (tool,) = tools
+            return self.book.inner("call", self._pieces(pieces, call, tool, white))
+        place = next(at for at, piece in enumerate(pieces) if piece.kind == "name")
+        before, rest = self._plain(pieces[:place]), pieces[place + 1 :]
+        named = []
+        for tool in tools:
+            self._check_name(tool.name, call)
+            tail = self._pieces(rest, call, tool, white)
+            if call.empty is not None and self._may_be_empty(tool):
+                tail = alt(tail, self.markers.written(call.empty))
+            named.append((tool.name, self.book.inner(f"call-{tool.name}", tail)))
+        return self.book.inner("call", seq(before, self._choice(named)))
+
+    def _choice(self, named: list[tuple[str, Node]]) -> Node:
+        names = sorted(name for name, _ in named)
+        nested = any(b.startswith(a) for a, b in pairwise(names))
+        if len(named) > MAX_ALTERNATIVES and not nested:
+            return choice_of(self.book, named)
+        return alt(*(seq(name, following) for name, following in named))
+
+    def _plain(self, pieces: tuple[Piece, ...]) -> Node:
+        return self._row(pieces, lambda _: Seq(()))
+
+    def _pieces(self, pieces: tuple[Piece, ...], call: CallForm, tool: Tool, white: WhiteSpace) -> Node:
+        return self._row(
+            pieces,
+            lambda kind: seq(tool.name) if kind == "name" else self._arguments(call.arguments, tool, white),
+        )
+
+    def _row(self, pieces: tuple[Piece, ...], of_tool: Callable[[str], Node]) -> Node:
+        """Pieces one after the other. Texts with several spellings are written out: a lexeme never goes back."""
+        out: list[Node] = []
+        run: list[tuple[str, ...]] = []
+        for place, piece in enumerate(pieces):
+            following = pieces[place + 1].kind if place + 1 < len(pieces) else ""
+            before = pieces[place - 1] if place else None
+            if piece.kind == "text":
+                loose = following in ("id", "index") and "" in piece.also  # left out together
+                run.append(tuple(text for text in (piece.text, *piece.also) if text or not loose))
+                continue
+            word = _INDEX if piece.kind == "index" else _ID if piece.kind == "id" else of_tool(piece.kind)
+            whole = seq(self._texts(run), word)
+            run = []
+            left_out = piece.kind in ("id", "index") and before is not None and "" in before.also
+            out.append(optional(whole) if left_out else whole)
+        return seq(*out, self._texts(run))
+
+    def _texts(self, run: list[tuple[str, ...]]) -> Node:
+        """Texts with several spellings, in a row: those that the reader takes, who goes for the longest of each."""
+        spelled = ("".join(texts) for texts in product(*run))
+        return alt(*(self.markers.written(text) for text in dict.fromkeys(spelled) if _is_read(text, run)))
+
+    def _object(
+        self, call: CallForm, shape: CallObject, tools: list[Tool], white: WhiteSpace, begun: bool
+    ) -> Node:
+        """A call as a JSON object; `begun` after its first key and colon."""
+        if call.arguments.as_string:
+            raise GrammarError(
+                "Arguments that are JSON in a string are not masked.", where="form",
+                hint="Use a notation of Glyphscope, or run without the constraint.",
+            )  # fmt: skip
+        spelled = surface_of(ArgumentsForm(), white, self.markers)
+        ids = [self._id_entry(shape, spelled)] if shape.id_key and not begun else []
+        named: list[tuple[str, Node]] = []
+        for tool in tools:
+            arguments = self._arguments(call.arguments, tool, white)
+            name = spelled.constant(tool.name)
+            assert isinstance(name, Literal)
+            if shape.name_key:
+                arguments = seq(spelled.separator, spelled.key(shape.arguments_key), arguments)
+            else:
+                arguments = seq(spelled.key_end, arguments)
+            named.append((name.text, self.book.inner("call-of", arguments)))
+        chosen = self._choice(named)
+        if shape.name_key and not (begun and not shape.wrapper):
+            chosen = seq(spelled.key(shape.name_key), chosen)
+            chosen = alt(
+                seq(chosen, *(optional(seq(spelled.separator, one)) for one in ids)),
+                *(seq(one, spelled.separator, chosen) for one in ids),
+            )
+        elif begun:
+            chosen = seq(self._after_colon(), chosen)
+        whole = seq(chosen, spelled.close_object)
+        if shape.wrapper:
+            whole = seq(spelled.open_object, whole, spelled.close_object)
+            whole = seq(self._after_colon(), whole) if begun else seq(spelled.key(shape.wrapper), whole)
+        return whole if begun else seq(spelled.open_object, whole)
+
+    def _after_colon(self) -> Node:
+        return optional(Literal(" "))
+
+    def _id_entry(self, shape: CallObject, spelled: Surface) -> Node:
+        inside = repeat(CharClass(chars.union(chars.WORD, chars.of("-"))), 1, 40)
+        return seq(
+            spelled.key(shape.id_key), alt(terminal(seq('"', inside, '"')), terminal(integer_node(0, 9999)))
+        )
+
+    def _arguments(self, form: ArgumentsForm, tool: Tool, white: WhiteSpace) -> Node:
+        key = (tool.name, msgspec.json.encode(form), white)
+        name = self._made.get(key)
+        if name is None:
+            name = self._made[key] = self.book.reserve(f"{tool.name}-arguments")
+            entries = entries_of(form, white, self.markers, self.tools, tool.name)
+            values = surface_of(form, white, self.markers)
+            context = ToolContext(
+                self.book, values, tool.name, tool.parameters, order=self.order, entries=entries
+            )
+            part = "value" if entries is None else "arguments"
+            body = context.ref((Place(""),), part, f"{tool.name}-args")  # type: ignore[arg-type]
+            self.book.add(name, body, Origin(tool.name, ""))
+            build_values(context)
+            self._contexts.append((name, context))
+            self.unheld.update(context.unheld)
+            self.ordered.update(context.ordered)
+            if context.loose:
+                self.loose.update(dict.fromkeys((name,) if entries is None else self._outermost(context)))
+            self.lexed = self.lexed and context.lexed
+        return RuleRef(name)
+
+    def _outermost(self, context: ToolContext) -> list[str]:
+        """The rules that are to be cut and that no other one of them leads to."""
+        inner: set[str] = set()
+        for start in context.loose_in:
+            waiting, seen = list(refs(self.book.rules[start].body)), set()
+            while waiting:
+                name = waiting.pop()
+                if name not in seen:
+                    seen.add(name)
+                    waiting += refs(self.book.rules[name].body)
+            inner |= seen - {start}
+        return [name for name in context.loose_in if name not in inner]
+
+    def _may_be_empty(self, tool: Tool) -> bool:
+        return next(iter(self.tools.schemas(tool).checker.errors({}, 1)), None) is None
+
+    def _check_name(self, name: str, call: CallForm) -> None:
+        """Raises GrammarError for a name that would not be read back where it is written."""
+        if not chars.subtract(chars.of(name), _SAFE):
+            return
+        empty = "{}" if call.arguments.encoding == "json" else ""
+        written = {"name": name, "index": "0", "id": "a1", "arguments": empty}
+        sample = call.section_open + "".join(written.get(piece.kind, piece.text) for piece in call.pieces)
+        turn = read_turn(sample, self.form, self.tools)
+        if not turn.calls or turn.calls[0].name != name or "\n" in name:
+            raise GrammarError(
+                "The tool's name cannot be written as this model writes calls.",
+                where=repr(name),
+                hint="Rename the tool: letters, digits and underscores can be written in every form.",
+            )
+
+
+def _is_read(text: str, run: list[tuple[str, ...]]) -> bool:
+    at = 0
+    for options in run:
+        found = [option for option in options if text.startswith(option, at)]
+        if not found:
+            return False
+        at += len(max(found, key=len))
+    return at == len(text)

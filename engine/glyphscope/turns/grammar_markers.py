@@ -1,0 +1,193 @@
+"""Markers in a turn's grammar, as tokens of the vocabulary where they are some, and the texts between them.
+
+A text holds none of the markers at which the reader of turns would stop, whether the vocabulary has a token for them or
+not: what is written as a text is read as a text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from glyphscope.grammar import chars
+from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.strings import ANYTHING, StringStyle, first_end
+from glyphscope.grammar.tree import (
+    EMPTY,
+    NEVER,
+    CharClass,
+    Literal,
+    Node,
+    TokenMatch,
+    all_but,
+    alt,
+    optional,
+    repeat,
+    seq,
+    terminal,
+)  # fmt: skip
+from glyphscope.turns.form import CallForm, TurnForm
+from glyphscope.turns.markup import is_tag, loose_tokens, tokens
+from glyphscope.turns.starts import starts
+
+MOST_WHITE = 4
+"""Characters of white space before a marker where no text may be: more could go on for ever."""
+MOST_MENTIONED = 100
+"""Names of tools that are looked for in texts with objects in them."""
+
+_GAP = repeat(CharClass(chars.of(" \t\r\n")), 0, MOST_WHITE)
+_MARK = CharClass(chars.of("\"'"))
+_NAME = chars.union(chars.WORD, chars.of(".-"))
+_SHORTEST_TAG = 4
+_LONGEST_BRACKET = 3
+SPACE = terminal(repeat(CharClass(chars.of(" \t\r\n")), 1, MOST_WHITE))
+_KEYS = ("name", "type", "function", "parameters", "arguments", "tool_name")
+
+
+@lru_cache(maxsize=1)
+def _space() -> Ranges:
+    return chars.union((code, code) for code in range(0x3001) if chr(code).isspace())
+
+
+@dataclass(frozen=True)
+class Markers:
+    """The special tokens of a vocabulary by their texts."""
+
+    names: Mapping[str, int]
+
+    def split(self, text: str) -> list[Literal | TokenMatch]:
+        """A marker in tokens and what is no token between them."""
+        known = sorted((name for name in self.names if name and name in text), key=len, reverse=True)
+        if not known:
+            return [Literal(text)] if text else []
+        parts = re.split(f"({'|'.join(map(re.escape, known))})", text)
+        return [TokenMatch(self.names[p]) if p in self.names else Literal(p) for p in parts if p]
+
+    def written(self, text: str) -> Node:
+        """The marker."""
+        return seq(*self.split(text))
+
+    def after_text(self, without: Node, marker: str) -> Node:
+        """Any text in which none of `without` is, and then the marker."""
+        own, rest = self.begun(without, marker)
+        return seq(StringStyle(chars.ALL, closing=own, without=without).written(ANYTHING), rest)
+
+    def after_space(self, without: Node, marker: str) -> Node:
+        """The marker after a little white space: cut where it would be after a text, as others may begin alike."""
+        own, rest = self.begun(without, marker)
+        return seq(terminal(seq(_GAP, own)), rest)
+
+    def begun(self, without: Node, marker: str) -> tuple[str, Node]:
+        """What of a marker is one lexeme with the text before it, and the rest."""
+        literal, rest = self.first(marker)
+        end = first_end(without, literal) if without != NEVER else None
+        own = literal if end is None else literal[:end]
+        return own, seq(literal[len(own) :], *rest)
+
+    def first(self, marker: str) -> tuple[str, list[Literal | TokenMatch]]:
+        """What of a marker comes before its first token, and the rest."""
+        parts = self.split(marker)
+        if parts and isinstance(parts[0], Literal):
+            return parts[0].text, parts[1:]
+        return "", parts
+
+    def string_style(self, closing: str, without: Node, raw: Ranges = chars.ALL) -> StringStyle:
+        """Raw strings up to a closing, in which none of `without` is."""
+        own, rest = self.begun(without, closing)
+        return StringStyle(raw, closing=own, after=rest, without=without)
+
+
+def text_to_end(without: Node, halves: Node = NEVER) -> Node:
+    """Any text in which none of `without` is, and whose end is none of `halves`."""
+    bad = alt(seq(without, ANYTHING) if without != NEVER else NEVER, halves)
+    return terminal(ANYTHING if bad == NEVER else all_but(ANYTHING, seq(ANYTHING, bad)))
+
+
+def loose_node(literal: str) -> Node:
+    """A marker as the reader takes it: with any white space between its tokens."""
+    some = CharClass(_space())
+    parts: list[Node] = []
+    for gap, token in loose_tokens(literal):
+        parts.append(repeat(some, int(gap == "+")) if gap else EMPTY)
+        for piece in re.split("(▁)", token):
+            parts += (alt("▁", "\\_", "_", " ") if piece == "▁" else Literal(piece),)
+    return seq(*parts)
+
+
+def stops_of(literals: Iterable[str]) -> Node:
+    """What any of the markers begins with, as far as it is a marker itself; as the reader takes it."""
+    cores = dict.fromkeys(_core(literal.strip()) for literal in literals if literal.strip())
+    kept = [core for core in cores if not any(other in core and other != core for other in cores)]
+    return alt(*map(loose_node, kept))
+
+
+def _core(marker: str) -> str:
+    first = tokens(marker)[0]
+    return first if is_tag(first) and len(first) >= _SHORTEST_TAG else marker
+
+
+def call_stops(calls: Sequence[CallForm], tools: Sequence[str]) -> Node:
+    """What begins a call in any of these forms, for the reader."""
+    marked: list[str] = []
+    bare: list[Node] = []
+    named: list[Node] = []
+    for call in calls:
+        opening = call.opening.strip()
+        fenced = any(sign in opening for sign in "<`") or len(opening) > _LONGEST_BRACKET
+        if call.unmarked and call.object is not None:
+            start = seq(loose_node(opening), _some(), "{") if fenced else _bare_object()
+            # a name of a tool has to be in it, but where the form itself is of that kind
+            (bare if call.strict or len(tools) > MOST_MENTIONED else named).append(start)
+        elif call.unmarked and call.arguments.encoding == "pythonic":
+            name = alt(*tools) if len(tools) <= MOST_MENTIONED else repeat(CharClass(_NAME), 1)
+            bare.append(seq("[", _some(), name, _some(), "("))
+        else:
+            marked += [text for text, _ in starts(call)]
+    if named:
+        bare.append(seq(alt(*named), ANYTHING, _MARK, alt(*tools), _MARK))
+    return alt(stops_of(marked), *bare)
+
+
+def _bare_object() -> Node:
+    return seq("{", _some(), _MARK, alt(*_KEYS), _MARK, _some(), ":")
+
+
+def _some() -> Node:
+    return repeat(CharClass(_space()))
+
+
+def text_stops(form: TurnForm, tools: Sequence[str]) -> Node:
+    """Everything at which the reader would stop in a text for the user."""
+    wraps = [marker for wrap in form.wraps for marker in (wrap.open, wrap.close)]
+    thoughts = [] if form.reasoning is None else [form.reasoning.open, form.reasoning.close]
+    used = "".join([*(call.opening for call in form.calls), *wraps])
+    strays = []
+    for call in form.calls:
+        last = call.pieces[-1].text if len(call.pieces) > 1 else ""
+        for closing in (last, call.section_close):
+            mark = next((token for token in reversed(tokens(closing)) if token.strip()), "")
+            strays += [mark] if is_tag(mark) and mark not in used else []
+    marked = [text for call in form.calls if not call.unmarked for text, _ in starts(call)]
+    others = call_stops([call for call in form.calls if call.unmarked], tools)
+    return alt(stops_of([*wraps, *thoughts, *form.ends, *form.skips, *strays, *marked]), others)
+
+
+def half_markers(form: TurnForm) -> Node:
+    """The beginnings of markers with which a text does not end."""
+    whole = [text for call in form.calls for text, complete in starts(call) if complete]
+    whole += [marker for wrap in form.wraps for marker in (wrap.open, wrap.close)]
+    whole += [*form.ends]
+    if form.reasoning is not None:
+        whole += [form.reasoning.open, form.reasoning.close]
+    texts = dict.fromkeys(text.strip() for text in whole)
+    return alt(*(_beginnings(text) for text in texts if len(text) > 2 and not text[0].isalnum()))
+
+
+def _beginnings(text: str) -> Node:
+    """What a text begins with: two of its characters at least, and not all."""
+    more: Node = EMPTY
+    for char in reversed(text[2:-1]):
+        more = optional(seq(char, more))
+    return seq(text[:2], more)

@@ -1,0 +1,255 @@
+"""The renderings that a form is derived from, in pairs that differ in one thing, with what differs marked.
+
+The words that stand for names, keys and values in the renderings are replaced by ones that people can read.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+import msgspec
+
+from glyphscope.turns.derive_calls import ONE
+from glyphscope.turns.markup import tokens
+from glyphscope.turns.probe import (
+    IDS,
+    KEYS,
+    NAMES,
+    REASON,
+    RESULT,
+    SAMPLES,
+    TEXT,
+    USER,
+    VALUES,
+    Dialect,
+    Probe,
+    Renders,
+    sample_tools,
+)
+
+_READABLE = {
+    USER: "What is the weather in Zurich?",
+    TEXT: "It is sunny.",
+    REASON: "I should look it up.",
+    RESULT: "12 degrees",
+    **dict(zip(NAMES, ("get_weather", "find_train"))),
+    **dict(zip(KEYS, ("city", "day"))),
+    **dict(zip(VALUES, ("Zurich", "Basel"))),
+    **dict(zip(IDS, ("call00001", "call00002"))),
+    "907163": "3",
+    "48.125": "0.5",
+    "70531": "1",
+    "80642": "2",
+    "zq_in_a": "from",
+    "51937": "8",
+}
+_WORDS = re.compile("|".join(sorted(map(re.escape, _READABLE), key=len, reverse=True)))
+_MOST_TOKENS = 3000
+"""Tokens of the differing stretch that are compared one by one; a longer one is marked as a whole."""
+
+
+class Side(msgspec.Struct, frozen=True):
+    """A rendering: its name among `Derived.renderings`, and the stretches (from, to) that only it has."""
+
+    name: str
+    text: str
+    marks: tuple[tuple[int, int], ...] = ()
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """Two renderings that differ in one thing; `shows` says what the difference is."""
+
+    key: str
+    title: str
+    shows: str
+    sides: tuple[Side, Side]
+
+    @property
+    def same(self) -> bool:
+        return self.sides[0].text == self.sides[1].text
+
+
+class _Wanted(NamedTuple):
+    key: str
+    first: str
+    second: str
+    title: str
+    shows: str
+
+
+_WANTED = (
+    _Wanted(
+        "call",
+        "text",
+        "one call",
+        "An answer, and a call in its place",
+        "The difference is the call with all markers around it.",
+    ),
+    _Wanted(
+        "calls",
+        "one call",
+        "two calls",
+        "One call, and two",
+        "What comes twice belongs to each call; what comes once is around all of them.",
+    ),
+    _Wanted(
+        "name",
+        "one call",
+        "another tool",
+        "Another tool",
+        "The difference is the name, wherever it is written.",
+    ),
+    _Wanted(
+        "arguments",
+        "one call",
+        "two arguments",
+        "One argument, and two",
+        "The difference is one argument with its markers and the separator.",
+    ),
+    _Wanted(
+        "empty",
+        "one call",
+        "no arguments",
+        "An argument, and none",
+        "What is left is what a call without arguments has.",
+    ),
+    _Wanted(
+        "integer",
+        "one call",
+        "an integer",
+        "A text, and an integer",
+        "The difference is what tells a text from another value: quotation marks or nothing.",
+    ),
+    _Wanted(
+        "boolean",
+        "an integer",
+        "a boolean",
+        "An integer, and true",
+        "Shows how true is written: as in JSON or as in Python.",
+    ),
+    _Wanted("array", "one call", "an array", "A text, and a list", "Shows how lists are written."),
+    _Wanted(
+        "object", "one call", "an object", "A text, and an object", "Shows how nested values are written."
+    ),
+    _Wanted(
+        "before",
+        "one call",
+        "text and call",
+        "A call, and one after text",
+        "Shows whether text beside a call is kept, and where it is.",
+    ),
+    _Wanted(
+        "reasoning",
+        "text",
+        "reasoning and text",
+        "An answer, and one after reasoning",
+        "The difference is the reasoning with its markers.",
+    ),
+    _Wanted(
+        "off",
+        "prompt, thinking on",
+        "prompt, thinking off",
+        "The prompt with thinking on, and off",
+        "What follows the header is already a part of the turn.",
+    ),
+    _Wanted(
+        "undefined",
+        "prompt, thinking on",
+        "prompt, thinking undefined",
+        "The prompt with thinking on, and not set",
+        "Shows what the template does when nobody says.",
+    ),
+    _Wanted(
+        "result",
+        "one call",
+        "call and result",
+        "A call, and its result after it",
+        "The difference is the result, and what ends the turn before it.",
+    ),
+    _Wanted(
+        "tools",
+        "prompt without tools",
+        "prompt with tools",
+        "The prompt without tools, and with",
+        "The difference is how tools are described.",
+    ),
+)
+
+
+def more_renderings(renderer: Renders, dialect: Dialect) -> dict[str, str]:
+    """The renderings that show names and values, which the pairs need beside `Derived.renderings`."""
+    probe = Probe(renderer, dialect, tools=sample_tools())
+    asked = {
+        "another tool": ONE._replace(name=NAMES[1]),
+        "two arguments": ONE._replace(arguments={KEYS[0]: VALUES[0], KEYS[1]: VALUES[1]}),
+        **{
+            f"{'an' if kind[0] in 'aio' else 'a'} {kind}": ONE._replace(arguments={KEYS[0]: SAMPLES[kind]})
+            for kind in ("integer", "boolean", "array", "object")
+        },
+    }
+    found = {name: probe.turn(calls=(call,)) for name, call in asked.items()}
+    return {name: text for name, text in found.items() if text is not None and "zq_tool" in text}
+
+
+def pairs_of(renderings: dict[str, str]) -> tuple[Pair, ...]:
+    """Every pair of which both texts were rendered, in the order in which they explain a form."""
+    return tuple(
+        Pair(wanted.key, wanted.title, wanted.shows, _sides(wanted.first, wanted.second, renderings))
+        for wanted in _WANTED
+        if wanted.first in renderings and wanted.second in renderings
+    )
+
+
+def readable(text: str) -> str:
+    """A rendering with words of everyday use in place of those of the probe."""
+    return _WORDS.sub(lambda found: _READABLE[found[0]], text)
+
+
+def _sides(first: str, second: str, renderings: dict[str, str]) -> tuple[Side, Side]:
+    one, other = readable(renderings[first]), readable(renderings[second])
+    marks = differences(one, other)
+    return Side(first, one, marks[0]), Side(second, other, marks[1])
+
+
+Marks = tuple[tuple[int, int], ...]
+
+
+def differences(one: str, other: str) -> tuple[Marks, Marks]:
+    """The stretches of each text that the other does not have, in whole tokens: a tag is never cut in two."""
+    a, b = tokens(one), tokens(other)
+    start = 0
+    while start < min(len(a), len(b)) and a[start] == b[start]:
+        start += 1
+    end = 0
+    while end < min(len(a), len(b)) - start and a[-1 - end] == b[-1 - end]:
+        end += 1
+    middle_a, middle_b = a[start : len(a) - end], b[start : len(b) - end]
+    if len(middle_a) + len(middle_b) > _MOST_TOKENS:
+        blocks = [(0, len(middle_a), 0, len(middle_b))]
+    else:
+        matcher = SequenceMatcher(None, middle_a, middle_b, autojunk=False)
+        blocks = [(i, j, k, m) for kind, i, j, k, m in matcher.get_opcodes() if kind != "equal"]
+    return (
+        _stretches(a, start, [(i, j) for i, j, _, _ in blocks]),
+        _stretches(b, start, [(k, m) for _, _, k, m in blocks]),
+    )
+
+
+def _stretches(parts: tuple[str, ...], start: int, blocks: list[tuple[int, int]]) -> Marks:
+    """Stretches of tokens as stretches of characters; those that touch, or have only white space between, are one."""
+    places = [0]
+    for part in parts:
+        places.append(places[-1] + len(part))
+    whole = "".join(parts)
+    out: list[tuple[int, int]] = []
+    for first, last in blocks:
+        begin, end = places[start + first], places[start + last]
+        if begin == end:
+            continue
+        if out and not whole[out[-1][1] : begin].strip():
+            out[-1] = (out[-1][0], end)
+        else:
+            out.append((begin, end))
+    return tuple(out)

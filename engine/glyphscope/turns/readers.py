@@ -1,0 +1,195 @@
+"""Who would read an answer: the form strictly, servers leniently, and the notations of other models.
+
+The other forms are data of the assets (`forms/known.json`), derived from the chat templates that llama.cpp ships;
+`packaging/known_forms.py` makes the file anew.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from glyphscope import resources
+from glyphscope.events import TokenStep
+from glyphscope.registry import ToolRegistry
+from glyphscope.turns.form import TurnForm, state_of
+from glyphscope.turns.judge import judge
+from glyphscope.turns.read import Turn, read_turn
+from glyphscope.turns.slots import written
+from glyphscope.turns.tools import TurnTools
+
+ReaderKind: TypeAlias = Literal["strict", "lenient", "other"]
+KNOWN = "forms/known.json"
+
+
+class KnownForm(msgspec.Struct, frozen=True):
+    """A notation of the assets: its name is how a call begins, `sources` are templates that have it."""
+
+    name: str
+    sources: tuple[str, ...]
+    form: TurnForm
+
+
+class _Known(msgspec.Struct, frozen=True):
+    about: str
+    forms: tuple[KnownForm, ...]
+
+
+class ReadCall(msgspec.Struct, frozen=True):
+    """A call that a reader finds, and whether it is valid by its tool's schema."""
+
+    name: str
+    arguments: dict[str, Any] | None
+    valid: bool
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """What a reader makes of an answer.
+
+    `reads`: it takes the answer. For a notation of its own or of others: it finds calls, or there are none to find.
+    `left_at` is the first character that is not as this form writes it, with the reason; None where there is none.
+    `left_expected` is the text that should be there, where it is one text.
+    """
+
+    reader: str
+    kind: ReaderKind
+    reads: bool
+    calls: tuple[ReadCall, ...]
+    content: str
+    reasoning: str
+    complete: bool
+    left_at: int | None = None
+    left_why: str = ""
+    left_expected: str = ""
+    sources: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=1)
+def known_forms() -> tuple[KnownForm, ...]:
+    """The notations of the assets."""
+    return msgspec.json.decode(resources.read_bytes(KNOWN), type=_Known).forms
+
+
+def readings(
+    text: str,
+    form: TurnForm,
+    registry: ToolRegistry,
+    thinking: bool | None = None,
+    others: Mapping[str, TurnForm] | None = None,
+) -> tuple[Reading, ...]:
+    """The strict reading of the form, a lenient one, and that of each other form. `others` None: those of the assets.
+
+    `text` is what the model wrote after a prompt that was rendered with that state of thinking. Linear in the text.
+    """
+    tools = TurnTools(registry)
+    turn = read_turn(text, form, tools, thinking)
+    strict = _reading("this form, strictly", "strict", turn, tools, takes=turn.strict)
+    if not turn.strict:  # a strict parser has nothing: all of it is text, or an error
+        strict = replace(strict, calls=(), content=text, reasoning="")
+    out = [strict, _reading("servers, leniently", "lenient", turn, tools, takes=bool(turn.calls))]
+    if others is None:
+        known = [each for each in known_forms() if not same_calls(each.form, form)]
+    else:
+        known = [KnownForm(name, (), each) for name, each in others.items()]
+    begun = form.begun.get(state_of(thinking), "")
+    for each in known:
+        found = _read_as(each.form, text, begun, tools)
+        reading = _reading(each.name, "other", found, tools, takes=bool(found.calls))
+        out.append(replace(reading, sources=each.sources))
+    if not turn.calls and not any(
+        each.calls for each in out
+    ):  # an answer without calls: there is nothing to miss
+        out = [replace(each, reads=True) if each.kind != "strict" else each for each in out]
+    return tuple(out)
+
+
+def own_notation(form: TurnForm) -> TurnForm:
+    """The form without the notations that only a lenient reading takes, and without what its prompt begins."""
+    return replace(form, calls=tuple(call for call in form.calls if call.strict), begun={}, corrections=())
+
+
+def same_calls(one: TurnForm, other: TurnForm) -> bool:
+    """Whether calls are written in the same way first of all, white space aside."""
+    return _first_call(one) == _first_call(other)
+
+
+def _first_call(form: TurnForm) -> str:
+    return next(("".join(written(call).split()) for call in form.calls if call.strict), "")
+
+
+def _read_as(form: TurnForm, text: str, begun: str, tools: TurnTools) -> Turn:
+    """The whole turn, with what the prompt had begun of it, by another form; places are those of the text."""
+    turn = read_turn(begun + text, own_notation(form), tools)
+    if turn.left_at is None:
+        return turn
+    return replace(turn, left_at=max(0, turn.left_at - len(begun)))
+
+
+def _reading(reader: str, kind: ReaderKind, turn: Turn, tools: TurnTools, *, takes: bool) -> Reading:
+    calls = tuple(ReadCall(call.name, call.arguments, not judge(call, tools)) for call in turn.calls)
+    return Reading(
+        reader=reader,
+        kind=kind,
+        reads=takes,
+        calls=calls,
+        content=turn.content,
+        reasoning=turn.reasoning,
+        complete=turn.complete,
+        left_at=turn.left_at,
+        left_why=turn.left_why,
+        left_expected=_expected(turn.left_why),
+    )
+
+
+class Departed(msgspec.Struct, frozen=True):
+    """The token with which an answer left the form, and the likeliest one that would not have; probabilities are raw.
+
+    `right` is "" where no alternative of the token is known to be right: `right_probability` is None then.
+    """
+
+    index: int
+    text: str
+    probability: float | None
+    right: str = ""
+    right_probability: float | None = None
+
+
+def departed(reading: Reading, steps: Sequence[TokenStep]) -> Departed | None:
+    """How likely the right token was where the text of these tokens left the form; None where nobody can say."""
+    if reading.left_at is None:
+        return None
+    end = 0
+    for step in steps:
+        start, end = end, end + len(step.text)
+        if start <= reading.left_at < end:
+            break
+    else:
+        return None
+    own = None if step.logprob is None else math.exp(step.logprob)
+    wanted = step.text[: reading.left_at - start] + reading.left_expected
+    kept = reading.left_at - start
+    right = [
+        each
+        for each in step.alternatives
+        if reading.left_expected
+        and len(each.text) > kept
+        and (wanted.startswith(each.text) or each.text.startswith(wanted))
+    ]
+    if not right:
+        return Departed(step.index, step.text, own)
+    best = max(right, key=lambda each: each.raw)
+    return Departed(step.index, step.text, own, best.text, best.raw)
+
+
+def _expected(why: str) -> str:
+    """The one text that a reason names: `'…' was expected`."""
+    named = why.removesuffix(" was expected")
+    if named == why or named[:1] not in ("'", '"'):
+        return ""
+    return str(ast.literal_eval(named))

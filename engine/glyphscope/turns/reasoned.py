@@ -1,0 +1,198 @@
+"""Reasoning before a call in one of our notations: it is set apart, and what follows it is judged as ever.
+
+The judge of the call is fed white space in the reasoning's place, so every place it names is one in the whole text.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+from glyphscope.events import RunEvent, SegmentClosed, SegmentOpened, Violation
+from glyphscope.turns.form import State, TurnForm
+from glyphscope.validation import TurnCall, TurnValidator, WordsValidator
+
+
+class CallJudge(Protocol):
+    """What judges the text after the reasoning."""
+
+    @property
+    def complete(self) -> bool: ...
+
+    @property
+    def valid(self) -> bool: ...
+
+    @property
+    def tool(self) -> str | None: ...
+
+    @property
+    def arguments(self) -> dict[str, Any] | None: ...
+
+    @property
+    def violations(self) -> Sequence[Violation]: ...
+
+    def feed(self, text: str, token: int | None = None) -> list[RunEvent]: ...
+
+    def finish(self) -> list[RunEvent]: ...
+
+
+class ReasonedValidator:
+    """Feed it an answer in any chunking: reasoning between the form's markers, then what `judge` judges.
+
+    Reasoning that the prompt opened begins with the text; where it leaves that to the model, only an opening marker at
+    the text's beginning opens it. Reasoning that is never closed leaves the judge without a call. The markers with
+    which a message begins and ends are no part of the call.
+    """
+
+    def __init__(self, judge: CallJudge, form: TurnForm, state: State) -> None:
+        """`form` has reasoning."""
+        assert form.reasoning is not None
+        self._judge = judge
+        self._open, self._close = form.reasoning.open.strip(), form.reasoning.close.strip()
+        self._heads = _markers(form.header, *form.skips, *(wrap.open for wrap in form.wraps))
+        self._ends = _markers(*form.ends, *(wrap.close for wrap in form.wraps))
+        part = form.reasoning.prompt.get(state, "leaves")
+        self._phase: Literal["before", "inside", "after"] = (
+            "inside" if part == "opens" else "before" if part == "leaves" else "after"
+        )
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._held = ""
+        self._read = 0  # characters before those that are held back
+        self._start: int | None = None  # of the reasoning
+        self._after = -1  # where the text to judge begins
+        self._token = -1
+
+    @property
+    def complete(self) -> bool:
+        """Whether the call is complete."""
+        return self._judge.complete
+
+    @property
+    def valid(self) -> bool:
+        """Whether the call is complete and valid."""
+        return self._judge.valid
+
+    @property
+    def tool(self) -> str | None:
+        return self._judge.tool
+
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        return self._judge.arguments
+
+    @property
+    def violations(self) -> Sequence[Violation]:
+        """Everything that is wrong with the call."""
+        return self._judge.violations
+
+    @property
+    def calls(self) -> Sequence[TurnCall]:
+        """The calls that the judge knows of, or the one."""
+        if isinstance(self._judge, TurnValidator | WordsValidator):
+            return self._judge.calls
+        if self._phase != "after" or self.tool is None or self.arguments is None:
+            return ()
+        found = tuple(self.violations)
+        return (TurnCall(self.tool, self.arguments, self._after, self._read, self.complete, found),)
+
+    @property
+    def content(self) -> str:
+        """The text for the user."""
+        return self._judge.content if isinstance(self._judge, TurnValidator | WordsValidator) else ""
+
+    def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
+        """The verdicts that the next piece of the text decided."""
+        self._held += text if isinstance(text, str) else self._decoder.decode(text)
+        self._token = self._token + 1 if token is None else token
+        out: list[RunEvent] = []
+        if self._phase == "before":
+            self._look_for_opening()
+        if self._phase == "inside":
+            out += self._look_for_closing()
+        if self._phase == "after" and self._held:
+            out += self._judged()
+        return out
+
+    def _judged(self) -> list[RunEvent]:
+        out: list[RunEvent] = []
+        while self._held:
+            if self._after < 0 or self._judge.complete:
+                markers = self._heads if self._after < 0 else self._ends
+                self._pass(markers)
+                begun = self._held.lstrip()
+                if any(marker.startswith(begun) for marker in markers):
+                    break  # it may become one
+                self._after = self._read if self._after < 0 else self._after
+            out += self._read_on()
+        return out
+
+    def _read_on(self) -> list[RunEvent]:
+        """Up to the next brace, with which the call may be complete."""
+        end = self._held.find("}") + 1 or len(self._held)
+        piece, self._held = self._held[:end], self._held[end:]
+        self._read += len(piece)
+        return self._judge.feed(piece, self._token)
+
+    def _pass(self, markers: tuple[str, ...]) -> None:
+        """Takes markers at the beginning of what is left."""
+        while True:
+            begun = self._held.lstrip()
+            found = next((marker for marker in markers if begun.startswith(marker)), "")
+            if not found:
+                return
+            self._skip(len(self._held) - len(begun) + len(found))
+
+    def finish(self) -> list[RunEvent]:
+        """The verdicts at the end of the text."""
+        out: list[RunEvent] = []
+        if self._phase == "inside":
+            out += self._opened()
+            self._skip(len(self._held))
+            out.append(SegmentClosed(kind="reasoning", start=self._start or 0, end=self._read))
+        while self._held:
+            out += self._read_on()
+        return [*out, *self._judge.finish()]
+
+    def _look_for_opening(self) -> None:
+        begun = self._held.lstrip()
+        if begun.startswith(self._open):
+            self._skip(len(self._held) - len(begun) + len(self._open))
+            self._phase = "inside"
+        elif not self._open.startswith(begun):
+            self._phase = "after"
+
+    def _look_for_closing(self) -> list[RunEvent]:
+        found = self._held.find(self._close)
+        if found >= 0:
+            out = self._opened()
+            start, end = self._start or 0, self._read + found
+            self._skip(found + len(self._close))
+            self._phase = "after"
+            return [*out, SegmentClosed(kind="reasoning", start=start, end=end)]
+        kept = next(
+            (n for n in range(min(len(self._close), len(self._held) + 1) - 1, 0, -1)
+             if self._held.endswith(self._close[:n])),
+            0,
+        )  # fmt: skip
+        out = self._opened() if len(self._held) > kept else []
+        self._skip(len(self._held) - kept)
+        return out
+
+    def _opened(self) -> list[RunEvent]:
+        if self._start is not None:
+            return []
+        self._start = self._read
+        return [SegmentOpened(kind="reasoning", start=self._read)]
+
+    def _skip(self, count: int) -> None:
+        """Takes characters that are none of the call's: the judge sees white space in their place."""
+        if count:
+            self._judge.feed(" " * count, self._token)
+            self._read += count
+            self._held = self._held[count:]
+
+
+def _markers(*texts: str) -> tuple[str, ...]:
+    """The texts without white space around them, the longest first."""
+    return tuple(sorted({text.strip() for text in texts if text.strip()}, key=len, reverse=True))

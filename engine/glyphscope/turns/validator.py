@@ -1,0 +1,592 @@
+"""A turn in a model's own notation, judged while it is written: reasoning, text, calls, and every field of them.
+
+The strict form decides what is a violation, at the first character after which no valid turn can follow; reading
+continues where it safely can, so that the rest is shown. At the end of the text `read_turn` has the final word on what
+the turn says.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Any, Literal, TypeAlias
+
+from glyphscope.events import (
+    Code,
+    RunEvent,
+    SegmentClosed,
+    SegmentKind,
+    SegmentOpened,
+    Violation,
+)
+from glyphscope.registry import ToolRegistry
+from glyphscope.turns.form import CallForm, CallObject, TurnForm, state_of
+from glyphscope.turns.read import Turn, read_turn
+from glyphscope.turns.tools import TurnTools
+from glyphscope.turns.validator_call import Calls, beginnings_of
+from glyphscope.turns.validator_judge import CallJudge
+from glyphscope.turns.validator_last import MOST_CALLS, Record, TurnCall, call_in_words, last_word, only_tool
+from glyphscope.turns.validator_markers import Finder, Found, Marker, markers_of, opens_anywhere, strays_of
+from glyphscope.validation.judge import Limits
+
+_SLICE = 4096
+_INK = re.compile(r"\S")
+
+Mode: TypeAlias = Literal["text", "reasoning", "calls"]
+
+
+class FormValidator:
+    """Feed it a turn in any chunking, from behind the prompt; it answers with events, `call_index` in those of calls.
+
+    `thinking` is the state with which the prompt was rendered. `choice` is `required`, `auto` (text alone is an answer
+    too), `none` (text only) or the name of the one tool to call; `most_calls` None is no limit. `free_text`: there may
+    be text before the calls under `required` too. The text is `complete` when nothing may follow, or has ended.
+    """
+
+    def __init__(
+        self,
+        form: TurnForm,
+        registry: ToolRegistry,
+        *,
+        thinking: bool | None = None,
+        choice: str = "required",
+        most_calls: int | None = 1,
+        free_text: bool = False,
+        limits: Limits | None = None,
+    ) -> None:
+        self.chars = 0
+        self.violations: list[Violation] = []
+        self.turn: Turn | None = None
+        self._form, self._thinking, self._choice = form, thinking, choice
+        self._limits = limits or Limits()
+        self._room = 0 if choice == "none" else most_calls
+        self._text_wanted = choice in ("auto", "none")
+        self._free_text = free_text or self._text_wanted
+        named = choice not in ("auto", "none", "required")
+        self._registry = only_tool(registry, choice) if named else registry
+        self._names = tuple(tool.name for tool in self._registry.allowed)
+        self._tools = TurnTools(registry)
+        self._markers = markers_of(form, self._names)
+        self._beginnings = beginnings_of(form)
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._token = -1
+        self._counted = 0
+        self._pieces: list[str] = []
+        self._records: list[Record] = []
+        self._final: tuple[TurnCall, ...] | None = None
+        self._out: list[RunEvent] = []
+        self._mode: Mode = "text"
+        self._finder = Finder(self._possible)
+        self._calls: Calls | None = None
+        self._trial: list[str] | None = None  # what a call that may be none has taken, from its marker on
+        self._trial_at = 0
+        self._trial_mode: Mode = "text"
+        self._kept_out: list[RunEvent] = []
+        self._segment: tuple[SegmentKind, int] | None = None
+        self._ink = 0  # where the last character that is no white space ends
+        self._blank_before = 0
+        self._unread = False  # what follows arguments that cannot be read
+        self._said = self._thought = self._refused_text = self._broken = False
+        self._after_call = -1
+        self._gap = self._before = ""
+        self._last_form: CallForm | None = None
+        self._ended = self._finished = self._stopped = False
+        self._left = -1
+        self._foreign = False
+        self._unasked = False  # reasoning that the prompt opened with thinking off: text, unless it is closed
+        self._whole = False  # all calls that may come are there
+        begun = form.begun.get(state_of(thinking), "")
+        self._run(begun, -len(begun))
+        self._early, self._out = self._out, []
+
+    # what is known
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing may follow, or the text has ended and nothing in it is left open."""
+        if self._final is not None:
+            return self.turn is not None and self.turn.complete and self._enough
+        return self._whole or (self._ended and self._enough and self._mode == "text")
+
+    @property
+    def _enough(self) -> bool:
+        calls = self._records if self._final is None else self._final
+        return bool(calls) or (self._text_wanted and self._said)
+
+    @property
+    def valid(self) -> bool:
+        """Whether it is complete and nothing was wrong."""
+        return self.complete and not self.violations
+
+    @property
+    def tool(self) -> str | None:
+        """The first call's."""
+        if self._final is not None:
+            return self._final[0].tool if self._final else None
+        first = self._records[0].judge if self._records else None
+        return None if first is None else first.tool
+
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        """The first call's, once it is complete."""
+        calls = self.calls
+        return calls[0].arguments if calls and calls[0].complete else None
+
+    @property
+    def calls(self) -> tuple[TurnCall, ...]:
+        """The calls so far; at the end of the text as `read_turn` reads them."""
+        if self._final is not None:
+            return self._final
+        return tuple(
+            record.call(index, self.violations, self.chars) for index, record in enumerate(self._records)
+        )
+
+    @property
+    def content(self) -> str:
+        """The text for the user, known at the end."""
+        return "" if self.turn is None else self.turn.content
+
+    @property
+    def reasoning(self) -> str:
+        """The reasoning, known at the end."""
+        return "" if self.turn is None else self.turn.reasoning
+
+    # what is fed
+
+    def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
+        """Judges the next piece, of any size; bytes may end inside a character. Returns the events it decided."""
+        if isinstance(text, bytes):
+            text = self._decoder.decode(text)
+        self._token = self._token + 1 if token is None else token
+        out, self._early = self._early, []
+        self._emit_to(out)
+        self._counted = 0
+        base = self.chars
+        self.chars += len(text)
+        if self._stopped:
+            return out
+        room = self._limits.text - base
+        self._pieces.append(text if len(text) <= room else text[:room])
+        for start in range(0, min(len(text), room), _SLICE):
+            self._run(text[start : min(start + _SLICE, room)], base + start)
+            self._count(out)
+        if len(text) > room and not self._stopped:
+            message = f"the text is longer than {self._limits.text} characters"
+            self._stop(message, self._limits.text)
+        if self._calls is not None and self._trial is None and self._calls.judge is not None:
+            out += self._calls.judge.changed(self.chars)
+        self._count(out)
+        return out
+
+    def finish(self) -> list[RunEvent]:
+        """Judges the end of the text."""
+        rest = self._decoder.decode(b"", final=True)
+        self._counted = 0
+        out = self.feed(rest, self._token) if rest else []
+        if self._finished:
+            return out
+        self._finished = True
+        self._emit_to(out)
+        if not self._stopped:
+            self._end_text()
+        self._close_segment(self.chars)
+        self._count(out)
+        self._last_word()
+        self._count(out)
+        return out
+
+    def _emit_to(self, out: list[RunEvent]) -> None:
+        if self._trial is None:
+            self._out = out
+        else:  # what a call that may be none has found is kept until it is certain
+            self._kept_out = out
+
+    def _count(self, out: list[RunEvent]) -> None:
+        """Keeps the violations among the events since the last time, as many as there may be."""
+        room = max(self._limits.errors - len(self.violations), 0)
+        found = [event for event in out[self._counted :] if isinstance(event, Violation)]
+        self.violations += found[:room]
+        if len(found) > room:
+            out[:] = [event for event in out if event not in found[room:]]
+            if all(violation.code != "LIMIT_EXCEEDED" for violation in self.violations):
+                self._out = out
+                self._stop(f"more than {self._limits.errors} violations", found[room].char)
+                self.violations.append(out[-1])  # type: ignore[arg-type]
+        self._counted = len(out)
+
+    def _stop(self, message: str, at: int) -> None:
+        self._violate("LIMIT_EXCEEDED", message, at, "")
+        self._stopped = True
+
+    def _violate(self, code: Code, message: str, at: int, viable: str) -> None:
+        index = max(len(self._records) - 1, 0)
+        at = max(at, 0)
+        found = Violation(
+            code=code, message=message, path="", char=at, token=self._token, viable=viable, call_index=index
+        )  # fmt: skip
+        self._out.append(found)
+
+    # reading on
+
+    def _run(self, text: str, base: int) -> None:
+        """Reads a piece; what turns out to be something else than it seemed is read once more."""
+        queue = [(text, base)]
+        while queue and not self._stopped:
+            text, base = queue.pop()
+            at = 0
+            while at < len(text) and not self._stopped:
+                again: list[tuple[str, int]] = []
+                if self._mode == "calls":
+                    at = self._in_calls(text, at, base, again)
+                else:
+                    at = self._free(text, at, base, again)
+                if again:
+                    queue.append((text[at:], base + at))
+                    queue += again
+                    break
+
+    def _free(self, text: str, at: int, base: int, again: list[tuple[str, int]]) -> int:
+        """Text or reasoning, up to the next marker."""
+        finder, size = self._finder, len(text)
+        while at < size:
+            if not finder.open:
+                found = finder.first.search(text, at)
+                stop = found.start() if found else size
+                if stop > at:
+                    self._plain(text[at:stop], base + at, -1)
+                if found is None:
+                    return size
+                at = stop
+            marker = finder.step(text[at], base + at)
+            at += 1
+            if marker is not None:
+                self._marker(marker, again)
+                return at
+            start = finder.start
+            if dropped := finder.dropped():
+                self._plain(dropped, start, finder.left)
+        return at
+
+    def _marker(self, found: Found, again: list[tuple[str, int]]) -> None:
+        """Goes on behind a marker, or takes its first character for text."""
+        held, start = "".join(self._finder.held), self._finder.start
+        if found.start > start:
+            self._plain(held[: found.start - start], start, found.left)
+        if held[found.end - start :]:
+            again.append((held[found.end - start :], found.end))
+        written = held[found.start - start : found.end - start]
+        if found.marker.kind == "call":
+            self._begin_calls(found, written, again)
+        elif not self._mark(found):
+            self._plain(written[0], found.start, found.left)
+            if written[1:]:
+                again.append((written[1:], found.start + 1))
+            self._finder = Finder(self._finder.markers)
+
+    # text and reasoning
+
+    def _plain(self, text: str, at: int, left: int) -> None:
+        """A piece without markers; `left` is the character at which it could be no marker of the form any more."""
+        if self._unread:
+            return
+        if at < 0:
+            text, at = text[-at:], 0
+        self._before = (self._before + text)[-16:]
+        found = _INK.search(text)
+        if found is None:
+            self._gap += text if self._after_call >= 0 and len(self._gap) < 100 else ""
+            return
+        ink = at + found.start()
+        if self._segment is None:
+            self._open_segment("reasoning" if self._mode == "reasoning" else "text", ink)
+        self._ink = at + len(text.rstrip())
+        if self._mode == "reasoning":
+            return
+        self._said, self._ended = True, False
+        self._after_call = -1
+        self._refuse_text(max(left, ink))
+
+    def _refuse_text(self, at: int) -> None:
+        if self._text_may_come or self._refused_text:
+            return
+        self._refused_text = True
+        if self._records:
+            self._violate("TRAILING_TEXT", "text comes after the calls", at, "the end of the turn")
+        else:
+            message = "text comes before the call, which is what was asked for"
+            self._violate("LEADING_TEXT", message, at, call_in_words(self._form))
+
+    @property
+    def _text_may_come(self) -> bool:
+        if self._broken:
+            return True
+        return self._form.text_after if self._records else self._free_text
+
+    def _open_segment(self, kind: SegmentKind, at: int) -> None:
+        self._segment = (kind, at)
+        self._out.append(SegmentOpened(kind=kind, start=at, call_index=self._index(kind)))
+
+    def _close_segment(self, end: int, kind: SegmentKind | None = None) -> None:
+        if self._segment is None:
+            return
+        own, start = self._segment
+        self._segment = None
+        end = end if own == "call" else self._ink
+        self._out.append(
+            SegmentClosed(kind=kind or own, start=start, end=max(start, end), call_index=self._index(own))
+        )
+
+    def _index(self, kind: SegmentKind) -> int:
+        return max(len(self._records) - 1, 0) if kind == "call" else 0
+
+    def _mark(self, found: Found) -> bool:
+        """A marker that begins no call; False where it is text."""
+        kind, last = found.marker.kind, found.end - 1
+        self._unread = False
+        if kind == "open" and self._said and not opens_anywhere(self._form):
+            return False
+        if kind == "close" and self._mode == "text":
+            self._lone_close(found)
+        elif kind == "stray" and not self._broken:
+            self._violate("SYNTAX", "the call was closed before", last, "")
+        if self._mode == "reasoning":
+            self._thought = self._thought or self._segment is not None
+        self._before = ""
+        self._close_segment(found.start)
+        self._ended = kind == "end"
+        self._unasked = kind == "open" and found.start < 0 and self._thinking is False
+        if kind in ("open", "close"):
+            self._enter("reasoning" if kind == "open" else "text")
+        return True
+
+    def _enter(self, mode: Mode) -> None:
+        self._mode = mode
+        if mode == "reasoning":
+            assert self._form.reasoning is not None
+            ends = self._form.reasoning.call_ends or self._unasked
+            markers = tuple(
+                m for m in self._markers if m.kind == "close" or (ends and self._may_end_reasoning(m))
+            )
+            # the marker that closes reasoning may be another one as well
+            close = Marker("close", next(m for m in (*markers, *self._markers) if m.kind == "close").signs)
+            self._finder = Finder((close, *(m for m in markers if m.kind != "close")))
+        else:
+            strays = (
+                strays_of(self._last_form) if self._last_form is not None and self._after_call >= 0 else ()
+            )
+            self._finder = Finder((*self._possible, *strays))
+
+    @property
+    def _possible(self) -> tuple[Marker, ...]:
+        """The markers; those of calls are not the form's any more after as many as there may be."""
+        if self._room is None or len(self._records) < self._room:
+            return self._markers
+        return tuple(m._replace(strict=False) if m.kind == "call" else m for m in self._markers)
+
+    def _may_end_reasoning(self, marker: Marker) -> bool:
+        return marker.kind == "call" and not self._form.calls[marker.form].unmarked
+
+    def _lone_close(self, found: Found) -> None:
+        if found.start < 0:
+            return
+        if self._records or self._thought:
+            self._violate("SYNTAX", "nothing was open that this closes", found.end - 1, "")
+        elif self._said:
+            self._violate("SYNTAX", "reasoning was not opened", found.end - 1, "")
+            self._close_segment(found.start, "reasoning")
+            self._said, self._thought = False, True
+
+    # calls
+
+    def _begin_calls(self, found: Found, written: str, again: list[tuple[str, int]]) -> None:
+        mode = self._mode
+        self._unread = False
+        form = self._form.calls[found.marker.form]
+        opening = found.marker.text
+        blank = opening[: len(opening) - len(opening.lstrip())]
+        self._blank_before = len(blank) if self._before.endswith(blank) else 0
+        weak = not any(sign in written for sign in "<[|`")
+        weak = weak or form.unmarked
+        trial = mode == "reasoning" or (weak and self._text_may_come) or (form.unmarked and self._said)
+        room = None if self._room is None else max(self._room - len(self._records), 0)
+        beginnings = [each for each in self._beginnings if each.fits(written[0])]
+        self._calls = calls = Calls(
+            beginnings,
+            found.start,
+            self._tools,
+            self._names,
+            self._limits,
+            self._new_judge,
+            room,
+        )
+        calls.violate, calls.on_call, calls.on_end = self._violate, self._on_call, self._on_end
+        if self._text_may_come:
+            calls.raise_floor(found.end - 1)
+        self._mode = "calls"
+        self._trial, self._trial_at, self._trial_mode = None, found.start, mode
+        self._left = found.left
+        self._foreign = not any(each.strict for each in beginnings)
+        if trial:
+            self._trial = []
+            self._kept_out, self._out = self._out, []
+        else:
+            self._certain(found.end - 1)
+            if self._after_call >= 0 and self._gap.strip("\n") != form.separator.strip("\n"):
+                self._violate(
+                    "SYNTAX", f"{form.separator!r} was expected", found.end - 1, repr(form.separator)
+                )
+        again.append((written, found.start))
+
+    def _certain(self, at: int) -> None:
+        """From here on this is a call."""
+        self._trial = None
+        self._close_segment(at, "text" if self._unasked else None)
+        self._thought = self._thought or (self._trial_mode == "reasoning" and not self._unasked)
+        self._unasked = False
+        if self._foreign:
+            at = at if self._text_may_come else max(self._left, self._trial_at)
+            self._violate("SYNTAX", "another notation of calls is written", at, call_in_words(self._form))
+        before = len(self._records) - (0 if self._calls is None else len(self._calls.started))
+        if self._room is not None and before >= self._room:
+            self._refuse_call(at)
+
+    def _refuse_call(self, at: int) -> None:
+        """A call more than there may be: it is decided where its marker is, or where nothing else can be meant."""
+        if not self._text_may_come:
+            at = self._left if self._left >= 0 else self._trial_at
+        if self._room == 0:
+            self._violate("SYNTAX", "no tool may be called", at, "text")
+        else:
+            self._violate("TRAILING_TEXT", "no further call may follow", at, "the end of the turn")
+
+    def _new_judge(self, form: CallForm) -> CallJudge:
+        shape = form.object or CallObject()
+        keys = (shape.name_key or "name", shape.arguments_key or "arguments", shape.id_key)
+        record = self._records[-1]
+        record.judge = CallJudge(self._registry, len(self._records) - 1, self._limits, keys)
+        return record.judge
+
+    def _on_call(self, at: int) -> None:
+        at -= self._blank_before if self._calls is not None and at == self._calls.at else 0
+        if len(self._records) >= MOST_CALLS:
+            self._stop(f"more than {MOST_CALLS} calls", max(at, 0))
+            return
+        start = max(at, 0)
+        self._records.append(Record(start))
+        self._out.append(SegmentOpened(kind="call", start=start, call_index=len(self._records) - 1))
+
+    def _on_end(self, at: int) -> None:
+        record = self._records[-1]
+        record.end = at
+        self._out.append(
+            SegmentClosed(
+                kind="call", start=record.start, end=max(at, record.start), call_index=len(self._records) - 1
+            )
+        )
+
+    def _in_calls(self, text: str, at: int, base: int, again: list[tuple[str, int]]) -> int:
+        calls = self._calls
+        assert calls is not None
+        calls.attach(self._out, self._token)
+        records = len(self._records) - len(calls.started)
+        end = calls.feed(text, at, base)
+        if self._trial is not None:
+            self._trial.append(text[at:end])
+            judge = calls.judges[-1] if calls.judges else None
+            known = judge is not None and judge.tool is not None
+            if (judge is not None and known and not judge.tool_allowed) or (not known and calls.is_none):
+                self._no_call(records, again)
+                return end
+            if known:
+                found, self._out = self._out, self._kept_out
+                self._certain(self._trial_at)
+                self._out += found  # in this order, as the text before the call ends first
+                calls.attach(self._out, self._token)
+        if calls.state != "open":
+            self._end_calls(calls, again)
+        return end
+
+    def _no_call(self, records: int, again: list[tuple[str, int]]) -> None:
+        """What looked like a call is text."""
+        assert self._trial is not None
+        written, at = "".join(self._trial), self._trial_at
+        self._trial, self._calls, self._out = None, None, self._kept_out
+        del self._records[records:]
+        self._mode = self._trial_mode
+        self._plain(written[0], at, -1)
+        again.append((written[1:], at + 1))
+        self._enter(self._mode)
+
+    def _end_calls(self, calls: Calls, again: list[tuple[str, int]]) -> None:
+        self._calls = None
+        self._gap = ""
+        self._after_call = calls.again_at
+        self._last_form = calls.form
+        self._said = self._said or calls.state == "failed"
+        self._broken = calls.state == "failed" or calls.left_form
+        self._unread = calls.unread
+        self._whole = calls.state != "failed" and self._room is not None and len(self._records) >= self._room
+        self._before = ""
+        self._enter("text")
+        text, at = calls.again, calls.again_at
+        if text and calls.state == "failed" and at <= calls.at:
+            self._plain(text[0], at, -1)
+            text, at = text[1:], at + 1
+        if text:
+            again.append((text, at))
+
+    # the end
+
+    def _end_text(self) -> None:
+        again: list[tuple[str, int]] = []
+        if self._mode == "calls":
+            self._end_in_calls(again)
+        elif (found := self._finder.pending()) is not None:
+            self._marker(found, again)
+        for text, at in again:
+            self._run(text, at)
+        if self._mode == "reasoning" and self._unasked:
+            self._close_segment(self.chars, "text")
+        elif self._mode == "reasoning":
+            self._violate("TRUNCATED", "the text ends before the reasoning is closed", self.chars, "")
+
+    def _end_in_calls(self, again: list[tuple[str, int]]) -> None:
+        calls = self._calls
+        assert calls is not None
+        calls.attach(self._out, self._token)
+        calls.finish(self.chars)
+        if self._trial is not None:
+            self._out = self._kept_out
+            self._mode = self._trial_mode
+            return
+        if calls.in_call:
+            judge = calls.judge
+            if judge is None or not judge.stopped:
+                self._violate("TRUNCATED", "the text ends before the call does", self.chars, "")
+            self._on_end(self.chars)
+            self._records[-1].end = -1
+
+    def _last_word(self) -> None:
+        """What `read_turn` reads, with the departures from the form that only the whole text shows."""
+        text = "".join(self._pieces)
+        self.turn = turn = read_turn(text, self._form, self._tools, self._thinking)
+        self._said = self._said or bool(turn.content)
+        streamed = [
+            record.call(index, self.violations, self.chars) for index, record in enumerate(self._records)
+        ]
+        final, events = last_word(turn, streamed, self._tools, self._names, self._token)
+        self._final = final
+        self._out += events
+        if not final and not self._text_wanted:
+            message = "the text holds no tool call"
+            self._violate("NO_TOOL_CALL", message, self.chars, call_in_words(self._form))
+        if self._anything_wrong:
+            return
+        if not turn.complete:
+            self._violate("TRUNCATED", "the text ends in the middle of a marker", self.chars, "")
+        elif turn.left_at is not None:
+            self._violate("SYNTAX", turn.left_why, turn.left_at, "")
+
+    @property
+    def _anything_wrong(self) -> bool:
+        return bool(self.violations) or any(isinstance(event, Violation) for event in self._out)

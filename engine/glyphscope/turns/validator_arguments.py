@@ -1,0 +1,225 @@
+"""Arguments of a call in JSON, Python or dictionaries, read while they are written and passed to the call's judge."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from glyphscope.notation import structure as s
+from glyphscope.notation.read_json import JsonReader
+from glyphscope.notation.structure import Structural
+from glyphscope.turns.form import ArgumentsForm, CallObject
+from glyphscope.turns.validator_judge import CallJudge
+from glyphscope.turns.validator_literals import LiteralReader
+
+
+class Driver(Protocol):
+    """Reads a part of a call. `feed` returns the place in the text after what it took.
+
+    `done`: the part is complete; `again` and `again_at` are what was read beyond it, and where that begins.
+    `broken`: what is written cannot be read from the last character on, and the judge has said so.
+    """
+
+    done: bool
+    broken: bool
+    again: str
+    again_at: int
+
+    def feed(self, text: str, at: int, base: int) -> int: ...
+
+    def finish(self) -> None: ...
+
+
+class _Json:
+    """A JSON value, up to its last character."""
+
+    def __init__(self, judge: CallJudge, at: int, max_depth: int) -> None:
+        self.done = self.broken = False
+        self.again, self.again_at = "", 0
+        self.judge = judge
+        self._reader = JsonReader(calls=False, max_depth=max_depth)
+        self._reader._base = at
+
+    def feed(self, text: str, at: int, base: int) -> int:
+        events = self._reader.feed(text[at:])
+        for place, (kind, _, end, _) in enumerate(events):
+            if kind == s.DOCUMENT_END:
+                self.done = True
+                self._take(events[: place + 1])
+                return end - base
+            if kind in (s.SYNTAX, s.TOO_DEEP):
+                self.broken = True
+                self._take(events[: place + 1])
+                return end - base
+        self._take(events)
+        return len(text)
+
+    def finish(self) -> None:
+        """The text ends."""
+
+    def _take(self, events: list[Structural]) -> None:
+        raise NotImplementedError
+
+
+class _Unquoted:
+    """JSON that is the text of a string: what is in it, at the characters of the whole."""
+
+    def __init__(self, at: int, max_depth: int) -> None:
+        self._reader = JsonReader(calls=False, max_depth=max_depth)
+        self._reader._base = at
+
+    def read(self, event: Structural) -> list[Structural]:
+        kind, start, end, text = event
+        if kind != s.STRING_TEXT:
+            return []
+        plain = end - start == len(text)
+        self._reader._base = start if plain else end - 1
+        return [each for each in self._reader.feed(text) if each[0] != s.DOCUMENT_END]
+
+
+class JsonArguments(_Json):
+    """Arguments as a JSON object, or as a text that is one."""
+
+    def __init__(self, judge: CallJudge, at: int, form: ArgumentsForm, max_depth: int) -> None:
+        super().__init__(judge, at, max_depth)
+        self._inner = _Unquoted(at, max_depth) if form.as_string else None
+        judge.open_arguments()
+
+    def _take(self, events: list[Structural]) -> None:
+        ended = events[-1][2] if self.done else 0
+        events = events[:-1] if self.done else events
+        if self._inner is not None and events:
+            events = [each for event in events for each in self._inner.read(event)]
+        self.judge.drive(events)
+        if self.done:
+            self.judge.close_call(ended - 1)
+
+
+class JsonCall(_Json):
+    """A call as a JSON object, in one of the ways of `CallObject`."""
+
+    def __init__(
+        self, judge: CallJudge, at: int, shape: CallObject, form: ArgumentsForm, max_depth: int
+    ) -> None:
+        super().__init__(judge, at, max_depth)
+        self._shape = shape
+        self._depth = 0
+        self._key: list[str] = []
+        self._own = 1 if not shape.wrapper else 2  # the depth of the call's own members
+        self._inside = not shape.wrapper
+        self._max_depth = max_depth
+        self._as_string = form.as_string
+        self._inner: _Unquoted | None = None
+        self._named = False
+
+    def _take(self, events: list[Structural]) -> None:
+        plain = self._shape.name_key and not self._shape.wrapper and not self._as_string
+        if plain:
+            self.judge.drive(events)
+            return
+        for event in events:
+            self._one(event)
+
+    def _one(self, event: Structural) -> None:
+        kind = event[0]
+        if kind in (s.OBJECT_CLOSE, s.ARRAY_CLOSE):
+            self._depth -= 1
+        if kind in (s.KEY_OPEN, s.KEY_TEXT, s.KEY_END) and self._depth <= self._own:
+            self._on_key(event)
+        elif not self._inside:
+            self._outside(event)
+        elif (
+            not self._shape.name_key
+            and self._depth == self._own - 1
+            and kind in (s.OBJECT_OPEN, s.OBJECT_CLOSE)
+        ):
+            self.judge.begin(event[1]) if kind == s.OBJECT_OPEN else self._end(event)
+        elif kind == s.DOCUMENT_END:
+            self._last(event)
+        elif self._inner is not None and kind in (s.STRING_OPEN, s.STRING_TEXT, s.STRING_END, s.ESCAPE_OPEN):
+            self.judge.drive(self._inner.read(event))
+            self._inner = None if kind == s.STRING_END else self._inner
+        else:
+            self._pass_on(event)
+        if kind in (s.OBJECT_OPEN, s.ARRAY_OPEN):
+            self._depth += 1
+
+    def _pass_on(self, event: Structural) -> None:
+        if event[0] == s.SEPARATOR and self._depth == self._own and not self._shape.name_key:
+            self.judge.violate("SYNTAX", "a call has one name", event[1], "'}'")
+            return
+        self.judge.drive([event])
+        if self._shape.wrapper and event[0] == s.OBJECT_CLOSE and self._depth == 1:
+            self.judge.drive([(s.DOCUMENT_END, event[2], event[2], "")])
+            self._inside = False
+
+    def _outside(self, event: Structural) -> None:
+        """What is around the wrapped call."""
+        if event[0] in (s.SYNTAX, s.TOO_DEEP):
+            self.judge.drive([event])
+        elif event[0] == s.DOCUMENT_END and not self.judge.depth and not self.judge.complete:
+            self.judge.violate(
+                "MISSING_TOOL", "the call names no tool", event[1] - 1, f'"{self._shape.wrapper}"'
+            )
+
+    def _end(self, event: Structural) -> None:
+        if not self._named:
+            self.judge.violate("MISSING_TOOL", "the call names no tool", event[1], "a tool's name")
+        self.judge.close_call(event[1])
+
+    def _last(self, event: Structural) -> None:
+        if self._shape.name_key:
+            self.judge.drive([event])
+
+    def _on_key(self, event: Structural) -> None:
+        kind, _, _, text = event
+        if kind == s.KEY_OPEN:
+            self._key = []
+        elif kind == s.KEY_TEXT:
+            self._key.append(text)
+        if self._inside and self._depth == self._own:
+            self._own_key(event)
+        elif kind == s.KEY_END and self._depth == 1 and "".join(self._key) == self._shape.wrapper:
+            self._inside = True
+
+    def _own_key(self, event: Structural) -> None:
+        kind, start, end, text = event
+        judge = self.judge
+        if self._shape.name_key:
+            judge.drive([event])
+            if kind == s.KEY_END and self._as_string and "".join(self._key) == self._shape.arguments_key:
+                self._inner = _Unquoted(end, self._max_depth)
+        elif self._named or judge.stopped:
+            return
+        elif kind == s.KEY_OPEN:
+            judge.open_name(start)
+        elif kind == s.KEY_TEXT:
+            judge.drive([(s.STRING_TEXT, start, end, text)])
+        else:
+            self._named = True
+            judge.close_name(start)
+            judge.open_arguments()
+
+
+class Members:
+    """Arguments as Python's keywords or as a dictionary, up to the closing bracket, which is left."""
+
+    def __init__(self, judge: CallJudge, at: int, form: ArgumentsForm, max_depth: int) -> None:
+        self.done = self.broken = False
+        self.again, self.again_at = "", 0
+        self.judge = judge
+        closer = ")" if form.encoding == "pythonic" else "}"
+        self._reader = LiteralReader(at, quote=form.quote, closer=closer, max_depth=max_depth)
+        judge.open_arguments()
+        judge.drive([(s.OBJECT_OPEN, at, at, "")])
+
+    def feed(self, text: str, at: int, base: int) -> int:
+        events: list[Structural] = []
+        at = self._reader.feed(text, at, events)
+        self.judge.drive(events)
+        self.done, self.broken = self._reader.done, self._reader.broken
+        if self.done:
+            self.judge.close_call(base + at)
+        return at + self.broken if self.done or self.broken else len(text)
+
+    def finish(self) -> None:
+        """The text ends."""

@@ -1,0 +1,418 @@
+"""The calls of a turn while they are written: every way in which the form could go on, character by character.
+
+Paths that the text leaves end there; where the last strict one ends, the text leaves the form. Where arguments begin,
+one path is left, and a driver reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from glyphscope.events import Code, RunEvent
+from glyphscope.notation import structure as s
+from glyphscope.turns.form import CallForm, TurnForm
+from glyphscope.turns.starts import starts
+from glyphscope.turns.tools import TurnTools
+from glyphscope.turns.validator_arguments import Driver, JsonArguments, JsonCall, Members
+from glyphscope.turns.validator_judge import CallJudge
+from glyphscope.turns.validator_paths import Op, Path, Steps, beginning_of, expected, ops_of
+from glyphscope.turns.validator_tagged import Parameter
+from glyphscope.validation.judge import Limits
+
+_NO_CALL = ("UNKNOWN_TOOL", "MISSING_TOOL", "SYNTAX")
+
+
+class Beginning(NamedTuple):
+    """A way in which calls begin: a form, its pieces from the first marker on, whether that is as the form has it."""
+
+    form: CallForm
+    ops: tuple[Op, ...]
+    strict: bool
+
+    def fits(self, first: str) -> bool:
+        """Whether calls that begin with this character may begin so."""
+        options = next((op.options for op in self.ops if op.kind != "call"), ())
+        return not options or any(text[:1] in ("", first) for text in options)
+
+
+class Calls:
+    """A section of calls, or one call, from the first marker's beginning on.
+
+    `state` is "open", or why the reading ended: "done"; "failed", where the text cannot be read any further; "left",
+    where no further call follows. `again` is then what was read beyond the end, from character `again_at` on.
+    `started` and `ended` are the places of the calls; `judges` belong to them. A call is `certain` once its tool is
+    known, or its object has begun.
+    """
+
+    def __init__(
+        self,
+        beginnings: list[Beginning],
+        at: int,
+        tools: TurnTools,
+        names: tuple[str, ...],
+        limits: Limits,
+        new_judge: Callable[[CallForm], CallJudge],
+        room: int | None,
+    ) -> None:
+        """`room`: how many calls there may be; None is no limit."""
+        self.state: Literal["open", "done", "failed", "left"] = "open"
+        self.again, self.again_at = "", at
+        self.started: list[int] = []
+        self.ended: list[int] = []
+        self.judges: list[CallJudge] = []
+        self.certain = False
+        self.unread = False  # the arguments of the last call cannot be read to their end
+        self.violate: Callable[[Code, str, int, str], None]
+        self.on_call: Callable[[int], None]
+        self.on_end: Callable[[int], None]
+        self.out: list[RunEvent] = []
+        self.token = -1
+        self._tools, self._limits, self._new_judge, self._room = tools, limits, new_judge, room
+        self._steps = Steps(names, tools.names)
+        self.at = at
+        self._paths: list[Path] = []
+        for form, ops, strict in beginnings:
+            self._paths += self._steps.enter(Path(form, ops, strict=strict), at)
+        self._driver: Driver | None = None
+        self._held: list[str] = []
+        self._held_at = at
+        self._opened = False  # the arguments' object
+        self._closed = False
+        self._spelled = 0
+        self._name_at = -1  # -2: it is complete
+        self._left_form = False
+        self._between = False
+        self._may_leave = self._in_section = False
+        self._floor = -1
+
+    @property
+    def judge(self) -> CallJudge | None:
+        """That of the call that is open."""
+        return self.judges[-1] if len(self.judges) > len(self.ended) else None
+
+    @property
+    def in_call(self) -> bool:
+        """Whether a call is open."""
+        return len(self.started) > len(self.ended)
+
+    @property
+    def left_form(self) -> bool:
+        """Whether the text has left the form in the call that is open."""
+        return self._left_form
+
+    @property
+    def is_none(self) -> bool:
+        """Whether what might be a call of a known tool is none, or none that can be read."""
+        wrong = self.judges[-1].violations if self.judges else ()
+        return self.state == "failed" or self._left_form or any(v.code in _NO_CALL for v in wrong)
+
+    @property
+    def form(self) -> CallForm | None:
+        """The form of the calls, where one is left."""
+        return self._paths[0].form if self._paths else None
+
+    def raise_floor(self, at: int) -> None:
+        """Nothing is decided before that character."""
+        self._floor = max(self._floor, at)
+
+    def attach(self, out: list[RunEvent], token: int) -> None:
+        """Events go there from now on."""
+        self.out, self.token = out, token
+        for judge in self.judges[-1:]:
+            judge.attach(out, token)
+
+    def feed(self, text: str, at: int, base: int) -> int:
+        """Reads on from a place of the text; returns where it ended."""
+        size = len(text)
+        while at < size and self.state == "open":
+            if self._driver is not None:
+                at = self._driver.feed(text, at, base)
+                self._driven(base + at)
+            else:
+                self._step(text[at], base + at)
+                at += 1
+        return at
+
+    def finish(self, at: int) -> None:
+        """The text ends at that character."""
+        if self._driver is not None:
+            self._driver.finish()
+            self._driven(at)
+        for path in self._paths if self._driver is None else ():
+            text = path.text[path.read :]
+            if path.kind == "text" and not text.strip():
+                following = self._steps.enter(replace(path, strict=False), at)
+                if any(each.kind in ("end", "closed") for each in following):
+                    self._paths = following
+                    self._close_arguments(at - 1)
+                    self._arrive(at)
+                    return
+
+    # markers, names, ids
+
+    def _step(self, char: str, at: int) -> None:
+        if not self._held:
+            self._held_at = at
+        self._held.append(char)
+        before = self._paths
+        parameter = next((path for path in before if path.begun), None)
+        if parameter is not None:  # its opening begins other markers too
+            before = [path for path in before if not path.begun]
+        after = [path for old in before for path in self._steps.step(old, char, at)]
+        if parameter is not None and not any(path.strict for path in after):
+            self._paths = [parameter]
+            self._drive(char, at - 1)
+            self.feed(char, 0, at)
+            return
+        kept = [path for path in after if path.strict and not path.refused]
+        loose = [path for path in after if not path.strict and not path.refused]
+        if not kept and not loose:
+            kept = [path for path in after if path.refused][:1]
+            if kept:
+                self._left_form = True  # the judge says why
+        if not kept and any(path.strict for path in before) and not (self._between and self._may_leave):
+            self._leave(before, loose, at)
+        self._paths = kept + loose
+        if not self._paths:
+            self._stop(at)
+            return
+        self._begin_call()
+        self._spell(at)
+        if not self._drive(char, at):
+            if self.in_call and not self._closed and all(path.beyond for path in self._paths):
+                self._close_arguments(at)
+            self._arrive(at + 1)
+
+    def _leave(self, before: list[Path], loose: list[Path], at: int) -> None:
+        """The text leaves the form at this character."""
+        if self._left_form:
+            return
+        self._left_form = True
+        viable = " or ".join(
+            dict.fromkeys(expected(path) for path in before if path.strict and not path.refused)
+        )
+        if self._between and loose and all(path.surplus for path in loose):
+            self.violate("TRAILING_TEXT", "no further call may follow", max(at, self._floor), viable)
+        else:
+            self.violate("SYNTAX", f"{viable} was expected", max(at, self._floor), viable)
+
+    def _stop(self, at: int) -> None:
+        self.state = "left" if self._between else "failed"
+        self.unread = self.in_call and self.certain and not self._closed
+        if not self.unread:
+            self.again, self.again_at = "".join(self._held), self._held_at
+        if self.in_call:
+            self._end_call(self._held_at if self._closed else at)
+
+    def _begin_call(self) -> None:
+        paths = self._paths
+        if self.in_call or any(path.call_at is None for path in paths):
+            return
+        best = paths[0]
+        if self._between and self._may_leave and any(_at_opening(path) for path in paths):
+            return
+        assert best.call_at is not None
+        if self._between and self._may_leave and not best.strict and not best.surplus:
+            self.violate(
+                "SYNTAX", f"{best.form.separator!r} was expected", best.call_at, repr(best.form.separator)
+            )
+        if best.surplus and not self._left_form:
+            self.violate("TRAILING_TEXT", "no further call may follow", best.call_at, "the end of the turn")
+        self._left_form = best.surplus or (self._left_form and not self._between)
+        self._between = self._may_leave = self._opened = self._closed = False
+        self._spelled, self._name_at = 0, -1
+        section = best.form.section_open.lstrip()
+        self._in_section = self._in_section or bool(section and best.ops[0].options == (section,))
+        self.started.append(best.call_at)
+        self.on_call(best.call_at)
+
+    def _open_judge(self, path: Path) -> CallJudge:
+        if self.judge is None:
+            judge = self._new_judge(path.form)
+            judge.attach(self.out, self.token)
+            judge.raise_floor(self._floor)
+            self.judges.append(judge)
+            at = path.call_at or 0
+            if path.form.object is None:
+                judge.begin(at)
+            if path.form.fixed_name:
+                judge.open_name(at)
+                judge.name_text(at, path.form.fixed_name)
+                judge.close_name(at)
+                self._name_at = -2
+        return self.judges[-1]
+
+    def _spell(self, at: int) -> None:
+        """Passes on what is certain of the tool's name."""
+        if (
+            not self.in_call
+            or self._name_at == -2
+            or any(path.form.object is not None for path in self._paths)
+        ):
+            return
+        naming = [path for path in self._paths if path.kind == "name" and path.name and not path.named]
+        named = [path for path in self._paths if path.named]
+        if len(naming) != len(self._paths) and len(named) != len(self._paths):
+            return
+        best = self._paths[0]
+        judge = self._open_judge(best)
+        if self._name_at == -1:
+            self._name_at = at - len(best.name) + 1 if naming else self._name_before(best, at)
+            judge.open_name(self._name_at)
+        if len(best.name) > self._spelled:
+            judge.name_text(self._name_at + self._spelled, best.name[self._spelled :])
+            self._spelled = len(best.name)
+        if named:
+            judge.close_name(self._name_at + len(best.name))
+            self._name_at = -2
+            self.certain = True
+
+    def _name_before(self, path: Path, at: int) -> int:
+        """Where a name began that was one of several until now."""
+        held = "".join(self._held)
+        return self._held_at + max(held.rfind(path.name), 0)
+
+    # arguments
+
+    def _drive(self, char: str, at: int) -> bool:
+        """Whether a driver reads on from here."""
+        path = next((path for path in self._paths if path.begun), None)
+        if path is None:
+            return False
+        if path.kind == "parameter" and any(each.strict and not each.begun for each in self._paths):
+            return True
+        self._paths = [path]
+        self._held = []
+        self._spell(at)
+        judge = self._open_judge(path)
+        self.certain = True
+        depth = self._limits.depth
+        if path.kind == "parameter":
+            self._open_arguments(at)
+            tool = judge.tool or ""
+            follow = tuple(text for text in self._follow(path) if text.strip())
+            form = path.form.arguments
+            self._driver = Parameter(judge, at + 1, form, tool, self._tools, follow, self._limits)
+            return True
+        if path.kind == "object":
+            assert path.form.object is not None
+            self._driver = JsonCall(judge, at, path.form.object, path.form.arguments, depth)
+        elif path.form.arguments.encoding == "json":
+            self._driver = JsonArguments(judge, at, path.form.arguments, depth)
+        else:
+            self._driver = Members(judge, at, path.form.arguments, depth)
+        if not self._driver.feed(char, 0, at):
+            self._driven(at)
+            self._step(char, at)  # the first character ends them
+        else:
+            self._driven(at + 1)
+        return True
+
+    def _follow(self, path: Path) -> list[str]:
+        """The texts that may come after the last parameter."""
+        form = path.form
+        last = form.pieces[-1]
+        first = form.pieces[0].text if form.pieces[0].kind == "text" else ""
+        closings = [last.text, *last.also] if last.kind == "text" and len(form.pieces) > 1 else []
+        return [*closings, form.section_close, form.separator + first]
+
+    def _open_arguments(self, at: int) -> None:
+        judge = self.judge
+        if judge is not None and not self._opened:
+            judge.open_arguments()
+            judge.drive([(s.OBJECT_OPEN, at, at, "")])
+        self._opened = True
+
+    def _close_arguments(self, at: int) -> None:
+        judge = self.judge
+        if judge is None or self._closed:
+            return
+        self._open_arguments(at)
+        judge.drive([(s.OBJECT_CLOSE, at, at + 1, "")])
+        judge.close_call(at)
+        self._closed = True
+
+    def _driven(self, at: int) -> None:
+        driver = self._driver
+        assert driver is not None
+        if driver.broken:
+            self.state, self.unread = "failed", True
+            self._end_call(at)
+        elif driver.done:
+            path = self._paths[0]
+            self._driver, self._held = None, []
+            at = driver.again_at if driver.again else at
+            if path.kind == "parameter":
+                judge = self.judge
+                self._floor = -1 if judge is None else judge.floor
+                self._paths = self._steps.again(path, at)
+            else:
+                self._closed = True
+                self._paths = self._steps.enter(path, at)
+                self._arrive(at)
+            if driver.again:
+                self._once_more(driver.again, at)
+
+    def _once_more(self, text: str, at: int) -> None:
+        """What showed a value's end is what follows it."""
+        read = self.feed(text, 0, at)
+        if self.state != "open":
+            self.again_at = self.again_at if self.again else at + read
+            self.again += text[read:]
+
+    # ends
+
+    def _arrive(self, at: int) -> None:
+        """A call, or its section, is complete where a path says so."""
+        path = next((path for path in self._paths if path.kind in ("end", "closed")), None)
+        if path is None:
+            return
+        if path.kind == "closed":
+            self.state = "done"
+            return
+        self._end_call(at)
+        form = path.form
+        if not (form.section_open.strip() or form.section_close.strip() or form.separator.strip()):
+            self.state = "done"
+            return
+        surplus = self._room is not None and len(self.ended) >= self._room
+        self._may_leave = not form.section_close.strip() or not self._in_section
+        if surplus and self._may_leave:  # nothing that is due is missing, and nothing more may come
+            self.state = "done"
+            return
+        self._between, self._held = True, []
+        ops = (Op("text", (form.separator,)), *ops_of(form))
+        following = Path(form, ops, strict=not surplus, surplus=surplus)
+        self._paths = self._steps.enter(following, at)
+        if form.section_close:
+            closing = Path(form, (Op("text", (form.section_close,)), Op("closed")))
+            self._paths += self._steps.enter(closing, at)
+        self._left_form = False
+
+    def _end_call(self, at: int) -> None:
+        self.ended.append(at)
+        if len(self.judges) < len(self.ended):
+            self.judges.append(self._new_judge(self._paths[0].form if self._paths else CallForm(())))
+        self.on_end(at)
+
+
+def _at_opening(path: Path) -> bool:
+    """Whether the call's first marker is not read to its end yet."""
+    return path.kind == "text" and path.ops[path.op - 1].kind == "call"
+
+
+def beginnings_of(form: TurnForm) -> list[Beginning]:
+    """Every way in which calls of a form begin, the strict ones first."""
+    found = []
+    for call in form.calls:
+        found.append(Beginning(call, beginning_of(call, None, section=True), call.strict))
+        for text, whole in starts(call):
+            if not whole:
+                first = call.pieces[0]
+                own = first.kind == "text" and text in (first.text, *first.also)
+                ops = beginning_of(call, None if own else text, section=False)
+                found.append(Beginning(call, ops, False))
+    return sorted(found, key=lambda each: not each.strict)

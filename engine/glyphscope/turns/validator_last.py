@@ -1,0 +1,105 @@
+"""The calls of a turn as the whole text has them, with the verdicts that were given while it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from glyphscope.events import RunEvent, ToolKnown, Violation
+from glyphscope.registry import ToolRegistry
+from glyphscope.turns.form import TurnForm
+from glyphscope.turns.judge import judge
+from glyphscope.turns.read import Turn
+from glyphscope.turns.read import TurnCall as ReadTurnCall
+from glyphscope.turns.tools import TurnTools
+from glyphscope.turns.validator_judge import CallJudge
+
+MOST_CALLS = 1000
+"""Calls that are read in one turn."""
+_OF_THE_TURN = ("LEADING_TEXT", "TRAILING_TEXT", "NO_TOOL_CALL")
+"""Violations that are no call's."""
+
+
+class TurnCall(NamedTuple):
+    """A call of the turn: the characters `start` to `end` (exclusive), markers included.
+
+    `arguments` None: they are not known, or cannot be read. `violations` are empty for a valid call.
+    """
+
+    tool: str | None
+    arguments: dict[str, Any] | None
+    start: int
+    end: int
+    complete: bool
+    violations: tuple[Violation, ...]
+
+    @property
+    def valid(self) -> bool:
+        return self.complete and not self.violations
+
+
+@dataclass
+class Record:
+    """A call while it is read; `end` is -1 as long as it is open."""
+
+    start: int
+    end: int = -1
+    judge: CallJudge | None = None
+
+    def call(self, index: int, violations: Sequence[Violation], chars: int) -> TurnCall:
+        """The call with its own of the violations; `chars` were read so far."""
+        own = tuple(v for v in violations if v.call_index == index and v.code not in _OF_THE_TURN)
+        tool = None if self.judge is None else self.judge.tool
+        arguments = None if self.judge is None else self.judge.arguments
+        ended = self.end >= 0
+        complete = ended and arguments is not None
+        return TurnCall(tool, arguments, self.start, self.end if ended else chars, complete, own)
+
+
+def last_word(
+    turn: Turn, streamed: Sequence[TurnCall], tools: TurnTools, allowed: Collection[str], token: int
+) -> tuple[tuple[TurnCall, ...], list[RunEvent]]:
+    """The calls of the turn that was read, and the events of what only the whole text shows.
+
+    A call that was read in the same way while it was written keeps its verdict.
+    """
+    final: list[TurnCall] = []
+    events: list[RunEvent] = []
+    place = 0
+    for call in turn.calls[:MOST_CALLS]:
+        while place < len(streamed) and streamed[place].end <= call.start:
+            place += 1
+        seen = streamed[place] if place < len(streamed) and streamed[place].start < call.end else None
+        own = () if seen is None else seen.violations
+        same = seen is not None and (seen.tool, seen.arguments) == (call.name, call.arguments)
+        if not own and not (same and call.complete):
+            index = len(final)
+            if seen is None or seen.tool != call.name:
+                known = call.name in allowed
+                events.append(ToolKnown(name=call.name, allowed=known, char=call.start, call_index=index))
+            own = _verdict(call, tools, index, token)
+            events += own
+        final.append(TurnCall(call.name, call.arguments, call.start, call.end, call.complete, own))
+    return tuple(final), events
+
+
+def _verdict(call: ReadTurnCall, tools: TurnTools, index: int, token: int) -> tuple[Violation, ...]:
+    return tuple(
+        Violation(
+            code=each.code, message=each.message, path=each.path, char=max(each.char, 0), token=token, rule=each.rule,
+            call_index=index,
+        )
+        for each in judge(call, tools)
+    )  # fmt: skip
+
+
+def only_tool(registry: ToolRegistry, name: str) -> ToolRegistry:
+    """The registry with that tool alone."""
+    return replace(registry, tools=tuple(tool for tool in registry if tool.name == name))
+
+
+def call_in_words(form: TurnForm) -> str:
+    """How calls of a form begin."""
+    own = next((call for call in form.calls if call.strict), None)
+    return "a call" if own is None or not own.opening.strip() else repr(own.opening)

@@ -1,0 +1,345 @@
+"""The incremental reader of values as models write them, for the judge: JSON, Python's literals, and bare keys.
+
+It takes what `literals.Literals` takes, mixed as there. Python's words have their JSON words' lengths, so that they are
+passed on as those, letter by letter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+from glyphscope.notation import structure as s
+from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, number_prefix, scalar_value
+from glyphscope.notation.structure import Structural
+from glyphscope.turns.validator_judge import HELD_TEXT, QUOTE_END
+
+_SPACE = re.compile(r"\s+")
+_KEY = re.compile(r"[^\s:={}\[\],\"'<>()]+")
+_WORD = re.compile(r"[0-9A-Za-z_.+\-]+")
+_PLAIN = {'"': re.compile(r'[^"\\]+'), "'": re.compile(r"[^'\\]+")}
+_HEX = re.compile(r"[0-9a-fA-F]+")
+_WORDS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": "", "0": "\0", "a": "\a", "v": "\v"}
+_CLOSES = {"{": "}", "[": "]", "(": ")"}
+_HIGH = range(0xD800, 0xDC00)
+_LOW = range(0xDC00, 0xE000)
+
+State: TypeAlias = Callable[[str, int, list[Structural]], int]
+
+
+class LiteralReader:
+    """One value, or with `closer` the members of an object up to that bracket, which is left.
+
+    `feed` returns the place in the text after what was read. `done`: the value, or the members, are complete.
+    `broken`: the reader has refused a character, with SYNTAX as its last event, and reads no further. `quote` is a
+    text around strings, beside the usual quotation marks.
+    """
+
+    def __init__(self, at: int, *, quote: str = "", closer: str = "", max_depth: int = 200) -> None:
+        self.done = False
+        self.broken = False
+        self._base = at
+        self._quote = quote if quote not in ("'", '"') else ""
+        self._closer = closer
+        self._max_depth = max_depth
+        self._stack: list[str] = [closer] if closer else []
+        self._state: State = self._next_key if closer else self._value
+        self._mark = ""
+        self._in_key = False
+        self._word = ""
+        self._translated = ""
+        self._held = ""
+        self._held_start = 0
+        self._escape_start = 0
+        self._digits = ""
+        self._digits_left = 0
+        self._high = 0
+
+    def feed(self, text: str, at: int, out: list[Structural]) -> int:
+        """Reads on from a place of the text; what it finds is appended to `out`."""
+        start, size = at, len(text)
+        self._base -= start
+        while at < size and not (self.done or self.broken):
+            at = self._state(text, at, out)
+        self._base += at
+        return at
+
+    def finish(self, out: list[Structural]) -> None:
+        """The text ends: a number or a word is complete."""
+        if self._state == self._scalar and not self._stack:
+            self._base += self._end_scalar(0, out)
+
+    @property
+    def may_end(self) -> bool:
+        """Whether the value is complete if the text ends here."""
+        word = self._state == self._scalar and not self._stack
+        return self.done or (word and scalar_value(self._translated, "json")[0] != 0)
+
+    # values
+
+    def _value(self, text: str, at: int, out: list[Structural]) -> int:
+        if space := _SPACE.match(text, at):
+            return space.end()
+        char = text[at]
+        if self._quote and char == self._quote[0]:
+            self._in_key = False
+            return self._open_mark(at)
+        if char in "\"'":
+            return self._open_string(at, char, out, key=False)
+        if char in "{[(":
+            return self._open(char, at, out)
+        self._word = self._translated = ""
+        self._state = self._scalar
+        return self._scalar(text, at, out)
+
+    def _open(self, char: str, at: int, out: list[Structural]) -> int:
+        place = self._base + at
+        if len(self._stack) >= self._max_depth:
+            out.append((s.TOO_DEEP, place, place + 1, f"nested deeper than {self._max_depth} levels"))
+            self.broken = True
+            return at
+        self._stack.append(_CLOSES[char])
+        out.append((s.OBJECT_OPEN if char == "{" else s.ARRAY_OPEN, place, place + 1, ""))
+        self._state = self._next_key if char == "{" else self._next_item
+        return at + 1
+
+    def _close(self, at: int, out: list[Structural]) -> int:
+        bracket = self._stack.pop()
+        place = self._base + at
+        kind = s.OBJECT_CLOSE if self._of_members(bracket) else s.ARRAY_CLOSE
+        out.append((kind, place, place + 1, ""))
+        if not self._stack and self._closer:
+            self.done = True
+            return at
+        self._value_done()
+        return at + 1
+
+    def _of_members(self, bracket: str) -> bool:
+        return bracket == "}" or (not self._stack and bool(self._closer))
+
+    def _value_done(self) -> None:
+        if not self._stack:
+            self.done = True
+        else:
+            self._state = self._after_value
+
+    def _after_value(self, text: str, at: int, out: list[Structural]) -> int:
+        if space := _SPACE.match(text, at):
+            return space.end()
+        closer = self._stack[-1]
+        if text[at] == ",":
+            members = self._of_members_open()
+            self._state = self._next_key if members else self._next_item
+            return at + 1
+        if text[at] == closer:
+            return self._close(at, out)
+        return self._refuse(at, out, f"',' or '{closer}' must follow a value, not '{text[at]}'")
+
+    def _of_members_open(self) -> bool:
+        return self._stack[-1] == "}" or (len(self._stack) == 1 and bool(self._closer))
+
+    def _next_item(self, text: str, at: int, out: list[Structural]) -> int:
+        if space := _SPACE.match(text, at):
+            return space.end()
+        if text[at] == self._stack[-1]:
+            return self._close(at, out)
+        self._state = self._value
+        return at
+
+    def _refuse(self, at: int, out: list[Structural], why: str) -> int:
+        out.append((s.SYNTAX, self._base + at, self._base + at + 1, why))
+        self.broken = True
+        return at
+
+    # keys
+
+    def _next_key(self, text: str, at: int, out: list[Structural]) -> int:
+        if space := _SPACE.match(text, at):
+            return space.end()
+        char = text[at]
+        if char == self._stack[-1]:
+            return self._close(at, out)
+        if self._quote and char == self._quote[0]:
+            self._in_key = True
+            return self._open_mark(at)
+        if char in "\"'" and (len(self._stack) > 1 or self._closer != ")"):
+            return self._open_string(at, char, out, key=True)
+        if not _KEY.match(char):
+            return self._refuse(at, out, f"the name of an argument must come here, not '{char}'")
+        out.append((s.KEY_OPEN, self._base + at, self._base + at, '"'))
+        self._state = self._bare_key
+        return at
+
+    def _bare_key(self, text: str, at: int, out: list[Structural]) -> int:
+        if found := _KEY.match(text, at):
+            out.append((s.KEY_TEXT, self._base + at, self._base + found.end(), found[0]))
+            return found.end()
+        out.append((s.KEY_END, self._base + at, self._base + at + 1, ""))
+        self._state = self._link
+        return at
+
+    def _link(self, text: str, at: int, out: list[Structural]) -> int:
+        if space := _SPACE.match(text, at):
+            return space.end()
+        if text[at] not in ":=":
+            return self._refuse(at, out, f"a value must follow the name, not '{text[at]}'")
+        self._state = self._value
+        return at + 1
+
+    # strings
+
+    def _open_string(self, at: int, mark: str, out: list[Structural], *, key: bool) -> int:
+        out.append((s.KEY_OPEN if key else s.STRING_OPEN, self._base + at, self._base + at + 1, '"'))
+        self._mark, self._in_key = mark, key
+        self._state = self._string
+        return at + 1
+
+    def _text(self, start: int, end: int, text: str, out: list[Structural]) -> None:
+        if text:
+            out.append((s.KEY_TEXT if self._in_key else s.STRING_TEXT, start, end, text))
+
+    def _string(self, text: str, at: int, out: list[Structural]) -> int:
+        if self._high and text[at] != "\\":
+            self._lone(at, out)
+        if found := _PLAIN[self._mark].match(text, at):
+            self._text(self._base + at, self._base + found.end(), found[0], out)
+            return found.end()
+        place = self._base + at
+        if text[at] == "\\":
+            if not self._high:
+                self._escape_start = place
+                out.append((s.ESCAPE_OPEN, place, place + 1, ""))
+            self._state = self._escape
+            return at + 1
+        if self._in_key:
+            out.append((s.KEY_END, place, place + 1, ""))
+            self._state = self._link
+        else:
+            out.append((s.STRING_END, place, place + 1, ""))
+            self._value_done()
+        return at + 1
+
+    def _lone(self, at: int, out: list[Structural]) -> None:
+        """Half a character stands alone."""
+        self._high = 0
+        self._text(self._escape_start, self._base + at, "\ufffd", out)
+
+    def _escape(self, text: str, at: int, out: list[Structural]) -> int:
+        char = text[at]
+        self._state = self._string
+        if self._high and char != "u":
+            self._lone(at - 1, out)
+            self._escape_start = self._base + at - 1
+        if char in "ux":
+            self._digits, self._digits_left = "", 4 if char == "u" else 2
+            self._state = self._hex
+            return at + 1
+        decoded = _ESCAPES.get(char, char if char in "\"'\\/" else "\\" + char)
+        self._text(self._escape_start, self._base + at + 1, decoded, out)
+        return at + 1
+
+    def _hex(self, text: str, at: int, out: list[Structural]) -> int:
+        found = _HEX.match(text, at, at + self._digits_left)
+        if found is None:
+            return self._refuse(at, out, "hexadecimal digits must follow the backslash and letter")
+        self._digits += found[0]
+        self._digits_left -= len(found[0])
+        if not self._digits_left:
+            self._state = self._string
+            self._coded(int(self._digits, 16), self._base + found.end(), out)
+        return found.end()
+
+    def _coded(self, code: int, end: int, out: list[Structural]) -> None:
+        if self._high and code in _LOW:
+            pair = 0x10000 + ((self._high - 0xD800) << 10) + (code - 0xDC00)
+            self._high = 0
+            self._text(self._escape_start, end, chr(pair), out)
+        elif code in _HIGH:
+            self._high = code
+        else:
+            self._text(self._escape_start, end, "\ufffd" if code in _LOW else chr(code), out)
+
+    # strings between marks of the form, without escapes
+
+    def _open_mark(self, at: int) -> int:
+        self._held, self._held_start = "", self._base + at
+        self._state = self._opening_mark
+        return at
+
+    def _opening_mark(self, text: str, at: int, out: list[Structural]) -> int:
+        if text[at] != self._quote[len(self._held)]:
+            return self._refuse(at, out, f"'{self._quote}' must be written whole")
+        self._held += text[at]
+        if self._held == self._quote:
+            start, end = self._held_start, self._base + at + 1
+            out.append((s.KEY_OPEN if self._in_key else s.STRING_OPEN, start, end, '"'))
+            self._held = ""
+            self._state = self._marked
+        return at + 1
+
+    def _marked(self, text: str, at: int, out: list[Structural]) -> int:
+        if not self._held:
+            stop = text.find(self._quote[0], at)
+            stop = len(text) if stop < 0 else stop
+            if stop > at:
+                self._text(self._base + at, self._base + stop, text[at:stop], out)
+                return stop
+            self._held_start = self._base + at
+        if text[at] != self._quote[len(self._held)]:
+            held, self._held = self._held, ""
+            if self._in_key:
+                self._text(self._held_start, self._base + at, held, out)
+            else:
+                out.append((HELD_TEXT, self._held_start, self._base + at + 1, held))
+            return at
+        self._held += text[at]
+        if self._held == self._quote:
+            self._held = ""
+            self._end_marked(self._base + at + 1, out)
+        return at + 1
+
+    def _end_marked(self, end: int, out: list[Structural]) -> None:
+        if self._in_key:
+            out.append((s.KEY_END, self._held_start, end, ""))
+            self._state = self._link
+        else:
+            out.append((QUOTE_END, self._held_start, end, self._quote))
+            self._value_done()
+
+    # numbers and words
+
+    def _scalar(self, text: str, at: int, out: list[Structural]) -> int:
+        found = _WORD.match(text, at)
+        if found is None:
+            if not self._word:
+                return self._refuse(at, out, f"a value must begin here, and '{text[at]}' begins none")
+            return self._end_scalar(at, out)
+        for offset, char in enumerate(found[0]):
+            grown = self._word + char
+            translated = _translated(grown)
+            if translated is None or len(grown) > MAX_NUMBER_LENGTH:
+                return self._refuse(at + offset, out, f"'{grown[:40]}' is no value and begins none")
+            place = self._base + at + offset
+            out.append((s.SCALAR_TEXT, place, place + 1, translated[-1]))
+            self._word, self._translated = grown, translated
+        return found.end()
+
+    def _end_scalar(self, at: int, out: list[Structural]) -> int:
+        if scalar_value(self._translated, "json")[0] == 0:
+            return self._refuse(at, out, f"'{self._word}' is not a whole value")
+        place = self._base + at
+        out.append((s.SCALAR_END, place, place + 1, self._translated))
+        self._value_done()
+        return at
+
+
+def _translated(word: str) -> str | None:
+    """The beginning of a JSON number or word for this beginning of one; None where it begins none."""
+    if number_prefix(word):
+        return word
+    for written, meant in _WORDS.items():
+        if written.startswith(word):
+            return meant[: len(word)]
+    return None

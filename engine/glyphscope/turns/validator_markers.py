@@ -1,0 +1,215 @@
+"""Markers while they are written: where one may begin, which are still possible, how loosely one is written."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from glyphscope.turns.form import CallForm, TurnForm
+from glyphscope.turns.markup import is_tag, loose_tokens, tokens
+from glyphscope.turns.starts import starts
+
+_KEYS = ("name", "type", "function", "parameters", "arguments", "tool_name")
+
+
+@lru_cache(maxsize=4096)
+def gaps(literal: str) -> frozenset[int]:
+    """Before which characters of a marker more white space changes nothing, as `markup.loose` has it."""
+    found, at = {0, len(literal)}, 0
+    for gap, token in loose_tokens(literal):
+        before, at = at, literal.index(token, at)
+        found |= {before, at} if gap or not before else set()
+        at += len(token)
+    return frozenset({*found, at})
+
+
+class Sign(NamedTuple):
+    """A character of a marker; `spaced`: white space may come before it."""
+
+    char: str
+    spaced: bool
+
+
+def signs_of(literal: str) -> tuple[Sign, ...]:
+    """A marker without the white space in and around it."""
+    return tuple(
+        Sign(char, bool(gap) and not place)
+        for gap, token in loose_tokens(literal)
+        for place, char in enumerate(token)
+    )
+
+
+class Marker(NamedTuple):
+    """A text that means something: `kind` is call, open, close (of reasoning), wrap, end, skip or stray.
+
+    `form` is the place of a call's form; `whole` says whether `text` is its whole opening.
+    """
+
+    kind: str
+    signs: tuple[Sign, ...]
+    strict: bool = True
+    form: int = -1
+    whole: bool = True
+    text: str = ""
+
+
+def markers_of(form: TurnForm, names: tuple[str, ...]) -> tuple[Marker, ...]:
+    """The markers of a form: those that end a turn or are between its parts, and every beginning of a call."""
+    found = [Marker("wrap", signs_of(text)) for wrap in form.wraps for text in (wrap.open, wrap.close)]
+    if form.reasoning is not None:
+        found.append(Marker("open", signs_of(form.reasoning.open)))
+    found += [Marker("end", signs_of(end)) for end in form.ends]
+    found += [Marker("skip", signs_of(text)) for text in (form.header, *form.skips)]
+    for place, call in enumerate(form.calls):
+        found += _calls(call, place, names)
+    if form.reasoning is not None:  # a marker that is another one too is that
+        found.append(Marker("close", signs_of(form.reasoning.close)))
+    return tuple(dict.fromkeys(marker for marker in found if marker.signs))
+
+
+def _calls(call: CallForm, place: int, names: tuple[str, ...]) -> list[Marker]:
+    if call.unmarked and not _marker_like(call.opening):
+        return _unmarked(call, place, names)
+    brace = (Sign("{", True),) if call.object is not None else ()
+    return [
+        Marker("call", signs_of(text) + brace, call.strict and whole, place, whole, text)
+        for text, whole in starts(call)
+        if text.strip()
+    ]
+
+
+def _unmarked(call: CallForm, place: int, names: tuple[str, ...]) -> list[Marker]:
+    """Calls that only their own text tells: the keys of one, or the name of a tool of the request."""
+    if call.object is not None:
+        opening = signs_of(call.section_open)
+        opening = (*opening, Sign("{", bool(opening)), Sign('"', True))
+        keys = [
+            (*opening, *signs_of(f'{key}"'), Sign(":", True))
+            for key in dict.fromkeys((call.object.name_key, *_KEYS))
+            if key
+        ]
+        return [Marker("call", signs, call.strict, place, text=call.section_open) for signs in keys]
+    found = []
+    for name in names:
+        opening = signs_of(call.section_open)
+        word = tuple(Sign(char, not at and bool(opening)) for at, char in enumerate(name))
+        found.append(
+            Marker("call", (*opening, *word, Sign("(", False)), call.strict, place, text=call.section_open)
+        )
+    return found
+
+
+def _marker_like(text: str) -> bool:
+    return any(sign in text for sign in "<`") or len(text.strip()) > 3
+
+
+def opens_anywhere(form: TurnForm) -> bool:
+    """Whether reasoning may begin after text: its marker is more than a common word in angle brackets."""
+    opening = "" if form.reasoning is None else form.reasoning.open
+    return any(sign in opening for sign in "|[") or not opening.strip().isascii()
+
+
+def strays_of(form: CallForm) -> tuple[Marker, ...]:
+    """The closing markers of a call, where one comes later than it should."""
+    last = form.pieces[-1].text if len(form.pieces) > 1 else ""
+    found = []
+    for closing in (last, form.section_close):
+        mark = next((token for token in reversed(tokens(closing)) if token.strip()), "")
+        if is_tag(mark):
+            found.append(Marker("stray", signs_of(mark)))
+    return tuple(found)
+
+
+@lru_cache(maxsize=1024)
+def first_of(markers: tuple[Marker, ...]) -> tuple[re.Pattern[str], dict[str, list[Marker]]]:
+    """Where one of the markers may begin, and which ones begin with each character."""
+    found: dict[str, list[Marker]] = {}
+    for marker in markers:
+        found.setdefault(marker.signs[0].char, []).append(marker)
+    chars = "".join(map(re.escape, sorted(found)))
+    return re.compile(f"[{chars}]" if chars else r"(?!)"), found
+
+
+class Found(NamedTuple):
+    """A marker that was written from `start` to `end` (exclusive); at `left` the last strict one had ended."""
+
+    marker: Marker
+    start: int
+    end: int
+    left: int
+
+
+class Finder:
+    """Finds the next marker of a text; what may become one is held back. Feed it character by character.
+
+    `strict_at` says of a marker that begins at a place whether it may, by the form.
+    """
+
+    def __init__(self, markers: tuple[Marker, ...]) -> None:
+        self.markers = markers
+        self.first, self._by_first = first_of(markers)
+        self.held: list[str] = []
+        self.start = 0
+        self.left = -1
+        self._alive: list[tuple[int, Marker, int]] = []
+        self._found: Found | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether a marker may have begun."""
+        return bool(self._alive) or self._found is not None
+
+    def step(self, char: str, at: int) -> Found | None:
+        """The next character; returns the marker that it decides. `dropped` is then what is text before it."""
+        before, self._alive = self._alive, []
+        if not before and self._found is None:
+            self.held, self.start, self.left = [], at, -1
+        strict_before = any(marker.strict for _, marker, _ in before)
+        complete: list[tuple[int, Marker]] = []
+        began = [(at, marker, 0) for marker in self._by_first.get(char, ())]
+        for start, marker, read in before + began:
+            sign = marker.signs[read]
+            if char == sign.char:
+                read += 1
+            elif not (sign.spaced and char.isspace()):
+                continue
+            if read == len(marker.signs):
+                complete.append((start, marker))
+            else:
+                self._alive.append((start, marker, read))
+        self.held.append(char)
+        if strict_before and self.left < 0 and not self._strict_left(complete):
+            self.left = at
+        if complete:
+            start, marker = min(complete, key=lambda each: (each[0], not each[1].strict))
+            if self._found is None or start <= self._found.start:
+                self._found = Found(marker, start, at + 1, self.left)
+        return self._decided()
+
+    def _strict_left(self, complete: list[tuple[int, Marker]]) -> bool:
+        return any(marker.strict for _, marker, _ in self._alive) or any(each[1].strict for each in complete)
+
+    def _decided(self) -> Found | None:
+        found = self._found
+        if found is None or any(start <= found.start for start, _, _ in self._alive):
+            return None
+        self._found, self._alive = None, []
+        return found
+
+    def pending(self) -> Found | None:
+        """At the end of the text: the marker that might have been a longer one."""
+        found, self._found, self._alive = self._found, None, []
+        return found
+
+    def dropped(self) -> str:
+        """What was held and can be no marker any more; it is let go."""
+        if self._found is not None:
+            return ""
+        begin = min((start for start, _, _ in self._alive), default=self.start + len(self.held))
+        count = begin - self.start
+        if not count:
+            return ""
+        text = "".join(self.held[:count])
+        self.held, self.start = self.held[count:], begin
+        return text

@@ -1,0 +1,207 @@
+"""The ways in which calls of a form can go on: their pieces as operations, and a path through them for each way."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from glyphscope.turns.form import CallForm
+from glyphscope.turns.validator_markers import gaps
+
+OpKind: TypeAlias = Literal[
+    "call", "text", "name", "word", "arguments", "parameter", "object", "end", "closed"
+]
+_WORD = re.compile(r"[^\s<>{}()\[\]\"'=,]")
+_LONGEST_WORD = 200
+
+
+@dataclass(frozen=True)
+class Op:
+    """One piece of a call. `call` is where one begins, `end` where it is complete, `closed` where its section is."""
+
+    kind: OpKind
+    options: tuple[str, ...] = ()
+
+
+class Path(msgspec.Struct, frozen=True):
+    """A way to go on: `ops[op]`, with `read` characters of `text`, if that is a marker, or of a word.
+
+    `strict`: nothing departed from the form so far. `refused`: the name is no tool's. `named`: it is complete.
+    `beyond`: no further parameter can come. `begun`: the piece that a driver reads has begun. `surplus`: this is a call
+    more than there may be.
+    """
+
+    form: CallForm
+    ops: tuple[Op, ...]
+    op: int = -1
+    text: str = ""
+    read: int = 0
+    strict: bool = True
+    name: str = ""
+    refused: bool = False
+    named: bool = False
+    beyond: bool = False
+    begun: bool = False
+    call_at: int | None = None
+    surplus: bool = False
+
+    @property
+    def kind(self) -> OpKind:
+        return self.ops[self.op].kind
+
+
+def beginning_of(form: CallForm, opening: str | None, *, section: bool) -> tuple[Op, ...]:
+    """The pieces from a call's marker on, without white space before it."""
+    ops = ops_of(form, opening)
+    if section and form.section_open:
+        return (Op("text", (form.section_open.lstrip(),)), *ops)
+    first = ops[1]
+    return (ops[0], Op(first.kind, tuple(text.lstrip() for text in first.options)), *ops[2:])
+
+
+def ops_of(form: CallForm, opening: str | None = None) -> tuple[Op, ...]:
+    """One call's pieces; `opening` takes the place of the first one's texts."""
+    out = [Op("call")]
+    for place, piece in enumerate(form.pieces):
+        if piece.kind == "text":
+            own = place or opening is None
+            out.append(Op("text", (piece.text, *piece.also) if own else (opening or "",)))
+        elif piece.kind == "arguments" and form.arguments.encoding == "tagged":
+            out.append(Op("parameter", (parameter_opening(form),)))
+        elif piece.kind == "arguments":
+            out.append(Op("arguments"))
+        elif piece.kind == "name":
+            out.append(Op("name"))
+        elif piece.kind == "object":
+            out.append(Op("object"))
+        else:
+            out.append(Op("word"))
+    return (*out, Op("end"))
+
+
+def parameter_opening(form: CallForm) -> str:
+    """The text before a parameter's key."""
+    first = form.arguments.parameter[0]
+    return first.text if first.kind == "text" else ""
+
+
+class Steps:
+    """Takes paths on by one character. `names` are the tools that may be called."""
+
+    def __init__(self, names: tuple[str, ...], known: frozenset[str]) -> None:
+        self._names = names
+        self._known = known | set(names)
+
+    def step(self, path: Path, char: str, at: int) -> list[Path]:
+        """The paths behind a character; none where it does not fit."""
+        kind = path.kind
+        if kind in ("text", "parameter"):
+            return self._text(path, char, at)
+        if kind == "name":
+            return self._name(path, char, at)
+        if kind == "word":
+            return self._word(path, char, at)
+        if kind not in ("arguments", "object"):
+            return []
+        encoding = path.form.arguments.encoding
+        if kind == "arguments" and encoding != "json":
+            return [replace(path, begun=True)]
+        if char.isspace():
+            return [path]
+        wanted = '"' if kind == "arguments" and path.form.arguments.as_string else "{"
+        return [replace(path, begun=True)] if char == wanted else []
+
+    def _word(self, path: Path, char: str, at: int) -> list[Path]:
+        following = self.enter(path, at) if path.read else []
+        ended = [each for one in following for each in self.step(one, char, at)]
+        if path.read < _LONGEST_WORD and _WORD.match(char):
+            return [replace(path, read=path.read + 1), *ended]
+        return ended
+
+    def _text(self, path: Path, char: str, at: int) -> list[Path]:
+        text, read = path.text, path.read
+        if text[read] == char:
+            return self._read_on(replace(path, read=read + 1), at)
+        if char.isspace() and read in gaps(text):
+            return [replace(path, strict=False)]
+        if not text[read].isspace():
+            return []
+        after = read + len(text[read:]) - len(text[read:].lstrip())
+        if after == len(text):
+            following = self.enter(replace(path, strict=False), at)
+            return [each for one in following for each in self.step(one, char, at)]
+        if text[after] != char or (char.isalnum() and read > 0 and text[read - 1].isalnum()):
+            return []
+        return self._read_on(replace(path, read=after + 1, strict=False), at)
+
+    def _read_on(self, path: Path, at: int) -> list[Path]:
+        if path.read < len(path.text):
+            return [path]
+        return [replace(path, begun=True)] if path.kind == "parameter" else self.enter(path, at + 1)
+
+    def _name(self, path: Path, char: str, at: int) -> list[Path]:
+        name = path.name + char
+        if path.refused or (path.name and path.name not in self._known):
+            ended = self._ended(replace(path, refused=False, strict=False), char, at)
+        else:
+            ended = self._ended(path, char, at) if path.name else []
+        if not path.refused and any(known.startswith(name) for known in self._names):
+            return [replace(path, name=name), *ended]
+        complete = path.name in self._known and bool(ended)
+        if complete or char == "\n" or len(name) > _LONGEST_WORD:
+            return ended
+        return [*ended, replace(path, name=name, refused=True)]
+
+    def _ended(self, path: Path, char: str, at: int) -> list[Path]:
+        following = self.enter(replace(path, named=True), at)
+        return [each for one in following for each in self.step(one, char, at)]
+
+    def enter(self, path: Path, at: int) -> list[Path]:
+        """The paths behind the present piece; the next one begins at that character."""
+        place = path.op + 1
+        op = path.ops[place]
+        new = replace(path, op=place, read=0, text="", begun=False)
+        empty = self._empty(path)
+        if op.kind == "call":
+            return self.enter(replace(new, call_at=at, name="", named=False), at)
+        if op.kind == "text":
+            out = [replace(new, text=option) for option in dict.fromkeys(op.options) if option]
+            return out + empty + (self.enter(new, at) if "" in op.options else [])
+        if op.kind == "parameter":
+            beyond = self.enter(replace(new, beyond=True), at)
+            return [replace(new, text=op.options[0]), *beyond, *empty]
+        if op.kind == "word":
+            return [new, *self.enter(new, at)]
+        if op.kind == "name" and new.named:  # it is written a second time
+            ops = (*new.ops[:place], Op("text", (new.name,)), *new.ops[place + 1 :])
+            return [replace(new, ops=ops, text=new.name)]
+        return [new, *empty]
+
+    def _empty(self, path: Path) -> list[Path]:
+        """Behind a name, the text of a call without arguments is another way to go on."""
+        text = path.form.empty
+        if not text or path.op < 0 or path.kind != "name":
+            return []
+        ops = (*path.ops[: path.op + 1], Op("text", (text,)), Op("end"))
+        return [replace(path, ops=ops, op=path.op + 1, read=0, text=text, beyond=True)]
+
+    def again(self, path: Path, at: int) -> list[Path]:
+        """The paths behind a parameter: another one, or what follows the last."""
+        text = path.form.arguments.separator + parameter_opening(path.form)
+        beyond = self.enter(replace(path, beyond=True), at)
+        return [replace(path, text=text, read=0, begun=False), *beyond]
+
+
+def expected(path: Path) -> str:
+    """What has to come, in words."""
+    if path.kind in ("text", "parameter"):
+        return repr(path.text[path.read :])
+    following = path.ops[path.op + 1] if path.kind == "name" and path.name else None
+    if following is not None and following.kind == "text":
+        return repr(following.options[0])
+    words = {"name": "a tool's name", "object": "'{'", "word": "an id"}
+    return words.get(path.kind, "arguments")

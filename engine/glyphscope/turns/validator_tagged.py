@@ -1,0 +1,366 @@
+"""One tagged parameter, read while it is written: its key, the marker before its value, the value, and its end.
+
+A value's text ends at the first closing marker that something of the form follows, so what looks like the end is held
+back until that is decided. What the text is read as goes by the schema, as in `arguments_tagged`: a raw string, a value
+in JSON or Python, or, where both are allowed, whichever of the two remains possible.
+"""
+
+from __future__ import annotations
+
+import re
+
+from glyphscope.notation import structure as s
+from glyphscope.turns.form import ArgumentsForm
+from glyphscope.turns.tools import ArgumentTypes, TurnTools
+from glyphscope.turns.validator_judge import CallJudge
+from glyphscope.turns.validator_markers import Finder, Found, Marker, Sign, signs_of
+from glyphscope.turns.validator_nested import Nested
+from glyphscope.turns.validator_values import EitherValue, Piece, RawValue, TypedValue
+from glyphscope.validation.judge import Limits
+
+_LONGEST_KEY = 200
+_OWN_LEVELS = 2
+"""Open containers around a parameter's value: the call and its arguments."""
+
+
+class Parameter:
+    """One parameter, from behind its opening to its end. `follow` are the texts that may come after the last one."""
+
+    def __init__(
+        self, judge: CallJudge, at: int, form: ArgumentsForm, tool: str, tools: TurnTools,
+        follow: tuple[str, ...], limits: Limits,
+    ) -> None:  # fmt: skip
+        self.done = self.broken = False
+        self.again, self.again_at = "", 0
+        self.judge, self.form, self.tool, self.tools = judge, form, tool, tools
+        self._limits = limits
+        pieces = form.parameter
+        key = next(place for place, piece in enumerate(pieces) if piece.kind == "key")
+        value = next(place for place, piece in enumerate(pieces) if piece.kind == "value")
+        own = [text for piece in pieces[key + 1 : value] for text in (piece.text, *piece.also)]
+        self._links = tuple(dict.fromkeys([*own, *form.typed.values()]))
+        self._after = pieces[value + 1 :]
+        opening = pieces[0].text if key else ""
+        heads = (opening, form.separator, *follow)
+        self._heads = tuple(Marker("head", signs_of(text)) for text in heads if text.strip())
+        self._finder = Finder(tuple(Marker("link", signs_of(link), text=link) for link in self._links))
+        self._key: list[str] = []
+        self._key_start = at
+        self._tail = ""
+        self._state = self._read_key
+        self._value: RawValue | TypedValue | EitherValue | None = None
+        self._types: ArgumentTypes | None = None
+        self._link = ""
+        self._escaped = self._closed = self._closing = self._held = ""
+        self._start = at
+        self._refused = False
+        self._nested: Nested | None = None
+        judge.drive([(s.KEY_OPEN, at, at, '"')])
+
+    def feed(self, text: str, at: int, base: int) -> int:
+        size = len(text)
+        while at < size and not (self.done or self.broken):
+            at = self._state(text, at, base)
+        return at if self.done or self.broken else size
+
+    # the key and the marker after it
+
+    def _read_key(self, text: str, at: int, base: int) -> int:
+        char, place = text[at], base + at
+        found = self._finder.step(char, place)
+        dropped = self._finder.dropped() if found is None else ""
+        if dropped:
+            self._key_text(place - len("".join(self._finder.held)) - len(dropped) + 1, dropped)
+        if found is None:
+            if len(self._key) > _LONGEST_KEY or (char == "\n" and not self._finder.open):
+                self._lost(place, self._links[0])
+            return at + 1
+        start = found.start - self._finder.start
+        held = "".join(self._finder.held)
+        if start:
+            self._key_text(self._finder.start, held[:start])
+        self.judge.drive([(s.KEY_END, found.start, found.start, "")])
+        self._link = found.marker.text
+        written = held[start:]
+        core = self._link.rstrip()
+        if written != core:
+            left = next((n for n, (a, b) in enumerate(zip(written, core)) if a != b), len(core))
+            self._departed(found.start + left, self._link)
+        self._tail = self._link[len(core) :]
+        self._state = self._read_tail
+        return at + 1
+
+    def _key_text(self, at: int, text: str) -> None:
+        self._key.append(text)
+        self.judge.drive([(s.KEY_TEXT, at, at + len(text), text)])
+
+    def _departed(self, at: int, expected: str) -> None:
+        self.judge.violate("SYNTAX", f"{expected!r} was expected", at, repr(expected))
+
+    def _lost(self, at: int, expected: str) -> None:
+        self._departed(at, expected)
+        self.broken = True
+
+    def _read_tail(self, text: str, at: int, base: int) -> int:
+        if self._tail:
+            if text[at] == self._tail[0]:
+                self._tail = self._tail[1:]
+                return at + 1
+            self._departed(base + at, self._link)
+        self._begin_value(base + at)
+        return at
+
+    # the value
+
+    def _begin_value(self, at: int) -> None:
+        key = "".join(self._key)
+        self._types = self.tools.types(self.tool, key)
+        self.judge.begin_value(at)
+        self._start = at
+        closing = "".join(key if piece.kind == "key" else piece.text for piece in self._after)
+        opened, closed = self.form.escape
+        if opened:
+            self._escaped, self._closed, self._closing = opened, closed, closing
+            self._state = self._read_escape
+            return
+        self._closing = closing
+        if self.form.item and not self._types.only_string:
+            self._state = self._read_first_tag
+            return
+        self._choose(at, closing)
+
+    def _read_first_tag(self, text: str, at: int, base: int) -> int:
+        """A value that begins with a member's tag has members; any other is a text."""
+        opening = self.form.parameter[0].text
+        held = self._held + text[at]
+        found = re.fullmatch(re.escape(opening) + r"([\w.\-]+)(>?)", held)
+        if not found and not opening.startswith(held):
+            before, self._held = self._held, ""
+            self._choose(self._start, self._closing)
+            self._again(before, base + at - len(before))
+            return at
+        self._held = held
+        if found and found[2]:
+            key = "".join(self._key)
+            self._nested = Nested(self.judge, self.form, key, found[1], base + at + 1, self._limits)
+            self._state = self._read_nested
+        return at + 1
+
+    def _read_nested(self, text: str, at: int, base: int) -> int:
+        assert self._nested is not None
+        at = self._nested.feed(text, at, base)
+        self.done, self.broken = self._nested.done, self._nested.broken
+        return at
+
+    def _read_escape(self, text: str, at: int, base: int) -> int:
+        if text[at] == self._escaped[len(self._held)]:
+            self._held += text[at]
+            if self._held == self._escaped:
+                self._value = RawValue(self.judge, base + at + 1)
+                self._scan(base + at + 1, self._closed + self._closing)
+            return at + 1
+        held = self._held
+        self._choose(self._start, self._closing)
+        self._again(held, base + at - len(held))
+        return at
+
+    def _choose(self, at: int, closing: str) -> None:
+        """How the value is read, by the argument's types and by the type that the marker says."""
+        types = self._types
+        assert types is not None
+        said = {kind for kind, each in self.form.typed.items() if each == self._link}
+        if types.only_string or (said == {"string"} and types.string):
+            self._value = RawValue(self.judge, at)
+        elif types.string:
+            self._value = EitherValue(self.judge, at, self._limits)
+        else:
+            self._value = TypedValue(self.judge, at, self._limits.depth)
+        self._scan(at, closing)
+
+    # its end
+
+    def _lost_markers(self) -> tuple[Marker, ...]:
+        """What begins another parameter of the tool on a line of its own."""
+        opening = self.form.parameter[0].text.strip() if self.form.parameter[0].kind == "text" else ""
+        if not opening or self.form.item:
+            return ()
+        links = dict.fromkeys(link.strip()[:1] for link in self._links)
+        return tuple(
+            Marker(
+                "lost", (Sign("\n", False), *signs_of(opening), *(Sign(each, False) for each in key + link))
+            )
+            for key in self.tools.properties(self.tool)
+            for link in links
+        )
+
+    def _scan(self, at: int, closing: str) -> None:
+        self._core = closing.strip()
+        self._lead = closing[: len(closing) - len(closing.lstrip())]
+        self._last = closing[len(closing.rstrip()) :]
+        self._plain = re.compile("[^\n" + re.escape((self._lead or self._core)[0] + self._core[0]) + "]+")
+        self._first = at
+        self._pending: list[Piece] = []
+        self._looked_at = -1
+        self._lost_closing = Finder(self._lost_markers())
+        self._buffer = ""
+        self._buffer_at = at
+        self._core_end = -1
+        self._follow: Finder | None = None
+        self._state = self._read_value
+
+    def _again(self, text: str, at: int) -> None:
+        """Reads characters once more that turned out to be no marker."""
+        place = 0
+        while place < len(text) and not (self.done or self.broken):
+            place = self._state(text, place, at)
+
+    def _read_value(self, text: str, at: int, base: int) -> int:
+        lost = self._lost_closing
+        if base + at > self._looked_at and (lost.open or text[at] == "\n"):
+            self._looked_at = base + at
+            found = lost.step(text[at], base + at)
+            if found is not None:
+                self._close_lost(found, base + at)
+                return at + 1
+            if not lost.open:
+                self._let_go()
+        return self._read_text(text, at, base)
+
+    def _close_lost(self, found: Found, at: int) -> None:
+        """Another parameter of the tool begins on a line of its own before this value was closed."""
+        finder = self._lost_closing
+        opening = "".join(finder.held)[found.start + 1 - finder.start :]
+        place = found.start + 1
+        start = found.start if self._lead == "\n" else place
+        pending, self._pending = self._pending, []
+        for piece in pending:
+            if piece.at < start:
+                self._text(piece._replace(text=piece.text[: start - piece.at]))
+        self._departed(at, self._lead + self._core)
+        self._end_value(start, at + 1, opening)
+        self.again, self.again_at, self.done = opening, place, True
+
+    def _read_text(self, text: str, at: int, base: int) -> int:
+        if not self._buffer:
+            plain = None if self._lost_closing.open else self._plain.match(text, at)
+            if plain is not None:
+                self._text(Piece(base + at, plain[0], -1))
+                return plain.end()
+            if text[at] not in self._wanted():
+                self._text(Piece(base + at, text[at], -1))
+                return at + 1
+            self._buffer_at = base + at
+        if self._follow is not None:
+            return self._read_follow(text, at, base)
+        char = text[at]
+        if char not in self._wanted():
+            return self._break(base + at, at)
+        self._buffer += char
+        if self._buffer.endswith(self._core) and self._buffer in (self._core, self._lead + self._core):
+            self._core_end = len(self._buffer)
+            self._follow = Finder(self._heads)
+        return at + 1
+
+    def _wanted(self) -> tuple[str, ...]:
+        """The characters with which the closing marker can continue, with or without the white space before it."""
+        read = self._buffer
+        wholes = (self._core, self._lead + self._core)
+        return tuple(
+            whole[len(read)] for whole in wholes if whole.startswith(read) and len(whole) > len(read)
+        )
+
+    def _break(self, broke: int, at: int) -> int:
+        """What was held is text: its first character certainly, the rest may be the beginning of a marker again."""
+        if self._follow is not None and isinstance(self._value, TypedValue) and self._value.may_end:
+            self.judge.raise_floor(broke)
+            self._ended(broke, noting=False)  # this value has no markers in it: what follows it is wrong
+            return at
+        held, start = self._buffer, self._buffer_at
+        self._buffer, self._follow = "", None
+        if not held:
+            return at
+        end = 1
+        while end < len(held) and held[end] not in (self._lead[:1], self._core[0]):
+            end += 1
+        self._text(Piece(start, held[:end], broke))
+        self._again(held[end:], start + end)
+        return at
+
+    def _read_follow(self, text: str, at: int, base: int) -> int:
+        char = text[at]
+        follow = self._follow
+        assert follow is not None
+        if not follow.open and char.isspace():
+            self._buffer += char
+            return at + 1
+        found = follow.step(char, base + at)
+        elsewhere = follow.start > self._buffer_at + self._core_end + self._blank()
+        if found is None and (elsewhere or not follow.open):
+            return self._break(base + at, at)
+        self._buffer += char
+        if found is not None:
+            self._ended(base + at + 1)
+        return at + 1
+
+    def _blank(self) -> int:
+        rest = self._buffer[self._core_end :]
+        return len(rest) - len(rest.lstrip())
+
+    def _let_go(self) -> None:
+        pending, self._pending = self._pending, []
+        for piece in pending:
+            self._text(piece)
+
+    def _text(self, piece: Piece) -> None:
+        if self._lost_closing.open:
+            self._pending.append(piece)
+            return
+        value = self._value
+        assert value is not None
+        if isinstance(value, EitherValue):
+            self._value = value.text(piece) or value
+            value = self._value
+        else:
+            value.text(piece)
+        if isinstance(value, TypedValue):
+            self._check(value)
+
+    def _check(self, value: TypedValue) -> None:
+        if value.refused_at >= 0 and not self._refused:
+            self._refused = True
+            self.judge.drop_levels(_OWN_LEVELS)
+            self.judge.refuse_value(value.refused_at)
+
+    def _ended(self, end: int, *, noting: bool = True) -> None:
+        """The value's text is complete, as what follows up to `end` shows; `noting` departures in its closing."""
+        held = self._buffer
+        lead = self._lead if held.startswith(self._lead) else ""
+        start = self._buffer_at
+        self._lost_closing = Finder(())
+        self._let_go()
+        self._end_value(start, end, held)
+        if noting and lead != self._lead and not (start == self._first and self._lead == "\n"):
+            self._departed(start, self._lead + self._core)
+        tail_end = self._core_end + len(self._last)
+        if held[self._core_end : tail_end] != self._last:
+            if noting:
+                self._departed(start + self._core_end, self._core + self._last)
+            tail_end = self._core_end
+        self.again, self.again_at = held[tail_end:], start + tail_end
+        self.done = True
+
+    def _end_value(self, start: int, end: int, held: str) -> None:
+        value = self._value
+        assert value is not None
+        if isinstance(value, EitherValue):
+            value = value.ended(start, end, held)
+        value.end(start, end, held)
+        if isinstance(value, TypedValue):
+            self._check(value)
+            if value.refused_at >= 0:
+                self.judge.end_value(value.read_text, start, end - 1)
+
+    def finish(self) -> None:
+        """The text ends: a value that was closed is complete."""
+        if self._state == self._read_value and self._follow is not None:
+            self._ended(self._buffer_at + len(self._buffer))

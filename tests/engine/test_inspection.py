@@ -1,0 +1,186 @@
+"""What `models inspect` and the window explain of a template: pairs, slots, thinking, markers as tokens, the proof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from glyphscope import resources
+from glyphscope.errors import ModelError, PromptError
+from glyphscope.models.gguf import read_token_types
+from glyphscope.models.inspection import Inspection, inspect_template, with_proof
+from glyphscope.models.markers import Marker, MarkerToken, VocabularyMarkers, find_markers
+from glyphscope.models.template_files import open_template, template_of_text
+from glyphscope.turns.pairs import differences, readable
+
+TEMPLATE = resources.read_text("forms/example.jinja")
+
+
+@pytest.fixture(scope="module")
+def found() -> Inspection:
+    return inspect_template(template_of_text(TEMPLATE, "example.jinja"))
+
+
+def marked(text: str, marks: tuple[tuple[int, int], ...]) -> list[str]:
+    return [text[start:end] for start, end in marks]
+
+
+def test_the_differences_of_two_texts_are_whole_tokens() -> None:
+    one, other = differences("<a>\nx y\n</a>", "<b>\nx z\n</b>")
+    assert marked("<a>\nx y\n</a>", one) == ["<a>", "y\n</a>"]
+    assert marked("<b>\nx z\n</b>", other) == ["<b>", "z\n</b>"]
+
+
+def test_texts_without_a_difference_have_no_marks() -> None:
+    assert differences("", "") == ((), ())
+    assert differences("<a>b", "<a>b") == ((), ())
+
+
+def test_what_only_one_text_has_is_marked_in_that_one() -> None:
+    assert differences("ab", "ab cd") == ((), ((2, 5),))
+    assert differences("", "x") == ((), ((0, 1),))
+
+
+def test_long_differences_are_one_stretch() -> None:
+    one, other = "a " * 4000, "b " * 4000
+    assert differences(one, other) == (((0, 7999),), ((0, 7999),))
+
+
+def test_pairs_are_shown_with_words_of_everyday_use(found: Inspection) -> None:
+    assert readable('{"zq_key_a": "zq_val_a"}') == '{"city": "Zurich"}'
+    assert not any("zq" in side.text for pair in found.pairs for side in pair.sides)
+
+
+def test_the_pair_of_two_arguments_marks_the_second_one(found: Inspection) -> None:
+    pair = next(pair for pair in found.pairs if pair.key == "arguments")
+    first, second = pair.sides
+    assert first.marks == ()
+    assert "".join(marked(second.text, second.marks)).strip() == '<arg name="day">\nBasel\n</arg>'
+
+
+def test_each_slot_says_what_is_written_and_which_pairs_show_it(found: Inspection) -> None:
+    slots = {slot.key: slot for slot in found.slots}
+    assert slots["reasoning"].value == "<think>\nREASONING\n</think>\n\n"
+    assert slots["arguments"].value.startswith('<arg name="KEY">\nVALUE\n</arg>')
+    assert slots["arguments"].note == "a tag for each argument"
+    assert "NAME" in slots["name"].value
+    assert slots["ends"].value == "<|end|>"
+    keys = {pair.key for pair in found.pairs if not pair.same}
+    assert all(set(slot.pairs) <= keys for slot in found.slots)
+
+
+def test_the_three_states_of_thinking_say_how_the_prompt_ends(found: Inspection) -> None:
+    assert [(each.state, each.part, each.like) for each in found.thinking] == [
+        ("on", "opens", ""),
+        ("off", "closes", ""),
+        ("undefined", "leaves", ""),
+    ]
+    assert found.thinking[0].prompt == "<|assistant|>\n<think>\n"
+
+
+def test_the_proof_comes_in_a_second_step(found: Inspection) -> None:
+    assert found.proof is None
+    proved = with_proof(found, template_of_text(TEMPLATE, ""), 30)
+    assert proved.proof["proved"] is True
+    assert proved.proof["turns"] == proved.proof["equal"] == 30
+    assert proved.slots == found.slots
+
+
+def test_what_the_template_leaves_out_of_a_conversation_is_listed(found: Inspection) -> None:
+    assert found.history is not None
+    assert found.history.calls == ""
+    lossy = inspect_template(template_of_text("{% for m in messages %}{{ m.content }}\n{% endfor %}", ""))
+    assert lossy.history is not None
+    assert lossy.history.calls == "left out"
+    assert any("no calls of the history" in words for words in lossy.warnings)
+
+
+@pytest.mark.parametrize(
+    "source", ["{% for m in range(10**12) %}x{% endfor %}", "{{ raise_exception('no') }}", "x"]
+)
+def test_a_template_that_loops_or_raises_or_ignores_everything_is_inspected(source: str) -> None:
+    found = inspect_template(template_of_text(source, ""))
+    assert not any(call.strict for call in found.form.calls)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("none.jinja", None, "cannot be read"),
+        ("empty.jinja", b" \n", "empty"),
+        ("latin.jinja", b"\xe9", "UTF-8"),
+        ("damaged.jinja", b"{% for", "damaged"),
+        ("large.jinja", b"x" * ((1 << 22) + 1), "too large"),
+    ],
+)
+def test_a_file_that_is_no_template_is_an_error_with_its_place(
+    tmp_path: Path, name: str, data: bytes | None, words: str
+) -> None:
+    path = tmp_path / name
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(PromptError, match=words) as caught:
+        open_template(path)
+    assert name in caught.value.where
+
+
+@pytest.mark.slow
+def test_a_model_without_a_template_is_an_error(llama_data: Path) -> None:
+    with pytest.raises(ModelError, match="no chat template"):
+        open_template(llama_data / "ggml-vocab-falcon.gguf")
+
+
+# -- tokens of a vocabulary ------------------------------------------------------------------------------------------
+
+
+def token(number: int, text: str, kind: str = "text") -> MarkerToken:
+    return MarkerToken(number, text, kind)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "words"),
+    [
+        (("control",), "one special token"),
+        (("defined",), "one token, not special"),
+        (("text",), "one text token"),
+        (("text",) * 4, "4 text tokens"),
+        (("control", "text"), "2 tokens, 1 of them special"),
+    ],
+)
+def test_a_marker_says_in_words_what_tokens_it_is(kinds: tuple[str, ...], words: str) -> None:
+    assert Marker("x", tuple(token(n, "x", kind) for n, kind in enumerate(kinds))).words == words
+
+
+def test_an_end_that_is_a_text_and_that_nobody_writes_is_surprising() -> None:
+    ends = (token(1, "</s>"), token(2, "<|end|>", "control"), token(3, "<eos>"), token(4, "<done>"))
+    found = VocabularyMarkers((), ends)
+    surprising = found.surprising_ends(("<eos>",), ("hello<done>",))
+    assert [each.id for each in surprising] == [1]
+    assert found.known_ends(("<|end|>\n", "<other>")) == ("<|end|>\n",)
+
+
+@pytest.mark.slow
+def test_markers_are_tokens_of_a_vocabulary_without_its_weights(llama_data: Path) -> None:
+    path = llama_data / "ggml-vocab-qwen2.gguf"
+    found = find_markers(path, ("<|im_end|>", "<function="))
+    assert [marker.words for marker in found.markers] == ["one special token", "3 text tokens"]
+    assert "".join(token.text for token in found.markers[1].tokens) == "<function="
+    assert len(read_token_types(path)) > 150_000
+
+
+@pytest.mark.slow
+def test_an_end_that_llama_cpp_takes_by_its_text_is_a_warning(llama_data: Path) -> None:
+    template = open_template(llama_data / "templates" / "Qwen3-Coder.jinja")
+    found = inspect_template(template, llama_data / "ggml-vocab-qwen35.gguf")
+    assert sum("</s>" in words and "stops there" in words for words in found.warnings) == 1
+    assert any(marker.text == "<tool_call>" for marker in found.markers)
+
+
+@pytest.mark.slow
+def test_a_vocabulary_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(b"not a model")
+    found = inspect_template(template_of_text(TEMPLATE, ""), path)
+    assert found.markers == ()
+    assert any("not shown as tokens" in words for words in found.warnings)

@@ -1,0 +1,277 @@
+"""What models say of their own turns: the form of their template, kept, and used for what they are asked."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from glyphscope.calling import run
+from glyphscope.calling.native import settled
+from glyphscope.calling.request import first_prompt
+from glyphscope.errors import ModelError
+from glyphscope.events import (
+    Message,
+    PromptRendered,
+    RunFailed,
+    RunRequest,
+    RunStarted,
+    ToolCall,
+    decode_event,
+    encode_event,
+)
+from glyphscope.models import RecordedModel, ScriptedModel, open_model
+from glyphscope.models.gguf import read_special_texts
+from glyphscope.models.turn_forms import TemplateRenderer, template_turn_form
+from glyphscope.registry import default_registry
+from glyphscope.turns import TurnForm, form_of
+
+DOCUMENT = default_registry().to_document()
+
+TAGS = """{% if tools %}[tools]{{ tools | tojson }}{% endif %}{% for m in messages %}<|{{ m.role }}|>
+{%- if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content or '' }}
+{%- for c in m.tool_calls or [] %}
+<call>{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}</call>
+{%- endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>
+{%- if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}{% endif %}"""
+OPENS = TAGS.replace("{% if enable", "{% if false and enable").replace(
+    "<|assistant|>\n{%- if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}",
+    "<|assistant|><think>",
+)
+PLAIN = TAGS.replace("{%- if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}", "")
+PLAIN = PLAIN.replace("<think></think>", "")
+NO_CALLS = "{{ tools | tojson if tools }}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
+
+
+def request(**fields: Any) -> RunRequest:
+    return RunRequest(**{"prompt": "Hi", "registry": DOCUMENT, "constraint": "off", **fields})
+
+
+# -- models ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_scripted_model_has_the_form_of_its_template() -> None:
+    form = ScriptedModel("x", template=TAGS).turn_form()
+    assert form is not None and form.reasoning is not None
+    assert (form.calls[0].opening, form.reasoning.open, form.header) == ("<call>", "<think>", "<|assistant|>")
+    assert ScriptedModel("x").turn_form() is None
+
+
+def test_a_form_is_derived_once_for_a_template() -> None:
+    first = ScriptedModel("x", template=TAGS).turn_form()
+    assert ScriptedModel("y", template=TAGS).turn_form() is first
+
+
+def test_a_recorded_model_has_the_form_of_its_request() -> None:
+    model = ScriptedModel("x", template=TAGS)
+    (started, *rest) = run(request(native="auto", stop_on="never"), model)
+    assert isinstance(started, RunStarted) and started.request.native == "template"
+    again = decode_event(encode_event(started))
+    assert isinstance(again, RunStarted) and again.request == started.request
+    assert RecordedModel([again, *rest]).turn_form() == model.turn_form()
+    assert RecordedModel(list(run(request(), ScriptedModel("x")))).turn_form() is None
+
+
+def test_a_record_with_a_form_that_is_none_has_none() -> None:
+    (started, *rest) = run(request(), ScriptedModel("x"))
+    assert isinstance(started, RunStarted)
+    broken = msgspec.structs.replace(started.request, form={"calls": 3})
+    assert RecordedModel([msgspec.structs.replace(started, request=broken), *rest]).turn_form() is None
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% for x %}", "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+        "{{ 'x' * 10**12 }}{{ messages }}",
+    ],
+)  # fmt: skip
+def test_a_template_that_is_damaged_or_has_no_end_has_no_form(source: str) -> None:
+    start = time.monotonic()
+    assert template_turn_form(source) is None
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.slow
+def test_a_slow_template_reaches_its_limit_once_and_not_in_every_rendering() -> None:
+    body = "{% for i in range(100000) %}{% set x = i * i %}{% endfor %}"
+    renderer = TemplateRenderer("{% for k in range(100000) %}" + body + "{% endfor %}{{ messages }}")
+    start = time.monotonic()
+    form, _ = form_of(renderer)
+    assert renderer.stopped and not any(call.strict for call in form.calls)
+    assert time.monotonic() - start < 25, (
+        "the limit of a rendering is 10 s, and a form takes a hundred of them"
+    )
+
+
+def test_a_template_that_raises_has_a_form_without_calls() -> None:
+    form = template_turn_form("{{ raise_exception('never') }}")
+    assert form is not None and not any(call.strict for call in form.calls)
+
+
+@pytest.mark.slow
+def test_a_model_of_a_file_derives_its_form_in_its_process_and_keeps_it() -> None:
+    try:
+        model = open_model("embedded", context=256)
+    except ModelError as error:
+        pytest.skip(str(error))
+    try:
+        form = model.turn_form()
+        assert isinstance(form, TurnForm) and form.header == "<|im_start|>assistant\n"
+        assert "<|im_end|>" in form.ends and "<|endoftext|>" in form.ends, "of the vocabulary"
+        assert form.reasoning is not None and form.reasoning.derived == "table"
+        assert model.turn_form() is form
+        for notation in ("glyph", "json"):
+            asked = request(notation=notation, constraint="mask")
+            assert settled(asked, model) == asked, "nothing changes for a model that does not reason"
+    finally:
+        model.close()
+
+
+def test_the_texts_of_a_files_special_tokens_are_its_own(llama_data: Path) -> None:
+    special = read_special_texts(llama_data / "ggml-vocab-phi-3.gguf")
+    assert special == ("<s>", "<|endoftext|>", ("<|endoftext|>",))
+
+
+def test_the_ends_of_a_vocabulary_end_a_turn_too() -> None:
+    form, _ = form_of(TemplateRenderer(TAGS), ("<eos>", "", "<|end|>"))
+    assert form.ends.count("<|end|>") == 1 and "<eos>" in form.ends and "" not in form.ends
+
+
+# -- requests --------------------------------------------------------------------------------------------------------
+
+
+def test_native_becomes_the_form_of_the_template() -> None:
+    asked = settled(request(native="auto"), ScriptedModel("x", template=TAGS))
+    assert (asked.native, asked.notation, asked.shape) == ("template", "json", "name-arguments")
+    assert msgspec.convert(asked.form, TurnForm) == template_turn_form(TAGS, eos="")
+    assert settled(asked, ScriptedModel("x")) == asked, "what is settled stays"
+
+
+def test_a_form_of_ones_own_is_kept() -> None:
+    own = {"calls": [{"pieces": [{"kind": "object"}], "object": {}}]}
+    asked = settled(request(native="auto", form=own), ScriptedModel("x", template=TAGS))
+    assert asked.native == "template" and asked.form == own
+
+
+@pytest.mark.parametrize("native", ["hermes", "llama", "mistral"])
+def test_a_form_that_is_asked_for_by_name_stays(native: Any) -> None:
+    assert settled(request(native=native), ScriptedModel("x", template=TAGS)).native == native
+
+
+@pytest.mark.parametrize(
+    ("template", "thinking", "filled"),
+    [
+        (TAGS, "auto", True), (TAGS, "on", True), (TAGS, "off", False),
+        (OPENS, "auto", True), (OPENS, "off", True), (PLAIN, "auto", False), (None, "auto", False),
+    ],
+)  # fmt: skip
+def test_a_notation_of_ours_knows_of_reasoning_that_the_prompt_opens_or_leaves(
+    template: str | None, thinking: Any, filled: bool
+) -> None:
+    model = ScriptedModel("x", template=template)
+    asked = settled(request(thinking=thinking), model)
+    assert bool(asked.form) == filled
+    if filled:
+        form = msgspec.convert(asked.form, TurnForm)
+        assert form.reasoning is not None and not form.calls and not form.corrections
+    assert not settled(request(thinking=thinking, strategy="two-stage"), model).form
+
+
+def failure(asked: RunRequest, model: Any) -> RunFailed:
+    last = list(run(asked, model))[-1]
+    assert isinstance(last, RunFailed), last
+    assert last.code == "PROMPT_FAILED"
+    return last
+
+
+def test_a_template_without_calls_is_told_apart_from_one_without_tools() -> None:
+    assert (
+        "no form of calls" in failure(request(native="auto"), ScriptedModel("x", template=NO_CALLS)).message
+    )
+    assert "no place for tools" in failure(request(native="auto"), ScriptedModel("x")).message
+
+
+def test_a_request_for_a_form_that_nobody_holds_is_an_error() -> None:
+    record = RecordedModel(list(run(request(), ScriptedModel("x"))))
+    assert "holds no form" in failure(request(native="template"), record).message
+    assert "no place for tools" in failure(request(native="template"), ScriptedModel("x")).message
+
+
+@pytest.mark.parametrize("form", [{"calls": 3}, {"reasoning": {"open": 1}}, {"calls": [{}]}])
+def test_a_form_that_is_none_is_an_error(form: dict[str, Any]) -> None:
+    assert "invalid" in failure(request(native="template", form=form), ScriptedModel("x")).message
+
+
+def test_a_form_without_calls_cannot_ask_for_one() -> None:
+    form = {"header": "<|assistant|>"}
+    assert "no notation" in failure(request(native="template", form=form), ScriptedModel("x")).message
+
+
+def test_a_tool_that_is_none_is_an_error_that_names_the_allowed_ones() -> None:
+    failed = failure(request(tool_choice="delete"), ScriptedModel("x"))
+    assert "'delete'" in failed.message and "search" in failed.hint and "required" in failed.hint
+
+
+# -- what was said before --------------------------------------------------------------------------------------------
+
+TALK = (
+    Message("user", "What is new?"),
+    Message(
+        "assistant",
+        "I look it up.",
+        (ToolCall("search", {"query": "AI", "max_results": 7}), ToolCall("search", {"query": "ML"})),
+        "They want news.",
+    ),
+    Message("tool", "AI"),  # which an argument of the call is too
+    Message("tool", "Nothing."),
+    Message("assistant", "Nothing new."),
+)
+
+
+def parts(prompt: PromptRendered) -> dict[str, str]:
+    return {part.of: prompt.text[part.start : part.end] for part in prompt.parts if part.name == "history"}
+
+
+@pytest.mark.parametrize("native", ["auto", ""])
+def test_calls_and_reasoning_of_the_history_are_written_by_the_template_and_parts_of_the_prompt(
+    native: Any,
+) -> None:
+    prompt = first_prompt(request(native=native, history=TALK), ScriptedModel("x", template=TAGS))
+    of = parts(prompt)
+    assert of["message 2, reasoning"] == "They want news." and of["message 2"] == "I look it up."
+    name, end = ('<call>{"name": "', "}}</call>") if native else ("", "")
+    first = f'{name}search", "arguments": {{"query": "AI", "max_results": 7{end}'
+    assert of["message 2, call 1"] == first
+    assert "ML" in of["message 2, call 2"]
+    assert "".join(prompt.text[part.start : part.end] for part in prompt.parts) == prompt.text
+    assert sum(part.tokens for part in prompt.parts) == prompt.tokens
+
+
+@pytest.mark.slow
+def test_every_template_with_a_form_shows_which_part_a_call_of_the_history_is(llama_data: Path) -> None:
+    shown = 0
+    for path in sorted((llama_data / "templates").glob("*.jinja")):
+        model = ScriptedModel("x", template=path.read_text(encoding="utf-8"))
+        asked = request(native="auto", history=TALK)
+        if settled(asked, model).native != "template":
+            continue
+        of = parts(first_prompt(asked, model))
+        for number, words in ((1, "AI"), (2, "ML")):
+            call = of.get(f"message 2, call {number}", "")
+            found = "search" in call and words in call
+            assert found, (path.stem, number, call)
+        shown += 1
+    assert shown >= 60
+
+
+def test_a_message_of_the_history_that_is_only_a_call_is_not_left_out() -> None:
+    talk = (Message("user", "Go"), Message("assistant", "", (ToolCall("search", {"query": "AI"}),)))
+    prompt = first_prompt(
+        request(native="auto", history=(*talk, Message("tool", "x"))), ScriptedModel("x", template=TAGS)
+    )
+    assert json.loads(parts(prompt)["message 2, call 1"][6:-7])["arguments"] == {"query": "AI"}

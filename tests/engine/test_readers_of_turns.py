@@ -1,0 +1,198 @@
+"""Who would read this: the form strictly, servers leniently, and the notations of other models."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope import resources
+from glyphscope.cli.app import app
+from glyphscope.events import Alternative, TokenStep
+from glyphscope.models.template_files import template_of_text
+from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.turns import TurnForm, form_of
+from glyphscope.turns.readers import KNOWN, Reading, departed, known_forms, readings
+
+TEMPLATE = resources.read_text("forms/example.jinja")
+TOOLS = [
+    {
+        "name": "ping",
+        "description": "",
+        "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}},
+    }
+]
+OWN = '<call tool="ping">\n<arg name="n">\n1\n</arg>\n</call>'
+TAGGED_JSON = '<tool_call>\n{"name": "ping", "arguments": {"n": 1}}\n</tool_call>'
+
+
+@pytest.fixture(scope="module")
+def form() -> TurnForm:
+    return form_of(template_of_text(TEMPLATE, ""))[0]
+
+
+@pytest.fixture(scope="module")
+def registry() -> ToolRegistry:
+    return parse_document(TOOLS)
+
+
+def by_kind(found: tuple[Reading, ...], kind: str) -> list[Reading]:
+    return [each for each in found if each.kind == kind]
+
+
+def test_the_own_notation_is_read_strictly_and_leniently(form: TurnForm, registry: ToolRegistry) -> None:
+    found = readings(OWN, form, registry)
+    strict, lenient = found[:2]
+    assert strict.reads and strict.calls[0].name == "ping" and strict.calls[0].valid
+    assert strict.left_at is None
+    assert lenient.reads and lenient.calls == strict.calls
+
+
+def test_another_notation_is_read_leniently_and_by_its_own_readers(
+    form: TurnForm, registry: ToolRegistry
+) -> None:
+    found = readings(TAGGED_JSON, form, registry)
+    strict, lenient = found[:2]
+    assert not strict.reads and strict.calls == () and strict.left_at == 0
+    assert lenient.reads and lenient.calls[0].arguments == {"n": 1}
+    readers = [each for each in by_kind(found, "other") if each.reads]
+    assert any(each.left_at is None and each.reader.startswith("<tool_call> {") for each in readers)
+    assert all(each.sources for each in readers)
+
+
+def test_a_departure_says_where_and_what_should_be_there(form: TurnForm, registry: ToolRegistry) -> None:
+    text = OWN.replace("\n</arg>", "</arg>")
+    strict = readings(text, form, registry)[0]
+    assert strict.left_at == text.index("</arg>")
+    assert strict.left_expected.rstrip() == "\n</arg>"
+
+
+def test_an_answer_without_calls_is_a_text_for_everybody(form: TurnForm, registry: ToolRegistry) -> None:
+    found = readings("It is sunny.", form, registry)
+    assert all(each.reads and not each.calls for each in found)
+
+
+def test_the_prompt_s_part_of_the_turn_counts_for_other_readers_too(
+    form: TurnForm, registry: ToolRegistry
+) -> None:
+    text = f"I think.\n</think>\n\n{TAGGED_JSON}"
+    found = by_kind(readings(text, form, registry, True), "other")
+    assert any(each.reasoning == "I think." and each.calls for each in found)
+
+
+def test_the_own_form_is_not_among_the_others(registry: ToolRegistry) -> None:
+    known = known_forms()[0]
+    found = by_kind(readings("x", known.form, registry), "other")
+    assert known.name not in [each.reader for each in found]
+    assert len(found) == len(known_forms()) - 1
+
+
+def test_others_can_be_given(form: TurnForm, registry: ToolRegistry) -> None:
+    found = readings(OWN, TurnForm(), registry, others={"mine": form})
+    assert [each.reader for each in found if each.kind == "other"] == ["mine"]
+    assert found[-1].reads
+
+
+@pytest.mark.parametrize("text", ["", "<", "<tool_call>" * 500, '{"name": ' * 500, "\x00\ud800", "[" * 5000])
+def test_odd_answers_are_read_by_all(form: TurnForm, registry: ToolRegistry, text: str) -> None:
+    assert len(readings(text, form, registry)) > 30
+
+
+# -- how likely the right token was ------------------------------------------------------------------------------------
+
+
+def step(index: int, text: str, *others: tuple[str, float]) -> TokenStep:
+    alternatives = tuple(
+        Alternative(id=n, data=each.encode(), text=each, raw=raw, final=raw, allowed=True)
+        for n, (each, raw) in enumerate(others)
+    )
+    return TokenStep(
+        index=index, id=index, data=text.encode(), text=text, logprob=-0.5, alternatives=alternatives
+    )
+
+
+def test_the_likeliest_alternative_that_stays_in_the_form_is_found(
+    form: TurnForm, registry: ToolRegistry
+) -> None:
+    text = OWN.replace("\n</arg>", "</arg>")
+    cut = text.index("</arg>")
+    steps = (
+        step(0, text[:cut]),
+        step(1, "</arg>", ("</arg>", 0.6), ("\n", 0.3), ("\n\n", 0.1)),
+        step(2, text[cut + 6 :]),
+    )
+    found = departed(readings(text, form, registry)[0], steps)
+    assert found is not None
+    assert (found.index, found.text, found.right, found.right_probability) == (1, "</arg>", "\n", 0.3)
+    assert found.probability == pytest.approx(0.6065, abs=1e-4)
+
+
+def test_nothing_is_claimed_of_a_token_without_alternatives(form: TurnForm, registry: ToolRegistry) -> None:
+    strict = readings(TAGGED_JSON, form, registry)[0]
+    found = departed(strict, (step(0, TAGGED_JSON),))
+    assert found is not None and found.right == "" and found.right_probability is None
+    assert departed(strict, ()) is None
+    assert departed(readings(OWN, form, registry)[0], (step(0, OWN),)) is None
+
+
+# -- the data and the command ------------------------------------------------------------------------------------------
+
+
+def test_every_known_form_has_calls_a_name_and_its_sources() -> None:
+    known = known_forms()
+    assert len({each.name for each in known}) == len(known) > 30
+    assert all(each.sources and each.form.calls and not each.form.begun for each in known)
+    assert all(call.strict for each in known for call in each.form.calls)
+
+
+@pytest.mark.slow
+def test_the_known_forms_are_those_of_the_templates(llama_data: Path) -> None:
+    script = runpy.run_path(str(Path(__file__).parents[2] / "packaging" / "known_forms.py"))
+    made = script["document"](script["known_forms"](llama_data))
+    assert made == resources.read_bytes(KNOWN), "make it anew: python packaging/known_forms.py"
+
+
+def run(*arguments: str, text: str = "") -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, [*arguments], input=text)
+    return done.exit_code, done.stdout, done.stderr
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    texts = {
+        "template.jinja": TEMPLATE,
+        "tools.json": json.dumps(TOOLS),
+        "own.txt": OWN,
+        "other.txt": TAGGED_JSON,
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return {name.partition(".")[0]: str(tmp_path / name) for name in texts}
+
+
+@pytest.mark.slow
+def test_check_shows_who_would_read_an_answer(files: dict[str, str]) -> None:
+    options = ("--template", files["template"], "--readers", "--registry", files["tools"])
+    code, shown, _ = run("check", files["own"], *options)
+    assert code == 0
+    assert "this form, strictly" in shown and "servers, leniently" in shown
+    code, shown, _ = run("check", files["other"], *options)
+    assert code == 1
+    assert "another notation of calls is written" in shown
+
+
+def test_check_adds_the_readers_to_each_line(files: dict[str, str]) -> None:
+    line = json.dumps({"text": TAGGED_JSON, "tools": TOOLS})
+    code, shown, _ = run("check", "--template", files["template"], "--readers", "--lines", "-", text=line)
+    answer = json.loads(shown)
+    assert code == 0
+    assert list(answer) == ["content", "reasoning", "calls", "complete", "strict", "readers"]
+    assert [each["kind"] for each in answer["readers"][:2]] == ["strict", "lenient"]
+
+
+def test_readers_need_a_template(files: dict[str, str]) -> None:
+    code, _, error = run("check", files["own"], "--readers")
+    assert code == 2 and "--template" in error

@@ -1,0 +1,69 @@
+"""Reasoning before a call in our notations: set apart in any chunking, and never a part of the call."""
+
+import pytest
+
+from glyphscope.events import SegmentClosed, SegmentOpened, ToolKnown
+from glyphscope.registry import default_registry
+from glyphscope.turns.form import ReasoningForm, TurnForm, Wrap
+from glyphscope.turns.reasoned import ReasonedValidator
+from glyphscope.validation import CallValidator, TurnValidator
+
+REGISTRY = default_registry()
+FORM = TurnForm(
+    reasoning=ReasoningForm(
+        open="<think>\n",
+        close="\n</think>\n\n",
+        prompt={"on": "opens", "off": "closes", "undefined": "leaves"},
+    ),
+    wraps=(Wrap("<answer>", "</answer>"),),
+    ends=("<end>",),
+)
+CALL = '{"action":"search","query":"a < b"}'
+
+
+def judged(text, state="undefined", size=1, judge=None):
+    validator = ReasonedValidator(judge or CallValidator(REGISTRY, "json", "flat"), FORM, state)
+    events = [e for at in range(0, len(text), size) for e in validator.feed(text[at : at + size])]
+    return validator, events + validator.finish()
+
+
+def segments(events):
+    return [(e.start, e.end) for e in events if isinstance(e, SegmentClosed)]
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize(
+    ("text", "state", "reasoning"),
+    [
+        (f"<think>a < b </thi {{}}</think>{CALL}", "undefined", "a < b </thi {}"),
+        (f"a {{b}}</think>{CALL}", "on", "a {b}"),
+        (CALL, "undefined", ""),
+        (CALL, "off", ""),
+        (f" \n{CALL}", "undefined", ""),
+        (f"<think>a</think>\n<answer>{CALL}</answer><end>", "undefined", "a"),
+        (f"<answer>{CALL}\n</answer>", "undefined", ""),
+    ],
+)
+def test_reasoning_is_set_apart_and_the_call_after_it_judged(text, state, reasoning, size):
+    validator, events = judged(text, state, size)
+    assert validator.valid and validator.complete and validator.tool == "search"
+    assert [text[a:b] for a, b in segments(events)] == ([reasoning] if reasoning else [])
+    known = next(e for e in events if isinstance(e, ToolKnown))
+    assert known.char == text.index('search"') + len("search")
+    (call,) = validator.calls
+    assert text[call.start : call.end].strip().startswith(CALL)
+
+
+@pytest.mark.parametrize("text", ["", "thinking", "thinking </thin", f"thinking {CALL}"])
+def test_reasoning_that_is_never_closed_is_no_call(text):
+    validator, events = judged(text, "on")
+    assert not validator.valid and not validator.calls
+    assert segments(events) == [(0, len(text))]
+    assert len([e for e in events if isinstance(e, SegmentOpened)]) == 1
+
+
+def test_several_calls_may_follow_reasoning():
+    judge = TurnValidator(REGISTRY, "json", "flat", words=False, constrained=True, most_calls=2)
+    validator, events = judged(f"why</think>{CALL}\n{CALL}", "on", 4, judge)
+    assert [call.tool for call in validator.calls] == ["search", "search"] and validator.valid
+    assert [e.kind for e in events if isinstance(e, SegmentClosed)] == ["reasoning", "call", "call"]

@@ -1,0 +1,240 @@
+"""What an endpoint tells in parts: reasoning, text and several calls; and what it is asked for with tools."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from glyphscope.calling import run
+from glyphscope.events import (
+    CallReady,
+    Message,
+    PromptRendered,
+    RunRequest,
+    RunStarted,
+    SegmentClosed,
+    SegmentOpened,
+    Token,
+    ToolCall,
+)
+from glyphscope.models import GenerateRequest, RecordedModel
+from glyphscope.models.remote.calls import CallWriter
+from glyphscope.models.remote.chunks import CallPiece
+from glyphscope.models.remote.dialect import DIALECTS
+from glyphscope.registry import default_registry, to_openai
+from glyphscope.sessions import first_difference
+from scripted_endpoint import DONE, Answer, Endpoint, chunk, endpoint, remote
+
+REGISTRY = default_registry()
+TOOLS = tuple(to_openai(REGISTRY))
+
+
+def request(**fields: Any) -> RunRequest:
+    return RunRequest(
+        **{
+            "prompt": "Search",
+            "registry": REGISTRY.to_document(),
+            "native": "auto",
+            "constraint": "off",
+            **fields,
+        }
+    )
+
+
+def call(number: int | None, name: str = "", arguments: str = "") -> bytes:
+    function = {key: text for key, text in (("name", name), ("arguments", arguments)) if text}
+    index = {} if number is None else {"index": number}
+    return chunk(delta={"tool_calls": [{**index, "function": function}]})
+
+
+def answer(*pieces: bytes) -> Answer:
+    return Answer((*pieces, chunk(finish="tool_calls"), DONE))
+
+
+ONE = (call(0, "search"), call(0, "", '{"query": '), call(0, "", '"AI"}'))
+
+
+def text_of(events: list[Any]) -> str:
+    return "".join(event.step.text for event in events if isinstance(event, Token))
+
+
+# -- what is sent ----------------------------------------------------------------------------------------------------
+
+
+def body(dialect: str, **fields: Any) -> dict[str, Any]:
+    asked = GenerateRequest(prompt="x", messages=(Message("user", "x"),), tools=TOOLS, **fields)
+    with endpoint(answer(*ONE)) as server:
+        with remote(server, f"?dialect={dialect}") as model:
+            list(model.generate(asked))
+        sent: dict[str, Any] = server.asked[-1].body
+    return sent
+
+
+@pytest.mark.parametrize("choice", ["auto", "none", "required"])
+def test_the_choice_of_tools_goes_as_it_is_asked_for(choice: str) -> None:
+    sent = body("vllm", constraint="endpoint", tool_choice=choice)
+    assert sent["tool_choice"] == choice and len(sent["tools"]) == len(TOOLS)
+
+
+def test_without_a_constraint_nothing_is_required() -> None:
+    assert body("vllm", tool_choice="search")["tool_choice"] == "auto"
+    assert body("vllm", tool_choice="none")["tool_choice"] == "none"
+
+
+@pytest.mark.parametrize(("most", "parallel"), [(1, False), (3, True), (None, True)])
+def test_several_calls_are_asked_for_as_parallel_ones(most: int | None, parallel: bool) -> None:
+    assert body("openai", most_calls=most)["parallel_tool_calls"] is parallel
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_named_tool_is_named_or_sent_alone_where_the_server_ignores_names(dialect: str) -> None:
+    sent = body(dialect, constraint="endpoint", tool_choice="search")
+    names = [tool["function"]["name"] for tool in sent["tools"]]
+    if dialect == "llama-server":
+        assert (sent["tool_choice"], names) == ("required", ["search"])
+    else:
+        assert sent["tool_choice"] == {"type": "function", "function": {"name": "search"}}
+        assert len(names) == len(TOOLS)
+
+
+@pytest.mark.parametrize(("choice", "ignored"), [("required", True), ("auto", False), ("none", False)])
+def test_only_a_required_call_can_be_missing(choice: str, ignored: bool) -> None:
+    asked = GenerateRequest(
+        prompt="x", messages=(Message("user", "x"),), tools=TOOLS, constraint="endpoint", tool_choice=choice
+    )
+    with endpoint(answer(chunk("Hello."))) as server, remote(server) as model:
+        if ignored:
+            with pytest.raises(Exception, match="without a call"):
+                list(model.generate(asked))
+        else:
+            assert list(model.generate(asked))
+
+
+TALK = (
+    Message("user", "What is new?"),
+    Message("assistant", "", (ToolCall("search", {"query": "AI"}),), "They want news."),
+    Message("tool", "Nothing."),
+)
+
+
+def messages(server: Endpoint) -> list[dict[str, Any]]:
+    return list(server.asked[-1].body["messages"])
+
+
+def test_calls_and_results_of_the_history_go_as_such_with_their_ids() -> None:
+    with endpoint(answer(*ONE), owner="vllm") as server:
+        with remote(server) as model:
+            events = list(run(request(history=TALK), model))
+        _, said, result, _ = messages(server)
+    function = said["tool_calls"][0]["function"]
+    assert function == {"name": "search", "arguments": '{"query": "AI"}'} and said["content"] is None
+    assert said["reasoning_content"] == "They want news."
+    assert result["role"] == "tool" and result["tool_call_id"] == said["tool_calls"][0]["id"] != ""
+    (prompt,) = (event for event in events if isinstance(event, PromptRendered))
+    assert '{"name": "search", "arguments": {"query": "AI"}}' in prompt.text
+
+
+def test_a_server_that_is_known_to_have_no_field_for_reasoning_is_sent_none() -> None:
+    with endpoint(answer(*ONE)) as server:
+        with remote(server, "?dialect=openai") as model:
+            list(run(request(history=TALK), model))
+        assert "reasoning_content" not in messages(server)[1]
+
+
+def test_a_result_without_a_call_goes_as_the_users() -> None:
+    with endpoint(answer(*ONE)) as server:
+        with remote(server) as model:
+            list(run(request(history=(Message("user", "x"), Message("tool", "Nothing."))), model))
+        assert [message["role"] for message in messages(server)] == ["user"]
+
+
+# -- what is read ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+def test_reasoning_is_a_segment_before_the_call(name: str) -> None:
+    thought = (chunk(delta={name: "They want "}), chunk(delta={name: "news."}))
+    with endpoint(answer(*thought, *ONE)) as server, remote(server) as model:
+        events = list(run(request(), model))
+    text = text_of(events)
+    assert text == '<think>\nThey want news.\n</think>\n\n{"name": "search", "arguments": {"query": "AI"}}'
+    (opened,) = (event for event in events if isinstance(event, SegmentOpened))
+    (closed,) = (event for event in events if isinstance(event, SegmentClosed))
+    assert opened.kind == "reasoning" and opened.start == closed.start
+    assert text[closed.start : closed.end].strip() == "They want news."
+    (ready,) = (event for event in events if isinstance(event, CallReady))
+    assert (ready.tool, ready.arguments) == ("search", {"query": "AI"})
+    assert events[-1].valid
+
+
+def test_both_names_of_reasoning_in_one_chunk_are_read_once() -> None:
+    both = chunk(delta={"reasoning_content": "Hm.", "reasoning": "Hm."})
+    with endpoint(answer(both, *ONE)) as server, remote(server) as model:
+        assert text_of(list(run(request(), model))).count("Hm.") == 1
+
+
+def test_reasoning_after_the_answer_began_is_not_written_into_it() -> None:
+    late = chunk(delta={"reasoning": "Late."})
+    with endpoint(answer(chunk("I look it up. "), late, *ONE)) as server, remote(server) as model:
+        events = list(run(request(), model))
+    assert "Late." not in text_of(events) and events[-1].valid
+
+
+def test_a_call_in_the_reasoning_is_none() -> None:
+    thought = chunk(delta={"reasoning": 'I could write {"name": "delete", "arguments": {}}.'})
+    with endpoint(answer(thought, *ONE)) as server, remote(server) as model:
+        events = list(run(request(), model))
+    assert [event.tool for event in events if isinstance(event, CallReady)] == ["search"]
+
+
+def test_a_record_of_reasoning_and_a_call_is_told_again_the_same() -> None:
+    with endpoint(answer(chunk(delta={"reasoning": "Hm."}), *ONE)) as server, remote(server) as model:
+        events = list(run(request(), model))
+    assert isinstance(events[0], RunStarted)
+    again = list(run(events[0].request, RecordedModel(events)))
+    assert first_difference(events[1:], again[1:]) == ""
+
+
+def test_several_calls_are_several_calls() -> None:
+    two = (*ONE, call(1, "read_file"), call(1, "", '{"path": "notes/todo.txt"}'))
+    with endpoint(answer(*two)) as server, remote(server) as model:
+        events = list(run(request(most_calls=None), model))
+    ready = [event for event in events if isinstance(event, CallReady)]
+    assert [(each.tool, each.call_index) for each in ready] == [("search", 0), ("read_file", 1)]
+
+
+def written(*pieces: CallPiece) -> list[Any]:
+    writer = CallWriter()
+    text = "".join(map(writer.feed, pieces)) + writer.end()
+    decoder, calls = json.JSONDecoder(), []
+    while text:
+        found, end = decoder.raw_decode(text)
+        calls.append((found["name"], found["arguments"]))
+        text = text[end:].lstrip()
+    return calls
+
+
+def test_calls_that_come_in_turns_are_told_one_after_the_other() -> None:
+    expected = [("a", {"x": 1}), ("b", {}), ("c", [2])]
+    in_turns = (
+        CallPiece(0, "a", ""), CallPiece(1, "b", ""), CallPiece(2, "c", ""), CallPiece(0, "", '{"x"'),
+        CallPiece(2, "", "[2"), CallPiece(1, "", "{"), CallPiece(0, "", ": 1}"), CallPiece(2, "", "]"),
+        CallPiece(1, "", "}"),
+    )  # fmt: skip
+    assert written(*in_turns) == expected
+    assert written(*sorted(in_turns, key=lambda piece: piece.number or 0)) == expected
+
+
+def test_calls_without_arguments_or_numbers_end_where_another_name_begins() -> None:
+    assert written(CallPiece(0, "a", ""), CallPiece(1, "b", "")) == [("a", {}), ("b", {})]
+    unnumbered = (CallPiece(None, "a", "{}"), CallPiece(None, "b", '{"x": 1}'))
+    assert written(*unnumbered) == [("a", {}), ("b", {"x": 1})]
+
+
+def test_a_call_whose_arguments_never_end_does_not_keep_the_next_one_back_for_ever() -> None:
+    writer = CallWriter()
+    said = writer.feed(CallPiece(0, "a", '{"x": ')) + writer.feed(CallPiece(1, "b", "{}")) + writer.end()
+    assert said == '{"name": "a", "arguments": {"x": }\n{"name": "b", "arguments": {}}'

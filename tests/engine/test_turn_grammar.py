@@ -1,0 +1,281 @@
+"""The grammar of native turns: what templates render is of it, and what is of it is read strictly as valid calls."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from glyphscope.cli.template_forms import read_template
+from glyphscope.errors import GrammarError
+from glyphscope.grammar import Grammar, emit_gbnf, to_lark
+from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.match import compile_grammar, match_text
+from glyphscope.grammar.sample import sample_texts
+from glyphscope.grammar.tree import TokenMatch
+from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.turns import TurnForm, TurnTools, form_of, judge, read_turn
+from glyphscope.turns.grammar import TurnOptions, build_turn_grammar, turn_triggers
+from glyphscope.turns.prove import _KINDS, _Prover
+
+TEXT = {"type": "string"}
+TOOLS: list[dict[str, Any]] = [
+    {"name": "get_weather", "description": "w", "parameters": {
+        "type": "object", "required": ["city", "days"],
+        "properties": {
+            "city": TEXT, "days": {"type": "integer", "minimum": 1, "maximum": 5},
+            "unit": {"enum": ["celsius", "fahrenheit"]}, "note": {"type": ["string", "null"]},
+        },
+    }},
+    {"name": "get", "description": "g", "parameters": {"type": "object", "properties": {}}},
+    {"name": "send.mail-2", "description": "s", "parameters": {
+        "type": "object", "required": ["to", "flag"],
+        "properties": {
+            "to": {"type": "array", "items": {"type": "string", "maxLength": 8}, "minItems": 1},
+            "code": {"type": "string", "pattern": "^[a-z<]{2,5}$"},
+            "size": {"anyOf": [{"enum": ["big", "12"]}, {"type": "number"}]},
+            "opts": {"type": "object", "required": ["deep"], "properties": {"deep": {"type": "boolean"}, "x-y": TEXT}},
+            "flag": {"type": "boolean"}, "short": {"type": "string", "maxLength": 4},
+        },
+    }},
+    {"name": "free", "description": "f", "parameters": {
+        "type": "object", "properties": {"any": {}, "q": TEXT}, "additionalProperties": {"type": "integer"},
+    }},
+]  # fmt: skip
+REGISTRY = parse_document(TOOLS)
+READ_BY = TurnTools(REGISTRY)
+ONE_EACH = (
+    "Qwen3.5-4B", "Qwen-Qwen3-0.6B", "google-gemma-4-31B-it", "LFM2.5-8B-A1B", "openai-gpt-oss-120b", "Kimi-K3",
+    "meta-llama-Llama-3.1-8B-Instruct",
+)  # fmt: skip
+OTHER_HISTORY = {"deepseek-ai-DeepSeek-R1-Distill-Qwen-32B", "deepseek-ai-DeepSeek-V3.2", "tencent-Hy3"}
+"""Templates whose history begins turns otherwise than their prompt does."""
+
+
+ASKED: tuple[dict[str, Any], ...] = (
+    {"choice": "required", "order": "any"},
+    {"choice": "auto", "most_calls": 3, "thinking": True},
+    {"choice": "none"},
+    {"choice": "get_weather", "most_calls": 2, "thinking": False, "order": "any"},
+    {"choice": "required", "most_calls": None, "free_text": True, "thinking": True},
+    {"choice": "required", "constrain_from": "start"},
+)
+
+
+@cache
+def form(folder: Path, template: str) -> tuple[Any, TurnForm, Any]:
+    renderer = read_template(str(folder / "templates" / f"{template}.jinja"))
+    return renderer, *form_of(renderer)
+
+
+def grammar(of: TurnForm, registry: ToolRegistry = REGISTRY, **options: Any) -> Grammar:
+    return build_turn_grammar(of, registry, TurnOptions(**options), {})
+
+
+def reader(made: Grammar) -> MaskReader:
+    return MaskReader(lark=to_lark(made))
+
+
+def rendered(folder: Path, template: str, count: int) -> list[tuple[bool | None, str, TurnTools]]:
+    """Turns as the template writes them after its prompt, those that are strictly of the form and valid."""
+    renderer, of, derived = form(folder, template)
+    if "calls" in derived.drops or not of.calls:
+        return []
+    prover = _Prover(renderer, derived.dialect, of, derived.drops, 3)
+    prover.values = [prover._carried(*kind) for kind in _KINDS if kind[1] not in prover.left_out]
+    found: list[tuple[bool | None, str, TurnTools]] = []
+    for _ in range(count):
+        plan = prover._plan()
+        got = prover._read(plan)
+        if got is None:
+            continue
+        thinking = True if plan.reasoning else None
+        begun = of.begun.get("on" if thinking else "undefined", "")
+        body = got[0]
+        for end in sorted(of.ends, key=len, reverse=True):
+            body = body.rstrip().removesuffix(end) if body.rstrip().endswith(end) else body
+        body = (
+            body.removeprefix(begun) if body.startswith(begun) else body.lstrip().removeprefix(begun.strip())
+        )
+        turn = read_turn(body, of, prover.tools, thinking)
+        if turn.strict and not any(judge(call, prover.tools) for call in turn.calls):
+            found.append((thinking, body, prover.tools))
+    return found
+
+
+def refused_renderings(folder: Path, template: str, count: int) -> list[str]:
+    _, of, _ = form(folder, template)
+    refused = []
+    readers: dict[bool | None, MaskReader] = {}
+    for thinking, body, tools in rendered(folder, template, count):
+        if thinking not in readers:
+            readers[thinking] = reader(
+                grammar(of, tools.registry, choice="auto", most_calls=None, order="any", thinking=thinking)
+            )
+        if not readers[thinking].accepts(body):
+            refused.append(body)
+    return refused
+
+
+def misread(of: TurnForm, count: int, asked: tuple[dict[str, Any], ...]) -> list[tuple[str, str]]:
+    """Samples of the grammar that are not read as they should be, or that llguidance refuses."""
+    wrong = []
+    for options in asked:
+        made = grammar(of, **options)
+        accepts = reader(made).accepts
+        choice, most = options["choice"], options.get("most_calls", 1)
+        for text in sample_texts(made, count, seed=5):
+            turn = read_turn(text, of, READ_BY, options.get("thinking"))
+            again = "is written twice" in turn.left_why  # a free key: the grammar names it as not held
+            why = "" if turn.strict or again else f"{turn.left_at} {turn.left_why}"
+            why += "".join(str(found) for call in turn.calls for found in judge(call, READ_BY))
+            why += "" if accepts(text) else "llguidance refuses"
+            why += "calls" if choice == "none" and turn.calls else ""
+            why += "no call" if choice not in ("none", "auto") and not turn.calls else ""
+            why += (
+                "other tool" if choice == "get_weather" and {c.name for c in turn.calls} != {choice} else ""
+            )
+            why += "too many" if most and len(turn.calls) > most else ""
+            if why:
+                wrong.append((why, text))
+    return wrong
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("template", ONE_EACH)
+def test_what_a_template_renders_is_of_the_grammar(llama_data: Path, template: str) -> None:
+    assert rendered(llama_data, template, 12) and not refused_renderings(llama_data, template, 12)
+
+
+@pytest.mark.slow
+def test_what_any_template_renders_is_of_its_grammar(llama_data: Path) -> None:
+    refused = {}
+    for path in sorted((llama_data / "templates").glob("*.jinja")):
+        if path.stem not in OTHER_HISTORY and (texts := refused_renderings(llama_data, path.stem, 24)):
+            refused[path.stem] = texts
+    assert refused == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("template", ONE_EACH)
+def test_what_is_of_the_grammar_is_read_strictly_as_valid_calls(llama_data: Path, template: str) -> None:
+    assert misread(form(llama_data, template)[1], 2, ASKED) == []
+
+
+@pytest.mark.slow
+def test_what_is_of_any_form_s_grammar_is_read_strictly_as_valid_calls(llama_data: Path) -> None:
+    wrong = {}
+    for place, path in enumerate(sorted((llama_data / "templates").glob("*.jinja"))):
+        of = form(llama_data, path.stem)[1]
+        asked = ASKED[place % len(ASKED)]
+        if any(call.strict for call in of.calls) and (found := misread(of, 1, (asked,))):
+            wrong[path.stem] = found
+    assert wrong == {}
+
+
+TAGGED = """so
+</think>
+
+<tool_call>
+<function=get_weather>
+<parameter=city>
+Paris
+</parameter>
+<parameter=days>
+3
+</parameter>
+</function>
+</tool_call>"""
+
+
+@pytest.fixture
+def tagged(llama_data: Path) -> TurnForm:
+    return form(llama_data, "Qwen3.5-4B")[1]
+
+
+def test_a_mutated_turn_is_refused(tagged: TurnForm) -> None:
+    accepts = reader(grammar(tagged)).accepts
+    assert accepts(TAGGED)
+    for old, new in (
+        ("get_weather", "get_whether"), ("\n3\n", "\n9\n"), ("\n3\n", "\nthree\n"), ("=days", "=nights"),
+        ("</parameter>\n</function>", "</function>"), ("</function>\n", ""),
+        ("\n</tool_call>", "\n</tool_call>\nso"), ("\n</tool_call>", ""),
+        ("<parameter=days>\n3\n</parameter>\n", ""), ("Paris", "Paris\n</parameter>\n<parameter=city>\nRome"),
+    ):  # fmt: skip
+        assert old in TAGGED and not accepts(TAGGED.replace(old, new, 1)), new
+
+
+def test_arguments_come_in_any_order_only_where_that_is_asked_for(tagged: TurnForm) -> None:
+    city, days = "<parameter=city>\nParis\n</parameter>\n", "<parameter=days>\n3\n</parameter>\n"
+    turned = TAGGED.replace(city + days, days + city)
+    assert reader(grammar(tagged, order="any")).accepts(turned)
+    assert not reader(grammar(tagged)).accepts(turned)
+    assert match_text(grammar(tagged, order="any"), turned).accepted
+
+
+def test_a_call_may_end_reasoning_where_the_form_says_so(tagged: TurnForm) -> None:
+    assert tagged.reasoning is not None
+    closed = replace(tagged, reasoning=replace(tagged.reasoning, call_ends=False))
+    text = TAGGED.replace("</think>\n\n", "")
+    assert reader(grammar(tagged)).accepts(text)
+    assert not reader(grammar(closed)).accepts(text)
+
+
+def test_where_the_constraint_begins_decides_what_may_come_before_a_call(tagged: TurnForm) -> None:
+    at_once = TAGGED.removeprefix("so\n")
+    spoken = TAGGED.replace("</think>\n\n", "</think>\n\nI look.\n")
+    accepts = {
+        begin: reader(grammar(tagged, constrain_from=begin)).accepts
+        for begin in ("start", "reasoning", "call")
+    }
+    taken = {begin: [taken(text) for text in (at_once, TAGGED, spoken)] for begin, taken in accepts.items()}
+    assert taken == {
+        "start": [True, False, False], "reasoning": [True, True, False], "call": [True, True, True],
+    }  # fmt: skip
+    assert reader(grammar(tagged, free_text=True)).accepts(spoken)
+
+
+def test_markers_that_are_tokens_are_asked_for_by_their_ids(tagged: TurnForm) -> None:
+    made = build_turn_grammar(
+        tagged, REGISTRY, TurnOptions(), {"<tool_call>": 7, "</tool_call>": 8, "</think>": 9}
+    )
+    assert all(f"<[{token}]>" in to_lark(made) for token in (7, 8, 9))
+    state = compile_grammar(made).start().feed("so\n")
+    assert not state.feed("</think>").alive and TokenMatch(9) in state.token_matches()
+    state = state.feed_token(9, "</think>").feed("\n\n")
+    assert state.feed_token(7, "<tool_call>").alive and not state.feed("<tool_call>").alive
+
+
+def test_an_argument_that_would_not_be_read_back_cannot_be_written(tagged: TurnForm) -> None:
+    parameters = {"type": "object", "properties": {"a>b": TEXT}}
+    with pytest.raises(GrammarError, match="'a>b' cannot be written") as caught:
+        grammar(tagged, parse_document([{"name": "f", "description": "d", "parameters": parameters}]))
+    assert caught.value.hint and caught.value.where == "f: /properties/a>b"
+
+
+def test_a_form_without_calls_is_an_error_unless_none_is_asked_for(tagged: TurnForm) -> None:
+    with pytest.raises(GrammarError, match="no calls"):
+        grammar(replace(tagged, calls=()))
+    assert reader(grammar(replace(tagged, calls=()), choice="none")).accepts("so</think>words")
+
+
+def test_calls_in_our_notations_come_after_the_models_reasoning(tagged: TurnForm) -> None:
+    accepts = reader(grammar(tagged, notation=("json", "name-arguments"))).accepts
+    assert accepts('so\n</think>{"name":"get","arguments":{}}')
+    assert not accepts('{"name":"get","arguments":{}}')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("template", ONE_EACH)
+def test_the_lazy_grammar_begins_at_a_trigger_in_gbnf_too(llama_data: Path, template: str) -> None:
+    of = form(llama_data, template)[1]
+    made = grammar(of, lazy=True)
+    gbnf = load_gbnf(emit_gbnf(made).text)
+    triggers = turn_triggers(of)
+    for text in sample_texts(made, 6, seed=2):
+        assert match_text(gbnf, text).accepted
+        assert text.startswith(triggers) or any(call.unmarked for call in of.calls if call.strict)

@@ -1,0 +1,423 @@
+"""Turns in a model's own notation, judged while they are written: verdicts at their characters, in every encoding."""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from examples import at_most
+from glyphscope.cli.template_forms import read_template
+from glyphscope.events import FieldClosed, SegmentClosed, SegmentOpened, ToolKnown, Violation
+from glyphscope.registry import parse_document
+from glyphscope.turns import TurnForm, TurnTools, form_of, judge, read_turn
+from glyphscope.turns.form import ReasoningForm
+from glyphscope.turns.validator import FormValidator
+from turn_forms import BEGUN, FORMS, JSON, OBJECT, REGISTRY, TAGGED, THINK, TOOLS, read, turn_form, write
+
+
+def first(form: TurnForm, text: str, **options: Any) -> tuple[str, str, str]:
+    """Code of the first violation by character, the text before it, its path."""
+    validator, _ = read(form, *text, **options)
+    violation = min(validator.violations, key=lambda each: each.char)
+    return violation.code, text[: violation.char], violation.path
+
+
+VALID: list[dict[str, Any]] = [
+    {"city": "Paris"},
+    {"city": "Paris", "days": 3, "unit": "kelvin"},
+    {"ok": True, "city": "a b"},
+    {"city": "Rome", "tags": [1, 20], "where": {"lang": "de"}},
+    {"city": "Rome", "mix": "four"},
+    {"city": "Rome", "mix": 5},
+    {"city": "Rome", "mix": None, "ok": False},
+    {"city": "x\ny < z > {q} [w]"},
+]
+
+
+@pytest.mark.parametrize("encoding", FORMS)
+@pytest.mark.parametrize("arguments", VALID, ids=str)
+def test_a_valid_call_has_no_violation_at_any_prefix(encoding: str, arguments: dict[str, Any]) -> None:
+    text = write(encoding, "weather", **arguments)
+    validator = FormValidator(FORMS[encoding], REGISTRY, thinking=False)
+    for char in text:
+        validator.feed(char)
+        assert not validator.violations
+    assert validator.complete and validator.valid
+    assert (validator.tool, validator.arguments) == ("weather", arguments)
+    assert [e for e in validator.finish() if isinstance(e, Violation)] == []
+    assert [(c.tool, c.arguments, c.valid) for c in validator.calls] == [("weather", arguments, True)]
+
+
+WRONG: list[tuple[str, dict[str, Any], str, str, dict[str, str]]] = [
+    ("weather", {"city": "Paris", "days": 15}, "CONSTRAINT_MAX", "/days", dict.fromkeys(FORMS, "5")),
+    ("weather", {"city": "Paris", "unit": "kilo"}, "CONSTRAINT_ENUM", "/unit", dict.fromkeys(FORMS, "ilo")),
+    ("weather", {"city": "Paris", "tags": [1, 2, 3]}, "CONSTRAINT_ITEMS", "/tags",
+     {"object": ", 3]", "json": ", 3]", "tagged": "3]", "pythonic": "3]", "dict": "3]"}),
+    ("weather", {"city": "Paris", "tags": [1, "a"]}, "TYPE_MISMATCH", "/tags/1",
+     {"object": '"a"', "json": '"a"', "tagged": '"a"', "pythonic": "'a'", "dict": '<|"|>a'}),
+    ("weather", {"city": "Paris", "where": {"lang": "fr"}}, "CONSTRAINT_ENUM", "/where/lang",
+     dict.fromkeys(FORMS, "fr")),
+    ("weather", {"city": "Paris", "ok": "yes"}, "TYPE_MISMATCH", "/ok",
+     {"object": '"yes', "json": '"yes', "tagged": "yes", "pythonic": "'yes", "dict": '<|"|>yes'}),
+    ("weather", {"city": "Paris", "city__2": "Rome"}, "DUPLICATE_ARGUMENT", "",
+     {"object": 'city": "Rome', "json": 'city": "Rome', "tagged": "city>\nRome", "pythonic": "city='Rome",
+      "dict": 'city:<|"|>Rome'}),
+    ("weather", {"town": "Rome"}, "UNKNOWN_ARGUMENT", "", dict.fromkeys(FORMS, "own")),
+    ("weird", {"city": "Rome"}, "UNKNOWN_TOOL", "", dict.fromkeys(FORMS, "ird")),
+    ("off", {}, "UNKNOWN_TOOL", "", dict.fromkeys(FORMS, "off")),
+    ("weather", {}, "MISSING_REQUIRED", "",
+     {"object": "}}", "json": "}<", "tagged": "/function", "pythonic": ")]", "dict": "}<"}),
+    ("weather", {"days": 3}, "MISSING_REQUIRED", "",
+     {"object": "}}", "json": "}<", "tagged": "/function", "pythonic": ")]", "dict": "}<"}),
+    ("weather", {"city": "Paris", "days": 1}, "CONSTRAINT_MIN", "/days",
+     {"object": "}}", "json": "}<", "tagged": "\n</parameter>\n</f", "pythonic": ")]", "dict": "}<"}),
+    ("weather", {"city": "Paris", "unit": "cel"}, "CONSTRAINT_ENUM", "/unit",
+     {"object": '"}}', "json": '"}<', "tagged": "\n</parameter>\n</f", "pythonic": "')]", "dict": '<|"|>}'}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("encoding", FORMS)
+@pytest.mark.parametrize("name,arguments,code,path,rests", WRONG, ids=[f"{w[0]} {w[1]}" for w in WRONG])
+def test_an_invalid_call_is_refused_at_the_first_character_that_decides(
+    encoding: str, name: str, arguments: dict[str, Any], code: str, path: str, rests: dict[str, str]
+) -> None:
+    text = write(encoding, name, **arguments)
+    found, before, at = first(FORMS[encoding], text)
+    assert (found, at if code != "CONSTRAINT_ITEMS" else path) == (code, path)
+    assert before == text[: text.rindex(rests[encoding])]
+
+
+@pytest.mark.parametrize(
+    "value,rest,code",
+    [
+        ("P", "\n</parameter>\n</function>", None),  # may still grow, until what follows shows its end
+        ("x" * 31, "x\n", "CONSTRAINT_LEN"),
+    ],
+)
+def test_a_raw_text_is_refused_where_it_can_neither_end_nor_go_on(
+    value: str, rest: str, code: str | None
+) -> None:
+    text = write("tagged", "weather", city=value)
+    found, before, path = first(TAGGED, text)
+    assert (found, path) == ("CONSTRAINT_LEN", "/city")
+    if code:
+        assert before == text[: text.index(rest)]
+    else:  # thirty characters of what looks like its end
+        assert len(before) == text.index(value) + 30
+
+
+@pytest.mark.parametrize(
+    "mix,read_as",
+    [("null", None), ("5", 5), ("6", "6"), ("word", "word"), ("-3", -3), ("[1]", "[1]"), ("", "")],
+)
+def test_a_union_is_read_as_the_schema_allows(mix: str, read_as: object) -> None:
+    text = write("tagged", "weather", city="Paris", mix=mix)
+    validator, _ = read(TAGGED, *text)
+    assert validator.valid and validator.arguments == {"city": "Paris", "mix": read_as}
+
+
+def test_a_union_is_refused_where_both_readings_are_impossible() -> None:
+    text = write("tagged", "weather", city="Paris", mix="66666")
+    assert first(TAGGED, text) == ("CONSTRAINT_LEN", text[: text.index("66666") + 4], "/mix")
+    text = write("tagged", "weather", city="Paris", mix="wordy")
+    assert first(TAGGED, text) == ("CONSTRAINT_LEN", text[: text.index("wordy") + 4], "/mix")
+
+
+def test_a_text_that_holds_its_own_closing_marker_goes_on() -> None:
+    text = write("tagged", "weather", city="a </parameter> b")
+    validator, events = read(TAGGED, *text)
+    assert validator.valid and validator.arguments == {"city": "a </parameter> b"}
+    closed = next(event for event in events if isinstance(event, FieldClosed))
+    assert text[closed.start : closed.end] == "a </parameter> b"
+
+
+def test_a_parameter_whose_closing_is_lost_ends_where_the_next_one_begins() -> None:
+    text = write("tagged", "weather", city="Paris", days=3).replace("\n</parameter>\n<p", "\n<p", 1)
+    validator, _ = read(TAGGED, *text)
+    assert validator.calls[0].arguments == {"city": "Paris", "days": 3}
+    assert [v.code for v in validator.violations] == ["SYNTAX"]
+    assert text[validator.violations[0].char :].startswith(">\n3")
+
+
+@pytest.mark.parametrize(
+    "encoding,old,new,rest",
+    [
+        ("object", "</tool_call>", "</tool_cal>", ">"),
+        ("json", "<|args|>", "<|arg|>", '|>{"city'),
+        ("json", "<|/calls|>", "<|/call|>", "|>"),
+        ("tagged", "</function>", "</funktion>", "ktion>"),
+        ("tagged", "<parameter=city>\n", "<parameter=city>", "Paris"),
+        ("pythonic", "]<|stop|>", "]<|stap|>", "ap|>"),
+        ("pythonic", "city=", "city ", "'Paris"),
+        ("dict", "}<call|>", "}<cal|>", "|>"),
+        ("dict", '<|"|>,', '<|"|>;', ";days"),
+    ],
+)
+def test_a_broken_marker_is_a_violation_where_it_leaves_the_form(
+    encoding: str, old: str, new: str, rest: str
+) -> None:
+    text = write(encoding, "weather", city="Paris", days=3)
+    assert old in text
+    text = text.replace(old, new, 1)
+    assert first(FORMS[encoding], text)[:2] == ("SYNTAX", text[: text.rindex(rest)])
+
+
+@cache
+def _valid_texts(encoding: str) -> tuple[str, ...]:
+    return tuple(write(encoding, "weather", **arguments) for arguments in VALID)
+
+
+@at_most(400)
+@given(
+    encoding=st.sampled_from(sorted(FORMS)),
+    which=st.integers(0, len(VALID) - 1),
+    at=st.integers(0, 200),
+    char=st.sampled_from("x3<>\n\"'{}[], =:|e."),
+    how=st.sampled_from(["replace", "insert", "delete"]),
+)
+def test_no_violation_comes_before_the_first_changed_character(
+    encoding: str, which: int, at: int, char: str, how: str
+) -> None:
+    """And the verdict at the end is that of the reader of whole turns."""
+    text = _valid_texts(encoding)[which]
+    at %= len(text)
+    changed = text[:at] + ("" if how == "delete" else char) + text[at + (how != "insert") :]
+    validator, _ = read(FORMS[encoding], *changed, choice="auto", most_calls=None)
+    reach = max(_common(changed, other) for other in _valid_texts(encoding))
+    assert all(violation.char >= reach for violation in validator.violations)
+    turn = read_turn(changed, FORMS[encoding], TOOLS, False)
+    assert [(c.tool, c.arguments) for c in validator.calls] == [(c.name, c.arguments) for c in turn.calls]
+    whole = turn.complete and all(not judge(call, TOOLS) for call in turn.calls)
+    if not turn.strict or not whole:
+        assert not validator.valid
+
+
+def _common(one: str, other: str) -> int:
+    return next(
+        (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+
+
+@at_most(200)
+@given(
+    encoding=st.sampled_from(sorted(FORMS)),
+    which=st.integers(0, len(VALID) - 1),
+    at=st.integers(0, 200),
+    char=st.sampled_from("x3<>\n\"'{}[], =:|e."),
+    cuts=st.lists(st.integers(0, 400), max_size=8),
+    thinking=st.sampled_from([None, True, False]),
+)
+def test_verdicts_do_not_depend_on_the_chunking(
+    encoding: str, which: int, at: int, char: str, cuts: list[int], thinking: bool | None
+) -> None:
+    call = _valid_texts(encoding)[which]
+    text = "so </think>\n\n" + call + "\n" + call
+    text = text[: at % len(text)] + char + text[at % len(text) + 1 :]
+    places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
+    options: dict[str, Any] = {"choice": "auto", "most_calls": None, "thinking": thinking}
+    one, by_char = read(FORMS[encoding], *text, **options)
+    other, by_piece = read(FORMS[encoding], *(text[a:b] for a, b in pairwise(places)), **options)
+    assert _verdicts(one) == _verdicts(other)
+    for kind in (SegmentOpened, SegmentClosed, ToolKnown, FieldClosed):
+        assert [e for e in by_char if isinstance(e, kind)] == [e for e in by_piece if isinstance(e, kind)]
+
+
+def _verdicts(validator: FormValidator) -> Any:
+    calls = [(c.tool, c.arguments, c.start, c.end, c.complete) for c in validator.calls]
+    found = [(v.code, v.char, v.path, v.call_index, v.message) for v in validator.violations]
+    return calls, found, validator.content, validator.reasoning, validator.complete
+
+
+# the choice of tools, and what may be beside calls
+
+CALL = write("object", "weather", city="Paris")
+PING = write("object", "ping")
+
+
+@pytest.mark.parametrize(
+    "text,options,codes",
+    [
+        ("Hello", {}, ["LEADING_TEXT", "NO_TOOL_CALL"]),
+        ("Hello", {"free_text": True}, ["NO_TOOL_CALL"]),
+        ("Hello", {"choice": "auto"}, []),
+        ("Hello", {"choice": "none"}, []),
+        ("", {"choice": "required"}, ["NO_TOOL_CALL"]),
+        ("Hello " + CALL, {}, ["LEADING_TEXT"]),
+        ("Hello " + CALL, {"free_text": True}, []),
+        ("Hello " + CALL, {"choice": "auto"}, []),
+        (CALL, {"choice": "none"}, ["SYNTAX"]),
+        (CALL, {"choice": "ping"}, ["UNKNOWN_TOOL"]),
+        (PING, {"choice": "ping"}, []),
+        (CALL + "\n" + PING, {}, ["TRAILING_TEXT"]),
+        (CALL + "\n" + PING, {"most_calls": 2}, []),
+        (CALL + "\n" + PING, {"most_calls": None}, []),
+        (CALL + "  " + PING, {"most_calls": None}, ["SYNTAX"]),
+        (CALL + "\nDone.", {}, ["TRAILING_TEXT"]),
+        (CALL + "<|im_end|>\n", {}, []),
+        ("<think>\nhm\n</think>\n\n" + CALL, {"thinking": None}, []),
+        ("hm\n</think>\n\n" + CALL, {"thinking": True}, []),
+        ("hm", {"thinking": True, "choice": "auto"}, ["TRUNCATED"]),
+        ("hm\n</think>\n\n" + CALL, {"thinking": None, "free_text": True}, ["SYNTAX"]),
+        ("I would write <tool_call> and then </tool_call>.", {"choice": "auto"}, []),
+    ],
+)
+def test_a_turn_is_what_the_request_allows(text: str, options: dict[str, Any], codes: list[str]) -> None:
+    validator, _ = read(OBJECT, *text, **options)
+    assert [violation.code for violation in validator.violations] == codes
+    assert validator.valid is (not codes)
+
+
+def test_text_after_the_calls_is_allowed_where_the_form_has_it() -> None:
+    form = turn_form(OBJECT.calls[0], text_after=True)
+    assert read(form, CALL, "\nDone.")[0].valid
+
+
+def test_the_tool_that_was_asked_for_is_named_where_another_is_called() -> None:
+    validator, _ = read(OBJECT, *CALL, choice="ping")
+    violation = validator.violations[0]
+    assert (CALL[violation.char :].startswith("weather"), violation.viable) == (True, '"ping"')
+
+
+def test_a_further_call_is_refused_where_nothing_else_can_be_meant() -> None:
+    text = CALL + "\n" + PING
+    _, before, _ = first(OBJECT, text)
+    assert before == CALL + "\n<t"  # reasoning begins with the same two characters
+    section = write("json", "ping").replace("<|/calls|>", "<|call|>ping<|args|>{}<|end|><|/calls|>")
+    found, before, _ = first(JSON, section)
+    assert (found, section[len(before) :]) == ("TRAILING_TEXT", section[section.index("<|call|>", 30) + 2 :])
+
+
+def test_every_part_of_a_turn_is_a_segment() -> None:
+    text = "hm, yes\n</think>\n\nLet me see. " + CALL + "\n" + PING + "<|im_end|>"
+    _, events = read(OBJECT, *text, thinking=True, choice="auto", most_calls=None)
+    closed = [event for event in events if isinstance(event, SegmentClosed)]
+    assert [(event.kind, text[event.start : event.end], event.call_index) for event in closed] == [
+        ("reasoning", "hm, yes", 0), ("text", "Let me see.", 0), ("call", CALL, 0), ("call", PING, 1),
+    ]  # fmt: skip
+    opened = [(event.kind, event.start) for event in events if isinstance(event, SegmentOpened)]
+    assert opened == [(event.kind, event.start) for event in closed]
+
+
+def test_events_of_a_call_have_its_number_and_paths_into_its_arguments() -> None:
+    text = write("tagged", "ping") + "\n" + write("tagged", "weather", city="Paris", where={"lang": "de"})
+    validator, events = read(TAGGED, *text, most_calls=None)
+    assert validator.valid
+    assert [(e.name, e.call_index) for e in events if isinstance(e, ToolKnown)] == [
+        ("ping", 0),
+        ("weather", 1),
+    ]
+    fields = [(e.path, e.value, e.call_index) for e in events if isinstance(e, FieldClosed)]
+    assert fields == [("/city", "Paris", 1), ("/where/lang", "de", 1), ("/where", {"lang": "de"}, 1)]
+
+
+def test_a_call_ends_reasoning_only_where_the_form_says_so() -> None:
+    text = "hm\n" + write("tagged", "weather", city="Paris")
+    validator, _ = read(TAGGED, *text, thinking=True)
+    assert [v.code for v in validator.violations] == ["TRUNCATED"]
+    form = TurnForm(
+        TAGGED.calls, ReasoningForm("<think>\n", "\n</think>\n\n", THINK.prompt, call_ends=True), begun=BEGUN
+    )
+    validator, events = read(form, *text, thinking=True)
+    assert validator.valid
+    kinds = [(e.kind, text[e.start : e.end]) for e in events if isinstance(e, SegmentClosed)]
+    assert kinds == [("reasoning", "hm"), ("call", text[3:])]
+    spoken = "hm <tool_call>\n<function=foo> no\n</think>\n\n" + write("tagged", "ping")
+    assert read(form, *spoken, thinking=True)[0].valid
+
+
+# real templates
+
+
+@cache
+def derived(path: Path) -> TurnForm:
+    return form_of(read_template(str(path)))[0]
+
+
+HERE = Path(__file__).parent
+CASES = [json.loads(line) for line in (HERE / "test_turns_answers.jsonl").read_text("utf-8").splitlines()]
+ANSWER_TOOLS = parse_document(json.loads((HERE / "test_turns_answers_tools.json").read_text("utf-8")))
+
+
+@pytest.mark.slow
+def test_answers_of_many_families_have_the_verdict_of_the_reader(llama_data: Path) -> None:
+    tools = TurnTools(ANSWER_TOOLS)
+    for case in CASES:
+        form = derived(llama_data / "templates" / f"{case['template']}.jinja")
+        text, thinking = case["text"], case["thinking"]
+        turn = read_turn(text, form, tools, thinking)
+        validator = FormValidator(form, ANSWER_TOOLS, thinking=thinking, choice="auto", most_calls=None)
+        for char in text:
+            validator.feed(char)
+        streamed = [(call.tool, call.arguments) for call in validator.calls]
+        validator.finish()
+        wanted = [(call.name, call.arguments) for call in turn.calls]
+        assert [(call.tool, call.arguments) for call in validator.calls] == wanted
+        assert (validator.content, validator.reasoning) == (turn.content, turn.reasoning)
+        if turn.strict and not any(judge(call, tools) for call in turn.calls):
+            assert (validator.violations, streamed) == ([], wanted), case
+        else:
+            assert validator.violations, case
+
+
+@pytest.mark.slow
+def test_rendered_turns_of_every_template_are_valid_at_every_prefix(llama_data: Path) -> None:
+    forms = 0
+    for path in sorted((llama_data / "templates").glob("*.jinja")):
+        forms += _judge_rendered(path, 12)
+    assert forms >= 60
+
+
+def _judge_rendered(path: Path, turns: int) -> bool:
+    from glyphscope.turns.prove import _KINDS, _Prover
+
+    renderer = read_template(str(path))
+    form, found = form_of(renderer)
+    if "calls" in found.drops or not form.calls:
+        return False
+    prover = _Prover(renderer, found.dialect, form, found.drops, 3)
+    prover.values = [prover._carried(*kind) for kind in _KINDS if kind[1] not in prover.left_out]
+    registry = parse_document(_loose(prover.document))
+    chunks = random.Random(5)
+    for _ in range(turns):
+        plan = prover._plan()
+        rendered = prover._read(plan)
+        if rendered is None or not rendered[1].strict:
+            continue
+        text, turn = rendered
+        bare = TurnForm(**{**{name: getattr(form, name) for name in form.__struct_fields__}, "begun": {}})
+        own, thinking = (bare, None) if read_turn(text, bare, prover.tools) == turn else (form, True)
+        options: Any = {"thinking": thinking, "choice": "auto", "most_calls": None}
+        by_char = FormValidator(own, registry, **options)
+        for char in text:
+            by_char.feed(char)
+        wanted = [(call.name, call.arguments, call.start, call.end) for call in turn.calls]
+        assert [(c.tool, c.arguments, c.start, c.end) for c in by_char.calls] == wanted, (path.stem, text)
+        by_char.finish()
+        assert not by_char.violations and by_char.valid, (path.stem, text, by_char.violations)
+        in_pieces = FormValidator(own, registry, **options)
+        at = 0
+        while at < len(text):
+            size = chunks.randint(1, 9)
+            in_pieces.feed(text[at : at + size])
+            at += size
+        in_pieces.finish()
+        assert _verdicts(by_char) == _verdicts(in_pieces)
+    return True
+
+
+def _loose(document: Any) -> Any:
+    """The tools of the proof, whose values are of any kind inside of lists and objects."""
+    copy = json.loads(json.dumps(document))
+    for tool in copy:
+        for schema in tool["function"]["parameters"]["properties"].values():
+            schema.pop("items", None)
+            schema.pop("additionalProperties", None)
+    return copy

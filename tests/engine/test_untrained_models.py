@@ -1,0 +1,112 @@
+"""Masked runs of untrained models: whatever a model of that vocabulary and template wants, its turn is valid and whole.
+
+At temperature 1, with nothing cut from the distribution. `GLYPHSCOPE_UNTRAINED_RUNS=200` runs each pair so many times.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import settings
+
+from examples import FULL
+from glyphscope.calling import run
+from glyphscope.events import CallReady, RunFinished, RunRequest, Sampling
+from glyphscope.models import Model, open_model
+from glyphscope.registry import default_registry, parse_document
+from untrained_models import PAIRS, Pair, model_file
+
+pytestmark = [pytest.mark.slow]
+pytest.importorskip("llama_cpp")
+
+_PROFILE = settings().max_examples
+RUNS = int(
+    os.environ.get("GLYPHSCOPE_UNTRAINED_RUNS") or (3 if _PROFILE <= 25 else 10 if _PROFILE <= FULL else 200)
+)
+TOKENS = 160
+
+TOOLS: dict[str, Any] = {
+    "tools": [
+        {
+            "name": "book_table",
+            "description": "Books a table.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "place": {"type": "string"},
+                    "guests": {"type": "integer", "minimum": 1, "maximum": 20},
+                    "budget": {"type": ["number", "null"]},
+                    "outside": {"type": "boolean"},
+                    "wishes": {"type": "array", "items": {"enum": ["quiet", "view", "café"]}},
+                    "contact": {
+                        "type": "object",
+                        "properties": {
+                            "name": {"type": "string", "maxLength": 30},
+                            "call": {"type": "boolean"},
+                        },
+                        "required": ["name"],
+                        "additionalProperties": False,
+                    },
+                },
+                "required": ["place", "guests"],
+                "additionalProperties": False,
+            },
+        },
+        {
+            "name": "note",
+            "description": "Keeps a note.",
+            "parameters": {
+                "type": "object",
+                "properties": {"text": {"type": "string", "maxLength": 80}},
+                "required": ["text"],
+                "additionalProperties": False,
+            },
+        },
+        {"name": "ping", "description": "Answers.", "parameters": {"type": "object", "properties": {}}},
+    ]
+}
+NO_NESTED_ARGUMENTS = {
+    "CohereForAI-c4ai-command-r-plus-tool_use",
+    "NousResearch-Hermes-3-Llama-3.1-8B-tool_use",
+}
+"""Templates that fail at the description of a list, an object or a choice of types; `models inspect` warns of it."""
+REQUEST = RunRequest(
+    prompt="Book a table for two.",
+    registry=parse_document(TOOLS).to_document(),
+    constraint="mask",
+    sampling=Sampling(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0),
+    max_tokens=TOKENS,
+    evidence="none",
+    alternatives=0,
+)
+WAYS: dict[str, dict[str, Any]] = {"template": {"native": "template"}, "json": {"notation": "json"}}
+
+
+@pytest.fixture(scope="module", params=PAIRS, ids=lambda pair: f"{pair.vocabulary}, {pair.template}")
+def model(request: pytest.FixtureRequest, llama_data: Path) -> Iterator[Model]:
+    pair: Pair = request.param
+    opened = open_model(model_file(llama_data, pair), context=4096)
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_masked_run_of_a_model_that_knows_nothing_is_valid_and_not_cut_off(
+    model: Model, way: str
+) -> None:
+    wrong, asked = [], msgspec.structs.replace(REQUEST, **WAYS[way])
+    if any(name in model.info.path for name in NO_NESTED_ARGUMENTS):
+        asked = msgspec.structs.replace(asked, registry=default_registry().to_document())
+    for seed in range(RUNS):
+        sampling = msgspec.structs.replace(REQUEST.sampling, seed=seed)
+        events = list(run(msgspec.structs.replace(asked, sampling=sampling), model))
+        end = events[-1]
+        calls = [event for event in events if isinstance(event, CallReady)]
+        if not (isinstance(end, RunFinished) and end.valid and end.reason != "length" and calls):
+            wrong.append((seed, end))
+    assert not wrong, f"{len(wrong)} of {RUNS}: {wrong[:3]}"

@@ -1,0 +1,122 @@
+"""Real vocabularies, read as llama.cpp reads them, and the untrained models that are made around them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from untrained_models import PAIRS, Pair, maker, model_file
+
+llama = pytest.importorskip("llama_cpp")
+
+from glyphscope.events import Sampling  # noqa: E402
+from glyphscope.models import GenerateRequest, open_model  # noqa: E402
+from glyphscope.models.native import model_parameters  # noqa: E402
+from glyphscope.models.tokens import read_ends, read_pieces, read_special  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def silent() -> Iterator[None]:
+    """llama.cpp warns of these files' tokens."""
+    quiet = llama.llama_log_callback(lambda *_: None)
+    llama.llama_log_set(quiet, None)
+    yield
+    llama.llama_log_set(llama.llama_log_callback(0), None)
+
+
+def piece(vocab: int, token: int) -> bytes:
+    """As llama-cpp-python's users ask for it."""
+    buffer = ctypes.create_string_buffer(1024)
+    size = llama.llama_token_to_piece(vocab, token, buffer, len(buffer), 0, True)
+    return buffer.raw[:size]
+
+
+def special(vocab: int, token: int, text: bytes) -> bool:
+    kind = llama.llama_vocab_get_attr(vocab, token)
+    looks = text.startswith(b"<") and text.endswith(b">")
+    return bool(
+        kind & llama.LLAMA_TOKEN_ATTR_CONTROL or (kind & llama.LLAMA_TOKEN_ATTR_USER_DEFINED and looks)
+    )
+
+
+@pytest.mark.slow
+def test_every_vocabulary_is_read_as_llama_cpp_tells_each_token(llama_data: Path, silent: None) -> None:
+    files = sorted(llama_data.glob("*.gguf"))
+    assert len(files) > 15
+    for file in files:
+        parameters = model_parameters()
+        parameters.vocab_only = True
+        model = llama.llama_model_load_from_file(os.fsencode(file), parameters)
+        vocab = llama.llama_model_get_vocab(model)
+        tokens = range(llama.llama_vocab_n_tokens(vocab))
+        pieces = [piece(vocab, token) for token in tokens]
+        assert read_pieces(vocab, len(tokens)) == pieces, file.name
+        ends = [token for token in tokens if llama.llama_vocab_is_eog(vocab, token)]
+        assert read_ends(vocab, len(tokens)) == ends, file.name
+        specials = [token for token in tokens if special(vocab, token, pieces[token])]
+        assert read_special(vocab, pieces) == specials, file.name
+        llama.llama_model_free(model)
+
+
+def test_a_made_model_has_the_tokenizer_of_its_vocabulary_byte_for_byte(llama_data: Path) -> None:
+    vocabulary = (llama_data / "ggml-vocab-llama-spm.gguf").read_bytes()
+    made = maker.untrained_model(vocabulary, name="made", template="{{ messages }}")
+    given = {key: value for key, value in maker.metadata(vocabulary) if key.startswith("tokenizer.ggml.")}
+    found = dict(maker.metadata(made))
+    assert given.items() <= found.items() and len(given) > 5
+    assert found["tokenizer.chat_template"].endswith(b"{{ messages }}")
+    assert made == maker.untrained_model(vocabulary, name="made", template="{{ messages }}")
+    assert made != maker.untrained_model(vocabulary, name="made", template="{{ messages }}", seed=1)
+
+
+@pytest.mark.slow
+def test_a_made_model_has_the_markers_that_its_vocabulary_lacks_and_logits_that_are_diverse(
+    llama_data: Path,
+) -> None:
+    pair = Pair("llama-spm", "mistralai-Mistral-Nemo-Instruct-2407", "[INST] [TOOL_CALLS] </s>")
+    model = open_model(model_file(llama_data, pair), context=256)
+    try:
+        assert model.info.vocabulary == 32_002 and model.info.has_chat_template
+        assert (
+            model.vocabulary().names.items() >= {"[INST]": 32_000, "[TOOL_CALLS]": 32_001, "</s>": 2}.items()
+        )
+        assert model.tokenize("a[TOOL_CALLS]")[-1] == 32_001
+        sampling = Sampling(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
+        request = GenerateRequest(prompt="Once upon a time", sampling=sampling, max_tokens=24, alternatives=0)
+        steps = [step for output in model.generate(request) if isinstance(output, tuple) for step in output]
+        assert all(5 < (step.entropy or 0) < 13 for step in steps), [step.entropy for step in steps]
+        assert len({step.id for step in steps}) > len(steps) // 2
+    finally:
+        model.close()
+
+
+@pytest.mark.slow
+def test_what_is_made_is_cached_and_made_again_where_something_else_decides(
+    llama_data: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    (data / "templates").mkdir(parents=True)
+    (data / "ggml-vocab-llama-spm.gguf").symlink_to(llama_data / "ggml-vocab-llama-spm.gguf")
+    (data / "templates" / "t.jinja").write_text("one")
+    pair = Pair("llama-spm", "t")
+    first = maker.kept(data, pair)
+    made = first.stat().st_mtime_ns
+    assert maker.kept(data, pair) == first and first.stat().st_mtime_ns == made
+    others = {maker.kept(data, pair, seed=1), maker.kept(data, Pair("llama-spm", "t", "[A]"))}
+    assert set(first.parent.iterdir()) == {first, *others} and len(others) == 2
+    (data / "templates" / "t.jinja").write_text("two")
+    again = maker.kept(data, pair)
+    assert set(first.parent.iterdir()) == {again, *others} and again != first  # the older one is removed
+    with pytest.raises(OSError, match="none"):
+        maker.kept(data, Pair("none"))
+
+
+def test_the_pairs_have_every_encoding_of_arguments_and_ten_vocabularies(llama_data: Path) -> None:
+    assert len(PAIRS) >= 12 and len({pair.vocabulary for pair in PAIRS}) >= 10
+    for pair in PAIRS:
+        assert (llama_data / f"ggml-vocab-{pair.vocabulary}.gguf").is_file(), pair
+        assert (llama_data / "templates" / f"{pair.template}.jinja").is_file(), pair

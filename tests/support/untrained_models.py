@@ -1,0 +1,26 @@
+"""Untrained models around real vocabularies and templates, for tests: what `packaging/untrained.py` makes."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+
+def _maker() -> ModuleType:
+    path = Path(__file__).parents[2] / "packaging" / "untrained.py"
+    spec = importlib.util.spec_from_file_location("untrained", path)
+    assert spec and spec.loader
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+maker = _maker()
+Pair, PAIRS = maker.Pair, maker.PAIRS
+
+
+def model_file(llama_data: Path, pair: Pair) -> str:  # type: ignore[valid-type]
+    """The path of the pair's model file, made where it is not cached."""
+    return str(maker.kept(llama_data, pair))
