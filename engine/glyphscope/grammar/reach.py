@@ -8,6 +8,7 @@ from glyphscope.grammar import chars
 from glyphscope.grammar.automaton import Automaton
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.shortest import CHARACTER, TOO_MUCH, Shortest
+from glyphscope.grammar.terms import Place
 from glyphscope.grammar.tree import (
     Alt,
     CharClass,
@@ -26,6 +27,7 @@ from glyphscope.grammar.tree import (
 )  # fmt: skip
 
 _CHARACTER_BYTES = 4
+_MOST_STATES = 2_000
 _MAX_DEPTH = 200  # of a rule's body; what is deeper is not looked at
 
 
@@ -108,7 +110,7 @@ class _Reaches:
             inner, whole = self._most(node.inner, depth), self._whole(node)
             separator = self._whole(node.separator)
             return None if inner is None or whole is None else inner + whole + (separator or 0)
-        return self._longest(node)
+        return self._farthest(node)
 
     def _whole(self, node: Node) -> int | None:
         cost = self._shortest.cost(node)
@@ -132,10 +134,30 @@ class _Reaches:
             most, after = max(most, inner + after), after + whole
         return most
 
-    def _longest(self, node: Intersect | Except) -> int | None:
-        """Of an intersection nobody needs more than all of its longest text."""
-        start = Automaton.of(node).start
-        return start.longest * _CHARACTER_BYTES if start.longest < 1 << 20 else None
+    def _farthest(self, node: Intersect | Except) -> int | None:
+        """Of a lexeme that is the common part of others, or all that is not in one: every state's way to an end."""
+        automaton = Automaton.of(node)
+        before: dict[Place, list[Place]] = {automaton.start: []}
+        waiting = [automaton.start]
+        while waiting:
+            place = waiting.pop()
+            for _, target in automaton.moves(place):
+                if target not in before:
+                    before[target] = []
+                    waiting.append(target)
+                before[target].append(place)
+            if len(before) > _MOST_STATES:  # all of its longest text, if there is one
+                longest = automaton.start.longest
+                return longest * _CHARACTER_BYTES if longest < 1 << 20 else None
+        ends = [place for place in before if automaton.accepts(place)]
+        away, left = 0, len(before) - len(ends)
+        seen = set(ends)
+        while ends:
+            ends = [one for one in {b for place in ends for b in before[place]} if one not in seen]
+            seen.update(ends)
+            left -= len(ends)
+            away += bool(ends)
+        return None if left else (away + 1) * _CHARACTER_BYTES
 
 
 def _inner_first(grammar: Grammar) -> list[str] | None:

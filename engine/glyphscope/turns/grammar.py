@@ -42,8 +42,8 @@ class TurnOptions:
     `choice`: "required" (a call), "auto" (a text, or a text and calls), "none" (a text), or the name of the only tool.
     `most_calls` None is any number. `constrain_from`: "start" leaves no reasoning, "reasoning" leaves it free, and
     "call" everything up to a call's marker. `free_text` lets text stand before required calls. `notation` writes the
-    calls in a notation and shape of ours. `ends` are the tokens that end a generation: a form's end that is none of
-    them is written; None for all ends that are tokens. `lazy`: the grammar begins at a call's marker (`turn_triggers`).
+    calls in a notation and shape of ours. `ends` are the tokens that end a generation: a form's end that is another
+    token may be written; None where every end is one. `lazy`: the grammar begins at a call's marker (`turn_triggers`).
     """
 
     choice: str = "required"
@@ -251,14 +251,13 @@ class _Turn:
         return optional(alt(SPACE, *ends))
 
     def _written_ends(self) -> list[str]:
-        """The ends of a turn that are no end of a generation."""
-        known = self.options.ends
+        """The ends of a turn that are tokens and end no generation.
+
+        One that is no token is not asked for: the token that closes the last call could begin it.
+        """
+        known, names = self.options.ends, self.markers.names
         ends = [end.strip() for end in self.form.ends if end.strip()]
-        return [
-            end
-            for end in ends
-            if end not in self.markers.names or (known is not None and self.markers.names[end] not in known)
-        ]
+        return [end for end in ends if known is not None and end in names and names[end] not in known]
 
     def _continued(self, head: str) -> Node:
         """What goes on with a marker that the prompt has begun."""
