@@ -6,12 +6,13 @@ import json
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
-from glyphscope.cli.bench import command, documents, grammars, validators, window
+from glyphscope.cli.bench import command, documents, grammars, large, validators, window
 from glyphscope.cli.bench.decoding import convertible, stamped
 from glyphscope.cli.bench.figures import Row, at_least, at_most
 from glyphscope.cli.bench.peer import started
@@ -20,6 +21,7 @@ from glyphscope.errors import GlyphscopeError, ModelDied, ModelError
 from glyphscope.events import NOTATIONS, Message, Notation
 from glyphscope.models import GenerateRequest, Model, ScriptedModel, open_model
 from glyphscope.registry import default_registry
+from untrained_models import Pair, model_file
 
 TINY = replace(QUICK, sizes=(100, 1000, 2000), prompts=1, call_tokens=12, text_tokens=6)
 
@@ -106,9 +108,11 @@ def test_without_a_model_its_figures_say_so_and_the_answer_is_not_no(
     assert done.exit_code == 0 and answer["met"] is True and answer["model"] is None
     missing = [figure for figure in answer["figures"] if figure["measured"] is None]
     notes = [figure["note"] for figure in missing]
-    assert notes == ["not measured: no model: The embedded model is not installed."] * len(
-        command.MODEL_ROWS
-    ) + ["not measured: there is no window here"]
+    assert notes == [
+        *["not measured: no model: The embedded model is not installed."] * len(command.MODEL_ROWS),
+        *[f"not measured: {large.NO_FILE}"] * len(large.ROWS),
+        "not measured: there is no window here",
+    ]
     assert all(figure["met"] is None for figure in missing)
     assert answer["machine"]["cores"] >= 1 and "python" in answer["versions"]
 
@@ -191,6 +195,30 @@ def test_the_bare_loop_decodes_the_tokens_that_we_decode(model: Model) -> None:
     assert bare.ids == ours and arrived.tokens == len(bare.spent) == 8
     assert constrained.text.startswith("{") and constrained.stamped.tokens == 8
     assert sum(bare.spent) < arrived.seconds and constrained.start < constrained.stamps[0]
+
+
+@pytest.mark.slow
+def test_what_a_vocabulary_costs_is_measured_beside_a_bare_loop(llama_data: Path) -> None:
+    opening, token = large.figures(model_file(llama_data, Pair("llama-spm")), TINY)
+    assert 0 < opening.samples["bare_s"] < opening.samples["ours_s"]
+    assert opening.measured == opening.samples["ours_s"] - opening.samples["bare_s"]
+    assert token.samples["vocabulary"] == 32_000
+    assert {"mask_ms", "choice_and_evidence_ms", "bare_ms_per_token", "ours_ms_per_token"} <= set(
+        token.samples
+    )
+
+
+def test_a_file_with_no_model_in_it_is_a_reason_and_not_a_crash(
+    monkeypatch: pytest.MonkeyPatch, no_window: None, tmp_path: Path
+) -> None:
+    for module in (validators, grammars):
+        monkeypatch.setattr(module, "figures" if module is validators else "keystroke", lambda *_: iter([]))
+    figures = list(command.measure(TINY, None, "no model", str(tmp_path / "none.gguf")))
+    notes = {figure.name: figure.note for figure in figures}
+    assert all(
+        notes[row.name].startswith("not measured: ") and "--large" not in notes[row.name]
+        for row in large.ROWS
+    )
 
 
 @pytest.mark.slow

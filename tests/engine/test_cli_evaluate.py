@@ -146,6 +146,25 @@ def test_going_on_with_another_matrix_is_refused(tmp_path, glyphscope):
 
 
 @pytest.mark.slow
+def test_a_result_from_before_there_was_an_order_of_arguments_goes_on_in_the_schema_s(tmp_path, glyphscope):
+    masked = (suite_file(tmp_path), "--model", SCRIPT, "--out", tmp_path / "out")
+    glyphscope(*masked, "--order", "schema")
+    folder = result(tmp_path)
+    whole = [one["id"] for one in lines(folder)]
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for arm in manifest["arms"]:
+        del arm["order"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    text = (folder / "samples.jsonl").read_text().splitlines(keepends=True)
+    (folder / "samples.jsonl").write_text("".join(text[:-1]))
+    glyphscope(*masked, "--resume")
+    assert sorted(one["id"] for one in lines(result(tmp_path))) == sorted(whole)
+    assert not any("any-order" in one for one in whole)
+    glyphscope(*masked)
+    assert len(list((tmp_path / "out").iterdir())) == 2, "a new one has the usual order, and is another"
+
+
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_there_is_and_says_how_to_go_on(tmp_path):
     process = subprocess.Popen(
         command(*small(tmp_path, "--trials", "300")),

@@ -87,6 +87,21 @@ def test_the_top_tokens_of_a_large_vocabulary_are_others_than_a_full_sort_gives(
         assert top(row, 40).tolist() == expected[:40]
 
 
+def test_all_tokens_of_a_large_vocabulary_are_sorted_like_those_of_a_small_one():
+    random = np.random.default_rng(1)
+    row = np.round(random.normal(0, 3, 50_000), 1).astype(
+        np.float32
+    )  # many are equal, and zero with either sign
+    row[:7] = [3e38, -3e38, 1e-40, -1e-40, 0.0, -0.0, -np.inf]
+    allowed = np.flatnonzero(row > -np.inf)
+    assert (top(row, 0) == allowed[np.argsort(-row[allowed], kind="stable")]).all()
+    draw = SamplerState(Sampling(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)).draw(row, None, ())
+    share = np.exp(row.astype(np.float64) - row.max())
+    for token in (0, 1, 4, 6, 49_999):
+        assert draw.probability(token) == pytest.approx(share[token] / share.sum())
+    assert draw.probability_of([5, 5, 2]) == [draw.probability(token) for token in (5, 5, 2)]
+
+
 def test_greedy_takes_another_token_than_the_best_allowed_one():
     row = np.array([1, 5, 3, 4], dtype=np.float32)
     sampler = SamplerState(Sampling(temperature=0))

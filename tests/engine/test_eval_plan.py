@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import msgspec
 import pytest
 
@@ -11,6 +13,8 @@ from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.catalogue import catalogue, recommended_presets
 from glyphscope.evals.matrix.plan import Matrix, plan_of, seed_of
 from glyphscope.evals.matrix.profiles import profile, profiles
+from glyphscope.evals.results.comparing import what_differs
+from glyphscope.evals.results.words import arm_labels
 
 MATRIX = Matrix(suites=("tool-calls",), models=("embedded",))
 
@@ -43,6 +47,54 @@ def test_native_is_one_arm_whatever_the_shapes_are():
     assert [(arm.notation, arm.shape) for arm in plan.arms] == [
         ("glyph", "flat"), ("glyph", "tool-args"), ("native", "flat"),
     ]  # fmt: skip
+
+
+def test_thinking_and_the_beginning_of_the_constraint_are_axes():
+    plan = plan_of(replaced(thinking=("auto", "off"), constrain_from=("reasoning", "call")))
+    ids = [arm.id.split(".default")[1] for arm in plan.arms]
+    assert ids == ["", ".from-call", ".thinking-off", ".thinking-off.from-call"]
+
+
+def test_axes_that_are_not_varied_leave_the_digest_as_it_was_without_them():
+    """A result from before there were such axes can be resumed."""
+    members = msgspec.to_builtins(replaced(suites=(), jobs=1, savings=0.0))
+    del members["thinking"], members["constrain_from"], members["orders"]
+    plan = plan_of(MATRIX)
+    digest = hashlib.sha256(msgspec.json.encode(members))
+    for suite in plan.suites:
+        digest.update(suite.data)
+    assert plan.digest == digest.hexdigest()[:16]
+    assert plan_of(replaced(thinking=("off",))).digest != plan.digest
+    assert plan_of(replaced(orders=("any",))).digest != plan.digest
+
+
+def test_the_usual_order_of_arguments_is_that_of_the_constraint():
+    """And part of it: what it does is no second thing in which arms differ."""
+    plan = plan_of(replaced(constraints=("off", "mask", "gbnf"), orders=(None,)))
+    assert [(arm.constraint, arm.order) for arm in plan.arms] == [
+        ("off", "schema"),
+        ("mask", "any"),
+        ("gbnf", "schema"),
+    ]
+    off, mask, _gbnf = plan.arms
+    assert mask.id.endswith(".any-order") and off.id.endswith(".default")
+    assert what_differs(off, mask) == "constraint" and set(arm_labels((off, mask)).values()) == {
+        "no constraint",
+        "mask",
+    }
+    both = plan_of(replaced(constraints=("off", "mask"), orders=("schema", "any"))).arms
+    assert [(arm.constraint, arm.order) for arm in both] == [
+        ("off", "schema"),
+        ("mask", "schema"),
+        ("mask", "any"),
+    ]
+    assert what_differs(*both[1:]) == "order"
+
+
+def test_a_matrix_whose_arms_all_have_the_schema_s_order_is_that_of_before():
+    unconstrained = replaced(constraints=("off",))
+    usual = msgspec.structs.replace(unconstrained, orders=(None,))
+    assert plan_of(usual).digest == plan_of(unconstrained).digest
 
 
 def test_a_plan_is_the_same_only_while_its_samples_are():

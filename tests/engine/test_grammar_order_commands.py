@@ -13,7 +13,15 @@ from typer.testing import CliRunner
 
 from glyphscope.calling.constraints import call_constraint, call_options
 from glyphscope.cli.app import app
-from glyphscope.events import NOTATIONS, ArgumentOrder, Notation, RunRequest
+from glyphscope.events import (
+    NOTATIONS,
+    ArgumentOrder,
+    ConstraintKind,
+    Notation,
+    RunRequest,
+    default_order,
+    under_constraint,
+)
 from glyphscope.grammar import GrammarOptions, build_call_grammar, to_lark
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.grammar.sample import sample_texts
@@ -49,12 +57,16 @@ def test_match_sample_and_diff_read_the_grammar_of_any_order(registry: str) -> N
     form = ["--notation", "json", "--order", "any"]
     text = '{"action":"f","few":{"k3":1,"k1":2},"n":3}'
     assert called("match", "-r", registry, *form, text).exit_code == 0
-    assert called("match", "-r", registry, "--notation", "json", text).exit_code == 1
+    assert called("match", "-r", registry, "--notation", "json", text).exit_code == 0, (
+        "the mask's, by default"
+    )
+    assert called("match", "-r", registry, "--notation", "json", "--order", "schema", text).exit_code == 1
     sampled = called("sample", "-r", registry, *form, "-n", "30", "--json")
     texts = [json.loads(line)["text"] for line in sampled.stdout.splitlines()]
     assert len(texts) == 30
     assert any(text.index('"n"') > text.index('"many"') for text in texts if '"many"' in text)
-    both = [registry, registry, "--notation", "json", "--second-order", "any", "--seconds", "3", "--json"]
+    orders = ["--order", "schema", "--second-order", "any"]
+    both = [registry, registry, "--notation", "json", *orders, "--seconds", "3", "--json"]
     found = json.loads(called("diff", *both).stdout)
     assert found["only_first"] == '{"action":"f","n":0,"few":{}}', (
         "a number of members is held in any order only"
@@ -73,7 +85,9 @@ def test_a_grammar_tells_which_objects_keep_the_schema_s_order(registry: str) ->
     assert "/properties/few/minProperties" in {one["pointer"] for one in gbnf["unheld"]}
     said = called("build", "-r", registry, "--order", "any", "--to", "gbnf")
     assert "in the schema's order only" in said.stderr
-    assert "ordered" not in json.loads(called("build", "-r", registry, "--json").stdout)
+    assert "ordered" in json.loads(called("build", "-r", registry, "--json").stdout), "the mask's, by default"
+    assert "ordered" not in json.loads(called("build", "-r", registry, "--to", "gbnf", "--json").stdout)
+    assert "ordered" not in json.loads(called("build", "-r", registry, "--order", "schema", "--json").stdout)
 
 
 @pytest.mark.skipif(not PROBED, reason="needs llama-cpp-python")
@@ -136,6 +150,28 @@ def test_a_request_s_order_is_that_of_its_constraint_and_of_each_part() -> None:
     schema = msgspec.structs.replace(request, order="schema")
     assert "set_bit(" not in call_constraint(schema, tools).text
     assert "set_bit(" not in call_constraint(schema, tools, part).text
+
+
+def test_where_no_order_is_asked_for_the_constraint_decides() -> None:
+    said = CliRunner().invoke
+    script = 'scripted:{action="search" query="x"}'
+    usual: dict[ConstraintKind, ArgumentOrder] = {"mask": "any", "gbnf": "schema", "off": "schema"}
+    for constraint, order in usual.items():
+        assert default_order(constraint) == order
+        for asked in (None, *ORDERS):
+            words = ["run", "p", "-m", script, "--constraint", constraint, "--json"]
+            done = said(app, [*words, *(("--order", asked) if asked else ())])
+            started = json.loads(done.stdout.splitlines()[0])
+            assert started["request"].get("order", "schema") == (asked or order), (constraint, asked)
+
+
+def test_another_constraint_brings_its_own_order_unless_another_was_chosen() -> None:
+    request = RunRequest(prompt="p", registry={}, constraint="mask", order="any")
+    assert under_constraint(request, "endpoint").order == "schema"
+    assert under_constraint(under_constraint(request, "gbnf"), "mask") == request
+    chosen = msgspec.structs.replace(request, order="schema")
+    assert under_constraint(chosen, "gbnf").order == "schema"
+    assert under_constraint(msgspec.structs.replace(request, constraint="gbnf"), "endpoint").order == "any"
 
 
 def test_an_old_record_without_an_order_has_the_schema_s() -> None:

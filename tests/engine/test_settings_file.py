@@ -90,10 +90,10 @@ def test_a_made_up_version_takes_long_or_ends_the_program(tmp_path, version):
     assert settings.theme == "dark"
 
 
-def test_a_new_project_begins_otherwise_than_a_request_by_itself():
-    assert RunRequest(prompt="", registry={}, **Settings().first_options()) == RunRequest(
-        prompt="", registry={}
-    )
+def test_a_new_project_begins_as_a_request_by_itself_with_the_order_of_its_constraint():
+    usual = RunRequest(prompt="", registry={}, order="any")
+    assert RunRequest(prompt="", registry={}, **Settings().first_options()) == usual
+    assert Settings(constraint="gbnf").first_options()["order"] == "schema"
 
 
 def test_a_bound_is_not_that_of_the_file():

@@ -126,7 +126,7 @@ def test_inspect_has_the_contracts_keys(template: str) -> None:
 def test_inspect_shows_the_slots_and_the_pairs_to_people(template: str) -> None:
     shown = run("models", "inspect", template, "--turns", "10").stdout
     assert '<tool_call>⏎{"name": "NAME", "arguments": ARGUMENTS}⏎</tool_call>' in shown
-    assert "one call, and two" in shown
+    assert "One call, and two" in shown
     assert "✓ proved: 10 of 10" in shown
 
 

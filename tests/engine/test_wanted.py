@@ -9,13 +9,14 @@ import pytest
 from typer.testing import CliRunner
 
 from glyphscope.calling import branch_request, fold_events, run
+from glyphscope.calling.constraints import answer_grammar
 from glyphscope.calling.prompt_places import prompt_places
-from glyphscope.calling.refusing import Refused
+from glyphscope.calling.refusing import Refusals, Refused
 from glyphscope.calling.wanted import AROUND, Want, wanted_of
 from glyphscope.calling.wanted_words import field_name, fight_words, head, loss_words, refused_words, share
 from glyphscope.cli.app import app
 from glyphscope.events import Alternative, RunRequest, Token
-from glyphscope.grammar.match import MatchLimit
+from glyphscope.grammar.match import MatchLimit, compile_grammar
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions.records import encode_record
@@ -129,6 +130,39 @@ def test_a_keyword_that_nobody_looked_for_is_said_not_to_be_there():
     other = msgspec.structs.replace(events[0].request, strategy="two-stage")
     (want,) = wanted_of(fold_events([msgspec.structs.replace(events[0], request=other), *events[1:]])).fights
     assert want.fight.refused is None and "strategy direct only" in fight_words(want, REGISTRY)[1]
+
+
+def other_order(order):
+    """`max_results` is wanted at the place of `query`, which the schema lists first and requires."""
+    figures = {
+        2: {
+            "feasible": 0.2,
+            "alternatives": (alternative(" max", 0.7, False), alternative(" query", 0.1, True)),
+        }
+    }
+    return wanted(figures, order=order).fights[0]
+
+
+def test_a_key_in_another_order_is_refused_by_the_order_and_by_no_keyword():
+    want = other_order("schema")
+    assert want.fight.refused is None and want.fight.unexplained == "order"
+    assert "--order any" in fight_words(want, REGISTRY)[1]
+
+
+def test_under_any_order_no_key_is_refused_for_its_place():
+    registry = default_registry()
+    for order, fits in (("schema", False), ("any", True)):
+        asked = RunRequest(prompt="x", registry=registry.to_document(), order=order)
+        refusals = Refusals(asked, registry)
+        assert refusals.is_order('{action="search"', " max_results=") is not fits
+        assert (
+            compile_grammar(answer_grammar(asked, registry))
+            .start()
+            .feed('{action="search" max_results=')
+            .alive
+            is fits
+        )
+    assert not refusals.is_order('{action="search"', " no_such=")
 
 
 def test_a_schema_is_blamed_before_a_tool_is_known():

@@ -25,7 +25,7 @@ TEXT, GRAPHICS = 4.5, 3.0
 
 GROUNDS = (
     "window", "panel", "field", "hover", "selection", "track", "accent-soft", "holds-soft", "open-soft",
-    "impossible-soft", "forced-soft",
+    "impossible-soft", "forced-soft", "reasoning-soft",
 )  # fmt: skip
 WORDS = (
     "text", "text-muted", "text-faint", "accent", "accent-strong", "holds", "open", "impossible", "forced", "mark",
@@ -38,6 +38,7 @@ SHAPES = {
     "open-line": ("panel", "open-soft"),
     "impossible-line": ("panel", "window", "selection", "impossible-soft"),
     "forced-line": ("panel", "forced-soft"),
+    "reasoning-line": ("panel", "reasoning-soft"),
     "chart-main": ("panel",),
     "chart-main-soft": ("panel",),
     "chart-other": ("panel",),

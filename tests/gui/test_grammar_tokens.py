@@ -13,7 +13,7 @@ from glyphscope.registry import default_registry
 from glyphscope_gui.context import RulePlace
 from glyphscope_gui.grammar.rule_costs import EMPTY
 from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.runs.token_rules import LEFT, RuleReader
+from glyphscope_gui.runs.token_rules import LEFT, ORDERED, RuleReader
 from glyphscope_gui.runs.token_table import LEAST, TokenTable
 from glyphscope_gui.runs.token_table_model import RULE, TOKEN, TokenTableModel
 from glyphscope_gui.shared.page_ids import PageId
@@ -159,6 +159,15 @@ def test_a_masked_token_is_refused_by_another_constraint_than_the_one_that_lets_
     assert over == (("search", "/properties/max_results/maximum", "maximum"),)
     taken = relaxed(default_registry(), *over[0][:2])
     assert RuleReader(asked, taken).refusals(tokens[:2], (masked("1"),), lambda: False).alternatives == ("",)
+
+
+def test_a_key_that_only_the_order_refuses_says_so_and_how_to_allow_it():
+    pieces = ['{action="search"', ' query="x"', "}"]
+    for order, words in (("schema", ORDERED), ("any", "")):
+        asked = request(order=order)
+        reader = RuleReader(asked, default_registry())
+        told = reader.refusals(tokens_of(pieces, asked)[:1], (masked(" max_results="),), lambda: False)
+        assert (told.alternatives, told.constraints) == ((words,), (None,))
 
 
 def test_a_relaxed_branch_is_read_with_the_rules_that_did_not_hold_it():

@@ -172,7 +172,7 @@ def test_what_an_edit_lets_through_is_not_told(grammar, qtbot):
     assert model.columnCount() == 2
     qtbot.waitUntil(lambda: bool(view.differences.texts()))
     assert [text for _, text in view.differences._model.rows] == [
-        '{action="search" query="a" max_results=101}'
+        '{action="search" max_results=101 query="a"}'
     ]
 
 

@@ -104,6 +104,68 @@ def test_presets_hide_what_they_set(panel):
     assert panel.loop.presets_note.text() == "small-context, then changed by hand"
 
 
+def test_choices_about_the_answer_are_options_of_the_request(panel):
+    panel.show_options(options())
+    panel.answer.show_tools(["search", "auto"])
+    answer = panel.answer
+    assert (answer.choice.currentData(), answer.calls.value(), answer.begin.currentData()) == (
+        "required", 1, "reasoning",
+    )  # fmt: skip
+    assert answer.budget.text() == "no limit"
+    told(answer.choice, "search")
+    answer.calls.setValue(0)
+    told(answer.begin, "call")
+    told(answer.order, "any")
+    answer.budget.setValue(0)
+    answer.budget.setValue(-1)
+    assert panel.said == [
+        {"tool_choice": "search"},
+        {"most_calls": None},
+        {"constrain_from": "call"},
+        {"order": "any"},
+        {"reasoning_budget": 0},
+        {"reasoning_budget": None},
+    ]
+
+
+def test_the_tools_of_the_project_can_be_asked_for_and_a_missing_one_stays_chosen(panel):
+    panel.show_options(options(tool_choice="gone"))
+    panel.answer.show_tools(["search", "auto", "browse"])
+    choice = panel.answer.choice
+    assert choice.currentData() == "gone"
+    assert [choice.itemData(n) for n in range(choice.count())] == [
+        "required", "auto", "none", "search", "browse", "gone",
+    ]  # fmt: skip
+    panel.answer.show_tools([])
+    panel.show_options(options())
+    assert choice.currentData() == "required"
+    assert panel.said == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "enabled"),
+    [
+        ({}, "choice calls begin order budget"),
+        ({"tool_choice": "none"}, "choice begin order budget"),
+        ({"constraint": "off"}, "choice calls"),
+        ({"constraint": "gbnf"}, "choice calls begin order"),
+        ({"thinking": "off"}, "choice calls begin order"),
+        ({"strategy": "loop"}, "begin order budget"),
+        ({"strategy": "two-stage"}, "order"),
+    ],
+)
+def test_a_choice_about_the_answer_is_enabled_only_where_it_has_an_effect(panel, changes, enabled):
+    panel.show_options(options(**changes))
+    fields = ("choice", "calls", "begin", "order", "budget")
+    assert [name for name in fields if getattr(panel.answer, name).isEnabled()] == enabled.split()
+
+
+def test_each_choice_about_the_answer_explains_itself(panel):
+    answer = panel.answer
+    for field in (answer.choice, answer.calls, answer.begin, answer.order, answer.budget):
+        assert field.accessibleName() and field.toolTip().endswith(".")
+
+
 def test_transforms_lose_their_order(panel):
     panel.show_options(
         options(strategy="loop", loop=LoopSettings(transforms=("blank-values", "content-tags")))
@@ -226,6 +288,20 @@ def test_thinking_cannot_be_chosen_and_nobody_says_why(panel, model, why_not):
     assert why_not in panel.thinking.toolTip() == panel.thinking.accessibleDescription()
     panel.show_options(options(thinking="off"))  # of a project that was made with another model
     assert panel.thinking.currentData() == "off" and panel.said == []
+
+
+@pytest.mark.slow
+def test_another_constraint_brings_its_order_of_arguments(open_window):
+    window = open_window(lambda _name, **_options: ScriptedModel(""))
+    project, order = window.services.project, window.header.settings.answer.order
+    assert (project.options.constraint, order.currentData()) == ("mask", "any")
+    for constraint, usual in (("gbnf", "schema"), ("off", "schema"), ("mask", "any")):
+        window.header.constraint.chosen.emit(constraint)
+        assert (project.next_run().request.order, order.currentData()) == (usual, usual)
+    told(order, "schema")
+    assert project.next_run().request.order == "schema"
+    window.header.constraint.chosen.emit("gbnf")
+    assert project.next_run().request.order == "schema"
 
 
 @pytest.mark.slow

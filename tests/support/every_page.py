@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QDockWidget, QTabBar, QWidget
 
+from glyphscope import resources
 from glyphscope.lessons import Prose, find_lesson
 from glyphscope_gui.evaluate.page import RESULT, SETUP
 from glyphscope_gui.grammar.help import GrammarHelp
@@ -18,6 +19,9 @@ from glyphscope_gui.servers.tool_panel import VIEWS
 from glyphscope_gui.settings.dialog import SettingsDialog
 from glyphscope_gui.shared.error_dialog import ErrorDialog
 from glyphscope_gui.shared.page_ids import PageId, PanelId
+from glyphscope_gui.template.answers import last_answer
+from glyphscope_gui.template.details import VIEWS as DETAILS
+from glyphscope_gui.template.readers_dialog import ReadersDialog
 from made_results import made_result
 
 ABORTED = "sources-abort.jsonl"
@@ -93,6 +97,18 @@ def _compare(_qtbot, window, _folder):
     yield ": two prompts"
 
 
+def _template(qtbot, window, folder):
+    page = window.page(PageId.TEMPLATE)
+    yield ": nothing to inspect"
+    path = folder / "example.jinja"
+    path.write_bytes(resources.read_bytes("forms/example.jinja"))
+    page.open(path)
+    qtbot.waitUntil(lambda: page.found is not None and not page.is_busy)
+    for name, _words, _tip in DETAILS:
+        page.view.details.show_view(name)
+        yield f": {name}"
+
+
 def _lessons(qtbot, window, _folder):
     page = window.page(PageId.LESSONS)
     page.open(find_lesson("mask"))
@@ -109,6 +125,7 @@ SCENES = {
     PageId.SERVERS: _servers,
     PageId.EVALUATE: _evaluate,
     PageId.COMPARE: _compare,
+    PageId.TEMPLATE: _template,
     PageId.LESSONS: _lessons,
 }
 """What is prepared on a page after it is shown: each yields what to add to the page's name, once it is in sight."""
@@ -156,6 +173,7 @@ def dialogs(window):
         EndpointDialog(parent=window),
         ModelDialog(window.models.getting, window),
         GrammarHelp(window),
+        ReadersDialog(None, window.services.project.tools.registry, last_answer(window.runs.state), window),
         ExportDialog(exported(bundled_run("search-mask.jsonl"), "gbnf", 'root ::= "a"\n'), window),
     )
 

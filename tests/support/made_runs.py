@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -9,24 +10,30 @@ import msgspec
 from glyphscope.calling import run
 from glyphscope.events import (
     Aborted,
+    Alternative,
     AnyEvent,
     ApprovalGiven,
     ApprovalNeeded,
+    CallReady,
     Change,
     ConstraintReady,
     Extracted,
     FinalAnswer,
     LimitReached,
     LoopSettings,
+    PromptEvaluated,
     PromptRendered,
     RepairSettings,
     RepairTried,
     RunFinished,
     RunRequest,
     RunStarted,
+    SegmentClosed,
+    SegmentOpened,
     StageFinished,
     StageStarted,
     Token,
+    TokenStep,
     ToolContent,
     ToolProgressed,
     ToolResult,
@@ -62,7 +69,7 @@ class Maker:
     def __init__(self, request: RunRequest) -> None:
         self._t = 0.0
         self._stage = ""
-        direct = msgspec.structs.replace(request, strategy="direct")
+        direct = msgspec.structs.replace(request, strategy="direct", form={})
         (started,) = (e for e in run(direct, ScriptedModel("")) if isinstance(e, RunStarted))
         self.events: list[AnyEvent] = []
         self.add(msgspec.structs.replace(started, request=request))
@@ -185,6 +192,113 @@ def loop_run() -> tuple[AnyEvent, ...]:
     made.enter("final", "Final answer", "final", 3)
     made.add(FinalAnswer(text="A model that fits on a phone, and a grammar that cannot leak.")).done()
     return made.end("limit", valid=False)
+
+
+THOUGHT = (
+    "The user wants news about AI and about chips. I can search twice, with ten results each. "
+    "The tool is called search and takes a query and max_results."
+)
+MARKER = "<tool_call>"
+
+
+def parts_run(
+    thought: str = THOUGHT,
+    words: str = "I will look both up.",
+    calls: tuple[str, ...] = (GOOD, BAD),
+    *,
+    early: float | None = 0.124,
+) -> tuple[AnyEvent, ...]:
+    """Reasoning, text and calls between markers, each with the events of its own validator, one token after the other.
+
+    `early` is the raw probability that the marker of a call had at the fourth token; None leaves it unknown.
+    """
+    form = {"calls": [], "reasoning": {"open": "<think>", "close": "</think>"}}
+    request = loop_request(strategy="direct", form=form, most_calls=None, reasoning_budget=256)
+    made = Maker(request)
+    made.enter("call", "", "call")
+    made.add(PromptRendered(text="…", tokens=184, cached=170), PromptEvaluated(done=184, total=184, ms=20))
+    writer = _Writer(made, early)
+    for kind, text in (("reasoning", thought), ("text", words)):
+        if text:
+            writer.part(kind, text)
+            writer.marker("\n</think>\n\n" if kind == "reasoning" else "\n")
+    ready = []
+    for index, script in enumerate(calls):
+        writer.marker(f"{MARKER}\n")
+        ready += writer.call(index, script)
+        writer.marker("\n</tool_call>\n")
+    valid = len(ready) == len(calls)
+    made.done(valid=valid)
+    if valid:
+        made.add(*ready)
+    return made.end("complete" if calls else "answered", valid=valid)
+
+
+class _Writer:
+    def __init__(self, made: Maker, early: float | None) -> None:
+        self._made = made
+        self._early = early
+        self._at = self._index = 0
+
+    def part(self, kind: Any, text: str, call_index: int = 0) -> int:
+        start = self._at
+        for place, piece in enumerate(re.findall(r" ?\w+|\s+|.", text)):
+            self._token(piece)
+            if not place:
+                self._made.add(SegmentOpened(kind=kind, start=start, call_index=call_index))
+        self._made.add(SegmentClosed(kind=kind, start=start, end=self._at, call_index=call_index))
+        return start
+
+    def marker(self, text: str) -> None:
+        for piece in re.findall(r"<[^>]*>|\s+", text):
+            self._token(piece, forced=piece.isspace())
+
+    def call(self, index: int, script: str) -> list[CallReady]:
+        start, first = self._at, self._index
+        request = RunRequest(
+            prompt="x", registry=default_registry().to_document(), constraint="off", stop_on="never"
+        )
+        request = msgspec.structs.replace(request, repair=RepairSettings(extract=False))
+        told = [e for e in run(request, ScriptedModel(script)) if not _is_frame(e)]
+        self._made.add(SegmentOpened(kind="call", start=start, call_index=index))
+        for event in told:
+            if isinstance(event, Token):
+                self._token(event.step.text)
+            elif hasattr(event, "call_index") and not isinstance(event, CallReady):
+                moved = {
+                    name: getattr(event, name) + start
+                    for name in ("start", "end", "char")
+                    if hasattr(event, name)
+                }
+                if hasattr(event, "token"):
+                    moved["token"] = event.token + first
+                self._made.add(msgspec.structs.replace(event, call_index=index, **moved))
+        self._made.add(SegmentClosed(kind="call", start=start, end=self._at, call_index=index))
+        return [
+            msgspec.structs.replace(event, call_index=index) for event in told if isinstance(event, CallReady)
+        ]
+
+    def _token(self, text: str, *, forced: bool = False) -> None:
+        number = sum(map(ord, text))
+        others = [Alternative(number, text.encode(), text, 0.7, 0.7, True)]
+        if self._early is not None and self._index < 8:
+            share = self._early / (1 + abs(self._index - 4))
+            others.append(Alternative(sum(map(ord, MARKER)), MARKER.encode(), MARKER, share, share, True))
+        step = TokenStep(
+            index=self._index,
+            id=number,
+            data=text.encode(),
+            text=text,
+            logprob=-0.36,
+            rank=0,
+            allowed=49_152,
+            feasible=1.0,
+            forced=forced,
+            alternatives=() if forced else tuple(others),
+        )
+        self._made.add(Token(step=step, start=self._at, end=self._at + len(text)))
+        self._at += len(text)
+        self._index += 1
 
 
 def aborted(events: tuple[AnyEvent, ...]) -> list[Aborted]:

@@ -11,10 +11,17 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from glyphscope.cli.check_readers import show_readers
 from glyphscope.cli.check_turns import check_turns
 from glyphscope.cli.inputs import InputError, read_json_lines, read_registry, read_text
 from glyphscope.cli.marking import marked
-from glyphscope.cli.options import JsonOption, NotationOption, RegistryOption, ShapeOption
+from glyphscope.cli.options import (
+    JsonOption,
+    NotationOption,
+    RegistryOption,
+    ShapeOption,
+    ThinkingOption,
+)
 from glyphscope.cli.output import console, print_json, short_pointer, status_text, visible
 from glyphscope.events import Notation, Shape, Violation
 from glyphscope.registry import ToolRegistry, parse_document
@@ -56,16 +63,30 @@ def check(
             '{"text": …, "tools": […], "thinking": true|false|null}; text is what follows the rendered prompt.',
         ),
     ] = None,
+    readers: Annotated[
+        bool,
+        typer.Option(
+            "--readers",
+            help="With --template: who would read this? The form strictly, servers leniently, and the notations of "
+            "other models; for one answer in FILE, or for each of --lines.",
+        ),
+    ] = False,
+    thinking: ThinkingOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
     """Judge a call, as it was written by whoever wrote it. Exit code 1 when it is not valid."""
+    if readers and template is None:
+        raise InputError("--readers needs --template: the form that the answer should have.")
     if template is not None:
-        if lines is None or file is not None:
-            raise InputError("--template reads turns from --lines FILE (or - for standard input).")
         if chunk is not None or stop:
             raise InputError("--chunk and --stop are for single calls, and --template reads whole turns.")
         default = None if registry is None else read_registry(registry)
-        raise typer.Exit(0 if check_turns(template, lines, default) else 1)
+        if readers and file is not None and lines is None:
+            asked = default or read_registry(None)
+            raise typer.Exit(0 if show_readers(template, file, asked, thinking, as_json=as_json) else 1)
+        if lines is None or file is not None:
+            raise InputError("--template reads turns from --lines FILE (or - for standard input).")
+        raise typer.Exit(0 if check_turns(template, lines, default, readers=readers) else 1)
     if (file is None) == (lines is None):
         raise InputError("Give either FILE (or - for standard input) or --lines FILE.")
     if lines is not None:

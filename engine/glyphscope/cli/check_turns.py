@@ -13,6 +13,7 @@ from glyphscope.cli.template_forms import read_template
 from glyphscope.errors import RegistryError
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.turns import CallViolation, Turn, TurnForm, TurnTools, form_of, judge, read_turn
+from glyphscope.turns.readers import readings
 
 
 class CallAnswer(msgspec.Struct, frozen=True):
@@ -34,18 +35,24 @@ class TurnAnswer(msgspec.Struct, frozen=True):
     strict: bool
 
 
-def check_turns(template: str, lines: str, default: ToolRegistry | None) -> bool:
+def check_turns(template: str, lines: str, default: ToolRegistry | None, *, readers: bool = False) -> bool:
     """Answers each line; whether all turns are complete and all their calls valid.
 
+    With `readers` each answer has a member more: what every reader makes of the text (`turns.readers.Reading`).
     Raises InputError, RegistryError and PromptError, each with its place.
     """
-    form, _ = form_of(read_template(template))
+    renderer = read_template(template)
+    form, _ = form_of(renderer, renderer.ends)
     known: dict[str, TurnTools] = {}
     fine = True
     for place, line in read_json_lines(lines):
         text, thinking, tools = _read_line(line, place, default, known)
         answer = answer_of(read_turn(text, form, tools, thinking), tools)
-        print_json(answer)
+        if readers:
+            others = readings(text, form, tools.registry, thinking)
+            print_json({**msgspec.to_builtins(answer), "readers": others})
+        else:
+            print_json(answer)
         fine = fine and answer.complete and all(call.valid for call in answer.calls)
     return fine
 

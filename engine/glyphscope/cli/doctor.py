@@ -15,7 +15,7 @@ from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json
 from glyphscope.cli.probes import Finding
 from glyphscope.errors import GlyphscopeError, ModelError
-from glyphscope.events import RunRequest
+from glyphscope.events import RunRequest, default_order
 from glyphscope.models import EMBEDDED, embedded_path, find_models
 from glyphscope.models.files import inspect_file
 from glyphscope.registry import default_registry
@@ -78,7 +78,10 @@ def _model() -> Finding:
 def _call() -> Finding:
     """One constrained call by the embedded model, through everything between prompt and verdict."""
     request = RunRequest(
-        prompt="Search for AI news", registry=default_registry().to_document(), model=EMBEDDED
+        prompt="Search for AI news",
+        registry=default_registry().to_document(),
+        model=EMBEDDED,
+        order=default_order("mask"),
     )
     try:
         with opened(EMBEDDED, quiet=True) as model:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from glyphscope.calling import FieldState, RunState, StageState
+from glyphscope.calling import CallState, FieldState, RunState, StageState
+from glyphscope.calling.segments import reasoning_tokens
 from glyphscope.cli.outline import lines
 from glyphscope.cli.output import STATUS_MARKS, short_pointer, status_text, visible, visible_lines
-from glyphscope.events import ConstraintReady, EndReason, RunFinished
+from glyphscope.events import ConstraintReady, EndReason, Narrowed, RunFinished
 from glyphscope.notation import write_call
 
+MOST_CALLS = 50
+"""Calls of one answer that are told one by one."""
 _ENDINGS: dict[EndReason, str] = {
     "answered": "answered",
     "no-tool": "no tool was chosen",
@@ -53,8 +57,11 @@ def _stage(stage: StageState, *, titled: bool, told_later: bool) -> list[Rendera
             parts += lines(event)
     if stage.tokens or not titled:
         parts.append(_stream(stage))
-    if stage.fields:
-        parts.append(_fields(stage))
+    if stage.segments:
+        parts += _calls(stage)
+    elif stage.fields:
+        parts.append(_fields(stage.text, stage.written[0]))
+    parts += _narrowed(stage)
     if not told_later:
         for violation in stage.violations[:1]:
             parts.append(Text(f"✗ {violation.code}: {visible(violation.message)}", style="bold red"))
@@ -72,6 +79,22 @@ def _stage(stage: StageState, *, titled: bool, told_later: bool) -> list[Rendera
     return parts
 
 
+_NARROWED: dict[Narrowed, str] = {
+    "reasoning": "only what leads out of the reasoning, which has had its tokens",
+    "tokens": "only what can still be complete in the tokens left",
+}
+
+
+def _narrowed(stage: StageState) -> list[RenderableType]:
+    """From where on a budget of tokens narrowed the mask."""
+    found: list[RenderableType] = []
+    for kind, words in _NARROWED.items():
+        first = next((token for token in stage.tokens if token.step.narrowed == kind), None)
+        if first is not None:
+            found.append(Text(f"from token {first.step.index} on the mask admitted {words}", style="dim"))
+    return found
+
+
 def _made(ready: ConstraintReady | None) -> str:
     """What the stage's constraint cost, where the model had one to make."""
     if ready is None:
@@ -85,16 +108,19 @@ def _made(ready: ConstraintReady | None) -> str:
 
 def _stream(state: StageState) -> Text:
     """The text so far: fields in their verdict's colour with its mark behind them; forced characters in italics, and
-    those that somebody wrote bold.
+    those that somebody wrote bold. Reasoning is dim, and keeps its lines, as all of an answer of several parts does.
     """
     text = state.text
-    stream = Text(visible(text))
+    stream = Text(visible_lines(text) if state.segments else visible(text))
+    for part in state.segments:
+        if part.kind == "reasoning":
+            stream.stylize("dim", part.start, len(text) if part.end is None else part.end)
     for token in state.tokens:
         if token.step.forced:
             stream.stylize("italic dim", token.start, token.end)
         if token.step.origin == "written":
             stream.stylize("bold", token.start, token.end)
-    fields = _leaves(state)
+    fields = [field for call in state.written.values() for field in _leaves(call)]
     for field in fields:
         stream.stylize(f"underline {STATUS_MARKS[field.status][1]}", field.start or 0, field.end)
     marks = {field.end: STATUS_MARKS[field.status] for field in fields}
@@ -117,20 +143,40 @@ def _with_marks(stream: Text, marks: dict[int, tuple[str, str]]) -> Text:
     return result
 
 
-def _leaves(state: StageState) -> list[FieldState]:
+def _leaves(call: CallState) -> list[FieldState]:
     """The fields that hold no other field: a whole object's colour would hide those of its parts."""
-    paths = list(state.fields)
+    paths = list(call.fields)
     return [
         field
-        for path, field in state.fields.items()
+        for path, field in call.fields.items()
         if not any(other.startswith(path + "/") for other in paths)
     ]
 
 
-def _fields(state: StageState) -> Table:
-    text = state.text
+def _calls(stage: StageState) -> list[RenderableType]:
+    """Each call of an answer: a line with its verdict, and its fields."""
+    told: list[RenderableType] = []
+    calls = [call for call in stage.written.values() if call.part is not None]
+    for number, call in enumerate(calls[:MOST_CALLS], 1):
+        mark, colour = STATUS_MARKS[call.status]
+        words = f" call {number} of {len(calls)}"
+        if call.tool is not None:
+            words += f": {visible(call.tool.name)}"
+        if call.violations:
+            first = call.violations[0]
+            words += f", {first.code}"
+            words += "" if stage.aborted else f": {visible(first.message)}"  # which the abort has
+        told.append(Text.assemble((mark, colour), words))
+        if call.fields:
+            told.append(Padding(_fields(stage.text, call), (0, 0, 0, 2)))
+    if len(calls) > MOST_CALLS:
+        told.append(Text(f"… and {len(calls) - MOST_CALLS} more calls", style="dim"))
+    return told
+
+
+def _fields(text: str, call: CallState) -> Table:
     table = Table("field", "value", "verdict", box=None, header_style="bold", pad_edge=False)
-    for field in _leaves(state):
+    for field in _leaves(call):
         table.add_row(
             visible(short_pointer(field.path)),
             Text(visible(text[field.start or 0 : field.end])),
@@ -169,18 +215,27 @@ def _ending(state: RunState) -> list[RenderableType]:
     finished, call = state.finished, state.call
     assert finished is not None
     if call is not None and finished.reason not in _ENDINGS:
-        written = write_call(call.tool, call.arguments, style="json", shape="name-arguments")
-        told.append(Text.assemble(("✓ ", "bold green"), visible(written)))
+        calls = state.present.calls if state.segments else []
+        for each in calls[:MOST_CALLS] or [call]:
+            written = write_call(each.tool, each.arguments, style="json", shape="name-arguments")
+            told.append(Text.assemble(("✓ ", "bold green"), visible(written)))
     elif state.aborted is None:
         told.append(_other_end(finished))
+    of_these = f"{_reasoned(state)}{finished.forced} forced{_begun(state)}"
     told.append(
         Text(
-            f"{finished.tokens} tokens ({finished.forced} forced{_begun(state)}), prompt {finished.prompt_ms:.0f} ms, "
+            f"{finished.tokens} tokens ({of_these}), prompt {finished.prompt_ms:.0f} ms, "
             f"first token after {finished.first_token_ms:.0f} ms, all {finished.total_ms:.0f} ms",
             style="dim",
         )
     )
     return told
+
+
+def _reasoned(state: RunState) -> str:
+    """How many tokens of all stages are reasoning."""
+    count = sum(reasoning_tokens(stage) for stage in state.stages)
+    return f"{count} of reasoning, " if count else ""
 
 
 def _begun(state: RunState) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from glyphscope.events import ArgumentOrder, Notation, Shape, Thinking
+from glyphscope.events import ArgumentOrder, ConstrainFrom, Notation, Shape, Thinking
 
 RegistryOption: TypeAlias = Annotated[
     Path | None,
@@ -28,14 +28,37 @@ ShapeOption: TypeAlias = Annotated[
     Shape, typer.Option(help="Where the tool's name and its arguments stand in a call.")
 ]
 OrderOption: TypeAlias = Annotated[
-    ArgumentOrder,
+    ArgumentOrder | None,
     typer.Option(
-        help="In which order the arguments may come under the constraint: the schema's, or any.",
+        help="In which order arguments may come under the constraint. Default: any under a mask, else the schema's.",
+        show_default=False,
     ),
 ]
 ThinkingOption: TypeAlias = Annotated[
     Thinking,
     typer.Option(help="The switch for thinking in the model's chat template; auto is its own default."),
+]
+ToolChoiceOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="auto|required|none|NAME",
+        help="Whether the answer has to call a tool, may be text, or calls the tool of that name.",
+    ),
+]
+CallsOption: TypeAlias = Annotated[
+    int, typer.Option(min=0, help="The most calls in one answer; 0 is no limit.", show_default=True)
+]
+ConstrainFromOption: TypeAlias = Annotated[
+    ConstrainFrom,
+    typer.Option(
+        help="Where the constraint begins: at the first token, after the reasoning, or where a call begins."
+    ),
+]
+ReasoningBudgetOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        min=0, metavar="TOKENS", help="The most tokens of reasoning under a mask.", show_default=False
+    ),
 ]
 SystemOption: TypeAlias = Annotated[
     Path | None,

@@ -22,13 +22,17 @@ from glyphscope.cli.live import RunView
 from glyphscope.cli.opening import opened
 from glyphscope.cli.options import (
     AnyNotationOption,
+    CallsOption,
+    ConstrainFromOption,
     JsonOption,
     ModelOption,
     OrderOption,
+    ReasoningBudgetOption,
     RegistryOption,
     ShapeOption,
     SystemOption,
     ThinkingOption,
+    ToolChoiceOption,
     notation_members,
 )
 from glyphscope.cli.output import console, print_line
@@ -59,6 +63,7 @@ from glyphscope.events import (
     RunStarted,
     Sampling,
     StopOn,
+    default_order,
     encode_event,
 )
 from glyphscope.grammar.gbnf.load import load_gbnf
@@ -83,6 +88,10 @@ def run(
     notation: AnyNotationOption = "glyph",
     shape: ShapeOption = "flat",
     thinking: ThinkingOption = "auto",
+    tool_choice: ToolChoiceOption = "required",
+    calls: CallsOption = 1,
+    constrain_from: ConstrainFromOption = "reasoning",
+    reasoning_budget: ReasoningBudgetOption = None,
     constraint: Annotated[
         ConstraintKind, typer.Option(help="What holds the model to the registry.")
     ] = "mask",
@@ -95,7 +104,7 @@ def run(
     free_text: Annotated[
         bool, typer.Option("--free-text", help="Let any text stand before the call.")
     ] = False,
-    order: OrderOption = "schema",
+    order: OrderOption = None,
     strategy: StrategyOption = "direct",
     repair: RepairOption = 0,
     extract: ExtractOption = True,
@@ -158,10 +167,14 @@ def run(
         **notation_members(notation),
         shape=shape,
         thinking=thinking,
+        tool_choice=tool_choice,
+        most_calls=calls or None,
+        constrain_from=constrain_from,
+        reasoning_budget=reasoning_budget,
         constraint=constraint,
         grammar=own,
         free_text=free_text,
-        order=order,
+        order=order or default_order(constraint),
         strategy=strategy,
         router=router_settings(router, answer or ()),
         repair=RepairSettings(attempts=repair, extract=extract),

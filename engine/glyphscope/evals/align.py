@@ -100,15 +100,19 @@ def call_fields(state: RunState) -> dict[str | None, Cell]:
         return {name: Cell(value, as_text(value), "holds", True) for name, value in call.items()}
     if state.started is None:
         return {}
-    name_key, args_key = shape_keys(state.started.request.shape)
+    request = state.started.request
+    # a model's own form names the tool by no field, and its fields are the arguments
+    name_key, args_key = ("", None) if request.native == "template" else shape_keys(request.shape)
     found: dict[str | None, Cell] = {}
     for stage in state.stages:
         if stage.kind in _WHOLE or stage.kind == "name":
             found = {}
         elif stage.kind not in _PARTS:
             continue
+        if not name_key and (tool := stage.tool) is not None:
+            found[TOOL] = Cell(tool.name, as_text(tool.name), "holds" if tool.allowed else "impossible", True)
         for path, field in stage.fields.items():
-            if path == f"/{name_key}":
+            if name_key and path == f"/{name_key}":
                 found[TOOL] = _cell(stage, field)
             elif (name := _argument(path, args_key)) is not None:
                 found[name] = _cell(stage, field)

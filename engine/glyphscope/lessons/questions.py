@@ -11,17 +11,16 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from glyphscope.calling import fold_events
-from glyphscope.calling.constraints import call_options
+from glyphscope.calling.constraints import answer_grammar
 from glyphscope.calling.fold import RunState, StageState
+from glyphscope.calling.turns import answer_validator
 from glyphscope.errors import GlyphscopeError, LessonError
 from glyphscope.events import Alternative, AnyEvent, RunRequest, Violation
-from glyphscope.grammar import build_call_grammar
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.grammar.match import Limits, State, compile_grammar
 from glyphscope.lessons.lesson import CharacterQuestion, ChoiceQuestion, NextQuestion, Question
 from glyphscope.lessons.reading import LONGEST_TEXT
 from glyphscope.registry import ToolRegistry, load_registry
-from glyphscope.validation import validator_of
 
 Kind: TypeAlias = Literal["next", "character", "choice"]
 Recorded: TypeAlias = Callable[[str], Sequence[AnyEvent]]
@@ -196,7 +195,7 @@ def _place(request: RunRequest, registry: ToolRegistry, before: str, *, needed: 
         if request.grammar is not None:
             grammar = load_gbnf(request.grammar)
         else:
-            grammar = build_call_grammar(registry, request.notation, request.shape, call_options(request))
+            grammar = answer_grammar(request, registry)
         return compile_grammar(grammar).start(limits=Limits(items=ITEMS)).feed(before)
     except GlyphscopeError as error:
         if needed:
@@ -245,7 +244,7 @@ def _by_evidence(
 def _why_not(request: RunRequest, registry: ToolRegistry, before: str, text: str, place: State) -> str:
     """The validator's reason, which is of a schema, or what the grammar would have taken."""
     if request.grammar is None:
-        validator = validator_of(request, registry)
+        validator = answer_validator(request, registry)
         validator.feed(before)
         if not validator.violations:
             for event in validator.feed(text):
@@ -266,7 +265,7 @@ def _why_not(request: RunRequest, registry: ToolRegistry, before: str, text: str
 def _character(question: CharacterQuestion, request: RunRequest, recorded: Recorded) -> Sheet:
     text = question.text
     if text:
-        validator = validator_of(request, load_registry(request.registry))
+        validator = answer_validator(request, load_registry(request.registry))
         found = [event for event in validator.feed(text) if isinstance(event, Violation)]
         found = found or [event for event in validator.finish() if isinstance(event, Violation)]
     else:

@@ -232,9 +232,10 @@ class CompareColumn(QFrame):
     # -- stages ------------------------------------------------------------------------------------------------
 
     def _show_stage(self, stage: StageState) -> None:
-        self.stream.begin(stage)
-        self._grow_stage(stage, events_of(stage))
         column = self._column
+        started = column.state.started if column is not None else None
+        self.stream.begin(stage, started.request if started is not None else None)
+        self._grow_stage(stage, events_of(stage))
         if column is None or column.phase is not ColumnPhase.RUNNING or stage is not column.state.present:
             self.stream.finish()
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from glyphscope.calling import PreparedRequest
-from glyphscope.events import ConstraintKind, RunRequest, Shape, Strategy
+from glyphscope.events import ConstraintKind, RunRequest, Shape, Strategy, under_constraint
 from glyphscope_gui.shared.language import tr
 
 Notation: TypeAlias = Literal["glyph", "json", "native"]
@@ -41,9 +41,8 @@ class Variant:
         own: dict[str, object] = {"native": "auto"}
         if self.notation != "native":
             own = {"native": "", "notation": self.notation, "shape": self.shape}
-        return base.changed(
-            constraint=self.constraint, strategy=self.strategy, grammar=None, dispatch=False, **own
-        )
+        own |= {"constraint": self.constraint, "order": under_constraint(base.request, self.constraint).order}
+        return base.changed(strategy=self.strategy, grammar=None, dispatch=False, **own)
 
 
 class Preset(NamedTuple):

@@ -28,6 +28,7 @@ from glyphscope_gui.devtools.lesson_scenes import show_lesson
 from glyphscope_gui.devtools.png_quantize import save_small
 from glyphscope_gui.devtools.prompt_scenes import show_prompt
 from glyphscope_gui.devtools.servers_scenes import show_servers
+from glyphscope_gui.devtools.template_scenes import show_template
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shell import Window
@@ -66,6 +67,7 @@ SCENES = (
     Scene("servers", "search-mask.jsonl", prepare=show_servers),
     Scene("evaluate", "search-mask.jsonl", prepare=show_evaluate),
     Scene("compare", "search-mask.jsonl", prepare=show_compare, once=True),
+    Scene("template", "search-mask.jsonl", prepare=show_template),
     Scene("lesson", "search-mask.jsonl", prepare=show_lesson),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from glyphscope.events import Notation, Shape
+from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.proof import EngineName, Proof, iterate_proofs
 from glyphscope.registry import ToolRegistry
 
@@ -17,11 +17,12 @@ def prove(
     registry: ToolRegistry,
     notation: Notation,
     shape: Shape,
+    order: ArgumentOrder,
     report: Callable[[Proof], None],
     cancelled: Callable[[], bool],
 ) -> None:
     """Report each proof as soon as it is made."""
-    for proof in iterate_proofs(registry, notation, shape, OURS, cancelled=cancelled):
+    for proof in iterate_proofs(registry, notation, shape, OURS, order=order, cancelled=cancelled):
         report(proof)
     for proof in iterate_proofs(registry, "json", shape, THEIRS, cancelled=cancelled):
         report(proof)

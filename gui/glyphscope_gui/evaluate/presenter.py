@@ -375,6 +375,9 @@ def _nothing_ticked(matrix: Matrix) -> str:
         (matrix.repairs, tr("Tick at least one kind of repair.")),
         (matrix.profiles, tr("Tick at least one way of sampling.")),
         (matrix.workarounds, tr("Tick at least one choice of workarounds.")),
+        (matrix.thinking, tr("Tick at least one state of thinking.")),
+        (matrix.constrain_from, tr("Tick at least one place where the constraint begins.")),
+        (matrix.orders, tr("Tick at least one order of arguments.")),
     ):
         if not values:
             return words

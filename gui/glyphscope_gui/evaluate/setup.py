@@ -105,6 +105,42 @@ def axes() -> tuple[Axis, ...]:
                 Choice("baseline", tr("Without")),
             ),
         ),
+        Axis(
+            "thinking",
+            tr("Thinking"),
+            (
+                Choice("auto", tr("Template default"), tr("Undefined: what the chat template makes of that")),
+                Choice("on", tr("On"), tr("The model reasons before it answers")),
+                Choice("off", tr("Off"), tr("The model answers at once")),
+            ),
+            tr("The switch for thinking, of models whose chat template has one"),
+        ),
+        Axis(
+            "constrain_from",
+            tr("Constrain from"),
+            (
+                Choice("start", tr("First token"), tr("The call comes at once, without reasoning")),
+                Choice(
+                    "reasoning", tr("After reasoning"), tr("The model reasons freely, then the call comes")
+                ),
+                Choice(
+                    "call", tr("The call"), tr("Everything is free until the model begins a call by itself")
+                ),
+            ),
+            tr("Where the constraint begins; without one it has no effect"),
+        ),
+        Axis(
+            "orders",
+            tr("Order of arguments"),
+            (
+                Choice(
+                    None, tr("Usual"), tr("What is usual: any under the mask, as in the schema under GBNF")
+                ),
+                Choice("any", tr("Any")),
+                Choice("schema", tr("As in the schema")),
+            ),
+            tr("In which order the constraint lets arguments come; without one it has no effect"),
+        ),
     )
 
 
@@ -118,7 +154,8 @@ class Preset(NamedTuple):
 
 _PLAIN: dict[str, Any] = {
     "notations": ("glyph",), "shapes": ("flat",), "constraints": ("mask",), "strategies": (None,), "repairs": (0,),
-    "profiles": ("default",), "workarounds": ("production",),
+    "profiles": ("default",), "workarounds": ("production",), "thinking": ("auto",), "constrain_from": ("reasoning",),
+    "orders": (None,),
 }  # fmt: skip
 PRESETS = (
     Preset(
@@ -137,6 +174,19 @@ PRESETS = (
         tr("Does two-stage pay?"),
         tr("The whole call at once against first the tool, then its arguments"),
         {**_PLAIN, "strategies": ("direct", "two-stage")},
+    ),
+    Preset(
+        tr("When should the constraint begin?"),
+        tr(
+            "The model's own notation under the mask from the first token, after the reasoning and from the call on: "
+            "what does each cost, what does it gain?"
+        ),
+        {
+            **_PLAIN,
+            "notations": ("native",),
+            "strategies": ("direct",),
+            "constrain_from": ("start", "reasoning", "call"),
+        },
     ),
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.arms import Arm, varied
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Sample
@@ -76,6 +76,13 @@ STRATEGIES = {
     "loop": tr("loop"),
 }
 WORKAROUNDS = {"production": tr("production"), "baseline": tr("baseline")}
+THINKING = {"auto": tr("thinking by template"), "on": tr("thinking on"), "off": tr("thinking off")}
+BEGINNINGS = {
+    "start": tr("from the first token"),
+    "reasoning": tr("after reasoning"),
+    "call": tr("from the call"),
+}
+ORDERS = {"schema": tr("the schema’s order"), "any": tr("any order")}
 PART_TITLES = {
     "model": tr("Model"),
     "notation": tr("Notation"),
@@ -86,6 +93,9 @@ PART_TITLES = {
     "profile": tr("Profile"),
     "workarounds": tr("Workarounds"),
     "preset": tr("Preset"),
+    "thinking": tr("Thinking"),
+    "constrain_from": tr("Constrain from"),
+    "order": tr("Order of arguments"),
 }
 """Of what `arm_parts` tells."""
 
@@ -102,29 +112,18 @@ def arm_parts(arm: Arm) -> dict[str, str]:
         "profile": arm.profile,
         "workarounds": WORKAROUNDS.get(arm.workarounds, arm.workarounds),
         "preset": tr("prompt {preset}", preset=arm.preset),
+        "thinking": THINKING.get(arm.thinking, arm.thinking),
+        "constrain_from": BEGINNINGS.get(arm.constrain_from, arm.constrain_from),
+        "order": ORDERS.get(arm.order, arm.order),
     }
 
 
 def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
     """By id: notation and constraint, and of the rest only what these arms differ in."""
     parts = {arm.id: arm_parts(arm) for arm in arms}
-    differ = {
-        name for name in next(iter(parts.values()), {}) if len({each[name] for each in parts.values()}) > 1
-    }
-    shown = (
-        "model",
-        "notation",
-        "shape",
-        "constraint",
-        "strategy",
-        "repair",
-        "profile",
-        "workarounds",
-        "preset",
-    )
+    shown = {"notation", "constraint", *varied(arms)}
     labels = {
-        key: " · ".join(each[name] for name in shown if name in differ or name in ("notation", "constraint"))
-        for key, each in parts.items()
+        key: " · ".join(words for name, words in each.items() if name in shown) for key, each in parts.items()
     }
     taken = list(labels.values())  # two files of one name: their ids tell them apart
     return {key: label if taken.count(label) == 1 else key for key, label in labels.items()}
@@ -133,7 +132,7 @@ def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
 def pair_labels(first: Arm, second: Arm) -> tuple[str, str]:
     """What two arms differ in, each in its own words: as short as can be."""
     one, other = arm_parts(first), arm_parts(second)
-    differ = [name for name in one if one[name] != other[name]]
+    differ = [name for name in varied((first, second)) if one[name] != other[name]]
     if not differ:
         return first.id, second.id
     return " · ".join(one[name] for name in differ), " · ".join(other[name] for name in differ)

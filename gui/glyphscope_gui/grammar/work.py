@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from glyphscope.errors import GlyphscopeError, GrammarError
-from glyphscope.events import Notation, Shape
-from glyphscope.grammar import Grammar, Origin, build_call_grammar
+from glyphscope.events import ArgumentOrder, Notation, Shape
+from glyphscope.grammar import Grammar, GrammarOptions, Origin, build_call_grammar
 from glyphscope.grammar.difference import Bound, shortest_differences
 from glyphscope.grammar.gbnf import GbnfRule, check_gbnf
 from glyphscope.grammar.gbnf.emit import emit_gbnf
@@ -81,9 +81,11 @@ def _collector_resting(rests: bool) -> Iterator[None]:
         gc.enable()
 
 
-def generate(registry: ToolRegistry, notation: Notation, shape: Shape) -> Generated:
+def generate(
+    registry: ToolRegistry, notation: Notation, shape: Shape, order: ArgumentOrder = "schema"
+) -> Generated:
     """The tools' grammar for llama.cpp. Raises GrammarError where a tool cannot be called."""
-    emitted = emit_gbnf(build_call_grammar(registry, notation, shape))
+    emitted = emit_gbnf(build_call_grammar(registry, notation, shape, GrammarOptions(order=order)))
     return Generated(emitted.text, emitted.origins)
 
 

@@ -104,9 +104,9 @@ class GrammarBench(QObject):
                 self._check()
 
     def set_options(self, options: RunRequest) -> None:
-        """Notation and shape decide the tools' grammar."""
+        """Notation, shape and order decide the tools' grammar."""
         old, self._options = self._options, options
-        if (old.notation, old.shape) != (options.notation, options.shape):
+        if (old.notation, old.shape, old.order) != (options.notation, options.shape, options.order):
             self._tools_changed()
 
     def text_changed(self) -> None:
@@ -163,7 +163,7 @@ class GrammarBench(QObject):
         registry, options = self._registry.registry, self._options
         self._start(
             "generate",
-            lambda: work.generate(registry, options.notation, options.shape),
+            lambda: work.generate(registry, options.notation, options.shape, options.order),
             self._generated,
             self._not_generated,
         )
@@ -190,7 +190,9 @@ class GrammarBench(QObject):
 
         self._start(
             "prove",
-            lambda: proving.prove(registry, options.notation, options.shape, found.append, cancelled),
+            lambda: proving.prove(
+                registry, options.notation, options.shape, options.order, found.append, cancelled
+            ),
             done,
             failed,
         )

@@ -25,7 +25,7 @@ from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.alternatives_model import AlternativesModel, reasons
 from glyphscope_gui.runs.alternatives_table import AlternativesTable
 from glyphscope_gui.runs.field_table import FieldTable
-from glyphscope_gui.runs.field_table_model import DECIDED, TOKENS, VERDICT, FieldTableModel
+from glyphscope_gui.runs.field_table_model import DECIDED, TOKENS, VERDICT, FieldTableModel, shape_of
 from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice, events_of
@@ -209,7 +209,7 @@ class LessonRun(QFrame):
     def _applied(self, applied: Applied) -> None:
         for event in applied.events:
             if isinstance(event, RunStarted):
-                self.fields_model.begin(applied.state.registry, event.request.shape)
+                self.fields_model.begin(applied.state.registry, shape_of(event.request))
                 live = self.player.is_live
                 self.source.set_words(source_words(event.request, info_of(applied.state), live=live))
             elif isinstance(event, RunFailed):
@@ -225,24 +225,25 @@ class LessonRun(QFrame):
         state = self.player.state
         several = len([each for each in state.stages if each.tokens or each.name]) > 1
         self.stage_label.set_words((stage.title or stage.name) if several else "")
-        self.tokens_model.clear()
+        self.tokens_model.clear(stage)
         started = state.started
         if started is not None:
             named = next((each.tool.name for each in reversed(state.stages) if each.tool is not None), "")
             self.fields_model.begin(
                 state.registry,
-                started.request.shape,
+                shape_of(started.request),
                 named if stage.kind == "arguments" else "",
             )
         self.banner.hide()
         self._token = None
-        self.stream.begin(stage)
+        self.stream.begin(stage, started.request if started is not None else None)
         self._grow_stage(stage, events_of(stage))
 
     def _grow_stage(self, stage: StageState, events: list[AnyEvent]) -> None:
         self.stream.apply(events)
         self.fields_model.apply(stage, events)
         self.tokens_model.append([event for event in events if isinstance(event, Token)])
+        self.tokens.show_parts()
         for event in events:
             if isinstance(event, Aborted):
                 self.banner.show_abort(event, may_continue=False)

@@ -19,7 +19,8 @@ from PySide6.QtWidgets import (
 
 from glyphscope.calling import RunState
 from glyphscope.calling.fold import StageState
-from glyphscope.events import AnyEvent, RunStarted, Token
+from glyphscope.calling.segments import reasoning_tokens
+from glyphscope.events import AnyEvent, RunStarted, SegmentClosed, StageFinished, Token
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.playground.branches.bar import BranchBar
 from glyphscope_gui.playground.branches.panel import BranchPanel
@@ -27,6 +28,7 @@ from glyphscope_gui.playground.rule_line import RuleLine
 from glyphscope_gui.playground.savings_chart import SavingsChart
 from glyphscope_gui.playground.size_chart import LEGEND, SizeChart, summary
 from glyphscope_gui.playground.step_chart import StepChart
+from glyphscope_gui.playground.turn_costs import TurnCosts
 from glyphscope_gui.playground.wanted_view import WantedView
 from glyphscope_gui.runs.alternatives_model import AlternativesModel, reasons
 from glyphscope_gui.runs.alternatives_table import AlternativesTable
@@ -93,6 +95,7 @@ class EvidenceDock(QScrollArea):
         self.all_button.setProperty("role", "link")
         self.all_button.clicked.connect(self._show_all)
         self.wanted = WantedView(self)
+        self.turn = TurnCosts(self)
         self.size_chart = SizeChart(self)
         self.size_note = words_label("")
         self.step_chart = StepChart(self)
@@ -124,11 +127,14 @@ class EvidenceDock(QScrollArea):
     def show_stage(self, stage: StageState) -> None:
         """Another stage of the run, as it is by now."""
         self.show_token(stage, None)
+        self._show_turn(stage)
         self.step_chart.begin()
         self.step_chart.append(stage.tokens)
 
-    def grow_stage(self, _stage: StageState, events: Sequence[AnyEvent]) -> None:
+    def grow_stage(self, stage: StageState, events: Sequence[AnyEvent]) -> None:
         """What that stage grew by."""
+        if any(isinstance(event, SegmentClosed | StageFinished) for event in events):
+            self._show_turn(stage)
         self.step_chart.append(event for event in events if isinstance(event, Token))
 
     def finish(self, applied: Applied) -> None:
@@ -196,7 +202,12 @@ class EvidenceDock(QScrollArea):
 
     def show_sizes(self, measured: Measured) -> None:
         self.size_chart.show_sizes(measured.sizes)
-        self.size_note.setText(summary(measured.sizes, measured.instructions))
+        self.size_heading.set_title(
+            tr("Size of this call") if measured.calls == 1 else tr("Size of these calls")
+        )
+        reasoned = reasoning_tokens(self._shown[0])
+        apart = " " + tr("Not counted: %n token(s) of reasoning.", "", reasoned) if reasoned else ""
+        self.size_note.setText(summary(measured.sizes, measured.instructions) + apart)
         self.size_section.show()
 
     def add_saving(self, saving: Saving) -> None:
@@ -206,6 +217,11 @@ class EvidenceDock(QScrollArea):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
+    def _show_turn(self, stage: StageState) -> None:
+        """What its parts cost, at the end of each."""
+        self.turn.show_stage(stage)
+        self.turn_section.setVisible(self.turn.has_any)
+
     def _lay_out(self) -> None:
         self._body = body = QWidget(self)
         body.setObjectName("right")
@@ -213,6 +229,7 @@ class EvidenceDock(QScrollArea):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         self.alternatives_heading = Heading(tr("Alternatives"), parent=self)
+        self.size_heading = Heading(tr("Size of this call"))
         self.alternatives.hide()
         self.all_button.hide()
         self.branch_heading = Heading(tr("This branch"))
@@ -229,7 +246,8 @@ class EvidenceDock(QScrollArea):
                 self.alternatives_note,
                 self.branch_bar,
             ),
-            _section(Heading(tr("Size of this call")), _legend(LEGEND), self.size_chart, self.size_note),
+            _section(Heading(tr("Turn")), self.turn),
+            _section(self.size_heading, _legend(LEGEND), self.size_chart, self.size_note),
             _section(
                 Heading(tr("Steps"), actions=(self.measure,)),
                 self.step_chart,
@@ -250,7 +268,8 @@ class EvidenceDock(QScrollArea):
         )
         for section in sections:
             column.addWidget(section)
-        _, self.size_section, _, self.wanted_section, self.savings_section = sections
+        _, self.turn_section, self.size_section, _, self.wanted_section, self.savings_section = sections
+        self.turn_section.hide()
         self.wanted_section.hide()
         self.size_section.hide()
         self.savings_section.hide()

@@ -8,7 +8,17 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QStackedWidge
 
 from glyphscope.calling import RunState
 from glyphscope.calling.fold import StageState
-from glyphscope.events import Aborted, AnyEvent, PromptRendered, RunFailed, RunStarted, StageFinished, Token
+from glyphscope.events import (
+    Aborted,
+    AnyEvent,
+    PromptRendered,
+    RunFailed,
+    RunStarted,
+    SegmentClosed,
+    SegmentOpened,
+    StageFinished,
+    Token,
+)
 from glyphscope_gui.calls.approval_card import MOST_HEIGHT, ApprovalCard
 from glyphscope_gui.playground.branches.card import BranchCard
 from glyphscope_gui.playground.notes_view import NotesView
@@ -19,7 +29,7 @@ from glyphscope_gui.playground.timeline_rows import TimelineRow
 from glyphscope_gui.project.prompt_document import PromptDocument
 from glyphscope_gui.runs.abort_banner import AbortBanner
 from glyphscope_gui.runs.field_table import FieldTable
-from glyphscope_gui.runs.field_table_model import FieldTableModel
+from glyphscope_gui.runs.field_table_model import FieldTableModel, shape_of
 from glyphscope_gui.runs.run_controller import Applied, Saving
 from glyphscope_gui.runs.stage_choice import events_of
 from glyphscope_gui.runs.stream_view import StreamView
@@ -128,15 +138,16 @@ class RunPage(QWidget):
         self.stage = stage
         self._ended = False
         self.banner.hide()
-        self.tokens_model.clear()
+        self.tokens_model.clear(stage)
+        self.tokens.show_parts()
         self._choose(None)  # Qt tells nobody that the chosen row went with its model's rows
         started = self._state.started
         self.fields_model.begin(
             self._state.registry,
-            started.request.shape if started else "flat",
+            shape_of(started.request) if started else "flat",
             self._named_before(stage),
         )
-        self.stream.begin(stage)
+        self.stream.begin(stage, started.request if started else None)
         self.token_card.heading.hint.setText("")
         self.grow_stage(stage, events_of(stage))
         self.show_stream()
@@ -152,6 +163,9 @@ class RunPage(QWidget):
                 case Aborted():
                     self._show_abort(event)
         self.tokens_model.append([event for event in events if isinstance(event, Token)])
+        if any(isinstance(event, SegmentOpened | SegmentClosed) for event in events):
+            self.tokens.show_parts()
+            self._share_room()
         self.fields_model.apply(stage, events)
         self.stream.apply(events)
         self.tokens.follow()
@@ -161,20 +175,23 @@ class RunPage(QWidget):
     def show_row(self, row: TimelineRow) -> None:
         """What a row of the timeline tells: its stage's text, or what was told there."""
         stage = self._state.stages[row.stage]
-        if row.is_stage and stage.kind != "tool":
-            self.show_stream()
+        if not row.events and stage.kind != "tool":
+            self.show_stream(row)
             return
         self._row = row
         self.stream_card.heading.set_title(row.title)
         self._show_notes()
         self._set_noting(True)
 
-    def show_stream(self) -> None:
-        """The text of the stage, instead of what a row tells."""
+    def show_stream(self, row: TimelineRow | None = None) -> None:
+        """The text of the stage, instead of what a row tells; from where the part of that row begins."""
         self._row = None
         self.stream_card.heading.set_title(tr("Stream"))
         self._set_noting(False)
-        self._show_current_row()
+        if row is None or row.part is None:
+            self._show_current_row()
+        else:
+            self.stream.show_character(row.part.start)
 
     def show_asking(self, asking: bool) -> None:
         """Whether a card asks a person: it has the room of the fields, in a low window of the prompt and tokens too."""
@@ -197,7 +214,10 @@ class RunPage(QWidget):
         self._share_room()
 
     def _share_room(self) -> None:
-        """Fields as high as those of a usual call; stream and tokens share the rest, until the user moves a border."""
+        """Fields as high as those of a usual call; stream and tokens share the rest, until the user moves a border.
+
+        An answer of several parts has more of it, as it has more than one line.
+        """
         if self._moved:
             return
         handles = 4 - self.timeline.isHidden() - self.branches.isHidden()
@@ -214,7 +234,8 @@ class RunPage(QWidget):
             else min(self.field_card.sizeHint().height(), round((room - line) * 0.36))
         )
         rest = room - line - fields
-        stream = round(rest * (0.4 if self.height() >= LOW else 0.47))
+        share = 0.6 if self.stage.segments else 0.4 if self.height() >= LOW else 0.47
+        stream = round(rest * share)
         self.splitter.setSizes([line, tree, stream, fields, rest - stream])
 
     def current_token(self) -> Token | None:
@@ -282,7 +303,7 @@ class RunPage(QWidget):
             self.notes.show_blocks(notes_of(events))
 
     def _started(self, event: RunStarted) -> None:
-        self.fields_model.begin(self._state.registry, event.request.shape)
+        self.fields_model.begin(self._state.registry, shape_of(event.request))
         other = event.request.prompt != self.prompt_edit.toPlainText()
         self.prompt_card.heading.hint.setText(
             tr("The run below: “{prompt}”", prompt=event.request.prompt) if other else _KEYS
@@ -362,5 +383,14 @@ def telling_token(state: StageState) -> int:
     last = len(state.tokens) - 1
     if state.aborted is not None:
         return min(state.aborted.token, last)
-    chosen = (t.step.index for t in reversed(state.tokens) if not t.step.forced and not t.step.end)
+    within = last
+    if state.segments:  # what comes after the last part is a marker
+        part = next((part for part in reversed(state.segments) if part.kind == "call"), state.segments[-1])
+        within = max(state.tokens_between(part.start, part.end), default=last)
+        broken = next(iter(state.violations), None)
+        if broken is not None and 0 <= broken.token <= within:
+            return broken.token
+    chosen = (
+        t.step.index for t in reversed(state.tokens[: within + 1]) if not t.step.forced and not t.step.end
+    )
     return next(chosen, last)

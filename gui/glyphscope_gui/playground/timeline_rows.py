@@ -5,10 +5,13 @@ Each stage reads on where it stopped the last time, so a row costs what came sin
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from glyphscope.calling.fold import StageState
+from glyphscope.calling.fold import Segment, StageState
+from glyphscope.calling.segments import seconds_of
 from glyphscope.events import (
     AnyEvent,
     ApprovalGiven,
@@ -22,6 +25,7 @@ from glyphscope.events import (
     RepairTried,
     Routed,
     RunRequest,
+    Status,
     ToolProgressed,
     ToolResult,
     ToolStarted,
@@ -37,6 +41,8 @@ from glyphscope_gui.playground.timeline_words import (
     limit_words,
     mask_words,
     one_line,
+    part_title,
+    part_words,
     progress_words,
     prompt_tokens,
     repair_words,
@@ -71,7 +77,8 @@ class Spent:
 
 @dataclass(slots=True)
 class TimelineRow:
-    """`stage` is the place of its stage in the run. `events` are what it tells of; a stage's own row has none.
+    """`stage` is the place of its stage in the run. `events` are what it tells of; a stage's own row has none, nor has
+    that of a `part` of its text.
     `prompt` is what of the stage's prompt was in the cache, `aside` what is said less loudly than `words`.
     """
 
@@ -86,10 +93,11 @@ class TimelineRow:
     ms: Spent | None = None
     prompt: str = ""
     tip: str = ""
+    part: Segment | None = None
 
     @property
     def is_stage(self) -> bool:
-        return not self.events
+        return not self.events and self.part is None
 
 
 class StageRows:
@@ -101,6 +109,7 @@ class StageRows:
         self._looped = request is not None and request.strategy == "loop"
         self.rows = [TimelineRow(place, "")]
         self._seen = self._tokens_seen = self._bytes = self._forced = 0
+        self._parts: list[TimelineRow] = []
         self._waiting: TimelineRow | None = None
         self._calls: dict[str, TimelineRow] = {}
 
@@ -109,9 +118,11 @@ class StageRows:
         ended in this stage, where it could not go on.
         """
         before = len(self.rows)
-        for event in stage.outline[self._seen :]:
-            if len(self.rows) < MOST_ROWS:
-                self._add(event)
+        first = stage.tokens[0].t if stage.tokens else math.inf
+        told = stage.outline[self._seen :]
+        self._add_all(event for event in told if event.t <= first)
+        self._read_parts(stage)
+        self._add_all(event for event in told if event.t > first)
         self._seen = len(stage.outline)
         self._fill_stage(stage, now, over)
         if failed and stage.finished is None:
@@ -158,7 +169,41 @@ class StageRows:
             return "holds" if stage.call is not None else "told"
         return "running"
 
+    def _read_parts(self, stage: StageState) -> None:
+        """A row for each part of the text: what is written of the last ones may have grown."""
+        known = len(self._parts)
+        for segment in stage.segments[known:]:
+            if len(self.rows) < MOST_ROWS:
+                self._parts.append(TimelineRow(self.place, part_title(segment), part=segment))
+                self.rows.append(self._parts[-1])
+        for row in self._parts[max(known - 1, 0) :]:
+            self._fill_part(row, stage)
+
+    def _fill_part(self, row: TimelineRow, stage: StageState) -> None:
+        part = row.part
+        assert part is not None, "these rows are of parts"
+        tokens = stage.tokens_between(part.start, part.end)
+        row.words = part_words(stage, part)
+        row.tokens = Spent(len(tokens), self._budget(part))
+        row.bytes = Spent(sum(len(stage.tokens[place].step.data) for place in tokens))
+        row.ms = Spent(seconds_of(stage, tokens) * 1000)
+        if part.kind == "call":
+            marks: dict[Status, Mark] = {"holds": "holds", "impossible": "impossible", "open": "running"}
+            row.mark = marks[stage.call_at(part.call_index).status]
+        else:
+            row.mark = "told" if part.end is not None or stage.finished is not None else "running"
+
+    def _budget(self, part: Segment) -> int | None:
+        if part.kind != "reasoning" or self._request is None:
+            return None
+        return self._request.reasoning_budget
+
     # -- what was told -----------------------------------------------------------------------------------------
+
+    def _add_all(self, events: Iterable[AnyEvent]) -> None:
+        for event in events:
+            if len(self.rows) < MOST_ROWS:
+                self._add(event)
 
     def _add(self, event: AnyEvent) -> None:
         match event:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glyphscope.calling.fold import StageState
+from glyphscope.calling.fold import Segment, StageState
 from glyphscope.events import (
     ApprovalGiven,
     CandidatesFound,
@@ -83,6 +83,8 @@ def stage_words(stage: StageState, over: bool) -> str:
         words = tr("a call of {tool}, taken out of the text", tool=stage.call.tool)
     elif stage.aborted is not None:
         words = tr("stopped at character {char}: {code}", char=stage.aborted.char, code=stage.aborted.code)
+    elif len(stage.calls) > 1 and stage.segments:
+        words = tr("%n valid call(s)", "", len(stage.calls))
     elif stage.call is not None:
         words = tr("a valid call of {tool}", tool=stage.call.tool)
     elif stage.violations:
@@ -98,6 +100,24 @@ def stage_words(stage: StageState, over: bool) -> str:
     else:
         words = tr("reads the prompt") if stage.prompt is not None else ""
     return words
+
+
+def part_title(part: Segment) -> str:
+    """`Reasoning`, `Call 2`."""
+    if part.kind == "call":
+        return tr("Call {number}", number=part.call_index + 1)
+    return tr("Reasoning") if part.kind == "reasoning" else tr("Text")
+
+
+def part_words(stage: StageState, part: Segment) -> str:
+    """The beginning of a text; of a call its tool, and what broke it."""
+    if part.kind != "call":
+        end = len(stage.text) if part.end is None else part.end
+        return one_line(stage.text[part.start : min(end, part.start + 2 * LONGEST)])
+    call = stage.call_at(part.call_index)
+    tool = one_line(call.tool.name) if call.tool is not None else ""
+    fault = one_line(call.violations[0].message) if call.violations else ""
+    return ": ".join(words for words in (tool, fault) if words)
 
 
 def _tool_words(stage: StageState) -> str:

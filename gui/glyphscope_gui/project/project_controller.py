@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.calling import PreparedRequest
 from glyphscope.errors import GlyphscopeError, StorageError
-from glyphscope.events import RunRequest
+from glyphscope.events import RunRequest, under_constraint
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.registry import parse_document
 from glyphscope.sessions import ChangedOnDisk, Journal, Project, StoredProject, load_project, save_project
@@ -117,8 +117,14 @@ class ProjectController(QObject):
         return prepared.changed(grammar=work.text)
 
     def set_options(self, **changes: Any) -> None:
-        """Change fields of the request other than prompt and registry, by name."""
+        """Change fields of the request other than prompt and registry, by name.
+
+        Another constraint brings its usual order of arguments, unless the order is said too or was chosen.
+        """
         options = msgspec.structs.replace(self._options, **changes)
+        if "order" not in changes:
+            order = under_constraint(self._options, options.constraint).order
+            options = msgspec.structs.replace(options, order=order)
         if options == self._options:
             return
         self._options = options

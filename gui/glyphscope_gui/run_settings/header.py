@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.events import ModelInfo, RunRequest
+from glyphscope.registry import ToolRegistry
 from glyphscope_gui.run_settings.strategy_settings import STRATEGY_WORDS, StrategySettings
 from glyphscope_gui.shared.call_shapes import SHAPES
 from glyphscope_gui.shared.language import tr
@@ -73,6 +74,10 @@ class Header(QFrame):
     def show_model(self, model: ModelInfo | None) -> None:
         """The open model, which decides what can be set; None while none is open."""
         self.settings.show_model(model)
+
+    def show_tools(self, registry: ToolRegistry) -> None:
+        """The tools of the project, one of which can be asked for."""
+        self.settings.answer.show_tools(tool.name for tool in registry.allowed)
 
     def set_editable(self, editable: bool) -> None:
         """While a run goes on its settings stand still: what is shown is what runs."""
@@ -172,7 +177,9 @@ class Header(QFrame):
         self.settings_button = QPushButton(self)
         self.settings_button.setObjectName("strategySettingsButton")
         self.settings_button.setAccessibleName(tr("Strategy settings"))
-        self.settings_button.setToolTip(tr("Strategy settings: thinking, repairs, limits, what may run"))
+        self.settings_button.setToolTip(
+            tr("Strategy settings: thinking, calls, repairs, limits, what may run")
+        )
         self.settings_button.clicked.connect(lambda: self.settings.show_below(self.settings_button))
 
     def _make_spins(self) -> None:

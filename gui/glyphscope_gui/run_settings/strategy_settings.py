@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from glyphscope.events import ApprovalRule, ModelInfo, RunRequest, Strategy
 from glyphscope.tools.approval import ApprovalError
+from glyphscope_gui.run_settings.answer_form import AnswerForm
 from glyphscope_gui.run_settings.loop_form import LoopForm
 from glyphscope_gui.run_settings.router_form import RouterForm
 from glyphscope_gui.run_settings.strategy_texts import approval_rules, approvals_text, no_thinking_words
@@ -64,10 +65,12 @@ class StrategySettings(QFrame):
         self.about.setWordWrap(True)
         self.loop = LoopForm()
         self.router = RouterForm()
+        self.answer = AnswerForm()
         self._make_common()
         self._lay_out()
         self.loop.chosen.connect(lambda settings: self._tell(loop=settings))
         self.router.chosen.connect(lambda settings: self._tell(router=settings))
+        self.answer.chosen.connect(lambda changes: self._tell(**changes))
         self.thinking.told.connect(lambda value: self._tell(thinking=value))
         self.attempts.told.connect(lambda value: self._repair(attempts=value))
         self.extract.told.connect(lambda value: self._repair(extract=value))
@@ -85,6 +88,7 @@ class StrategySettings(QFrame):
         self.loop.show_settings(options.loop)
         self.router.show_settings(options.router)
         self.thinking.show_value(options.thinking)
+        self.answer.show_options(options)
         self.attempts.show_value(options.repair.attempts)
         self.extract.show_value(options.repair.extract)
         self.dispatch.show_value(options.dispatch)
@@ -161,6 +165,7 @@ class StrategySettings(QFrame):
         column.addWidget(self.loop_box)
         column.addWidget(self.router_box)
         column.addWidget(_section(tr("Chat template"), template))
+        column.addWidget(_section(tr("Answer"), self.answer))
         column.addWidget(_section(tr("A text that is no call"), repair))
         column.addWidget(_section(tr("Calls"), self.dispatch, calls))
         column.addStretch(1)
@@ -183,6 +188,7 @@ class StrategySettings(QFrame):
 
     def _tell(self, **changes: Any) -> None:
         self._options = msgspec.structs.replace(self._options, **changes)
+        self.answer.show_options(self._options)
         self.optionsChosen.emit(changes)
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Qt
 
+from glyphscope.calling.turns import answer_validator
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunRequest, Violation
 from glyphscope.registry import ToolRegistry
-from glyphscope.validation import validator_of
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.shared.token_words import UNKNOWN, is_masked, numbered, percent, token_text
@@ -43,7 +43,7 @@ def reasons(
 
 def _reason(request: RunRequest, registry: ToolRegistry, before: str, alternative: Alternative) -> str:
     try:
-        validator = validator_of(request, registry)
+        validator = answer_validator(request, registry)
     except GlyphscopeError:
         return ""
     validator.feed(before)

@@ -1,4 +1,7 @@
-"""The fields of a call as a table, in the order they were opened, and what of the tool was not given."""
+"""The fields of a call as a table, in the order they were opened, and what of the tool was not given.
+
+Of several calls each has a row of its own above its fields, with its verdict.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,23 @@ import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QFont
 
 from glyphscope.calling import FieldState
 from glyphscope.calling.fold import StageState
 from glyphscope.events import (
     AnyEvent,
+    CallReady,
     FieldChanged,
     FieldClosed,
     FieldOpened,
+    RunRequest,
+    SegmentClosed,
+    SegmentOpened,
+    Shape,
     Status,
     ToolKnown,
     Violation,
@@ -28,8 +37,12 @@ from glyphscope.registry.pointer import readable, to_pointer
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
-from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.theme import mono_font, theme, ui_font
 
+_Key: TypeAlias = tuple[int, str]
+"""The index of a call, and the path of a field of it."""
+_WHOLE = "call"
+"""In place of a path, which begins with a slash or is empty: the whole call."""
 STATUS_ROLE = Qt.ItemDataRole.UserRole
 COLUMNS = (tr("Field"), tr("Value so far"), tr("Verdict"), tr("Constraint"), tr("Decided at"), tr("Tokens"))
 FIELD, VALUE, VERDICT, CONSTRAINT, DECIDED, TOKENS = range(6)
@@ -43,18 +56,31 @@ _VERDICTS: dict[Status, str] = {
 
 @dataclass
 class Row:
-    """A field as it is shown; `state` is None for an argument that was not given."""
+    """A field as it is shown; `state` is None for an argument that was not given. The row of a whole call has
+    the call's `verdict`.
+    """
 
     path: str
     state: FieldState | None
+    call: int = 0
     value: str = ""
     constraint: str = ""
     decided: str = ""
     tokens: str = ""
+    verdict: Status | None = None
 
     @property
     def status(self) -> Status | None:
-        return self.state.status if self.state else None
+        return self.state.status if self.state else self.verdict
+
+    @property
+    def is_call(self) -> bool:
+        return self.verdict is not None
+
+
+def shape_of(request: RunRequest) -> Shape | None:
+    """The shape of a run's calls, as the table takes it: a model's own form names the tool by no field."""
+    return None if request.native == "template" else request.shape
 
 
 class FieldTableModel(TableModel):
@@ -66,54 +92,68 @@ class FieldTableModel(TableModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: list[Row] = []
-        self._places: dict[str, int] = {}
-        self._constraints: dict[str, str] = {}
-        self._decided: dict[str, int] = {}
+        self._places: dict[_Key, int] = {}
+        self._constraints: dict[_Key, str] = {}
+        self._decided: dict[_Key, int] = {}
         self._registry: ToolRegistry | None = None
-        self._name_path, self._args_path = "/action", ""
-        self._known = ""
+        self._name_path: str | None = None
+        self._args_path = ""
+        self._call = 0
 
-    def begin(self, registry: ToolRegistry | None, shape: Any, tool: str = "") -> None:
-        """An empty table for a text with these tools; `tool` where an earlier one named it."""
-        name_key, args_key = shape_keys(shape)
+    def begin(self, registry: ToolRegistry | None, shape: Shape | None, tool: str = "") -> None:
+        """An empty table for a text with these tools; `tool` where an earlier one named it. Without a shape the fields
+        are arguments by themselves.
+        """
+        name_key, args_key = (None, None) if shape is None else shape_keys(shape)
         self.beginResetModel()
         self._registry = registry
-        self._name_path, self._args_path = f"/{name_key}", f"/{args_key}" if args_key else ""
+        self._name_path = f"/{name_key}" if name_key else None
+        self._args_path = f"/{args_key}" if args_key else ""
         self._rows, self._places, self._constraints, self._decided = [], {}, {}, {}
-        if registry is not None:
-            count = len(registry.allowed)
-            self._constraints[self._name_path] = (
-                tr("allow list of {count}", count=count) if count != 1 else tr("one tool allowed")
-            )
-        self._known = ""
+        self._call = 0
+        self._begin_call(0)
         if tool:
-            self._tool_known(tool)
+            self._tool_known(tool, 0)
         self.endResetModel()
 
     def apply(self, state: StageState, events: Iterable[AnyEvent]) -> None:
-        touched: dict[str, None] = {}
+        touched: dict[_Key, None] = {}
         for event in events:
             if isinstance(event, (FieldOpened, FieldChanged, FieldClosed)):
-                touched[event.path] = None
+                touched[event.call_index, event.path] = None
             elif isinstance(event, ToolKnown):
-                self._tool_known(event.name)
-                touched.update(dict.fromkeys(self._places))
+                self._tool_known(event.name, event.call_index)
+                touched.update(dict.fromkeys(key for key in self._places if key[0] == event.call_index))
             elif isinstance(event, Violation):
-                self._decided.setdefault(event.path, event.char)
-                touched[event.path] = None
-        if touched:
-            self._update(state, [path for path in touched if path in state.fields])
+                self._decided.setdefault((event.call_index, event.path), event.char)
+                touched[event.call_index, event.path] = None
+                touched[event.call_index, _WHOLE] = None
+            elif isinstance(event, CallReady) or (
+                isinstance(event, SegmentOpened | SegmentClosed) and event.kind == "call"
+            ):
+                touched[event.call_index, _WHOLE] = None
+        for call in sorted({call for call, _ in touched}):
+            if call > self._call:
+                self._next_call(state, call)
+            self._update(state, [key for key in touched if key[0] == call and self._is_there(state, key)])
 
     def add_missing(self, state: StageState) -> None:
         """After the text: the arguments of the tool that were not given."""
+        tool = state.call_at(self._call).tool
+        if tool is not None and not tool.allowed:
+            return
         prefix = f"{self._args_path}/"
         missing = [
-            path
-            for path in self._constraints
-            if path.startswith(prefix) and path != self._name_path and path not in self._places
+            key
+            for key in self._constraints
+            if key[0] == self._call
+            and key[1].startswith(prefix)
+            and key[1] != self._name_path
+            and key not in self._places
         ]
-        if missing and self._known and (state.tool is None or state.tool.allowed):
-            self._append([Row(path, None, tr("not given"), self._constraints[path]) for path in missing])
+        self._append(
+            [Row(path, None, call, tr("not given"), self._constraints[call, path]) for call, path in missing]
+        )
 
     def row(self, place: int) -> Row:
         return self._rows[place]
@@ -131,15 +171,19 @@ class FieldTableModel(TableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return self.alignment(column)
         if role == Qt.ItemDataRole.ForegroundRole:
-            return theme().color("text-faint" if row.state is None else "text")
+            return theme().color("text-faint" if row.status is None else "text")
         if role == Qt.ItemDataRole.FontRole and row.state is not None and column == VALUE:
             return mono_font(-0.5)
+        if role == Qt.ItemDataRole.FontRole and row.is_call:
+            bold = ui_font()
+            bold.setWeight(QFont.Weight.DemiBold)
+            return bold
         return None
 
     def _text(self, row: Row, column: int) -> str:
         match column:
             case 0:
-                return self._name(row.path)
+                return tr("Call {number}", number=row.call + 1) if row.is_call else self._name(row.path)
             case 1:
                 return row.value
             case 2:
@@ -158,24 +202,51 @@ class FieldTableModel(TableModel):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _tool_known(self, name: str) -> None:
+    def _begin_call(self, call: int) -> None:
+        if self._registry is not None and self._name_path is not None:
+            count = len(self._registry.allowed)
+            self._constraints[call, self._name_path] = (
+                tr("allow list of {count}", count=count) if count != 1 else tr("one tool allowed")
+            )
+
+    def _next_call(self, state: StageState, call: int) -> None:
+        """Another call: the one before it is complete, and each has a row for itself."""
+        self.add_missing(state)
+        if (self._call, _WHOLE) not in self._places:
+            row = Row(_WHOLE, None, self._call, verdict="open")
+            self._fill(row, state)
+            self.beginInsertRows(NO_INDEX, 0, 0)
+            self._rows.insert(0, row)
+            self._places = {key: place + 1 for key, place in self._places.items()}
+            self._places[self._call, _WHOLE] = 0
+            self.endInsertRows()
+        self._call = call
+        self._begin_call(call)
+        row = Row(_WHOLE, None, call, verdict="open")
+        self._fill(row, state)
+        self._append([row])
+
+    def _is_there(self, state: StageState, key: _Key) -> bool:
+        call, path = key
+        return key in self._places if path == _WHOLE else path in state.call_at(call).fields
+
+    def _tool_known(self, name: str, call: int) -> None:
         tool = self._registry.get(name) if self._registry else None
         if tool is None:
             return
-        self._known = name
         required = tool.parameters.get("required", ())
         for name, words in argument_types(tool).items():
             told = words if name in required else tr("{type}, optional", type=words)
-            self._constraints[self._args_path + to_pointer((name,))] = told
+            self._constraints[call, self._args_path + to_pointer((name,))] = told
 
-    def _update(self, state: StageState, paths: list[str]) -> None:
-        new = [path for path in paths if path not in self._places]
-        for path in paths:
-            place = self._places.get(path)
+    def _update(self, state: StageState, keys: list[_Key]) -> None:
+        new = [key for key in keys if key not in self._places]
+        for key in keys:
+            place = self._places.get(key)
             if place is not None:
                 self._fill(self._rows[place], state)
                 self.dataChanged.emit(self.index(place, 0), self.index(place, len(COLUMNS) - 1))
-        rows = [Row(path, state.fields[path]) for path in new]
+        rows = [Row(path, state.call_at(call).fields[path], call) for call, path in new]
         for row in rows:
             self._fill(row, state)
         self._append(rows)
@@ -186,23 +257,26 @@ class FieldTableModel(TableModel):
         first = len(self._rows)
         self.beginInsertRows(NO_INDEX, first, first + len(rows) - 1)
         for row in rows:
-            self._places[row.path] = len(self._rows)
+            self._places[row.call, row.path] = len(self._rows)
             self._rows.append(row)
         self.endInsertRows()
 
     def _fill(self, row: Row, state: StageState) -> None:
-        field = row.state = state.fields[row.path]
+        if row.path == _WHOLE:
+            self._fill_call(row, state)
+            return
+        field = row.state = state.call_at(row.call).fields[row.path]
         start = field.start or 0
         text = state.text[start : min(field.end, start + LONGEST_VALUE)]
         if field.closed and field.value is not None and len(text) < LONGEST_VALUE and not text:
             text = json.dumps(field.value, ensure_ascii=False)
         row.value = text + ("…" if field.end - start > LONGEST_VALUE else "")
-        row.constraint = self._constraints.get(row.path, "")
+        row.constraint = self._constraints.get((row.call, row.path), "")
         first = bisect_right(state.tokens, start, key=lambda token: token.end)
         last = bisect_left(state.tokens, field.end, key=lambda token: token.start)
         row.tokens = str(max(last - first, 0))
         if field.status == "impossible":
-            char = self._decided.get(row.path)
+            char = self._decided.get((row.call, row.path))
             row.decided = tr("character {char}", char=char) if char is not None else ""
         elif field.closed:
             # A quote or a bracket ends its value; a number or a bare word ends with what follows it.
@@ -210,3 +284,14 @@ class FieldTableModel(TableModel):
             row.decided = tr("character {char}", char=field.end - ends_itself)
         else:
             row.decided = tr("still open")
+
+    def _fill_call(self, row: Row, state: StageState) -> None:
+        """The row of a whole call: its tool, its verdict and what broke it."""
+        call = state.call_at(row.call)
+        row.verdict = call.status
+        row.value = call.tool.name if call.tool is not None else ""
+        fault = call.violations[0] if call.violations else None
+        row.constraint = fault.message if fault is not None else ""
+        row.decided = tr("character {char}", char=fault.char) if fault is not None else ""
+        part = call.part
+        row.tokens = str(len(state.tokens_between(part.start, part.end))) if part is not None else ""

@@ -58,7 +58,13 @@ def outcome_words(state: RunState) -> str:
     match state.outcome:
         case "valid":
             relaxed = state.started is not None and bool(state.started.request.relaxed)
-            words = tr("A valid call of {tool}", tool=state.call.tool) if state.call else tr("A valid call")
+            calls = len(state.present.calls)
+            if calls > 1 and state.segments:
+                words = tr("%n valid call(s)", "", calls)
+            else:
+                words = (
+                    tr("A valid call of {tool}", tool=state.call.tool) if state.call else tr("A valid call")
+                )
             return tr("{outcome}, with the schema relaxed", outcome=words) if relaxed else words
         case "invalid":
             reason = state.finished.reason if state.finished else ""

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.calling import RunState
+from glyphscope.calling import CallState, RunState
 from glyphscope.calling.fold import StageState
-from glyphscope.events import AnyEvent, FieldChanged, FieldOpened, RunStarted, StageStarted
+from glyphscope.events import AnyEvent, FieldChanged, FieldOpened, RunStarted, SegmentOpened, StageStarted
 from glyphscope_gui.runs.run_controller import Applied
 
 
@@ -74,19 +74,22 @@ def events_of(stage: StageState) -> list[AnyEvent]:
     events: list[AnyEvent] = []
     if stage.prompt is not None:
         events.append(stage.prompt)
-    if stage.tool is not None:
-        events.append(stage.tool)
+    events.extend(call.tool for call in stage.written.values() if call.tool is not None)
     events.extend(stage.tokens)
-    events.extend(_opened(stage))
+    events.extend(
+        SegmentOpened(kind=part.kind, start=part.start, call_index=part.call_index) for part in stage.segments
+    )
+    for index, call in stage.written.items():
+        events.extend(_opened(index, call))
     events.extend(stage.violations)
     if stage.aborted is not None:
         events.append(stage.aborted)
     return events
 
 
-def _opened(stage: StageState) -> Iterable[AnyEvent]:
-    for field in stage.fields.values():
+def _opened(index: int, call: CallState) -> Iterable[AnyEvent]:
+    for field in call.fields.values():
         if field.start is None:
-            yield FieldChanged(path=field.path, end=field.end, status=field.status)
+            yield FieldChanged(path=field.path, end=field.end, status=field.status, call_index=index)
         else:
-            yield FieldOpened(path=field.path, start=field.start)
+            yield FieldOpened(path=field.path, start=field.start, call_index=index)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
@@ -27,7 +27,18 @@ from PySide6.QtWidgets import QMenu, QTextEdit, QToolTip, QWidget
 from glyphscope.calling import FieldState
 from glyphscope.calling.fold import StageState
 from glyphscope.calling.own_tokens import Boundaries
-from glyphscope.events import Aborted, AnyEvent, FieldOpened, Token, Violation
+from glyphscope.events import (
+    Aborted,
+    AnyEvent,
+    FieldOpened,
+    RunRequest,
+    RunStarted,
+    SegmentClosed,
+    SegmentOpened,
+    Token,
+    Violation,
+)
+from glyphscope_gui.runs.answer_parts import AnswerParts, Formats, is_header
 from glyphscope_gui.runs.token_table_model import ORIGINS, cut_words, raw
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_places import TextPlaces, shown
@@ -68,36 +79,44 @@ class StreamView(QTextEdit):
         self._selected: Token | None = None
         self._running = False
         self._said = ""
+        self._request: RunRequest | None = None
+        self._parts = AnswerParts(self, self.LARGER)
         self._reset(StageState())
+        self.verticalScrollBar().valueChanged.connect(self._parts.place_headers)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(120, round(self._metrics.height() * 2.9))
 
     # -- what the run says -------------------------------------------------------------------------------------
 
-    def begin(self, state: StageState) -> None:
-        """Empty, for a new run."""
+    def begin(self, state: StageState, request: RunRequest | None = None) -> None:
+        """Empty, for a new run of that request."""
         self._selected = None
         self._running = True
         self._said = ""
+        self._request = request
         self._reset(state)
 
     def apply(self, events: Iterable[AnyEvent]) -> None:
         """Show what these events added to the state that it began with."""
         tokens: list[Token] = []
         decided = len(self._decided)
+        parting: list[int] = []
         for event in events:
             match event:
                 case Token():
                     tokens.append(event)
-                case FieldOpened(path=path):
-                    self._order.append(path)
-                    self._containers.add(path.rpartition("/")[0])
+                case RunStarted(request=request):
+                    self._parts.request = self._request = request
+                case SegmentOpened(start=place) | SegmentClosed(end=place):
+                    parting.append(place)
+                case FieldOpened(path=path, call_index=index):
+                    self._containers.add((index, path.rpartition("/")[0]))
                 case Violation(char=char) | Aborted(char=char):
                     self._decided.setdefault(char)
-        self._insert_tokens(tokens)
+        self._show_text(tokens, parting)
         self._look_for_parting(tokens)
-        if len(self._decided) != decided:
+        if parting or len(self._decided) != decided:
             self._mark_decided()
         self.viewport().update()
 
@@ -105,6 +124,8 @@ class StreamView(QTextEdit):
         """What the run would have said, struck out behind it."""
         if text and not self._said:
             self._insert_raw([(self._places.break_line(), self._said_format)])
+            if self._parts.is_used:
+                self._edit(lambda cursor: cursor.setBlockFormat(self._block))
         self._said += text
         self._insert([(text, self._said_format)])
         self._show_character(next(iter(self._decided), 0))
@@ -112,6 +133,7 @@ class StreamView(QTextEdit):
     def finish(self) -> None:
         self._running = False
         self._mark_decided()
+        self._parts.place_headers()
         self.viewport().update()
 
     @property
@@ -123,11 +145,18 @@ class StreamView(QTextEdit):
         """Frame this token's characters."""
         self._selected = token
         if token is not None and token.end <= self._places.characters:
+            self._parts.reveal(token.start)
             self._show_character(token.start)
         self.viewport().update()
 
+    def show_character(self, character: int) -> None:
+        """Scroll to where a part begins there."""
+        self._show_character(character)
+        self._parts.place_headers()
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._parts.place_headers()
         if self._decided:
             self._show_character(next(iter(self._decided)))
         elif self._selected is not None and self._selected.end <= self._places.characters:
@@ -137,7 +166,9 @@ class StreamView(QTextEdit):
         """Scroll no more than is needed to have it in sight."""
         cursor = QTextCursor(self.document())
         cursor.setPosition(min(self._places.position(character), self.document().characterCount() - 1))
-        box = self.cursorRect(cursor)
+        if not cursor.block().isVisible():
+            return
+        box = self.cursorRect(cursor).adjusted(0, -self._parts.room_above(character), 0, 0)
         bar = self.verticalScrollBar()
         if box.top() < 0:
             bar.setValue(bar.value() + box.top() - 8)
@@ -146,16 +177,18 @@ class StreamView(QTextEdit):
 
     # -- text --------------------------------------------------------------------------------------------------
 
-    def _reset(self, state: StageState) -> None:
+    def _reset(self, state: StageState, *, keep: bool = False) -> None:
+        """`keep` which parts are folded."""
         self._state = state
         self._cut = Boundaries(unknown=tr("not compared"))
         self._places = TextPlaces()
-        self._order: list[str] = []
-        self._containers: set[str] = set()
+        self._containers: set[tuple[int, str]] = set()
         self._decided: dict[int, None] = {}
         self._parting: int | None = None
         self._kept = False
         self._make_formats()
+        formats = Formats(self._format, self._forced_format)
+        self._parts.reset(state, self._places, formats, self._request, keep=keep)
         self.clear()
         self.setExtraSelections([])
 
@@ -184,6 +217,15 @@ class StreamView(QTextEdit):
                 self._parting = token.start
             self._kept = self._kept or origin == "kept"
 
+    def _show_text(self, tokens: list[Token], parting: Iterable[int]) -> None:
+        """These tokens; in an answer of parts also what came before them, from where its parts changed."""
+        if self._state.segments:
+            start = min((*parting, self._places.characters))
+            self._edit(lambda cursor: self._parts.write(cursor, start))
+            self._parts.place_headers()
+        else:
+            self._insert_tokens(tokens)
+
     def _insert_tokens(self, tokens: list[Token]) -> None:
         self._insert(
             [
@@ -197,16 +239,22 @@ class StreamView(QTextEdit):
         self._insert_raw((self._places.add(shown(text)), format_) for text, format_ in pieces if text)
 
     def _insert_raw(self, pieces: Iterable[tuple[str, QTextCharFormat]]) -> None:
-        """In one edit block; the view stays at the end if it was there."""
+        def insert(cursor: QTextCursor) -> None:
+            if self.document().isEmpty():
+                cursor.setBlockFormat(self._block)
+            for text, format_ in pieces:
+                cursor.insertText(text, format_)
+
+        self._edit(insert)
+
+    def _edit(self, change: Callable[[QTextCursor], None]) -> None:
+        """In one edit block, at the document's end; the view stays at the end if it was there."""
         bar = self.verticalScrollBar()
         at_end = bar.value() >= bar.maximum() - 4
         cursor = QTextCursor(self.document())
         cursor.movePosition(QTextCursor.MoveOperation.End)
         cursor.beginEditBlock()
-        if self.document().isEmpty():
-            cursor.setBlockFormat(self._block)
-        for text, format_ in pieces:
-            cursor.insertText(text, format_)
+        change(cursor)
         cursor.endEditBlock()
         if at_end:
             bar.setValue(bar.maximum())
@@ -233,11 +281,11 @@ class StreamView(QTextEdit):
 
     def _restyle(self) -> None:
         """The same text in the colours of another theme."""
-        state, order, containers, cut = self._state, self._order, self._containers, self._cut
+        state, containers, cut = self._state, self._containers, self._cut
         decided, said, self._said = self._decided, self._said, ""
-        self._reset(state)
-        self._order, self._containers, self._decided, self._cut = order, containers, decided, cut
-        self._insert_tokens(state.tokens)
+        self._reset(state, keep=True)
+        self._containers, self._decided, self._cut = containers, decided, cut
+        self._show_text(state.tokens, (0,))
         self._look_for_parting(state.tokens)
         if said:
             self.say(said)
@@ -247,9 +295,12 @@ class StreamView(QTextEdit):
 
     def _token_at(self, place: QPoint) -> Token | None:
         cursor = self.cursorForPosition(place)
+        if is_header(cursor.block()):
+            return None
         box = self.cursorRect(cursor)
         character = self._places.character(cursor.position())
-        if place.x() < box.left():  # the cursor snaps to the nearest gap, which may be behind the character
+        behind = cursor.position() > self._places.position(character)  # at a line end that is not the text's
+        if place.x() < box.left() and not behind:  # the cursor snaps to the nearest gap
             character -= 1
         tokens = self._state.tokens
         index = bisect_right(tokens, character, key=lambda token: token.start) - 1
@@ -309,6 +360,7 @@ class StreamView(QTextEdit):
         fields = [
             (f, self._boxes(max(f.start or 0, top), min(f.end, bottom))) for f in self._fields(first, last)
         ]
+        self._parts.paint(painter, first, last, self._boxes)
         self._paint_forced(painter, first, last)
         for field, boxes in fields:
             self._paint_ground(painter, VERDICTS[field.status], boxes)
@@ -338,12 +390,13 @@ class StreamView(QTextEdit):
 
     def _fields(self, first: int, last: int) -> Iterator[FieldState]:
         """The fields in sight that hold no others."""
-        for path in self._order:
-            field = self._state.fields.get(path)
-            if field is None or field.start is None or path in self._containers:
-                continue
-            if field.start < last and field.end > first:
-                yield field
+        calls = self._parts.calls_between(first, last) if self._state.segments else (0,)
+        for call in calls:
+            for path, field in self._state.call_at(call).fields.items():
+                if field.start is None or (call, path) in self._containers:
+                    continue
+                if field.start < last and field.end > first:
+                    yield field
 
     def _boxes(self, start: int, end: int) -> list[QRectF]:
         """Where these characters stand, a box for each line, in the document's coordinates."""
@@ -356,6 +409,9 @@ class StreamView(QTextEdit):
         ascent, descent = self._metrics.ascent(), self._metrics.descent()
         boxes = []
         while block.isValid() and block.position() < stop:
+            if not block.isVisible():
+                block = block.next()
+                continue
             top = layout.blockBoundingRect(block).topLeft()
             text = block.layout()
             a, b = max(position - block.position(), 0), min(stop - block.position(), block.length() - 1)
@@ -382,13 +438,14 @@ class StreamView(QTextEdit):
 
     def _paint_forced(self, painter: QPainter, first: int, last: int) -> None:
         tokens = self._state.tokens
-        begin = max(bisect_right(tokens, first, key=lambda token: token.start) - 1, 0)
-        stop = bisect_right(tokens, last, key=lambda token: token.start)
-        for forced, group in groupby(tokens[begin:stop], key=lambda token: token.step.forced):
-            if forced:
-                run = list(group)
-                for box in self._boxes(run[0].start, run[-1].end):
-                    paint_line(painter, FORCED, box.left(), box.right(), box.bottom() + 3)
+        for begin, end in self._parts.in_sight(first, last):
+            start = max(bisect_right(tokens, begin, key=lambda token: token.start) - 1, 0)
+            stop = bisect_right(tokens, end, key=lambda token: token.start)
+            for forced, group in groupby(tokens[start:stop], key=lambda token: token.step.forced):
+                if forced:
+                    run = list(group)
+                    for box in self._boxes(run[0].start, run[-1].end):
+                        paint_line(painter, FORCED, box.left(), box.right(), box.bottom() + 3)
 
     def _paint_decided(self, painter: QPainter) -> None:
         painter.setPen(Qt.PenStyle.NoPen)

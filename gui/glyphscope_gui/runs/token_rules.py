@@ -11,12 +11,12 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from glyphscope.calling.constraints import call_options
+from glyphscope.calling.constraints import answer_grammar
 from glyphscope.calling.refusing import Refusals, Refused
 from glyphscope.events import Alternative, RunRequest, Token
-from glyphscope.grammar import Grammar, Origin, build_call_grammar
+from glyphscope.grammar import Grammar, Origin
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.grammar.match import ActiveRule, Limits, MatchLimit, State, compile_grammar
 from glyphscope.registry import ToolRegistry
@@ -32,6 +32,9 @@ SECONDS = 6.0
 """For the reasons of all alternatives of a token: the likeliest come first, and the next wish waits for it."""
 END = tr("The end of the text: no rule reads it.")
 LEFT = tr("The text is outside of the grammar from here on.")
+ORDERED = tr(
+    "the run enforces the schema’s order of keys; the order “Any” in the strategy settings lets this one come here"
+)
 NOT_READ = tr("Only the first 50,000 tokens of a run are read.")
 
 
@@ -75,7 +78,7 @@ def run_grammar(request: RunRequest, registry: ToolRegistry) -> Grammar:
     """The grammar that the run was held to. Raises GrammarError."""
     if request.grammar is not None:
         return load_gbnf(request.grammar)
-    return build_call_grammar(registry, request.notation, request.shape, call_options(request))
+    return answer_grammar(request, registry)
 
 
 class RuleReader:
@@ -122,14 +125,17 @@ class RuleReader:
         if not state.alive:
             return Refusal(len(before), "", ("",) * len(alternatives), (None,) * len(alternatives))
         place = self._expected(state)
-        told = tuple(self._refused(state, place, one) for one in alternatives)
+        told = [self._refused(state, place, one) for one in alternatives]
         masked = any(is_masked(one) for one in alternatives)
         text = "".join(token.step.text for token in before)
         until = time.monotonic() + SECONDS
-        why = tuple(
-            self._reason(text, one, cancelled) if time.monotonic() < until else None for one in alternatives
-        )
-        return Refusal(len(before), place if masked else "", told, why)
+        why: list[Refused | None] = []
+        for number, one in enumerate(alternatives):
+            found = self._reason(text, one, cancelled) if time.monotonic() < until else None
+            why.append(None if found is True else found)
+            if found is True:
+                told[number] = ORDERED
+        return Refusal(len(before), place if masked else "", tuple(told), tuple(why))
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -175,11 +181,17 @@ class RuleReader:
             self._origins[origin] = rule_origin(self._registry, origin)
         return self._origins[origin]
 
-    def _reason(self, before: str, one: Alternative, cancelled: Callable[[], bool]) -> Refused | None:
+    def _reason(
+        self, before: str, one: Alternative, cancelled: Callable[[], bool]
+    ) -> Refused | Literal[True] | None:
+        """True for the order of keys, which is no constraint of the schema."""
         if not is_masked(one) or _goes_on_inside(one):
             return None
+        text = one.data.decode(errors="ignore")
         try:
-            return self._reasons.find(before, one.data.decode(errors="ignore"), cancel=cancelled)
+            if self._reasons.is_order(before, text, cancel=cancelled):
+                return True
+            return self._reasons.find(before, text, cancel=cancelled)
         except MatchLimit:  # of one alternative: the others have their reasons all the same
             return None
 

@@ -7,7 +7,15 @@ from PySide6.QtGui import QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope.events import TokenStep
-from glyphscope_gui.runs.token_table_model import COLUMNS, CUT_ROLE, RULE, STEP_ROLE, TOKEN, TokenTableModel
+from glyphscope_gui.runs.token_table_model import (
+    COLUMNS,
+    CUT_ROLE,
+    PART,
+    RULE,
+    STEP_ROLE,
+    TOKEN,
+    TokenTableModel,
+)
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.token_words import step_text
@@ -18,7 +26,13 @@ _Index = QModelIndex | QPersistentModelIndex
 
 _PLACES = {column.title: place for place, column in enumerate(COLUMNS)}
 LEAST = tuple(_PLACES[title] for title in ("entropy", "rank", "feasible", "ms"))
-HIDDEN = ((), LEAST[:1], LEAST[:2], *((RULE, *LEAST[:count]) for count in range(len(LEAST) + 1)))
+HIDDEN = (
+    (),
+    LEAST[:1],
+    LEAST[:2],
+    *((RULE, *LEAST[:count]) for count in range(len(LEAST) + 1)),
+    (RULE, PART, *LEAST),
+)
 """What goes where there is less and less room: all of it is told beside the table as well."""
 NARROWEST_TOKEN = 84
 
@@ -74,7 +88,7 @@ class TokenTable(PlainTable):
     def __init__(self, model: TokenTableModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=TOKEN, parent=parent)
         self._tokens = model
-        self._ruled = False
+        self._ruled = self._parted = False
         self.setObjectName("tokenTable")
         self.setAccessibleName(tr("Tokens with their probabilities"))
         self.setAccessibleDescription(
@@ -88,6 +102,7 @@ class TokenTable(PlainTable):
         self._widths = self._fitted()
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setColumnHidden(RULE, True)
+        self.setColumnHidden(PART, True)
         self.doubleClicked.connect(self._double_clicked)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._show_menu)
@@ -104,6 +119,14 @@ class TokenTable(PlainTable):
         """Whether a grammar holds the run: without one, no token has a rule."""
         self._ruled = shown
         self._fit_columns()
+
+    def show_parts(self) -> None:
+        """The parts of the answer, if it has any, where they are by now."""
+        if self._parted != self._tokens.has_parts:
+            self._parted = self._tokens.has_parts
+            self._fit_columns()
+        if self._parted:
+            self._tokens.parts_changed()
 
     def follow(self) -> None:
         """Keep the newest in sight while the user looks at the end."""
@@ -128,11 +151,12 @@ class TokenTable(PlainTable):
 
     def _fit_columns(self) -> None:
         room = self.viewport().width()
-        widths = {**self._widths, **({} if self._ruled else {RULE: 0})}
+        unused = {RULE: not self._ruled, PART: not self._parted}
+        widths = {**self._widths, **{column: 0 for column in unused if unused[column]}}
         need = NARROWEST_TOKEN + sum(widths.values())
         hidden = next((h for h in HIDDEN if need - sum(widths[c] for c in h) <= room), HIDDEN[-1])
-        for column in (RULE, *LEAST):
-            self.setColumnHidden(column, column in hidden or (column == RULE and not self._ruled))
+        for column in (RULE, PART, *LEAST):
+            self.setColumnHidden(column, column in hidden or unused.get(column, False))
 
     def _show_menu(self, place: QPoint) -> None:
         index = self.indexAt(place)

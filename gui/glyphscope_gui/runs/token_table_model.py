@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Qt
 
+from glyphscope.calling import StageState
 from glyphscope.calling.own_tokens import Boundaries, otherwise_words
+from glyphscope.calling.segments import part_of
 from glyphscope.events import Token, TokenStep
 from glyphscope_gui.runs.token_rules import TokenRule
 from glyphscope_gui.shared.language import tr
@@ -66,6 +68,13 @@ COLUMNS = (
         "search-args-max-results",
     ),
     _Column(
+        "part",
+        tr("part"),
+        tr("What it is of the answer: reasoning, text, one of its calls, or what opens and closes those"),
+        lambda _s: UNKNOWN,
+        tr("reasoning"),
+    ),
+    _Column(
         "raw p",
         tr("raw p"),
         tr("The model's own probability, before mask and sampler"),
@@ -109,7 +118,8 @@ COLUMNS = (
         "000.0",
     ),
 )
-TOKEN, RULE = 1, 2
+TOKEN, RULE, PART = 1, 2, 3
+_PARTS = {"reasoning": tr("reasoning"), "text": tr("text")}
 ORIGINS = {
     "kept": tr("Kept from the run that this one branches off"),
     "written": tr(
@@ -123,16 +133,19 @@ class TokenTableModel(TableModel):
 
     titles = tuple(column.heading for column in COLUMNS)
     tips = tuple(column.tip for column in COLUMNS)
-    figures = frozenset(range(len(COLUMNS))) - {TOKEN, RULE}
+    figures = frozenset(range(len(COLUMNS))) - {TOKEN, RULE, PART}
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: list[Token] = []
         self._rules: list[TokenRule] = []
+        self._stage = StageState()
         self._cut = Boundaries(unknown=tr("not compared"))
 
-    def clear(self) -> None:
+    def clear(self, stage: StageState | None = None) -> None:
+        """Empty, for the tokens of that stage."""
         self.beginResetModel()
+        self._stage = stage or StageState()
         self._rows, self._rules = [], []
         self._cut = Boundaries(unknown=tr("not compared"))
         self.endResetModel()
@@ -151,6 +164,16 @@ class TokenTableModel(TableModel):
         if last >= first:  # the rows themselves may still be on their way
             self.dataChanged.emit(self.index(first, RULE), self.index(last, RULE))
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether the answer is reasoning, text and calls, and not one call alone."""
+        return bool(self._stage.segments)
+
+    def parts_changed(self) -> None:
+        """A part began or ended, maybe some tokens ago."""
+        if self._rows:
+            self.dataChanged.emit(self.index(0, PART), self.index(len(self._rows) - 1, PART))
+
     def set_boundaries(self, cut: Boundaries) -> None:
         """Which of them are not the model's own."""
         self._cut = cut
@@ -168,6 +191,8 @@ class TokenTableModel(TableModel):
         step = self._rows[index.row()].step
         if index.column() == RULE and role in _OF_RULES:
             return self._of_rule(index.row(), role)
+        if index.column() == PART and role in _OF_RULES:
+            return self._of_part(index.row(), role)
         if role == Qt.ItemDataRole.DisplayRole:
             return COLUMNS[index.column()].show(step)
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -189,6 +214,16 @@ class TokenTableModel(TableModel):
             cut = tr(", not the model's own token") if self._cut.at(step.index) is not None else ""
             return f"{words}{forced}{whose}{cut}"
         return None
+
+    def _of_part(self, row: int, role: int) -> Any:
+        part = part_of(self._stage, self._rows[row])
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return theme().color("text-faint" if part is None else "text-muted")
+        if part is None:
+            words = tr("marker")
+        else:
+            words = _PARTS.get(part.kind) or tr("call {number}", number=part.call_index + 1)
+        return f"{COLUMNS[PART].heading}: {words}" if role == Qt.ItemDataRole.AccessibleTextRole else words
 
     def _of_rule(self, row: int, role: int) -> Any:
         rule = self.rule(row)

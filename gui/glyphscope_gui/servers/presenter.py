@@ -288,7 +288,7 @@ class ServersPresenter(Page):
         model, current = self.view.tools.model, self.view.panel.tool
         whole = [current] if current is not None else []
         whole += [tool for tool in model.ticked[:MOST_PROVED] if tool != current]
-        self.proofs.want(whole, self._few(), options.notation, options.shape)
+        self.proofs.want(whole, self._few(), options.notation, options.shape, options.order)
         self._show_kept()
         self._show_checks()
 

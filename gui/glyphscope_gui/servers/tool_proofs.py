@@ -10,7 +10,7 @@ from typing import NamedTuple
 from PySide6.QtCore import QObject, Signal
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import Notation, Shape
+from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.proof import Proof, iterate_proofs
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.enforcement.model import EnforcementRow
@@ -26,6 +26,7 @@ class _Key(NamedTuple):
     digest: str
     notation: Notation
     shape: Shape
+    order: ArgumentOrder
     whole: bool
 
 
@@ -46,6 +47,7 @@ class ToolProofs(QObject):
         self._found: dict[_Key, tuple[EnforcementRow, ...]] = {}
         self._notation: Notation = "glyph"
         self._shape: Shape = "flat"
+        self._order: ArgumentOrder = "schema"
         self._wanted: list[_Job] = []
         self._at_work: _Job | None = None
         self._cancelled = threading.Event()
@@ -63,11 +65,18 @@ class ToolProofs(QObject):
         """The same of every engine."""
         return self._found.get(self._key(_Job(tool, True)))
 
-    def want(self, whole: Sequence[Tool], quick: Sequence[Tool], notation: Notation, shape: Shape) -> None:
+    def want(
+        self,
+        whole: Sequence[Tool],
+        quick: Sequence[Tool],
+        notation: Notation,
+        shape: Shape,
+        order: ArgumentOrder = "schema",
+    ) -> None:
         """These in this order, in place of what was wanted before: `whole` by every engine, `quick` by the mask only,
         which starts no process.
         """
-        self._notation, self._shape = notation, shape
+        self._notation, self._shape, self._order = notation, shape, order
         jobs = [_Job(tool, True) for tool in whole]
         jobs += [_Job(tool, False) for tool in quick if self.rows(tool) is None and tool not in whole]
         self._wanted = [job for job in jobs if self._key(job) not in self._found]
@@ -93,10 +102,15 @@ class ToolProofs(QObject):
         def work() -> tuple[EnforcementRow, ...]:
             found: list[Proof] = []
             if job.whole:
-                prove(registry, key.notation, key.shape, found.append, cancelled.is_set)
+                prove(registry, key.notation, key.shape, key.order, found.append, cancelled.is_set)
             else:
                 found += iterate_proofs(
-                    registry, key.notation, key.shape, ("mask",), cancelled=cancelled.is_set
+                    registry,
+                    key.notation,
+                    key.shape,
+                    ("mask",),
+                    order=key.order,
+                    cancelled=cancelled.is_set,
                 )
             return enforcement_rows(registry, found)
 
@@ -126,4 +140,5 @@ class ToolProofs(QObject):
             del self._found[next(iter(self._found))]
 
     def _key(self, job: _Job) -> _Key:
-        return _Key(ToolRegistry((job.tool,)).digest, self._notation, self._shape, job.whole)
+        digest = ToolRegistry((job.tool,)).digest
+        return _Key(digest, self._notation, self._shape, self._order, job.whole)

@@ -16,6 +16,7 @@ class PageId(StrEnum):
     SERVERS = "servers"
     EVALUATE = "evaluate"
     COMPARE = "compare"
+    TEMPLATE = "template"
     LESSONS = "lessons"
 
 

@@ -63,6 +63,18 @@ class TextPlaces:
         self._in_line = 0
         return "\n"
 
+    def cut(self, character: int) -> int:
+        """Forget what comes from that character on, and the breaks before it; returns where that begins."""
+        at = character + bisect_left(self._breaks, character) + bisect_left(self._wide, character)
+        del self._breaks[bisect_left(self._breaks, character) :]
+        del self._wide[bisect_left(self._wide, character) :]
+        self.characters = character
+        return at
+
+    def go_on_in_line(self, characters: int) -> None:
+        """The text goes on in a line that has so many already."""
+        self._in_line = characters
+
     def position(self, character: int) -> int:
         """The document's position before that character."""
         return character + bisect_right(self._breaks, character) + bisect_left(self._wide, character)

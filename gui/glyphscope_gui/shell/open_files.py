@@ -35,11 +35,12 @@ KINDS = {
     ".gbnf": "grammar",
     ".gguf": "model",
     ".md": "lesson",
+    ".jinja": "template",
 }
 
 
 def kind_of(path: Path) -> str:
-    """What that file is by its name: project, run, grammar, lesson or model; empty for any other."""
+    """What that file is by its name: project, run, grammar, lesson, template or model; empty for any other."""
     return KINDS.get(path.suffix.lower(), "")
 
 
@@ -93,6 +94,8 @@ class OpenFiles(QObject):
                 self._context.navigator.show(PageId.GRAMMAR, FilePlace(path))
             case "lesson":
                 self._context.navigator.show(PageId.LESSONS, FilePlace(path))
+            case "template":
+                self._context.navigator.show(PageId.TEMPLATE, FilePlace(path))
             case "model":
                 self._context.project.choose_model(str(path))
             case _:

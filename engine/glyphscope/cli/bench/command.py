@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from glyphscope.cli.bench import decoding, grammars, reuse, validators, window
+from glyphscope.cli.bench import decoding, grammars, large, reuse, validators, window
 from glyphscope.cli.bench.figures import Figure, measured_or_missing
 from glyphscope.cli.bench.peer import started
 from glyphscope.cli.bench.report import footnotes, report, table, this_machine
@@ -29,6 +29,14 @@ def bench(
         bool, typer.Option("--quick", help="One round of everything: a look, not a measurement.")
     ] = False,
     model: ModelOption = EMBEDDED,
+    large_model: Annotated[
+        str,
+        typer.Option(
+            "--large",
+            metavar="FILE.gguf",
+            help="A model with a large vocabulary, to measure what that costs; `make bench` makes one.",
+        ),
+    ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Measure the speed of validator, decoding and window. Exit code 1 when a target is missed."""
@@ -39,7 +47,7 @@ def bench(
         info = opened_model.info if opened_model else None
         figures: list[Figure] = []
         with diagnostics().status("measuring …") as status:
-            for figure in measure(plan, opened_model, reason):
+            for figure in measure(plan, opened_model, reason, large_model):
                 figures.append(figure)
                 status.update(f"measured: {figure.name}")
     found = report(figures, quick=quick, seconds=time.perf_counter() - start, machine=machine, model=info)
@@ -53,7 +61,9 @@ def bench(
     raise typer.Exit(0 if found.met else 1)
 
 
-def measure(plan: Plan, model: Model | None, reason: str = "no model") -> Iterator[Figure]:
+def measure(
+    plan: Plan, model: Model | None, reason: str = "no model", large_model: str = ""
+) -> Iterator[Figure]:
     """Every figure, each as soon as it is known. Those that need a model are missing for that reason without one."""
     yield from validators.figures(plan)
     yield from grammars.keystroke(plan)
@@ -62,6 +72,10 @@ def measure(plan: Plan, model: Model | None, reason: str = "no model") -> Iterat
     else:
         yield from measured_or_missing(reuse.ROWS, lambda: reuse.figures(model, plan))
         yield from measured_or_missing((*grammars.ROWS, *decoding.ROWS), lambda: _beside_peer(model, plan))
+    if large_model:
+        yield from measured_or_missing(large.ROWS, lambda: large.figures(large_model, plan))
+    else:
+        yield from (row.missing(large.NO_FILE) for row in large.ROWS)
     yield from measured_or_missing(window.ROWS, lambda: window.figures(plan))
 
 

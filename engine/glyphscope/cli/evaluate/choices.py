@@ -36,6 +36,24 @@ class Workarounds(StrEnum):
     BASELINE = "baseline"
 
 
+class ThinkingStates(StrEnum):
+    AUTO = "auto"
+    ON = "on"
+    OFF = "off"
+
+
+class Beginnings(StrEnum):
+    START = "start"
+    REASONING = "reasoning"
+    CALL = "call"
+
+
+class Orders(StrEnum):
+    USUAL = "usual"
+    SCHEMA = "schema"
+    ANY = "any"
+
+
 class Levels(StrEnum):
     SIMPLE = "simple"
     TYPICAL = "typical"

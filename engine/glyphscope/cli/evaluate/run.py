@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from enum import Enum
 from pathlib import Path
@@ -14,16 +14,26 @@ import msgspec
 import typer
 
 from glyphscope.cli.ending import INTERRUPTED, closing_when_ended
-from glyphscope.cli.evaluate.choices import Constraints, Levels, Notations, Shapes, Strategies, Workarounds
+from glyphscope.cli.evaluate.choices import (
+    Beginnings,
+    Constraints,
+    Levels,
+    Notations,
+    Orders,
+    Shapes,
+    Strategies,
+    ThinkingStates,
+    Workarounds,
+)
 from glyphscope.cli.evaluate.report import show_result, tell
 from glyphscope.cli.evaluate.view import ProgressView
 from glyphscope.cli.opening import kept
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import diagnostics
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
 from glyphscope.evals.results.figures import Summary
-from glyphscope.evals.results.folder import MANIFEST, list_results, newest_of
+from glyphscope.evals.results.folder import MANIFEST, ResultFolder, list_results, newest_of
 from glyphscope.evals.results.publish import publish
 from glyphscope.evals.running import Begun, Control, Ended, ModelMissing, evaluate
 from glyphscope.models import EMBEDDED, require_installed
@@ -58,6 +68,20 @@ def run(
     workarounds: Annotated[
         list[Workarounds] | None,
         typer.Option(help="With what is recommended for a model by its name, or without. [production]"),
+    ] = None,
+    thinking: Annotated[
+        list[ThinkingStates] | None,
+        typer.Option(help="The switch for thinking in the model's chat template. [auto]"),
+    ] = None,
+    constrain_from: Annotated[
+        list[Beginnings] | None,
+        typer.Option(help="Where the constraint begins: see `glyphscope run`. [reasoning]"),
+    ] = None,
+    order: Annotated[
+        list[Orders] | None,
+        typer.Option(
+            help="In which order arguments may come; usual is any under a mask, else the schema's. [usual]"
+        ),
     ] = None,
     level: Annotated[
         list[Levels] | None,
@@ -110,6 +134,9 @@ def run(
         "repairs": repair,
         "profiles": profile,
         "workarounds": workarounds,
+        "thinking": thinking,
+        "constrain_from": constrain_from,
+        "orders": [None if each is Orders.USUAL else each for each in order or (Orders.USUAL,)],
         "levels": level,
         "scenarios": scenario,
     }
@@ -121,7 +148,11 @@ def run(
     for name in matrix.models:
         require_installed(name)
     plan = plan_of(matrix)
-    before = _before(out, plan.digest) if resume else None
+    before = None
+    if resume:
+        # a result of before the order of arguments was an axis has the schema's everywhere
+        plans = (plan,) if order else (plan, plan_of(msgspec.structs.replace(matrix, orders=("schema",))))
+        plan, before = _before(out, plans)
     control = Control()
     folder, missing = out, 0
     with ExitStack() as stack:
@@ -156,12 +187,14 @@ def _plain(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
-def _before(out: Path, digest: str) -> Path | None:
-    """The result to go on with: `out` itself, or the newest below it of the same plan."""
+def _before(out: Path, plans: Sequence[Plan]) -> tuple[Plan, Path | None]:
+    """The result to go on with, `out` itself or the newest below it, and which of the plans it is of."""
     if (out / MANIFEST).is_file():
-        return out
-    if (found := newest_of(out, digest)) is not None:
-        return found
+        digest = ResultFolder.open(out).manifest.digest
+        return next((plan for plan in plans if plan.digest == digest), plans[0]), out
+    for plan in plans:
+        if (found := newest_of(out, plan.digest)) is not None:
+            return plan, found
     if list_results(out):
         raise GlyphscopeError(
             "None of the results is of this matrix.",
@@ -169,7 +202,7 @@ def _before(out: Path, digest: str) -> Path | None:
             hint="Give the options of the one to go on with, or leave --resume out.",
         )
     diagnostics().print("There is no result to go on with yet: this is a new one.")
-    return None
+    return plans[0], None
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from glyphscope.cli.grammar.unheld import ordered_entry, print_unheld, unheld_en
 from glyphscope.cli.inputs import InputError, read_json, read_registry
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import print_json
+from glyphscope.events import default_order
 from glyphscope.grammar import (
     Grammar,
     GrammarOptions,
@@ -40,7 +41,7 @@ def build(
     ] = None,
     notation: NotationOption = "glyph",
     shape: ShapeOption = "flat",
-    order: OrderOption = "schema",
+    order: OrderOption = None,
     part: Annotated[Part, typer.Option(help="What of a call.")] = "call",
     tool: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only this tool.", show_default=False)
@@ -69,6 +70,8 @@ def build(
 
     What the grammar does not hold is told on standard error, with tool and place; --json prints it with the grammar.
     """
+    # the proofs are of both engines in one order: that of the mask, which GBNF has as far as it can
+    order = order or default_order("gbnf" if to == "gbnf" and not report else "mask")
     options = GrammarOptions(white_space=white_space, part=part, tool=tool, free_text=free_text, order=order)
     if schema is not None:
         if registry is not None or options != GrammarOptions(white_space=white_space, order=order):

@@ -21,7 +21,7 @@ def diff(
     second: Annotated[str, typer.Argument(metavar="B", help="The other one.")],
     notation: NotationOption = "glyph",
     shape: ShapeOption = "flat",
-    order: OrderOption = "schema",
+    order: OrderOption = None,
     second_notation: Annotated[
         Notation | None,
         typer.Option(help="The notation of B, where it is another one.", show_default=False),

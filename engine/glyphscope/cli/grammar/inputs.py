@@ -10,7 +10,7 @@ import typer
 
 from glyphscope.cli.inputs import InputError, read_json, read_registry, read_text
 from glyphscope.errors import RegistryError
-from glyphscope.events import ArgumentOrder, Notation, Shape
+from glyphscope.events import ArgumentOrder, Notation, Shape, default_order
 from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, build_value_grammar
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.registry import parse_document
@@ -33,7 +33,7 @@ def read_grammar(
     schema: Path | None,
     notation: Notation = "glyph",
     shape: Shape = "flat",
-    order: ArgumentOrder = "schema",
+    order: ArgumentOrder | None = None,
 ) -> Grammar:
     """The grammar of exactly one of them. Raises InputError, GrammarError, RegistryError."""
     if sum(source is not None for source in (gbnf, registry, schema)) != 1:
@@ -41,7 +41,7 @@ def read_grammar(
             "A grammar comes from one place.",
             hint="Give a GBNF file, or --registry FILE, or --schema FILE.",
         )
-    options = GrammarOptions(order=order)
+    options = GrammarOptions(order=order or default_order("mask"))
     if gbnf is not None:
         return load_gbnf(read_text(gbnf), where=gbnf)
     if schema is not None:
@@ -50,13 +50,13 @@ def read_grammar(
 
 
 def read_any_grammar(
-    source: str, notation: Notation = "glyph", shape: Shape = "flat", order: ArgumentOrder = "schema"
+    source: str, notation: Notation = "glyph", shape: Shape = "flat", order: ArgumentOrder | None = None
 ) -> Grammar:
     """The grammar of a file that tells itself what it is: a registry or a schema if it is `.json`, else GBNF."""
     if not source.lower().endswith(".json"):
         return read_grammar(source, None, None)
     document = read_json(source)
-    options = GrammarOptions(order=order)
+    options = GrammarOptions(order=order or default_order("mask"))
     try:
         registry = parse_document(document, source)
     except RegistryError:

@@ -31,7 +31,7 @@ def match(
     schema: SchemaOption = None,
     notation: NotationOption = "glyph",
     shape: ShapeOption = "flat",
-    order: OrderOption = "schema",
+    order: OrderOption = None,
     lines: Annotated[
         str | None,
         typer.Option(

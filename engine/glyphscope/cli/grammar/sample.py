@@ -20,7 +20,7 @@ def sample(
     schema: SchemaOption = None,
     notation: NotationOption = "glyph",
     shape: ShapeOption = "flat",
-    order: OrderOption = "schema",
+    order: OrderOption = None,
     n: Annotated[int, typer.Option("-n", min=0, max=1_000_000, help="How many.")] = 20,
     seed: Annotated[int, typer.Option(help="The same seed gives the same texts.")] = 0,
     depth: Annotated[

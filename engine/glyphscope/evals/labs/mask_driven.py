@@ -21,7 +21,14 @@ from glyphscope import resources
 from glyphscope.calling import RunState, fold, run
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.evals.labs.envelope import build_tool_call_schema
-from glyphscope.events import ConstraintReady, RepairSettings, RunRequest, Sampling, StageFinished
+from glyphscope.events import (
+    ConstraintReady,
+    RepairSettings,
+    RunRequest,
+    Sampling,
+    StageFinished,
+    default_order,
+)
 from glyphscope.models import Model
 from glyphscope.registry import ToolRegistry
 from glyphscope.tools import Outcome, ToolSource
@@ -116,6 +123,7 @@ class MaskDrivenLab:
             notation="json",
             shape="name-arguments",
             constraint="mask",
+            order=default_order("mask"),
             strategy="two-stage",
             sampling=sampling,
             max_tokens=MAX_TOKENS,

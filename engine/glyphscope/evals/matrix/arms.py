@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
 
-from glyphscope.events import ConstraintKind, Shape, Strategy
+from glyphscope.events import (
+    ArgumentOrder,
+    ConstrainFrom,
+    ConstraintKind,
+    Shape,
+    Strategy,
+    Thinking,
+    default_order,
+)
 
 ArmNotation: TypeAlias = Literal["glyph", "json", "native"]
 Workarounds: TypeAlias = Literal["production", "baseline"]
@@ -17,7 +26,8 @@ Workarounds: TypeAlias = Literal["production", "baseline"]
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
     """One column of the matrix. `strategy` None is each suite's own; `repair` is how often a bad text is sent back.
 
-    `preset` names the prompt; `model` is what the user named, as in `--model`.
+    `preset` names the prompt; `model` is what the user named, as in `--model`. `order` is that of the schema where a
+    result does not tell it: arms of early ones have no other.
     """
 
     model: str
@@ -29,6 +39,9 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     profile: str = "default"
     workarounds: Workarounds = "production"
     preset: str = "default"
+    thinking: Thinking = "auto"
+    constrain_from: ConstrainFrom = "reasoning"
+    order: ArgumentOrder = "schema"
 
     @property
     def id(self) -> str:
@@ -38,12 +51,25 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
             parts.append(self.workarounds)
         if self.preset != "default":
             parts.append(_slug(self.preset))
+        if self.thinking != "auto":
+            parts.append(f"thinking-{self.thinking}")
+        if self.constrain_from != "reasoning":
+            parts.append(f"from-{self.constrain_from}")
+        if self.order != "schema":
+            parts.append(f"{self.order}-order")
         return ".".join(parts)
 
     @property
     def asked(self) -> str:
         """The strategy with its repairs, as the id has it: `suite` for each suite's own, `+repair2` for two."""
         return (self.strategy or "suite") + (f"+repair{self.repair}" if self.repair else "")
+
+
+def varied(arms: Sequence[Arm]) -> list[str]:
+    """What the arms differ in. An order of arguments that the constraint alone decides is part of the constraint."""
+    names = [name for name in Arm.__struct_fields__ if len({getattr(arm, name) for arm in arms}) > 1]
+    usual = "constraint" in names and all(arm.order == default_order(arm.constraint) for arm in arms)
+    return [name for name in names if not (usual and name == "order")]
 
 
 def _slug(text: str) -> str:

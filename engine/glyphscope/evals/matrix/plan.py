@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from itertools import product
+from typing import Any
 
 import msgspec
 
@@ -15,13 +16,22 @@ from glyphscope.evals.matrix.arms import Arm, ArmNotation, Workarounds
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.suites.reading import encode_suite, load_suite
 from glyphscope.evals.suites.suite import Scenario, Suite, SuiteUsed
-from glyphscope.events import ConstraintKind, Shape, Strategy
+from glyphscope.events import (
+    ArgumentOrder,
+    ConstrainFrom,
+    ConstraintKind,
+    Shape,
+    Strategy,
+    Thinking,
+    default_order,
+)
 
 MAX_SAMPLES = 1_000_000
 
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):
-    """What is varied, an axis a member; the arms are all combinations. `strategies` None is each suite's own.
+    """What is varied, an axis a member; the arms are all combinations. `strategies` None is each suite's own, `orders`
+    None what is usual under the arm's constraint.
 
     `jobs` samples are made at once, each by a model of its own. `savings` is the share of aborted runs that are
     continued, to measure what stopping saved. `scenarios` are patterns of ids (`*` for any), `levels` those asked.
@@ -37,12 +47,19 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     profiles: tuple[str, ...] = ("default",)
     workarounds: tuple[Workarounds, ...] = ("production",)
     presets: tuple[str, ...] = ("default",)
+    thinking: tuple[Thinking, ...] = ("auto",)
+    constrain_from: tuple[ConstrainFrom, ...] = ("reasoning",)
+    orders: tuple[ArgumentOrder | None, ...] = ("schema",)
     levels: tuple[str, ...] = ()
     scenarios: tuple[str, ...] = ()
     trials: int = 1
     seed: int = 1
     jobs: int = 1
     savings: float = 0.0
+
+
+_LATER = {"thinking": ("auto",), "constrain_from": ("reasoning",), "orders": ("schema",)}
+"""Axes that early results do not have, with what they were then."""
 
 
 def sample_id(arm: str, suite: str, scenario: str, trial: int) -> str:
@@ -123,7 +140,13 @@ class Plan:
     @property
     def digest(self) -> str:
         decisive = msgspec.structs.replace(self.matrix, suites=(), jobs=1, savings=0.0)
-        digest = hashlib.sha256(msgspec.json.encode(decisive))
+        members = msgspec.to_builtins(decisive)
+        if all(arm.order == "schema" for arm in self.arms):
+            members["orders"] = _LATER["orders"]
+        for name, usual in _LATER.items():  # a result from before these axes can still be resumed
+            if members[name] == usual:
+                del members[name]
+        digest = hashlib.sha256(msgspec.json.encode(members))
         for suite in self.suites:
             digest.update(suite.data)
         return digest.hexdigest()[:16]
@@ -169,15 +192,19 @@ def seed_of(seed: int, suite: str, scenario: str, trial: int) -> int:
 def _arms(matrix: Matrix) -> Iterator[Arm]:
     axes: Sequence[Sequence[object]] = (
         matrix.models, matrix.presets, matrix.notations, matrix.shapes, matrix.constraints, matrix.strategies,
-        matrix.repairs, matrix.profiles, matrix.workarounds,
+        matrix.repairs, matrix.profiles, matrix.workarounds, matrix.thinking, matrix.constrain_from, matrix.orders,
     )  # fmt: skip
     names = (
         "model", "preset", "notation", "shape", "constraint", "strategy", "repair", "profile", "workarounds",
+        "thinking", "constrain_from", "order",
     )  # fmt: skip
     for values in product(*axes):
-        members = dict(zip(names, values))
+        members: dict[str, Any] = dict(zip(names, values))
         if members["notation"] == "native":
             members["shape"] = "flat"  # the model's own form has one shape: not the same arm three times
+        usual = default_order(members["constraint"])
+        if members["order"] is None or members["constraint"] == "off":  # without one, no order is enforced
+            members["order"] = usual
         yield msgspec.convert(members, Arm)
 
 

@@ -8,7 +8,7 @@ from itertools import combinations
 import msgspec
 import numpy as np
 
-from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.arms import Arm, varied
 from glyphscope.evals.pairs import Table, holm, paired_interval, scenario_test, sum_of
 from glyphscope.evals.results.figures import MEASURES, Comparison, Measure, Sensitivity
 from glyphscope.evals.results.rows import Key, Row
@@ -21,6 +21,9 @@ _STARTS: dict[str, tuple[object, ...]] = {
     "strategy": (None, "direct"),
     "workarounds": ("baseline", "production"),
     "preset": ("default",),
+    "thinking": ("off", "auto", "on"),
+    "constrain_from": ("start", "reasoning", "call"),
+    "order": ("schema", "any"),
     "profile": ("deterministic", "default"),
 }
 """What people start from, by what differs: the first of two arms."""
@@ -67,7 +70,7 @@ def marks_of(rows: Sequence[Row], places: dict[int, int]) -> Marks:
 
 def what_differs(first: Arm, second: Arm) -> str:
     """The name of the one thing that differs, or "several". The shape is none of a model's native notation."""
-    names = [name for name in Arm.__struct_fields__ if getattr(first, name) != getattr(second, name)]
+    names = varied((first, second))
     if "native" in (first.notation, second.notation) and "shape" in names:
         names.remove("shape")
     return names[0] if len(names) == 1 else SEVERAL

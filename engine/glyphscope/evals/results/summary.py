@@ -128,7 +128,8 @@ def _by_scenario(
 
 
 COLUMNS = (
-    "arm", "model", "notation", "shape", "constraint", "strategy", "profile", "workarounds", "preset", "suite",
+    "arm", "model", "notation", "shape", "constraint", "strategy", "profile", "workarounds", "preset",
+    "thinking", "constrain_from", "order", "suite",
     "scenario", "group", "level", "control", "n", "answered", "ok", "ok_share", "ok_low", "ok_high", "ok_effective_n",
     "parsed", "parsed_n", "valid", "valid_n", "right_tool", "right_tool_n", "right_arguments", "right_arguments_n",
     "failures", "decoded_tokens_mean", "prompt_tokens_mean", "instruction_tokens_mean", "bytes_mean",
@@ -154,11 +155,11 @@ def csv_text(manifest: Manifest, scenarios: ScenarioSummary) -> str:
 
 
 def _csv_row(name: str, arm: Arm | None, scenario: ScenarioFigures, of: Figures) -> list[object]:
-    axes: list[object] = [""] * 8
+    axes: list[object] = [""] * 11
     if arm is not None:
         axes = [
             arm.model, arm.notation, arm.shape, arm.constraint, arm.asked,
-            arm.profile, arm.workarounds, arm.preset,
+            arm.profile, arm.workarounds, arm.preset, arm.thinking, arm.constrain_from, arm.order,
         ]  # fmt: skip
     shares = [of.parsed, of.valid, of.right_tool, of.right_arguments]
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from glyphscope.calling.counted import counted
-from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.arms import Arm, varied
 from glyphscope.evals.results.figures import Comparison, Measure, Sensitivity
 from glyphscope.evals.results.sample import Reason
 from glyphscope.evals.statistics import Share
@@ -51,13 +51,21 @@ _VALUES: dict[tuple[str, object], str] = {
     ("strategy", None): "each suite's own strategy",
     ("workarounds", "production"): "what is recommended for the model",
     ("workarounds", "baseline"): "nothing that is recommended",
+    ("thinking", "auto"): "thinking as the template has it",
+    ("thinking", "on"): "thinking on",
+    ("thinking", "off"): "thinking off",
+    ("constrain_from", "start"): "the constraint from the first token",
+    ("constrain_from", "reasoning"): "the constraint after the reasoning",
+    ("constrain_from", "call"): "the constraint from the call",
+    ("order", "schema"): "the arguments in the schema's order",
+    ("order", "any"): "the arguments in any order",
 }
 
 
 def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
     """By id, what tells an arm from the others: `glyph · mask`. Of a single one, its model."""
-    varied = [name for name in Arm.__struct_fields__ if len({getattr(arm, name) for arm in arms}) > 1]
-    labels = {arm.id: " · ".join(_short(name, arm) for name in varied or ["model"]) for arm in arms}
+    names = varied(arms) or ["model"]
+    labels = {arm.id: " · ".join(_short(name, arm) for name in names) for arm in arms}
     return labels if len(set(labels.values())) == len(labels) else {arm.id: arm.id for arm in arms}
 
 
@@ -69,6 +77,12 @@ def _short(name: str, arm: Arm) -> str:
         return value or "suite's strategy"
     if name == "repair":
         return counted(value, "repair") if value else "no repair"
+    if name == "thinking":
+        return f"thinking {value}"
+    if name == "constrain_from":
+        return f"constrained from {value}"
+    if name == "order":
+        return "any order" if value == "any" else "the schema's order"
     if name == "model":
         return arm.id.partition(".")[0] if "/" in value or "\\" in value else str(value)
     return str(value)

@@ -19,6 +19,7 @@ from glyphscope.events import (
     QuestionAsked,
     RunRequest,
     Sampling,
+    ToolCall,
     ToolResult,
 )
 from glyphscope.notation.native import native_format
@@ -75,8 +76,8 @@ def history_after(state: RunState, request: RunRequest) -> tuple[Message, ...]:
     """
     messages = [*request.history, Message("user", request.prompt)]
     settled = request if state.started is None else state.started.request
-    said = _conversation(state) if settled.strategy == "loop" else _one_call(state, settled)
-    return (*messages, *(message for message in said if message.content))
+    said = _conversation(state, settled) if settled.strategy == "loop" else _one_call(state, settled)
+    return (*messages, *(message for message in said if message.content or message.tool_calls))
 
 
 def _of_arm(arm: Arm, suite: Suite) -> dict[str, Any]:
@@ -88,6 +89,9 @@ def _of_arm(arm: Arm, suite: Suite) -> dict[str, Any]:
         "native": "auto" if native else "",
         "shape": arm.shape,
         "constraint": arm.constraint,
+        "thinking": arm.thinking,
+        "constrain_from": arm.constrain_from,
+        "order": arm.order,
         "strategy": arm.strategy or suite.strategy,
         "stop_on": "error",
         "repair": {"attempts": arm.repair, "extract": arm.repair > 0},
@@ -111,12 +115,13 @@ def _loop(members: dict[str, Any], presets: Sequence[str]) -> dict[str, Any]:
     return {**composed, **said}
 
 
-def _conversation(state: RunState) -> Iterator[Message]:
+def _conversation(state: RunState, request: RunRequest) -> Iterator[Message]:
     """The turns of a tool loop that were kept."""
     for stage in state.stages:
         if stage.calls:
-            yield Message("assistant", _up_to_last_call(stage))
-        yield from _results(stage)
+            native = request.native == "template"
+            yield _called(stage) if native else Message("assistant", _up_to_last_call(stage))
+        yield from _results(stage, request)
     if state.answer is not None:
         yield Message("assistant", state.answer.text)
 
@@ -141,10 +146,14 @@ def _one_call(state: RunState, request: RunRequest) -> Iterator[Message]:
                 yield Message("assistant", question)
                 yield Message("user", event.answer)
                 question = ""
-    text = question or _as_native(_written(state), request, whole=state.call is not None)
-    yield Message("assistant", text.strip())
+    called = next((stage for stage in reversed(state.stages) if stage.calls), None)
+    if called is not None and request.native == "template" and not question:
+        yield _called(called)
+    else:
+        text = question or _as_native(_written(state), request, whole=state.call is not None)
+        yield Message("assistant", text.strip())
     for stage in state.stages:
-        yield from _results(stage)
+        yield from _results(stage, request)
 
 
 def _written(state: RunState) -> str:
@@ -165,5 +174,18 @@ def _as_native(text: str, request: RunRequest, *, whole: bool) -> str:
     return f"{text}\n{native.closing}" if native.begun.endswith("\n") else text + native.closing
 
 
-def _results(stage: StageState) -> Iterator[Message]:
-    return (Message("tool", event.told) for event in stage.outline if isinstance(event, ToolResult))
+def _called(stage: StageState) -> Message:
+    """A turn in the model's own form, for its template to write."""
+    parts = {"text": "", "reasoning": ""}
+    for segment in stage.segments:
+        if segment.kind in parts:
+            parts[segment.kind] += stage.text[segment.start : segment.end]
+    calls = tuple(ToolCall(call.tool, call.arguments, call.call) for call in stage.calls)
+    return Message("assistant", parts["text"].strip(), calls, parts["reasoning"].strip())
+
+
+def _results(stage: StageState, request: RunRequest) -> Iterator[Message]:
+    results = [event for event in stage.outline if isinstance(event, ToolResult)]
+    if request.native != "template":
+        return (Message("tool", event.told) for event in results)
+    return (Message("tool", event.told, tool_call_id=event.call, name=event.tool) for event in results)

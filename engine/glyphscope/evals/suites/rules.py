@@ -31,7 +31,7 @@ from glyphscope.registry.pointer import Path, steps_of
 
 REQUEST_MEMBERS = (
     "strategy", "max_tokens", "system", "preset", "loop", "router", "repair", "dispatch", "stop_on", "free_text",
-    "thinking",
+    "thinking", "tool_choice", "most_calls", "reasoning_budget",
 )  # fmt: skip
 """Members of a run's request that a suite may hold. The others are the arm's, or have a place of their own."""
 
@@ -133,6 +133,10 @@ def _values(request: dict[str, Any], tools: KnownTools | None, path: Path) -> It
         yield (*path, "max_tokens"), "It is at least 1."
     if (name := request.get("preset")) is not None and name not in (known := _presets()):
         yield (*path, "preset"), f'There is no preset "{name}". There are {", ".join(known)}.'
+    if (most := request.get("most_calls")) is not None and most < 1:
+        yield (*path, "most_calls"), "It is at least 1; null is no limit."
+    if (budget := request.get("reasoning_budget")) is not None and budget < 0:
+        yield (*path, "reasoning_budget"), "It is at least 0; null is no limit."
     loop: dict[str, Any] = request.get("loop", {})
     for name in _AT_LEAST_ONE["loop"]:
         if loop.get(name) is not None and loop[name] < 1:
@@ -162,6 +166,9 @@ def _values(request: dict[str, Any], tools: KnownTools | None, path: Path) -> It
     if request.get("repair", {}).get("attempts", 0) < 0:
         yield (*path, "repair", "attempts"), "It is at least 0."
     if tools is not None:
+        choice = request.get("tool_choice", "required")
+        if choice not in ("auto", "required", "none"):
+            yield from _names((choice,), tools, path, "tool_choice")
         for list_name in ("allow", "deny"):
             yield from _names(loop.get(list_name) or (), tools, (*path, "loop", list_name))
 

@@ -13,7 +13,7 @@ import msgspec
 
 from glyphscope.calling.request import generate_request, sent
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import ConstraintKind, NativeForm
+from glyphscope.events import ConstraintKind, NativeForm, under_constraint
 from glyphscope.models.remote.constraint import constraint_of
 from glyphscope.models.remote.dialect import LLAMA_SERVER
 from glyphscope.models.remote.fields import body_of, with_written
@@ -46,7 +46,7 @@ def curl_line(run: RecordedRun) -> str:
     held: ConstraintKind = "off" if request.constraint == "off" else "endpoint"
     # with a notation of the model's own, the server's template writes the tools and reads the calls
     native: NativeForm | Literal[""] = ENDPOINTS_OWN if request.native else ""
-    request = msgspec.structs.replace(request, strategy="direct", constraint=held, native=native)
+    request = msgspec.structs.replace(under_constraint(request, held), strategy="direct", native=native)
     messages = render_messages(request, run.registry)
     generation = sent(generate_request(request, run.enforced, ""), messages)
     generation = with_written(msgspec.structs.replace(generation, written=request.written), LLAMA_SERVER)

@@ -77,11 +77,14 @@ class ModelStatus:
 
 @dataclass(frozen=True)
 class Measured:
-    """The sizes of a run's call in every style; `instructions` are the system prompt's tokens by notation."""
+    """The sizes of the `calls` of a run's answer, in every style; `instructions` are the system prompt's tokens by
+    notation.
+    """
 
     job: int
     sizes: tuple[Sizes, ...]
     instructions: dict[Notation, int] = field(default_factory=dict)
+    calls: int = 1
 
 
 @dataclass(frozen=True)

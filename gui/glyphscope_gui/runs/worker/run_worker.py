@@ -17,7 +17,7 @@ from glyphscope.calling.own_tokens import same_model
 from glyphscope.calling.prepared import request_of
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import NOTATIONS, AnyEvent, CallReady, RunRequest, RunStarted, Token
-from glyphscope.notation import call_sizes
+from glyphscope.notation import call_sizes, sum_of
 from glyphscope.prompting import render_messages
 from glyphscope_gui.runs.worker.interaction import Sources, WindowHost
 from glyphscope_gui.runs.worker.jobs import (
@@ -146,22 +146,22 @@ class RunWorker(QObject):
 
     def _work(self, job: Job) -> None:
         started: RunStarted | None = None
-        call: CallReady | None = None
+        calls: list[CallReady] = []
         for event in self._events(job):
             if isinstance(event, RunStarted):
                 started = event
             elif isinstance(event, CallReady):
-                call = event
+                calls = [*(call for call in calls if call.stage == event.stage and event.call_index), event]
             self._mailbox.post(job.id, event)
             if self._is_stopped(job):
                 if isinstance(job, ReplayJob):
                     return
                 self._keeper.cancel()  # again: a generation that began after the first one did not see it
         is_aside = isinstance(job, RunJob) and job.aside
-        if started is None or call is None or call.stage == CONTINUATION or is_aside:
+        if started is None or not calls or calls[-1].stage == CONTINUATION or is_aside:
             return
         prepared = job.request if isinstance(job, RunJob) else started.request
-        measured = self._measure(job.id, started, call, prepared)
+        measured = self._measure(job.id, started, calls, prepared)
         if measured is not None:
             self._mailbox.post(job.id, measured)
 
@@ -206,17 +206,17 @@ class RunWorker(QObject):
             yield event
 
     def _measure(
-        self, job: int, started: RunStarted, call: CallReady, prepared: RunRequest | PreparedRequest
+        self, job: int, started: RunStarted, calls: list[CallReady], prepared: RunRequest | PreparedRequest
     ) -> Measured | None:
-        """The sizes of the call; in tokens only by the tokenizer of the model that wrote it."""
+        """The sizes of the answer's calls; in tokens only by the tokenizer of the model that wrote them."""
         request, model = started.request, self._keeper.model
         count = None
         if model is not None and model.info.kind == "llama.cpp" and same_model(model.info, started.model):
             count = model.count_tokens
         try:
-            sizes = call_sizes(call.tool, call.arguments, request.shape, count)
+            sizes = sum_of(call_sizes(call.tool, call.arguments, request.shape, count) for call in calls)
             if count is None:
-                return Measured(job, tuple(sizes))
+                return Measured(job, sizes, calls=len(calls))
             registry = prepare(prepared).registry
             instructions = {}
             for notation in NOTATIONS:
@@ -225,4 +225,4 @@ class RunWorker(QObject):
                 instructions[notation] = count(system)
         except GlyphscopeError:  # the run itself was well; only its sizes are not known
             return None
-        return Measured(job, tuple(sizes), instructions)
+        return Measured(job, sizes, instructions, len(calls))

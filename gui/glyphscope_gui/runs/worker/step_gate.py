@@ -8,6 +8,7 @@ from typing import Any
 
 from glyphscope.events import Message, ModelInfo, Thinking
 from glyphscope.models import GenerateRequest, Model, Output, RenderedPrompt, Vocabulary
+from glyphscope.turns import TurnForm
 
 
 class Gate:
@@ -69,6 +70,9 @@ class GatedModel:
         if thinking == "auto":  # as `priced_prompt` asks: only who is asked for a state need know of it
             return self._model.render_chat(messages, tools)
         return self._model.render_chat(messages, tools, thinking)
+
+    def turn_form(self) -> TurnForm | None:
+        return self._model.turn_form()
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         output = self._model.generate(request)

@@ -1,0 +1,91 @@
+"""What the parts of an answer cost: reasoning, text, calls, and the markers between them; and where a budget of tokens
+narrowed the mask.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+
+from glyphscope.calling import StageState
+from glyphscope.calling.segments import PartCost, PartKind, part_costs
+from glyphscope.events import Narrowed
+from glyphscope_gui.runs.part_header import seconds_words
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.token_words import count
+
+_KINDS: tuple[tuple[PartKind, str], ...] = (
+    ("reasoning", tr("reasoning")),
+    ("text", tr("text")),
+    ("call", tr("calls")),
+    ("marker", tr("markers")),
+)
+_TITLES = (tr("part"), tr("tokens"), tr("forced"), tr("time"))
+
+
+class TurnCosts(QWidget):
+    """A line for each kind of part that the answer has; `has_any` tells whether there is anything to show."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.has_any = False
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(12)
+        self._grid.setVerticalSpacing(4)
+        self._grid.setColumnStretch(0, 1)
+        self._lines: dict[PartKind, list[QLabel]] = {}
+        self._titles = [self._label(title, column, "hint") for column, title in enumerate(_TITLES)]
+        for column, label in enumerate(self._titles):
+            self._grid.addWidget(label, 0, column)
+        for row, (kind, words) in enumerate(_KINDS, 1):
+            labels = [self._label(words, 0, "muted"), *(self._label("", column) for column in (1, 2, 3))]
+            for column, label in enumerate(labels):
+                self._grid.addWidget(label, row, column)
+            self._lines[kind] = labels
+        self.note = words_label("")
+        self._grid.addWidget(self.note, len(_KINDS) + 1, 0, 1, len(_TITLES))
+
+    def show_stage(self, stage: StageState) -> None:
+        costs = part_costs(stage)
+        note = _narrowed(stage)
+        self.note.setText(note)
+        self.note.setVisible(bool(note))
+        self.has_any = bool(costs or note)
+        for label in self._titles:
+            label.setVisible(bool(costs))
+        for kind, words in _KINDS:
+            cost = costs.get(kind, PartCost())
+            figures = (count(cost.tokens), count(cost.forced), seconds_words(cost.seconds))
+            for label, text, title in zip(self._lines[kind], (words, *figures), _TITLES, strict=True):
+                label.setText(text)
+                label.setAccessibleName(f"{words}, {title}: {text}")
+                label.setVisible(bool(cost.tokens))
+
+    def _label(self, words: str, column: int, role: str = "") -> QLabel:
+        label = QLabel(words, self)
+        if role:
+            label.setProperty("role", role)
+        side = Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft
+        label.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)
+        return label
+
+
+def _narrowed(stage: StageState) -> str:
+    """From where on which budget narrowed the mask, in sentences."""
+    told = []
+    if (token := _first(stage, "reasoning")) is not None:
+        told.append(
+            tr("From token {token} on the mask closes the reasoning, whose budget is used up.", token=token)
+        )
+    if (token := _first(stage, "tokens")) is not None:
+        told.append(
+            tr("From token {token} on the mask keeps the answer complete in the tokens left.", token=token)
+        )
+    return " ".join(told)
+
+
+def _first(stage: StageState, kind: Narrowed) -> int | None:
+    """The first token that was narrowed so."""
+    return next((token.step.index for token in stage.tokens if token.step.narrowed == kind), None)

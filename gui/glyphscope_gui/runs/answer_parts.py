@@ -1,0 +1,414 @@
+"""An answer of several parts in the stream's document: reasoning as a block that folds, each call as a card.
+
+Each part begins with an empty line of the document, in which its header stands: a widget, so that keys and screen
+readers reach it. Line ends between parts are shown by their sign, so that markers take no more than a line.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+from PySide6.QtCore import QObject, QRectF, Qt
+from PySide6.QtGui import QPainter, QPen, QTextBlock, QTextBlockFormat, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QTextEdit
+
+from glyphscope.calling import Segment, StageState
+from glyphscope.calling.segments import EarlierCall, earlier_call
+from glyphscope.events import RunRequest
+from glyphscope_gui.runs.part_header import PartHeader, PartWords, call_words, reasoning_words
+from glyphscope_gui.shared.text_places import TextPlaces, shown
+from glyphscope_gui.theme import mono_font, theme
+
+LONG = 280
+"""Characters from which on reasoning is folded when it is complete."""
+_OUTER = 8
+"""Pixels between two parts."""
+_INNER = 12
+"""Pixels of a card at the sides of its text, and a little more than below it."""
+_HEAD = 1
+"""The state of a block that is a header's line."""
+_LINES = {"reasoning": 135, "text": 150, "call": 165, "marker": 125}
+"""Height of a line by part, in percent of the font's: in a call there are lines and signs around fields."""
+_SMALLER = {"reasoning": 2.5, "marker": 2.5}
+"""Points that letters are smaller by than those of calls."""
+
+
+class Formats(NamedTuple):
+    """How the stream writes: what was chosen, and what the grammar forced."""
+
+    plain: QTextCharFormat
+    forced: QTextCharFormat
+
+
+class _Zone(NamedTuple):
+    """The characters `first` to `stop` of what begins at `begin`: a part by its place, or what is between (None)."""
+
+    begin: int
+    first: int
+    stop: int
+    place: int | None
+
+
+class AnswerParts(QObject):
+    """Writes a stage's text into the document of `view`, and shows what its parts are."""
+
+    def __init__(self, view: QTextEdit, larger: float) -> None:
+        super().__init__(view)
+        self._view = view
+        self._larger = larger
+        self._headers: dict[int, PartHeader] = {}
+        self._spare: list[PartHeader] = []
+        self._stage = StageState()
+
+    def reset(
+        self,
+        stage: StageState,
+        places: TextPlaces,
+        formats: Formats,
+        request: RunRequest | None,
+        *,
+        keep: bool,
+    ) -> None:
+        """For that stage; `keep` which of its parts are folded."""
+        self._stage, self._places, self._formats, self.request = stage, places, formats, request
+        if not keep:
+            self._folded: set[int] = set()
+            self._chosen: set[int] = set()
+            self._earlier: dict[int, EarlierCall | None] = {}
+        self.is_used = False
+        self._made: dict[str, tuple[QTextBlockFormat, Formats]] = {}
+        self._hide_headers(set())
+
+    # -- the text ----------------------------------------------------------------------------------------------
+
+    def write(self, cursor: QTextCursor, start: int) -> None:
+        """The text of the stage from that character on; what the document has from there goes before."""
+        if not self.is_used:
+            start = 0
+        self.is_used = True
+        if start < self._places.characters or start == 0:
+            self._cut(cursor, start)
+        for zone in self._zones(start):
+            if zone.first == zone.begin:
+                self._open(cursor, zone.place)
+            formats = self._looks(self._kind(zone.place))[1]
+            for text, forced in self._pieces(zone):
+                cursor.insertText(self._places.add(text), formats.forced if forced else formats.plain)
+            if zone.place is None:
+                self._show_marker(cursor.block(), zone)
+        self._fold_long(start)
+
+    def _cut(self, cursor: QTextCursor, start: int) -> None:
+        cursor.setPosition(self._places.cut(start))
+        cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
+        cursor.removeSelectedText()
+        self._places.go_on_in_line(cursor.positionInBlock())
+
+    def _zones(self, start: int) -> Iterator[_Zone]:
+        """What there is from that character on, in order, in one piece a part."""
+        segments, tokens = self._stage.segments, self._stage.tokens
+        total = tokens[-1].end if tokens else 0
+        at = start
+        first = max(bisect_right(segments, start, key=lambda segment: segment.start) - 1, 0)
+        before = (segments[first - 1].end or 0) if first else 0
+        for place, part in enumerate(segments[first:], first):
+            if at < min(part.start, total):
+                yield _Zone(before, at, min(part.start, total), None)
+                at = min(part.start, total)
+            end = total if part.end is None else min(part.end, total)
+            if at < end:
+                yield _Zone(part.start, at, end, place)
+                at = end
+            before = end
+        if at < total:
+            yield _Zone(before, at, total, None)
+
+    def _pieces(self, zone: _Zone) -> Iterator[tuple[str, bool]]:
+        """A call in the model's own form has line ends between its tags, which would take a line for each."""
+        own = self.request is not None and self.request.native == "template"
+        in_line = zone.place is None or (own and self._kind(zone.place) == "call")
+        tokens = [self._stage.tokens[n] for n in self._stage.tokens_between(zone.first, zone.stop)]
+        for forced, group in groupby(tokens, key=lambda token: token.step.forced):
+            text = "".join(
+                token.step.text[max(zone.first - token.start, 0) : max(zone.stop - token.start, 0)]
+                for token in group
+            )
+            if in_line:
+                text = text.replace("\n", "⏎")
+            if text:
+                yield shown(text), forced
+
+    def _open(self, cursor: QTextCursor, place: int | None) -> None:
+        """A header's line, and the first of the text."""
+        kind = self._kind(place)
+        line = QTextBlockFormat()
+        room = PartHeader.height_of() + _OUTER if kind in ("reasoning", "call") else _OUTER
+        room += _INNER // 2 if self._places.characters else 0
+        line.setLineHeight(room, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+        if self._places.characters:
+            cursor.insertBlock(line)
+            self._places.break_line()
+        else:
+            cursor.setBlockFormat(line)
+        cursor.block().setUserState(_HEAD)
+        cursor.insertBlock(self._looks(kind)[0])
+        self._places.break_line()
+        cursor.block().setUserState(-1)
+
+    def _show_marker(self, block: QTextBlock, zone: _Zone) -> None:
+        """White space alone takes no line of its own."""
+        visible = any(text.strip("⏎ ") for text, _ in self._pieces(zone._replace(first=zone.begin)))
+        while block.isValid() and block.isVisible() != visible:
+            block.setVisible(visible)
+            self._view.document().markContentsDirty(block.position(), block.length())
+            block = block.previous() if not is_header(block) else QTextBlock()
+
+    def _kind(self, place: int | None) -> str:
+        return "marker" if place is None else self._stage.segments[place].kind
+
+    def _looks(self, kind: str) -> tuple[QTextBlockFormat, Formats]:
+        """How lines and letters of a part of that kind look."""
+        known = self._made.get(kind)
+        if known is not None:
+            return known
+        block = QTextBlockFormat()
+        block.setLineHeight(_LINES[kind], QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+        if kind in ("reasoning", "call"):
+            block.setLeftMargin(_INNER)
+            block.setRightMargin(_INNER)
+        formats = self._formats
+        if kind in _SMALLER:
+            formats = Formats(*(QTextCharFormat(format_) for format_ in formats))
+            for format_ in formats:
+                format_.setFont(mono_font(self._larger - _SMALLER[kind]))
+            formats.plain.setForeground(theme().color("text-muted"))
+        self._made[kind] = (block, formats)
+        return self._made[kind]
+
+    # -- folding -----------------------------------------------------------------------------------------------
+
+    def is_hidden(self, character: int) -> bool:
+        """Whether it is in reasoning that is folded."""
+        place = self._at(character)
+        return place is not None and self._stage.segments[place].start in self._folded
+
+    def reveal(self, character: int) -> None:
+        """Unfold what it is in."""
+        if self.is_hidden(character):
+            self._toggle(self._at(character))
+
+    def room_above(self, character: int) -> int:
+        """Pixels of a header above the line of that character, where the part begins in it."""
+        place = self._at(character) if self.is_used else None
+        if place is None or self._stage.segments[place].kind == "text":
+            return 0
+        block = self._view.document().findBlock(self._places.position(character))
+        return PartHeader.height_of() if is_header(block.previous()) else 0
+
+    def in_sight(self, first: int, stop: int) -> Iterator[tuple[int, int]]:
+        """These characters without those that are folded."""
+        if not self._folded:
+            yield first, stop
+            return
+        for part in self._stage.segments[self._from(first) :]:
+            if part.start >= stop:
+                break
+            if part.start in self._folded and part.end is not None:
+                if first < part.start:
+                    yield first, part.start
+                first = max(first, part.end)
+        if first < stop:
+            yield first, stop
+
+    def calls_between(self, first: int, stop: int) -> Iterator[int]:
+        """The indices of the calls that have any of these characters."""
+        for part in self._stage.segments[self._from(first) :]:
+            if part.start >= stop:
+                break
+            if part.kind == "call":
+                yield part.call_index
+
+    def _from(self, character: int) -> int:
+        return max(bisect_right(self._stage.segments, character, key=lambda part: part.start) - 1, 0)
+
+    def _at(self, character: int) -> int | None:
+        """The place of the part that the character is in."""
+        segments = self._stage.segments
+        place = bisect_right(segments, character, key=lambda part: part.start) - 1
+        if place < 0:
+            return None
+        end = segments[place].end
+        return place if end is None or character < end else None
+
+    def _fold_long(self, start: int) -> None:
+        """What is complete of the text from that character on."""
+        for part in self._stage.segments[self._from(start) :]:
+            if part.kind != "reasoning" or part.end is None:
+                continue
+            is_long = part.end - part.start > LONG and part.start not in self._chosen
+            is_new = is_long and part.start not in self._folded
+            if is_new:
+                self._folded.add(part.start)
+            if is_new or (part.start in self._folded and start < part.end):
+                self._show_text(part, visible=False)
+
+    def _toggle(self, place: int | None) -> None:
+        """As the user wants it from now on."""
+        if place is None:
+            return
+        part = self._stage.segments[place]
+        self._chosen.add(part.start)
+        self._folded ^= {part.start}
+        self._show_text(part, visible=part.start not in self._folded)
+        self._view.viewport().update()
+        self.place_headers()
+
+    def _show_text(self, part: Segment, *, visible: bool) -> None:
+        document = self._view.document()
+        first, stop = self._places.position(part.start), self._places.position(self._end(part) - 1) + 1
+        block = document.findBlock(first)
+        while block.isValid() and block.position() < stop:
+            block.setVisible(visible)
+            block = block.next()
+        document.markContentsDirty(first, stop - first)
+
+    def _end(self, part: Segment) -> int:
+        """How far it is written into the document."""
+        written = self._places.characters
+        return written if part.end is None else min(part.end, written)
+
+    # -- headers and cards -------------------------------------------------------------------------------------
+
+    def place_headers(self) -> None:
+        """Every header that is in sight where its part begins; to be called whenever something moved."""
+        sight = dict(self._heads()) if self.is_used else {}
+        self._hide_headers(set(sight))
+        last = next((part for part in reversed(self._stage.segments) if part.kind == "call"), None)
+        for place, box in sight.items():
+            header = self._headers.get(place) or self._new_header(place)
+            header.show_part(place, self._words(place, last))
+            header.setGeometry(box.toRect())
+            header.show()
+
+    def paint(
+        self, painter: QPainter, first: int, stop: int, boxes: Callable[[int, int], list[QRectF]]
+    ) -> None:
+        """The grounds and frames of the parts in sight, in the document's coordinates, before their text."""
+        if not self.is_used:
+            return
+        written = self._places.characters
+        before = 0
+        painter.setPen(Qt.PenStyle.NoPen)
+        begin = self._from(first)
+        if begin:
+            before = self._stage.segments[begin - 1].end or 0
+        for part in self._stage.segments[begin:]:
+            self._paint_marker(painter, boxes(before, min(part.start, written)))
+            if part.start > stop or part.start >= self._end(part):
+                break
+            self._paint_part(painter, part)
+            before = self._end(part)
+        else:
+            self._paint_marker(painter, boxes(before, written))
+
+    def _paint_marker(self, painter: QPainter, boxes: list[QRectF]) -> None:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme().color("track"))
+        for box in boxes:
+            painter.drawRoundedRect(box.adjusted(-2, 0, 2, 0), 3, 3)
+
+    def _paint_part(self, painter: QPainter, part: Segment) -> None:
+        if part.kind == "text":
+            return
+        box = self._box(part)
+        if part.kind == "reasoning":
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme().color("reasoning-soft"))
+            painter.drawRoundedRect(box, 4, 4)
+            painter.setBrush(theme().color("reasoning-line"))
+            painter.drawRect(QRectF(box.left(), box.top(), 3, box.height()))
+            return
+        broken = self._stage.call_at(part.call_index).status == "impossible"
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(theme().color("impossible-line" if broken else "border-strong"), 1))
+        painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 5, 5)
+
+    def _box(self, part: Segment) -> QRectF:
+        """All of a part, its header included."""
+        document, margin = self._view.document(), self._view.document().documentMargin()
+        head = self._head(part)
+        layout = document.documentLayout()
+        width = self._view.viewport().width() - margin
+        if part.start in self._folded:
+            bottom = head + PartHeader.height_of()
+        else:
+            last = document.findBlock(self._places.position(self._end(part) - 1))
+            bottom = layout.blockBoundingRect(last).bottom() + _INNER // 2
+        return QRectF(margin / 2, head, width, bottom - head)
+
+    def _head(self, part: Segment) -> float:
+        """Where its header begins, in the document's coordinates."""
+        text = self._view.document().findBlock(self._places.position(part.start))
+        line = text.previous()
+        room = line.blockFormat().lineHeight()
+        top = self._view.document().documentLayout().blockBoundingRect(line).top()
+        return top + room - PartHeader.height_of()
+
+    def _heads(self) -> Iterator[tuple[int, QRectF]]:
+        """The parts whose header is in sight, and where, in the viewport's coordinates."""
+        view, written = self._view, self._places.characters
+        rect = view.viewport().rect()
+        first = self._places.character(view.cursorForPosition(rect.topLeft()).position())
+        stop = self._places.character(view.cursorForPosition(rect.bottomRight()).position()) + 1
+        offset, margin = view.verticalScrollBar().value(), view.document().documentMargin()
+        for place, part in enumerate(self._stage.segments[self._from(first) :], self._from(first)):
+            if part.start > stop:
+                break
+            if part.kind == "text" or part.start >= min(self._end(part), written):
+                continue
+            top = self._head(part) - offset
+            if -PartHeader.height_of() < top < rect.height():
+                yield place, QRectF(margin / 2, top, rect.width() - margin, PartHeader.height_of())
+
+    def _words(self, place: int, last: Segment | None) -> PartWords:
+        """`last` is the last call so far."""
+        part = self._stage.segments[place]
+        if part.kind == "call":
+            count = last.call_index + 1 if last is not None else 1
+            return call_words(self._stage.call_at(part.call_index), part.call_index + 1, count)
+        request = self.request
+        if (
+            last is not None
+            and last.start > part.start
+            and part.start not in self._earlier
+            and request is not None
+        ):
+            self._earlier[part.start] = earlier_call(self._stage, part, request)
+        budget = request.reasoning_budget if request is not None else None
+        folded = part.start in self._folded
+        return reasoning_words(self._stage, part, folded, self._earlier.get(part.start), budget)
+
+    def _new_header(self, place: int) -> PartHeader:
+        if self._spare:
+            header = self._spare.pop()
+        else:
+            header = PartHeader(self._view.viewport())
+            header.folding.connect(self._toggle)
+        self._headers[place] = header
+        return header
+
+    def _hide_headers(self, without: set[int]) -> None:
+        for place in self._headers.keys() - without:
+            header = self._headers.pop(place)
+            if header.hasFocus():
+                self._view.setFocus()
+            header.hide()
+            self._spare.append(header)
+
+
+def is_header(block: QTextBlock) -> bool:
+    """Whether the line is a header's, and holds no text."""
+    return block.userState() == _HEAD

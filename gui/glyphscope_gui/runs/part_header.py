@@ -1,0 +1,176 @@
+"""The line above a part of an answer: what it is, what it cost, and its verdict."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QWidget
+
+from glyphscope.calling import CallState, Segment, StageState
+from glyphscope.calling.segments import EarlierCall, seconds_of
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip, shown_exactly
+from glyphscope_gui.shared.token_words import percent
+from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
+from glyphscope_gui.theme import theme, ui_font
+
+PREVIEW = 200
+"""Characters of folded reasoning that its header may show."""
+_GAP = 10
+
+
+class PartWords(NamedTuple):
+    """`pill` is the verdict with its role, `aside` what stands at the right, `tip` explains it."""
+
+    title: str
+    facts: str = ""
+    aside: str = ""
+    pill: str = ""
+    role: str = ""
+    folded: bool | None = None
+    preview: str = ""
+    tip: str = ""
+
+
+def seconds_words(seconds: float) -> str:
+    return tr("{seconds:.1f} s", seconds=seconds)
+
+
+def reasoning_words(
+    stage: StageState, part: Segment, folded: bool, earlier: EarlierCall | None, budget: int | None
+) -> PartWords:
+    """What it cost, and how likely a call was in it."""
+    tokens = stage.tokens_between(part.start, part.end)
+    count = len(tokens)
+    facts = (
+        tr("%n token(s)", "", count)
+        if budget is None
+        else tr("{count} of {budget} tokens", count=count, budget=budget)
+    )
+    aside = (
+        tr(
+            "a call here: at most {share} raw, token {token}",
+            share=percent(earlier.share),
+            token=earlier.token,
+        )
+        if earlier is not None
+        else ""
+    )
+    text = stage.text[
+        part.start : min(part.start + PREVIEW, len(stage.text) if part.end is None else part.end)
+    ]
+    return PartWords(
+        tr("Reasoning"),
+        f"{facts} · {seconds_words(seconds_of(stage, tokens))}",
+        aside,
+        folded=folded,
+        preview=shown_exactly(" ".join(text.split())) if folded else "",
+        tip=tr(
+            "What the model wrote for itself before its answer. A call here: the highest probability, before mask and "
+            "sampler, that the first token of the call that came later had in the place of one of these tokens."
+        ),
+    )
+
+
+def call_words(call: CallState, number: int, count: int) -> PartWords:
+    """Which tool, and whether the call is valid."""
+    verdict = VERDICTS[call.status]
+    words = {"holds": tr("valid"), "open": tr("open", "a verdict")}.get(call.status)
+    if words is None:
+        words = shown_exactly(call.violations[0].message)
+    tool = shown_exactly(call.tool.name) if call.tool is not None else ""
+    title = tr("Call {number} of {count}", number=number, count=count) if count > 1 else tr("Call")
+    return PartWords(title, tool, pill=f"{verdict.sign} {words}", role=verdict.role, tip=words)
+
+
+class PartHeader(QAbstractButton):
+    """Reasoning can be folded by it, with the mouse, Space or Enter; of a call it only tells. `folding` carries the
+    place of the segment.
+    """
+
+    folding = Signal(int)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.place = -1
+        self._words = PartWords("")
+        self.setFont(ui_font())
+        self.clicked.connect(self._clicked)
+
+    def show_part(self, place: int, words: PartWords) -> None:
+        self.place = place
+        if words == self._words:
+            return
+        self._words = words
+        foldable = words.folded is not None
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if foldable else Qt.FocusPolicy.NoFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor if foldable else Qt.CursorShape.ArrowCursor)
+        state = (tr("folded") if words.folded else tr("unfolded")) if foldable else ""
+        told = (words.title, words.facts, words.pill, words.aside, state)
+        self.setAccessibleName(", ".join(part for part in told if part))
+        self.setAccessibleDescription(words.tip)
+        self.setToolTip(plain_tip("\n".join(part for part in (words.aside, words.tip) if part)))
+        self.update()
+
+    @staticmethod
+    def height_of() -> int:
+        """Pixels that it needs, in the letters of now."""
+        return round(QFontMetricsF(ui_font()).height()) + 8
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, self.height_of())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.click()
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        words, box = self._words, QRectF(self.rect()).adjusted(10, 0, -10, 0)
+        if self.hasFocus():
+            painter.setPen(QPen(theme().color("accent"), 1.4))
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1.5, 1.5, -1.5, -1.5), 4, 4)
+        bold = QFont(self.font())
+        bold.setWeight(QFont.Weight.DemiBold)
+        sign = "" if words.folded is None else "▸ " if words.folded else "▾ "
+        self._write(painter, box, sign + words.title, "text", bold)
+        self._write(painter, box, words.facts, "text-muted", self.font())
+        if words.pill:
+            self._pill(painter, box)
+        elif words.aside:
+            width = QFontMetricsF(self.font()).horizontalAdvance(words.aside)
+            if width <= box.width():
+                right = QRectF(box.right() - width, box.top(), width, box.height())
+                painter.setFont(self.font())
+                painter.setPen(theme().color("text-muted"))
+                painter.drawText(right, Qt.AlignmentFlag.AlignVCenter, words.aside)
+                box.setRight(right.left() - _GAP)
+        self._write(painter, box, words.preview, "text-faint", self.font())
+
+    def _pill(self, painter: QPainter, box: QRectF) -> None:
+        """At the right, elided where the words are long."""
+        metrics = QFontMetricsF(pill_font(self.font()))
+        most = max(box.width() - 16, 0)
+        words = metrics.elidedText(self._words.pill, Qt.TextElideMode.ElideRight, most)
+        width = min(metrics.horizontalAdvance(words) + 17, box.width())
+        paint_pill(painter, box.adjusted(box.width() - width, 1, 0, -1), words, self._words.role, self.font())
+
+    def _write(self, painter: QPainter, box: QRectF, words: str, role: str, font: QFont) -> None:
+        """At the left of the box, which then begins behind it."""
+        metrics = QFontMetricsF(font)
+        text = metrics.elidedText(words, Qt.TextElideMode.ElideRight, max(box.width(), 0))
+        if len(text) <= min(len(words), 1):
+            return
+        painter.setFont(font)
+        painter.setPen(theme().color(role))
+        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
+        box.setLeft(box.left() + metrics.horizontalAdvance(text) + _GAP)
+
+    def _clicked(self) -> None:
+        if self._words.folded is not None:
+            self.folding.emit(self.place)

@@ -1,0 +1,81 @@
+"""A text that is only read, with stretches of it marked: what differs, and what the chosen slot is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent
+from PySide6.QtGui import QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
+
+from glyphscope_gui.shared.code_edit import to_utf16
+from glyphscope_gui.shared.text_places import shown
+from glyphscope_gui.shared.wrapping_edit import WrappingEdit
+from glyphscope_gui.theme import mono_font, theme
+
+Spans = Sequence[tuple[int, int]]
+_MOST = 200
+_LONGEST = 60_000
+"""Characters in sight: a prompt with many tools is longer than anybody reads here."""
+
+
+class MarkedText(WrappingEdit):
+    """`differs` has a ground and a line under it, `chosen` another ground and a dashed line: never a colour alone."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._text = ""
+        self._differs: Spans = ()
+        self._chosen: Spans = ()
+        self.setReadOnly(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setTabChangesFocus(True)
+        self.setAccessibleName(name)
+        self.setFont(mono_font(-0.5))
+        self.setStyleSheet("QPlainTextEdit:!focus { border-color: transparent; }")
+
+    @property
+    def text(self) -> str:
+        return self._text
+
+    def show_text(self, text: str, differs: Spans = (), chosen: Spans = ()) -> None:
+        """Another text, from the first marked stretch on in sight."""
+        text = text[:_LONGEST]
+        if text != self._text:
+            self._text = text
+            self.setPlainText(shown(text))
+        self._differs, self._chosen = differs, chosen
+        self._mark()
+        first = min((start for start, _ in (*chosen, *differs)), default=0)
+        cursor = self.textCursor()
+        cursor.setPosition(to_utf16(self._text, min(first, len(self._text))))
+        self.setTextCursor(cursor)
+        self.ensureCursorVisible()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_chosen"):
+            self._mark()
+
+    def _mark(self) -> None:
+        line = QTextCharFormat.UnderlineStyle
+        marks = [self._stretch(span, "open", line.SingleUnderline) for span in self._differs[:_MOST]]
+        marks += [self._stretch(span, "forced", line.DashUnderline) for span in self._chosen[:_MOST]]
+        self.setExtraSelections([mark for mark in marks if mark is not None])
+
+    def _stretch(
+        self, span: tuple[int, int], role: str, line: QTextCharFormat.UnderlineStyle
+    ) -> QTextEdit.ExtraSelection | None:
+        start, end = (min(place, len(self._text)) for place in span)
+        if start >= end:
+            return None
+        selection = QTextEdit.ExtraSelection()
+        cursor = QTextCursor(self.document())
+        cursor.setPosition(to_utf16(self._text, start))
+        cursor.setPosition(to_utf16(self._text, end), QTextCursor.MoveMode.KeepAnchor)
+        made: QTextCharFormat = selection.format
+        made.setBackground(theme().color(f"{role}-soft"))
+        made.setUnderlineStyle(line)
+        made.setUnderlineColor(theme().color(f"{role}-line"))
+        selection.cursor = cursor
+        return selection

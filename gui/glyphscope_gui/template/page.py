@@ -1,0 +1,165 @@
+"""The page of the chat template: the form's slots, the pairs that show them, markers as tokens, and the details."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.link import link
+from glyphscope_gui.shared.pill import Pill
+from glyphscope_gui.shared.plain_text import shown_exactly
+from glyphscope_gui.shared.splitter import splitter
+from glyphscope_gui.template.details import Details
+from glyphscope_gui.template.pair_view import PairView
+from glyphscope_gui.template.tables import MarkersModel, RowsTable, SlotsModel
+from glyphscope_gui.theme.sizes import GAP, PAD
+
+WIDE = 1180
+SUFFIXES = (".jinja", ".gguf", ".txt")
+
+
+class TemplatePage(QWidget):
+    """Places the parts; `presenter.py` connects them. `fileDropped` carries a path, `slotChosen` a slot's row."""
+
+    fileDropped = Signal(str)
+    slotChosen = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("templatePage")
+        self.setAccessibleName(tr("Template"))
+        self.setAcceptDrops(True)
+        self.source = ElidedLabel(self)
+        self.source.setObjectName("templateSource")
+        self.source.setProperty("role", "title")
+        self.pill = Pill(self)
+        self.open_link = link(
+            tr("Open…"), tr("A chat template (.jinja) or a model (.gguf); one can also be dropped here"), self
+        )
+        self.open_link.setObjectName("openTemplateButton")
+        self.model_link = link(tr("From the model"), tr("The template of the open model again"), self)
+        self.model_link.setObjectName("modelTemplateButton")
+        self.prove_link = link(
+            tr("Prove again"), tr("Render 1,000 random turns with the template and read them back"), self
+        )
+        self.readers_button = QPushButton(tr("Who would read this?…"), self)
+        self.readers_button.setObjectName("readersButton")
+        self.readers_button.setToolTip(
+            tr("An answer, read by this form strictly, leniently, and by the notations of other models")
+        )
+        self.slots = RowsTable(SlotsModel(), tr("Slots of the form"), (0, 5, 3), mono=frozenset({1}))
+        self.slots.setObjectName("templateSlots")
+        self.pair = PairView(self)
+        self.markers = RowsTable(MarkersModel(), tr("Markers as tokens"), (3, 3, 3), mono=frozenset({0, 2}))
+        self.markers.setObjectName("templateMarkers")
+        self.ends = QLabel(self)
+        self.ends.setProperty("role", "hint")
+        self.ends.setWordWrap(True)
+        self.ends.setTextFormat(Qt.TextFormat.PlainText)
+        self.details = Details(self)
+        self.empty = QLabel(self)
+        self.empty.setObjectName("templateEmpty")
+        self.empty.setProperty("role", "muted")
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty.setWordWrap(True)
+        self.empty.setTextFormat(Qt.TextFormat.PlainText)
+        self.empty.setMargin(30)
+        self._wide: bool | None = None
+        self._lay_out()
+        self.slots.clicked.connect(self._slot_clicked)
+        self.slots.selectionModel().currentRowChanged.connect(self._slot_clicked)
+        self.setFocusProxy(self.slots)
+
+    def show_words(self, words: str) -> None:
+        """Instead of a form: what is going on, or what can be done."""
+        self.empty.setText(words)
+        self.stack.setCurrentWidget(self.empty)
+        self.pill.set_words("", "open")
+        self.prove_link.setEnabled(False)
+
+    def show_error(self, error: BaseException) -> None:
+        """Why there is no form, where, and what to do about it."""
+        if isinstance(error, GlyphscopeError):
+            parts = (error.message, error.where, error.hint)
+        else:
+            parts = (tr("The template cannot be inspected."), "", str(error))
+        self.show_words("\n".join(shown_exactly(part) for part in parts if part))
+
+    def show_form(self) -> None:
+        self.stack.setCurrentWidget(self.parts)
+        self.prove_link.setEnabled(True)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if _dropped(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        path = _dropped(event)
+        if path:
+            event.acceptProposedAction()
+            self.fileDropped.emit(path)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange(event.size().width() >= WIDE)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _slot_clicked(self, index: QModelIndex, _before: QModelIndex | None = None) -> None:
+        if index.isValid():
+            self.slotChosen.emit(index.row())
+
+    def _lay_out(self) -> None:
+        top = QHBoxLayout()
+        top.setSpacing(GAP)
+        top.addWidget(self.source, 1)
+        for widget in (self.pill, self.open_link, self.model_link, self.prove_link, self.readers_button):
+            top.addWidget(widget)
+        self.slots_card = Card(tr("Form"), self.slots, padded=False)
+        self.slots_card.heading.setMinimumHeight(self.pair.heading.sizeHint().height())
+        tokens = QWidget(self)
+        column = QVBoxLayout(tokens)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
+        column.addWidget(self.markers, 1)
+        line = QHBoxLayout()
+        line.setContentsMargins(PAD - 5, 6, PAD - 5, 2)
+        line.addWidget(self.ends, 0, Qt.AlignmentFlag.AlignTop)
+        column.addLayout(line)
+        self.markers_card = Card(tr("Markers in this vocabulary"), tokens, padded=False)
+        self.markers_card.heading.setMinimumHeight(self.details.heading.sizeHint().height())
+        self.left = splitter(Qt.Orientation.Vertical, (self.slots_card, self.markers_card), (3, 2))
+        self.right = splitter(Qt.Orientation.Vertical, (self.pair, self.details), (3, 2))
+        self.parts = splitter(Qt.Orientation.Horizontal, (self.left, self.right), (4, 5))
+        for column_of in (self.left, self.right):
+            column_of.setSizes([300, 200])
+        self.stack = QStackedWidget(self)
+        self.stack.addWidget(self.empty)
+        self.stack.addWidget(self.parts)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(GAP, GAP, GAP, GAP)
+        layout.setSpacing(GAP)
+        layout.addLayout(top)
+        layout.addWidget(self.stack, 1)
+
+    def _arrange(self, wide: bool) -> None:
+        if wide == self._wide:
+            return
+        self._wide = wide
+        width = self.width() - 2 * GAP
+        share = 0.42 if wide else 0.48
+        self.parts.setSizes([round(width * share), round(width * (1 - share))])
+
+
+def _dropped(event: QDropEvent) -> str:
+    """The one template or model that is dropped, or ""."""
+    urls = event.mimeData().urls()
+    path = urls[0].toLocalFile() if len(urls) == 1 else ""
+    return path if Path(path).suffix.lower() in SUFFIXES else ""

@@ -1,0 +1,247 @@
+"""The page of the chat template: which one is inspected, in the background, and what is shown of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QFileDialog
+
+from glyphscope.models.inspection import Inspection, inspect_template, with_proof
+from glyphscope.models.template_files import open_template
+from glyphscope_gui.context import AppContext, FilePlace, Page, Place
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.model_names import model_name
+from glyphscope_gui.shared.page_ids import MenuId, PageId
+from glyphscope_gui.template import rows
+from glyphscope_gui.template.answers import last_answer
+from glyphscope_gui.template.page import TemplatePage
+from glyphscope_gui.template.readers_dialog import ReadersDialog
+
+TURNS, MORE_TURNS = 200, 1000
+_FILES = tr("Templates and models (*.jinja *.gguf);;All files (*)")
+_NONE = tr(
+    "No template to inspect: the open model keeps none in a file.\n"
+    "Open a chat template (.jinja) or a model (.gguf), or choose another model."
+)
+
+
+class _Source(NamedTuple):
+    """What is inspected, and the vocabulary whose tokens its markers are shown in."""
+
+    path: Path
+    vocabulary: Path | None
+
+
+class TemplatePresenter(Page):
+    """`found` is the inspection that is shown; None while there is none."""
+
+    id = PageId.TEMPLATE
+    title = tr("Template")
+    tip = tr("See how the model writes a turn, and what that is derived from")
+
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(context)
+        self.widget = self.view = TemplatePage()
+        self.found: Inspection | None = None
+        self.readers: ReadersDialog | None = None
+        self._unproved: Inspection | None = None
+        self._file: Path | None = None
+        self._vocabulary: Path | None = None
+        self._source: _Source | None = None
+        self._pair = 0
+        self._markers: tuple[str, ...] = ()
+        self._background = Background(self)
+        self.readers_action = QAction(tr("Who &would read this?…"), self)
+        self.readers_action.setObjectName("readersAction")
+        self.readers_action.setToolTip(
+            tr("The last answer, read by its form strictly, leniently, and by the notations of other models")
+        )
+        self._connect()
+        self._show_nothing()
+
+    @property
+    def menu_actions(self) -> Mapping[MenuId, Sequence[QAction]]:
+        return {MenuId.RUN: [self.readers_action]}
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a template is being rendered."""
+        return self._background.is_busy
+
+    def go_to(self, place: Place) -> None:
+        """Inspect a file."""
+        if isinstance(place, FilePlace):
+            self.open(place.path)
+
+    def close(self) -> None:
+        self._background.close()
+
+    def open(self, path: Path, vocabulary: Path | None = None) -> None:
+        """Inspect the template of that file, whatever model is open; `vocabulary` is a GGUF in that one's place."""
+        self._file, self._vocabulary = path, vocabulary
+        self.refresh()
+
+    def follow_model(self) -> None:
+        """Inspect the template of the open model, now and when another is opened."""
+        self._file = None
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Inspect what is to be shown, unless it is shown already."""
+        source = self._wanted()
+        if source is None:
+            self._source = None
+            self._show_nothing()
+        elif source != self._source:
+            self._source = source
+            self._inspect(source)
+
+    # -- what is inspected -------------------------------------------------------------------------------------
+
+    def _wanted(self) -> _Source | None:
+        info = self.context.runs.model.info
+        model = Path(info.path) if info is not None and info.kind == "llama.cpp" and info.path else None
+        if self._file is None:
+            return None if model is None else _Source(model, model)
+        own = self._file if self._file.suffix.lower() == ".gguf" else None
+        return _Source(self._file, self._vocabulary or own or model)
+
+    def _inspect(self, source: _Source) -> None:
+        self.found = self._unproved = None
+        self._show_source(source)
+        self.view.show_words(tr("Rendering the template…"))
+        work = partial(_look, source)
+        self._background.start("look", work, partial(self._looked, source), self._failed)
+
+    def _looked(self, source: _Source, found: Inspection) -> None:
+        if source == self._source:
+            self._unproved = found
+            self._show(found)
+            self._prove(TURNS)
+
+    def _failed(self, error: BaseException) -> None:
+        self.view.show_error(error)
+
+    def _prove(self, turns: int) -> None:
+        source, found = self._source, self._unproved
+        if source is None or found is None:
+            return
+        self.view.prove_link.setEnabled(False)
+        self.view.pill.set_words(*rows.proof_words(found))
+        work = partial(_prove, source, found, turns)
+        self._background.start("prove", work, partial(self._proved, source), self._failed)
+
+    def _proved(self, source: _Source, found: Inspection) -> None:
+        if source == self._source:
+            self.found = found
+            self._show_proof()
+
+    # -- what is shown -----------------------------------------------------------------------------------------
+
+    def _show(self, found: Inspection) -> None:
+        self.found, view = found, self.view
+        view.slots.show_rows(rows.slot_rows(found))
+        view.markers.show_rows(rows.marker_rows(found))
+        view.markers.setVisible(bool(found.markers))
+        view.ends.setText(rows.ends_words(found))
+        view.details.thinking.show_rows(rows.thinking_rows(found))
+        view.details.history.show_rows(rows.history_rows(found))
+        view.details.show_view("notes" if found.warnings else "thinking")
+        view.show_form()
+        self._show_proof()
+        self._pair, self._markers = 0, ()
+        self._show_pair()
+
+    def _show_proof(self) -> None:
+        assert self.found is not None
+        self.view.pill.set_words(*rows.proof_words(self.found))
+        self.view.details.notes.show_rows(rows.note_rows(self.found))
+        self.view.details.values.show_rows(rows.value_rows(self.found))
+        self.view.prove_link.setEnabled(self.found.proof is not None)
+
+    def _show_source(self, source: _Source) -> None:
+        name, quantisation = model_name(str(source.path))
+        self.view.source.setText(source.path.name if self._file else f"{name} {quantisation}".strip())
+        self.view.model_link.setEnabled(self._file is not None)
+
+    def _show_nothing(self) -> None:
+        self.found = self._unproved = None
+        opening = self.context.runs.model.phase == "opening"
+        self.view.source.setText("")
+        self.view.model_link.setEnabled(False)
+        self.view.show_words(tr("The model is being opened…") if opening else _NONE)
+
+    def _choose_slot(self, row: int) -> None:
+        """Show the first pair that shows a slot, with its markers."""
+        if self.found is None or not 0 <= row < len(self.found.slots):
+            return
+        slot = self.found.slots[row]
+        self._markers = slot.markers
+        keys = [pair.key for pair in self.found.pairs]
+        self._pair = next((keys.index(key) for key in slot.pairs if key in keys), self._pair)
+        self._show_pair()
+
+    def _move(self, by: int) -> None:
+        self._markers = ()
+        self._pair += by
+        self._show_pair()
+
+    def _show_pair(self) -> None:
+        pairs = self.found.pairs if self.found is not None else ()
+        self._pair = min(max(self._pair, 0), max(len(pairs) - 1, 0))
+        pair = pairs[self._pair] if pairs else None
+        self.view.pair.show_pair(pair, self._pair + 1 if pairs else 0, len(pairs), self._markers)
+
+    # -- who would read this? ----------------------------------------------------------------------------------
+
+    def ask_readers(self) -> None:
+        """Open the dialog with the last answer, to be read by the inspected form or that of the run."""
+        answer = last_answer(self.context.runs.state)
+        form = self.found.form if self.found is not None else answer.form
+        registry = answer.registry or self.context.project.tools.registry
+        self.readers = ReadersDialog(form, registry, answer, self.context.window)
+        self.readers.open()
+
+    # -- connections -------------------------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        view = self.view
+        view.open_link.clicked.connect(self._ask_for_file)
+        view.model_link.clicked.connect(self.follow_model)
+        view.prove_link.clicked.connect(lambda: self._prove(MORE_TURNS))
+        view.readers_button.clicked.connect(self.readers_action.trigger)
+        view.fileDropped.connect(lambda path: self.open(Path(path)))
+        view.slotChosen.connect(self._choose_slot)
+        view.pair.moved.connect(self._move)
+        self.readers_action.triggered.connect(self.ask_readers)
+        self.context.navigator.shown.connect(self._page_shown)
+        self.context.runs.modelTold.connect(self._model_told)
+
+    def _page_shown(self, page: PageId) -> None:
+        if page is self.id:
+            self.refresh()
+
+    def _model_told(self, _status: object) -> None:
+        if self.context.navigator.current is self.id:
+            self.refresh()
+
+    def _ask_for_file(self) -> None:
+        dialog = QFileDialog(self.context.window, tr("Inspect a template"), "", _FILES)
+        dialog.setObjectName("openTemplateDialog")
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(lambda path: self.open(Path(path)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+
+def _look(source: _Source) -> Inspection:
+    return inspect_template(open_template(source.path), source.vocabulary)
+
+
+def _prove(source: _Source, found: Inspection, turns: int) -> Inspection:
+    return with_proof(found, open_template(source.path), turns)

@@ -1,0 +1,212 @@
+"""Who would read this? An answer, read by its form strictly, leniently, and by the notations of other models."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QModelIndex, Qt, QTimer
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QHBoxLayout,
+    QLabel,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.registry import ToolRegistry
+from glyphscope.turns import TurnForm
+from glyphscope.turns.readers import Departed, Reading, departed, readings
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.hidden_characters import visible
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.token_words import percent, token_text
+from glyphscope_gui.shared.wrapping_edit import WrappingEdit
+from glyphscope_gui.template.answers import Answer
+from glyphscope_gui.template.marked_text import MarkedText
+from glyphscope_gui.template.tables import Cell, ReadersModel, Row, RowsTable
+from glyphscope_gui.theme import mono_font
+
+PAUSE_MS = 150
+LONGEST = 50_000
+"""Characters of an answer that are read as they are typed."""
+_STATES: dict[str, bool | None] = {"on": True, "off": False, "undefined": None}
+_WHY = tr(
+    "Strict is what a parser of the form alone takes; lenient is how servers read, which pass over departures."
+)
+
+
+class ReadersDialog(QDialog):
+    """Opened with `open()`; it deletes itself. `found` are the readings of the text as it is now."""
+
+    def __init__(
+        self, form: TurnForm | None, registry: ToolRegistry, answer: Answer, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("readersDialog")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(tr("Who would read this?"))
+        self.found: tuple[Reading, ...] = ()
+        self._form, self._registry, self._answer = form, registry, answer
+        self._background = Background(self)
+        self._timer = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._timer.timeout.connect(self._read)
+        self.edit = WrappingEdit(self)
+        self.edit.setObjectName("readersText")
+        self.edit.setAccessibleName(tr("The answer"))
+        self.edit.setPlaceholderText(tr("What the model wrote after the prompt"))
+        self.edit.setFont(mono_font(-0.5))
+        self.edit.setTabChangesFocus(True)
+        self.edit.setPlainText(answer.text)
+        self.states = Segmented(
+            (
+                ("on", tr("on"), tr("The prompt was rendered with thinking on")),
+                ("off", tr("off"), tr("The prompt was rendered with thinking off")),
+                ("undefined", tr("not set"), tr("The prompt was rendered without the switch")),
+            ),
+            small=True,
+            parent=self,
+        )
+        self.states.setAccessibleName(tr("Thinking in the prompt"))
+        self.states.set_value(next(name for name, value in _STATES.items() if value is answer.thinking))
+        self.table = RowsTable(
+            ReadersModel(),
+            tr("Readers"),
+            (4, 0, 3, 4),
+            mono=frozenset({0}),
+            pills=frozenset({1}),
+            parent=self,
+        )
+        self.table.setObjectName("readersTable")
+        self.text = MarkedText(tr("Where the text leaves the form of the chosen reader"), self)
+        self.about = QLabel(self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.about.setObjectName("readersAbout")
+        self.about.setProperty("role", "muted")
+        self._lay_out()
+        self.edit.textChanged.connect(self._timer.start)
+        self.states.chosen.connect(self._timer.start)
+        self.table.selectionModel().currentRowChanged.connect(self._show_reading)
+        self.finished.connect(self._background.close)
+        self._read()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the text is being read."""
+        return self._background.is_busy or self._timer.isActive()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        thinking = QLabel(tr("Thinking in the prompt:"), self)
+        thinking.setProperty("role", "muted")
+        line = QHBoxLayout()
+        line.addWidget(thinking)
+        line.addWidget(self.states)
+        line.addStretch(1)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 18, 20, 16)
+        column.setSpacing(10)
+        column.addWidget(self.edit, 2)
+        column.addLayout(line)
+        column.addWidget(self.table, 4)
+        column.addWidget(self.about)
+        column.addWidget(self.text, 2)
+        column.addWidget(buttons)
+        self.resize(860, 640)
+
+    def _read(self) -> None:
+        text = self.edit.toPlainText()
+        if self._form is None:
+            self._say(tr("There is no form to read by: open a chat template on the page Template first."))
+            return
+        if not text.strip():
+            self._say(tr("Write or paste an answer."))
+            return
+        if len(text) > LONGEST:
+            self._say(tr("The answer is too long: at most {count:,} characters are read.", count=LONGEST))
+            return
+        work = partial(readings, text, self._form, self._registry, _STATES[self.states.value])
+        self._background.start("read", work, self._show, self._failed)
+
+    def _failed(self, error: BaseException) -> None:
+        self._say(str(error))
+
+    def _say(self, words: str) -> None:
+        self.found = ()
+        self.table.show_rows([])
+        self.about.setText(words)
+        self.text.hide()
+
+    def _show(self, found: tuple[Reading, ...]) -> None:
+        self.found = tuple(each for each in found if each.calls or each.kind != "other")
+        rest = len(found) - len(self.found)
+        self.table.show_rows([*(_row(each) for each in self.found), *([_rest(rest)] if rest else [])])
+        self.table.selectRow(0)
+        self._show_reading(self.table.currentIndex())
+
+    def _show_reading(self, index: QModelIndex, _before: QModelIndex | None = None) -> None:
+        if not 0 <= index.row() < len(self.found):
+            return
+        reading = self.found[index.row()]
+        text = self.edit.toPlainText()
+        at = reading.left_at
+        self.text.setVisible(at is not None)
+        if at is None:
+            whole = (
+                tr("The text is as this form has it.")
+                if reading.complete
+                else tr("The text is as this form has it, but something is left open at its end.")
+            )
+            self.about.setText(f"{whole} {_WHY}" if reading.kind != "other" else whole)
+            return
+        self.text.show_text(text, [(at, min(at + 1, len(text)))] if at < len(text) else [(at - 1, at)])
+        parts = [tr("It leaves the form at character {at}: {why}.", at=at, why=visible(reading.left_why))]
+        if text == self._answer.text and (token := departed(reading, self._answer.steps)) is not None:
+            parts.append(_token_words(token))
+        if reading.sources:
+            parts.append(tr("Derived from {names}.", names=", ".join(reading.sources[:4])))
+        self.about.setText(" ".join(parts))
+
+
+def _row(reading: Reading) -> Row:
+    names = [call.name if call.valid else tr("{name} (not valid)", name=call.name) for call in reading.calls]
+    calls = ", ".join(names[:5]) + (" …" if len(names) > 5 else "") if names else tr("none")
+    if reading.reads:
+        pill = Cell(tr("yes"), pill="holds") if reading.calls else Cell(tr("as text"), pill="open")
+    else:
+        pill = Cell(tr("no"), pill="impossible")
+    left = "" if reading.complete else tr("something is left open at its end")
+    if reading.left_at is not None:
+        left = tr("character {at}: {why}", at=reading.left_at, why=reading.left_why)
+    return Cell(_name(reading), "\n".join(reading.sources)), pill, Cell(visible(calls)), Cell(visible(left))
+
+
+def _rest(count: int) -> Row:
+    """The readers that find no call, in one row."""
+    words = tr("%n other notation(s)", "", count)
+    return Cell(words), Cell(tr("no call"), pill="open"), Cell(tr("none")), Cell("")
+
+
+def _name(reading: Reading) -> str:
+    if reading.kind == "strict":
+        return tr("this form, strictly")
+    return tr("servers, leniently") if reading.kind == "lenient" else visible(reading.reader)
+
+
+def _token_words(token: Departed) -> str:
+    """How likely the token was that left the form, and the right one."""
+    written = tr(
+        "The token {token} had {share}.",
+        token=token_text(token.text.encode(), token.text),
+        share=percent(token.probability),
+    )
+    if token.right_probability is None:
+        rest = tr("No alternative that is known of it stays in the form.")
+    else:
+        right = token_text(token.right.encode(), token.right)
+        share = percent(token.right_probability)
+        rest = tr("{token} stays in the form: {share}.", token=right, share=share)
+    return f"{written} {rest}"

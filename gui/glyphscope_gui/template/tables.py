@@ -1,0 +1,179 @@
+"""The tables of the page: rows of words and model text that wrap, each with a tip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHeaderView, QWidget
+
+from glyphscope_gui.shared.grammar_cells import PillDelegate, WordsDelegate
+from glyphscope_gui.shared.grammar_roles import PILL_ROLE
+from glyphscope_gui.shared.hidden_characters import visible
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import CELL, PlainTable
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.table_model import Index, TableModel
+from glyphscope_gui.template.cells import NOTE_ROLE, FormDelegate
+
+
+class Cell(NamedTuple):
+    """What is in a cell. `pill` is the theme's role of a pill with the words, `note` are quieter words below them."""
+
+    words: str
+    tip: str = ""
+    pill: str = ""
+    note: str = ""
+
+
+Row = Sequence[Cell]
+
+
+class RowsModel(TableModel):
+    """`show` puts other rows in the table; a subclass says what the columns are."""
+
+    figures = frozenset()
+
+    def show(self, rows: Sequence[Row]) -> None:
+        self.beginResetModel()
+        self._rows = rows
+        self.endResetModel()
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        cell: Cell = self._rows[index.row()][index.column()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return "" if cell.pill else cell.words
+        if role == PILL_ROLE:
+            return (cell.words, cell.pill) if cell.pill else None
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(cell.tip or cell.words)
+        if role == NOTE_ROLE:
+            return cell.note
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return f"{cell.words} {cell.note}".strip()
+        return None
+
+
+class SlotsModel(RowsModel):
+    titles = (tr("Slot"), tr("What is written"), tr("Known from"))
+    tips = (
+        tr("A part of the form of a turn"),
+        tr("⏎ is a line end; words in capitals differ from call to call"),
+        tr("The pairs of renderings that show it, and rows of the table of corrections"),
+    )
+
+
+class MarkersModel(RowsModel):
+    titles = (tr("Marker"), tr("Kind"), tr("Token ids"))
+    tips = (
+        tr("A fixed text of the form"),
+        tr("One special token, which no text can spell, or tokens of text"),
+        tr("The tokens of this vocabulary that the marker is"),
+    )
+
+
+class ThinkingModel(RowsModel):
+    titles = (tr("Thinking"), tr("The prompt ends with"), tr("Reasoning"))
+    tips = (
+        tr("The switch for thinking in the template: on, off, or not given"),
+        tr("What the model writes goes on from here"),
+        tr("Whether the prompt opens or closes the reasoning, or leaves that to the model"),
+    )
+
+
+class HistoryModel(RowsModel):
+    titles = (tr("Part of a conversation"), tr("The template"))
+    tips = (
+        tr("What earlier turns can hold"),
+        tr("Left out: it is not written, without an error. Refused: the template raises an error"),
+    )
+
+
+class NotesModel(RowsModel):
+    titles = (tr("Kind"), tr("Note"))
+    tips = ("", "")
+
+
+class ValuesModel(RowsModel):
+    titles = (tr("Kind of value"), tr("Carried"), tr("Example"))
+    tips = (
+        tr("Each is rendered by the template in an argument, and read back"),
+        tr("Whether the same value came back"),
+        tr("The value, and what came back in its place"),
+    )
+
+
+class ReadersModel(RowsModel):
+    titles = (tr("Reader"), tr("Reads it"), tr("Calls"), tr("Leaves the form"))
+    tips = (
+        tr("The form strictly, servers leniently, and notations of other models"),
+        tr("Whether the reader takes the answer, or finds a call in it"),
+        tr("The calls that it finds"),
+        tr("The first character that is not as this reader's form has it"),
+    )
+
+
+class RowsTable(PlainTable):
+    """`mono` are columns of model text, `pills` of pills; all others are words. `shares` are of the width, 0 for as
+    wide as it needs.
+    """
+
+    def __init__(
+        self,
+        model: RowsModel,
+        name: str,
+        shares: Sequence[float],
+        *,
+        mono: frozenset[int] = frozenset(),
+        pills: frozenset[int] = frozenset(),
+        parent: QWidget | None = None,
+    ) -> None:
+        self.rows = model
+        self._shares = shares
+        super().__init__(model, stretch=len(shares) - 1, parent=parent)
+        model.setParent(self)
+        self.setAccessibleName(name)
+        self.setWordWrap(True)
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        for column in range(len(shares)):
+            kind = FormDelegate if column in mono else PillDelegate if column in pills else WordsDelegate
+            self.setItemDelegateForColumn(column, kind(self))
+        model.modelReset.connect(self._fit)
+
+    def show_rows(self, rows: Sequence[Row]) -> None:
+        self.rows.show(rows)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def fit_again(self) -> None:
+        super().fit_again()
+        self._fit()
+
+    def _fit(self) -> None:
+        """Columns by their shares, and rows as high as their words."""
+        room = self.viewport().width()
+        fixed = {column: self._needed(column) for column, share in enumerate(self._shares) if not share}
+        left = max(room - sum(fixed.values()), 0)
+        whole = sum(self._shares) or 1
+        for column, share in enumerate(self._shares):
+            self.setColumnWidth(column, fixed[column] if column in fixed else int(left * share / whole))
+        self.resizeRowsToContents()
+
+    def _needed(self, column: int) -> int:
+        metrics, model = self.fontMetrics(), self.rows
+        words = [str(model.headerData(column, Qt.Orientation.Horizontal) or "")]
+        words += [
+            str(model.data(model.index(row, column), Qt.ItemDataRole.AccessibleTextRole))
+            for row in range(min(model.rowCount(), 60))
+        ]
+        return max(map(metrics.horizontalAdvance, words)) + CELL + 6
+
+
+def on_one_line(text: str) -> str:
+    """A text of a template with its line ends as signs."""
+    return visible(text).replace("\n", "⏎")

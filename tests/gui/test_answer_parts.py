@@ -1,0 +1,334 @@
+"""An answer of several parts in the views of a run: reasoning that folds, calls as cards, and tables by call."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QAccessible
+from PySide6.QtTest import QTest
+
+from glyphscope.calling import RunState, fold, fold_events
+from glyphscope.events import SegmentClosed, SegmentOpened, StageStarted, Token, TokenStep
+from glyphscope.registry import default_registry
+from glyphscope_gui.playground.timeline_rows import MOST_ROWS, StageRows
+from glyphscope_gui.playground.turn_costs import TurnCosts
+from glyphscope_gui.runs.answer_parts import LONG
+from glyphscope_gui.runs.field_table_model import CONSTRAINT, FIELD, STATUS_ROLE, VALUE, FieldTableModel
+from glyphscope_gui.runs.outcome_text import outcome_words
+from glyphscope_gui.runs.part_header import PartHeader
+from glyphscope_gui.runs.stage_choice import events_of
+from glyphscope_gui.runs.stream_view import StreamView
+from glyphscope_gui.runs.token_table import TokenTable
+from glyphscope_gui.runs.token_table_model import PART, RULE, TokenTableModel
+from glyphscope_gui.shared.tab_order import stops
+from made_runs import BAD, GOOD, THOUGHT, parts_run
+
+LONG_THOUGHT = THOUGHT * (LONG // len(THOUGHT) + 1)
+
+
+@pytest.fixture
+def view(qtbot):
+    made = StreamView()
+    qtbot.addWidget(made)
+    made.resize(760, 700)
+    made.show()
+    return made
+
+
+def feed(view, events, size=3):
+    state = RunState()
+    view.begin(state.present)
+    for at in range(0, len(events), size):
+        batch = events[at : at + size]
+        for event in batch:
+            fold(state, event)
+        view.apply(batch)
+    view.finish()
+    return state
+
+
+def headers(view):
+    """Those in sight, from the top."""
+    found = [header for header in view.findChildren(PartHeader) if header.isVisible()]
+    return sorted(found, key=lambda header: header.y())
+
+
+def names(view):
+    return [header.accessibleName() for header in headers(view)]
+
+
+def shown_characters(view, state):
+    """The character that the document has at each place of the text."""
+    text = view.document().toRawText() if hasattr(view.document(), "toRawText") else view.toPlainText()
+    return "".join(text[view._places.position(n)] for n in range(len(state.text)))
+
+
+# -- the stream ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 1000])
+def test_the_stream_is_the_same_however_the_events_are_cut(view, size):
+    state = feed(view, parts_run(), size)
+    assert shown_characters(view, state).replace("⏎", "\n") == state.text
+    assert view.decided_characters == (state.violations[0].char,)
+    first, second, third = names(view)
+    assert first.startswith("Reasoning, 32 of 256 tokens · ")
+    assert second == "Call 1 of 2, search, ✓ valid"
+    assert third.startswith("Call 2 of 2, search, ✕ max_results is at most 100")
+    view.grab()
+
+
+def test_an_answer_of_parts_shown_later_looks_as_it_did_when_it_came(view, qtbot):
+    state = feed(view, parts_run(LONG_THOUGHT))
+    before = (view.toPlainText(), [header.geometry() for header in headers(view)], names(view))
+    view.begin(state.present, state.started.request)
+    view.apply(events_of(state.present))
+    view.finish()
+    assert (view.toPlainText(), [header.geometry() for header in headers(view)], names(view)) == before
+
+
+def test_a_run_without_parts_has_no_headers_and_only_its_own_text(view):
+    events = [
+        StageStarted(title="", kind="call"),
+        Token(step=TokenStep(index=0, id=1, data=b"a\n\nb", text="a\n\nb"), start=0, end=4),
+    ]
+    state = feed(view, events)
+    assert view.toPlainText() == state.text
+    assert headers(view) == []
+
+
+def test_a_part_whose_end_is_known_late_is_moved_there(view):
+    pieces = ["so", "</", "think", ">", "{}"]
+    events, at = [], 0
+    for index, piece in enumerate(pieces):
+        step = TokenStep(index=index, id=index, data=piece.encode(), text=piece)
+        events.append(Token(step=step, start=at, end=at + len(piece)))
+        at += len(piece)
+        if piece == "so":
+            events.append(SegmentOpened(kind="reasoning", start=0))
+        if piece == ">":
+            events.append(SegmentClosed(kind="reasoning", start=0, end=2))
+    events.append(SegmentOpened(kind="call", start=10))
+    state = feed(view, events, 1)
+    blocks = [line for line in view.toPlainText().splitlines() if line]
+    assert blocks == ["so", "</think>", "{}"]
+    assert shown_characters(view, state) == state.text
+
+
+def test_the_likeliest_earlier_call_is_told_with_its_kind_of_probability(view):
+    feed(view, parts_run())
+    assert "a call here: at most 12.4 % raw, token 4" in names(view)[0]
+    feed(view, parts_run(early=None))
+    assert "a call here" not in names(view)[0]
+
+
+# -- folding -------------------------------------------------------------------------------------------------------
+
+
+def test_long_reasoning_folds_once_it_is_complete_and_unfolds_by_click_and_key(view):
+    state = feed(view, parts_run(LONG_THOUGHT))
+    high = view.document().size().height()
+    header = headers(view)[0]
+    assert header.accessibleName().endswith("folded") and not header.accessibleName().endswith("unfolded")
+    QTest.mouseClick(header, Qt.MouseButton.LeftButton)
+    assert header.accessibleName().endswith("unfolded")
+    assert view.document().size().height() > high
+    for key in (Qt.Key.Key_Space, Qt.Key.Key_Return):
+        before = header.accessibleName()
+        QTest.keyClick(header, key)
+        assert header.accessibleName() != before
+    assert shown_characters(view, state).replace("⏎", "\n") == state.text
+
+
+def test_short_reasoning_stays_open_and_long_reasoning_does_while_it_is_written(view):
+    feed(view, parts_run())
+    assert names(view)[0].endswith("unfolded")
+    events = parts_run(LONG_THOUGHT)
+    closing = next(n for n, event in enumerate(events) if isinstance(event, SegmentClosed))
+    feed(view, events[:closing])
+    assert names(view)[0].endswith("unfolded")
+
+
+def test_a_chosen_token_in_folded_reasoning_unfolds_it(view):
+    state = feed(view, parts_run(LONG_THOUGHT))
+    view.select_token(state.tokens[5])
+    assert names(view)[0].endswith("unfolded")
+
+
+def test_what_the_user_folded_stays_so_in_another_theme(view):
+    feed(view, parts_run())
+    headers(view)[0].click()
+    before = view.toPlainText()
+    view.changeEvent(QEvent(QEvent.Type.PaletteChange))
+    assert names(view)[0].endswith("folded") and not names(view)[0].endswith("unfolded")
+    assert view.toPlainText() == before
+
+
+def test_only_reasoning_takes_the_focus_and_headers_are_named_for_screen_readers(view):
+    feed(view, parts_run())
+    focusable = [header for header in headers(view) if header.focusPolicy() != Qt.FocusPolicy.NoFocus]
+    assert len(focusable) == 1
+    assert list(stops(view)) == [view, focusable[0]]
+    interface = QAccessible.queryAccessibleInterface(focusable[0])
+    assert interface.text(QAccessible.Text.Name).startswith("Reasoning")
+    assert "before mask and sampler" in interface.text(QAccessible.Text.Description)
+
+
+# -- clicks and bounds ---------------------------------------------------------------------------------------------
+
+
+def test_a_click_chooses_the_token_under_it_in_every_part(view, qtbot):
+    state = feed(view, parts_run())
+    for token in state.tokens:
+        boxes = view._boxes(token.start, token.end)
+        if token.start == token.end or not boxes:
+            continue
+        place = boxes[0].center().toPoint() - QPoint(0, view.verticalScrollBar().value())
+        with qtbot.waitSignal(view.tokenChosen) as chosen:
+            QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        assert chosen.args[0] == token.step.index
+
+
+@pytest.mark.slow
+def test_a_thousand_calls_need_no_more_headers_than_fit_into_the_view(view):
+    events, at = [], 0
+    for index in range(1000):
+        piece = "{} "
+        step = TokenStep(index=index, id=1, data=piece.encode(), text=piece)
+        events.append(Token(step=step, start=at, end=at + 3))
+        events.append(SegmentOpened(kind="call", start=at, call_index=index))
+        events.append(SegmentClosed(kind="call", start=at, end=at + 2, call_index=index))
+        at += 3
+    feed(view, events, 100)
+    assert names(view)[-1] == "Call 1000 of 1000, ✓ valid"
+    assert len(view.findChildren(PartHeader)) < 40
+    view.verticalScrollBar().setValue(0)
+    assert names(view)[0] == "Call 1 of 1000, ✓ valid"
+    view.grab()
+
+
+# -- tables --------------------------------------------------------------------------------------------------------
+
+
+def fields_of(events, size=1):
+    model, state = FieldTableModel(), RunState()
+    model.begin(default_registry(), "flat")
+    for at in range(0, len(events), size):
+        batch = events[at : at + size]
+        for event in batch:
+            fold(state, event)
+        model.apply(state.present, batch)
+    model.add_missing(state.present)
+    return model, state
+
+
+def rows_of(model):
+    return [(model.index(n, FIELD).data(), model.index(n, VALUE).data()) for n in range(model.rowCount())]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_the_fields_of_several_calls_are_grouped_by_call_with_its_verdict(size, qtmodeltester):
+    model, _ = fields_of(parts_run(), size)
+    qtmodeltester.check(model)
+    arguments = [("action", '"search"'), ("query", '"AI news"')]
+    assert rows_of(model) == [
+        ("Call 1", "search"), *arguments, ("max_results", "10"), ("sources", "not given"),
+        ("Call 2", "search"), *arguments, ("max_results", "500"), ("sources", "not given"),
+    ]  # fmt: skip
+    assert [model.index(n, 0).data(STATUS_ROLE) for n in (0, 5)] == ["holds", "impossible"]
+    assert "at most 100" in model.index(5, CONSTRAINT).data()
+
+
+def test_the_fields_of_one_call_have_no_row_for_it():
+    model, _ = fields_of(parts_run(calls=(BAD,)))
+    assert rows_of(model)[0] == ("action", '"search"')
+
+
+def test_a_table_shown_later_has_the_same_fields(qtbot):
+    model, state = fields_of(parts_run())
+    later = FieldTableModel()
+    later.begin(default_registry(), "flat")
+    later.apply(state.present, events_of(state.present))
+    later.add_missing(state.present)
+    assert rows_of(later) == rows_of(model)
+
+
+def test_tokens_name_their_part_and_the_column_is_there_only_with_parts(qtbot):
+    model = TokenTableModel()
+    table = TokenTable(model)
+    qtbot.addWidget(table)
+    table.resize(1200, 300)
+    table.show()
+    assert table.isColumnHidden(PART)
+    state = fold_events(parts_run())
+    model.clear(state.present)
+    model.append(state.tokens)
+    table.show_parts()
+    assert not table.isColumnHidden(PART) and table.isColumnHidden(RULE)
+    parts = [model.index(n, PART).data() for n in range(model.rowCount())]
+    assert list(dict.fromkeys(parts)) == ["reasoning", "marker", "text", "call 1", "call 2"]
+    assert model.index(0, PART).data(Qt.ItemDataRole.AccessibleTextRole) == "part: reasoning"
+
+
+def test_a_turn_lists_what_its_parts_cost(qtbot):
+    costs = TurnCosts()
+    qtbot.addWidget(costs)
+    costs.show()
+    costs.show_stage(fold_events(parts_run()).present)
+    shown = [
+        label.accessibleName() for labels in costs._lines.values() for label in labels if label.isVisible()
+    ]
+    assert costs.has_any
+    assert "reasoning, tokens: 32" in shown and "markers, forced: 9" in shown
+    costs.show_stage(RunState().present)
+    assert not costs.has_any
+
+
+def test_a_turn_says_where_a_budget_narrowed_the_mask(qtbot):
+    costs = TurnCosts()
+    qtbot.addWidget(costs)
+    step = TokenStep(index=3, id=1, data=b"a", text="a", narrowed="tokens")
+    costs.show_stage(fold_events([Token(step=step, start=0, end=1)]).present)
+    assert costs.has_any and "From token 3 on the mask keeps the answer complete" in costs.note.text()
+    assert all(label.isHidden() for label in costs._titles)
+
+
+def test_a_stage_of_the_timeline_has_a_row_for_each_part():
+    state = fold_events(parts_run())
+    rows = StageRows(0, state.started.request)
+    rows.update(state.present, 10.0, over=True)
+    told = [(row.title, row.mark, row.tokens.used) for row in rows.rows[1:]]
+    assert told == [
+        ("Reasoning", "told", 32),
+        ("Text", "told", 6),
+        ("Call 1", "holds", 15),
+        ("Call 2", "impossible", 15),
+    ]
+    assert not any(row.is_stage for row in rows.rows[1:])
+
+
+def test_the_rows_of_parts_have_a_limit():
+    events = [SegmentOpened(kind="call", start=0, call_index=index) for index in range(MOST_ROWS * 2)]
+    rows = StageRows(0, None)
+    rows.update(fold_events(events).present, 1.0, over=False)
+    assert len(rows.rows) == MOST_ROWS
+
+
+# -- the page ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_playground_shows_an_answer_of_parts(open_playground, qtbot):
+    page = open_playground()
+    runs = page.context.runs
+    with qtbot.waitSignal(runs.ended):
+        runs.replay(parts_run(calls=(GOOD, GOOD)), 0)
+    view, evidence = page.view, page.evidence
+    qtbot.waitUntil(lambda: not evidence.size_section.isHidden())
+    assert outcome_words(runs.state).startswith("2 valid calls")
+    assert view.timeline.isHidden()
+    assert not view.tokens.isColumnHidden(PART)
+    assert evidence.turn_section.isVisible()
+    assert evidence.size_heading.title.text().casefold() == "size of these calls"
+    assert "Not counted: 32 tokens of reasoning." in evidence.size_note.text()
+    assert view.current_token().end <= runs.state.call_at(1).part.end

@@ -1,0 +1,224 @@
+"""The page of the chat template: what is inspected, how it is shown, and who would read an answer."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+
+from glyphscope import resources
+from glyphscope.events import ModelInfo
+from glyphscope.models import ScriptedModel
+from glyphscope_gui.context import FilePlace
+from glyphscope_gui.shared.page_ids import MenuId, PageId
+from glyphscope_gui.template.answers import last_answer
+from glyphscope_gui.template.pair_view import places_of
+from glyphscope_gui.template.rows import proof_words
+
+CALL = '<call tool="search">\n<arg name="query">\nAI news\n</arg>\n</call>'
+
+
+@pytest.fixture
+def example(tmp_path):
+    path = tmp_path / "example.jinja"
+    path.write_bytes(resources.read_bytes("forms/example.jinja"))
+    return path
+
+
+@pytest.fixture
+def page(open_page):
+    return open_page(PageId.TEMPLATE)
+
+
+@pytest.fixture
+def inspected(page, qtbot, example):
+    page.open(example)
+    qtbot.waitUntil(lambda: not page.is_busy)
+    return page
+
+
+def cells(table):
+    model = table.model()
+    role = Qt.ItemDataRole.AccessibleTextRole
+    return [
+        [str(model.data(model.index(row, column), role)) for column in range(model.columnCount())]
+        for row in range(model.rowCount())
+    ]
+
+
+def test_a_model_without_a_file_shows_what_can_be_done(page):
+    assert page.found is None
+    assert page.view.stack.currentWidget() is page.view.empty
+    assert "Open a chat template" in page.view.empty.text()
+
+
+@pytest.mark.slow
+def test_an_opened_template_is_shown_with_slots_pairs_and_proof(inspected):
+    view = inspected.view
+    slots = {row[0]: row for row in cells(view.slots)}
+    assert slots["Calls"][1].startswith('<call tool="NAME">⏎')
+    assert "tag for each argument" in slots["Arguments"][1]
+    assert slots["Calls"][2] == "pairs 1, 2"
+    assert view.pill.words == "200 of 200 turns read back"
+    assert [row[0] for row in cells(view.details.thinking)] == ["on", "off", "not set"]
+    assert ["Calls of earlier turns", "kept"] in cells(view.details.history)
+    assert all(row[1] == "yes" for row in cells(view.details.values))
+    assert view.pair.place.text().startswith("1 of ")
+
+
+@pytest.mark.slow
+def test_choosing_a_slot_shows_its_pair_with_its_markers(inspected):
+    view = inspected.view
+    row = next(n for n, slot in enumerate(inspected.found.slots) if slot.key == "arguments")
+    view.slots.selectRow(row)
+    assert "One argument, and two" in view.pair.heading.title.text()
+    text = view.pair.texts[1].text
+    grounds = [mark.cursor.selectedText() for mark in view.pair.texts[1].extraSelections()]
+    assert '<arg name="' in grounds and '<arg name="day">' in text
+
+
+@pytest.mark.slow
+def test_the_links_go_through_all_pairs_and_stop_at_the_ends(inspected):
+    pair = inspected.view.pair
+    assert not pair.before_link.isEnabled()
+    for _ in inspected.found.pairs[1:]:
+        pair.after_link.click()
+    count = len(inspected.found.pairs)
+    assert pair.place.text() == f"{count} of {count}"
+    assert not pair.after_link.isEnabled()
+    pair.before_link.click()
+    assert pair.place.text() == f"{count - 1} of {count}"
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [(b"", "empty"), (b"{% for", "damaged"), (b"\xff\xfe", "UTF-8"), (None, "cannot be read")],
+)
+def test_a_file_that_is_no_template_is_an_error_on_the_page(page, qtbot, tmp_path, data, words):
+    path = tmp_path / "bad.jinja"
+    if data is not None:
+        path.write_bytes(data)
+    page.open(path)
+    qtbot.waitUntil(lambda: words in page.view.empty.text())
+    assert page.found is None and "bad.jinja" in page.view.empty.text()
+    assert page.context.errors == []
+
+
+@pytest.mark.slow
+def test_another_file_takes_the_place_of_the_first(inspected, qtbot, tmp_path):
+    other = tmp_path / "other.jinja"
+    other.write_text("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}", encoding="utf-8")
+    inspected.open(other)
+    assert inspected.found is None
+    qtbot.waitUntil(lambda: inspected.found is not None and not inspected.is_busy)
+    assert inspected.view.source.text() == "other.jinja"
+    assert inspected.view.pill.words == "not proved"
+    assert cells(inspected.view.details.notes)[0][0] == "warning"
+
+
+@pytest.mark.slow
+def test_the_template_of_a_model_is_followed(open_page, qtbot, example):
+    model = ScriptedModel("x")
+    model.info = ModelInfo(name="m", kind="llama.cpp", path=str(example))
+    page = open_page(PageId.TEMPLATE, lambda _name, **_options: model)
+    qtbot.waitUntil(lambda: page.found is not None and not page.is_busy)
+    assert page.view.source.text() == "example.jinja"
+    assert not page.view.model_link.isEnabled()
+    assert any("not shown as tokens" in words for words in page.found.warnings)
+
+
+@pytest.mark.slow
+def test_back_to_the_model_from_a_file(inspected):
+    assert inspected.view.model_link.isEnabled()
+    inspected.view.model_link.click()
+    assert inspected.found is None
+    assert inspected.view.stack.currentWidget() is inspected.view.empty
+
+
+@pytest.mark.slow
+def test_a_template_can_be_dropped_and_gone_to(page, qtbot, example):
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(example))])
+    actions, button = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
+    page.view.dropEvent(QDropEvent(QPoint(), actions, data, button, Qt.KeyboardModifier.NoModifier))
+    qtbot.waitUntil(lambda: page.found is not None and not page.is_busy)
+    first = page.found
+    page.go_to(FilePlace(example))
+    assert page.found is first
+
+
+@pytest.mark.slow
+def test_proving_again_takes_more_turns_and_adds_no_warnings(inspected, qtbot):
+    before = inspected.found.warnings
+    inspected._prove(5)
+    assert inspected.view.pill.words == "proving…"
+    qtbot.waitUntil(lambda: not inspected.is_busy)
+    assert inspected.view.pill.words == "5 of 5 turns read back"
+    assert inspected.found.warnings == before
+    assert proof_words(inspected.found)[1] == "holds"
+
+
+def test_markers_are_found_longest_first_and_never_twice():
+    assert places_of("<a><ab><a>", ("<a>", "<ab>", "<", "")) == [(0, 3), (3, 7), (7, 10)]
+    assert places_of("text", ()) == []
+
+
+# -- who would read this? ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ask(qtbot, example):
+    def build(page):
+        page.open(example)
+        qtbot.waitUntil(lambda: page.found is not None and not page.is_busy)
+        page.context.window.show()
+        page.readers_action.trigger()
+        dialog = page.readers
+        qtbot.waitUntil(lambda: not dialog.is_busy)
+        return dialog
+
+    return build
+
+
+@pytest.mark.slow
+def test_the_last_answer_is_read_by_its_form_and_by_others(page, qtbot, ask):
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.run()
+    answer = last_answer(page.context.runs.state)
+    dialog = ask(page)
+    assert dialog.edit.toPlainText() == answer.text == "".join(step.text for step in answer.steps)
+    assert cells(dialog.table)[0][:2] == ["this form, strictly", "as text"]
+    dialog.edit.setPlainText(CALL)
+    qtbot.waitUntil(lambda: len(dialog.found) > 0 and bool(dialog.found[0].calls))
+    rows = cells(dialog.table)
+    assert rows[0][:3] == ["this form, strictly", "yes", "search"]
+    assert rows[1][0] == "servers, leniently"
+    assert "as this form has it" in dialog.about.text()
+    dialog.close()
+
+
+@pytest.mark.slow
+def test_another_text_is_read_as_it_is_typed(page, qtbot, ask):
+    dialog = ask(page)
+    assert "Write or paste" in dialog.about.text()
+    dialog.edit.setPlainText('<tool_call>\n{"name": "search", "arguments": {"query": "x"}}\n</tool_call>')
+    qtbot.waitUntil(lambda: len(dialog.found) > 0)
+    rows = cells(dialog.table)
+    assert rows[0][1:3] == ["no", "none"]
+    assert "character 0" in dialog.about.text() and dialog.text.isVisible()
+    assert any(row[1] == "yes" and row[0].startswith("<tool_call>") for row in rows[2:])
+    dialog.edit.setPlainText("Hello.")
+    qtbot.waitUntil(lambda: cells(dialog.table)[1][1] == "as text")
+    assert [row[1] for row in cells(dialog.table)] == ["as text", "as text", "no call"]
+    dialog.close()
+
+
+def test_the_dialog_says_what_is_missing(page, qtbot):
+    page.context.window.show()
+    page.readers_action.trigger()
+    assert "open a chat template" in page.readers.about.text()
+    page.readers.close()
+
+
+def test_the_action_is_in_the_menu_of_runs(page):
+    assert page.menu_actions[MenuId.RUN] == [page.readers_action]
