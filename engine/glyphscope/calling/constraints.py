@@ -112,7 +112,8 @@ def answer_grammar(
     form = turn_form(request)
     if form is None:
         return build_call_grammar(registry, request.notation, request.shape, call_options(request))
-    return build_turn_grammar(form, registry, turn_options(request), used_names(form, names or {}))
+    options = turn_options(request)  # a trigger is text, also where it is a token
+    return build_turn_grammar(form, registry, options, {} if options.lazy else used_names(form, names or {}))
 
 
 def call_constraint(

@@ -11,7 +11,7 @@ from glyphscope.calling.constraints import BuiltGrammar, call_constraint, constr
 from glyphscope.calling.native import check_native, settled
 from glyphscope.calling.prepared import PreparedRequest, prepare, request_of
 from glyphscope.calling.pricing import Span, part_spans, priced_by_counting, priced_by_tokens
-from glyphscope.calling.turns import text_only
+from glyphscope.calling.turns import text_only, triggers
 from glyphscope.errors import PromptError
 from glyphscope.events import BEGUN, ConstraintKind, PromptRendered, RunRequest, Thinking
 from glyphscope.grammar import Grammar, GrammarOptions
@@ -138,6 +138,7 @@ def _generation(
         thinking=request.thinking,
         tool_choice=request.tool_choice,
         most_calls=request.most_calls,
+        triggers=triggers(request) if built is not None else (),
         sampling=request.sampling,
         max_tokens=request.max_tokens,
         alternatives=request.alternatives,

@@ -13,7 +13,7 @@ from glyphscope.events import RunEvent, RunRequest, Violation
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns import TurnForm
 from glyphscope.turns.form import State
-from glyphscope.turns.grammar import TurnOptions
+from glyphscope.turns.grammar import TurnOptions, turn_triggers
 from glyphscope.turns.reasoned import ReasonedValidator
 from glyphscope.turns.validator import FormValidator
 from glyphscope.validation import TurnValidator, WordsValidator, validator_of
@@ -58,7 +58,15 @@ def turn_options(request: RunRequest) -> TurnOptions:
         free_text=request.free_text,
         order=request.order,
         notation=None if request.native == "template" else (request.notation, request.shape),
+        lazy=bool(triggers(request)),
     )
+
+
+def triggers(request: RunRequest) -> tuple[str, ...]:
+    """The texts at which llama.cpp's own sampler begins to hold the grammar, where that is at a call's marker."""
+    form = native_form(request)
+    lazy = request.constraint == "gbnf" and request.constrain_from == "call" and request.grammar is None
+    return turn_triggers(form) if lazy and form is not None else ()
 
 
 def text_only(request: RunRequest) -> bool:
