@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from budgeted import Words, budget_of, least, random_words, run
+from examples import at_most
 from glyphscope.decoding import TokenMask
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import Grammar, GrammarOptions, build_value_grammar, to_lark
@@ -103,6 +104,7 @@ def test_an_answer_that_has_the_tokens_of_the_shortest_text_is_complete(name, or
 
 
 @pytest.mark.slow
+@at_most(200)
 @given(schemas, st.integers(0, 2**32), st.integers(0, 12), st.sampled_from(["schema", "any"]))
 def test_an_answer_of_any_schema_is_complete(schema, seed, extra, order):
     try:
@@ -116,6 +118,7 @@ def test_an_answer_of_any_schema_is_complete(schema, seed, extra, order):
 
 
 @pytest.mark.slow
+@at_most(200)
 @given(grammars, st.integers(0, 2**32), st.integers(0, 6))
 def test_an_answer_of_any_grammar_is_complete(grammar, seed, extra):
     try:
@@ -128,6 +131,7 @@ def test_an_answer_of_any_grammar_is_complete(grammar, seed, extra):
 
 
 @pytest.mark.slow
+@at_most(200)
 @given(schemas, st.integers(0, 2**32), st.sampled_from(["schema", "any"]))
 def test_where_there_is_room_the_mask_is_what_the_grammar_allows(schema, seed, order):
     try:
@@ -245,6 +249,7 @@ def test_far_from_the_limit_nothing_is_read():
     assert budget._reader is None
 
 
+@at_most(300)
 @given(st.one_of(grammars, wide_grammars))
 def test_packed_rules_are_the_rules(grammar):
     made = unpack(pack(grammar))
@@ -252,6 +257,7 @@ def test_packed_rules_are_the_rules(grammar):
     assert all(made.rules[name].body == rule.body for name, rule in grammar.rules.items())
 
 
+@at_most(300)
 @given(schemas, st.sampled_from(["schema", "any"]))
 def test_packed_rules_of_a_schema_are_its_rules(schema, order):
     try:
@@ -276,6 +282,7 @@ def test_an_answer_with_tokens_that_the_grammar_numbers_or_names_is_complete(gra
 
 
 @pytest.mark.slow
+@at_most(200)
 @given(st.one_of(grammars, wide_grammars), st.integers(0, 2**32))
 def test_no_text_is_farther_from_its_end_than_its_grammar_reaches(grammar, seed):
     try:

@@ -26,7 +26,7 @@ pytest.importorskip("llama_cpp")
 
 _PROFILE = settings().max_examples
 RUNS = int(
-    os.environ.get("GLYPHSCOPE_UNTRAINED_RUNS") or (3 if _PROFILE <= 25 else 10 if _PROFILE <= FULL else 200)
+    os.environ.get("GLYPHSCOPE_UNTRAINED_RUNS") or (2 if _PROFILE <= 25 else 4 if _PROFILE <= FULL else 200)
 )
 TOKENS = 160
 
