@@ -53,10 +53,15 @@ screenshots: setup
 records: setup
 	$(BIN)/python packaging/record_runs.py
 
-# The recorded runs of the lessons, in the same way; LESSONS=…/04-forced.md does only that one.
+# The recorded runs of the lessons, in the same way; LESSONS=…/04-forced.md does only that one. Those in a model's own
+# notation are by the embedded model's weights with the example template.
 LESSONS ?= assets/glyphscope_assets/lessons/*.md
 lessons: setup
-	@for lesson in $(LESSONS); do echo "$$lesson"; $(BIN)/glyphscope lesson record "$$lesson" || exit 1; done
+	@for lesson in $(LESSONS); do echo "$$lesson"; model=embedded; \
+	if grep -q '^notation = "native"' "$$lesson"; then \
+		model=$$($(BIN)/python packaging/native_runs.py SmolLM2-135M-example.gguf) || exit 1; \
+	fi; \
+	$(BIN)/glyphscope lesson record "$$lesson" --model "$$model" || exit 1; done
 
 # The window's texts for a language, and what was translated of them as the window reads it: docs/translations.md.
 LANGUAGE ?= de

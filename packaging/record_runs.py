@@ -1,7 +1,8 @@
 """Makes the recorded runs that come with the program again: `make records`, with the embedded model.
 
 To be done when what a run tells has changed, which `glyphscope replay --verify` finds. Times are of the machine that
-does it, so nothing else should be running on it.
+does it, so nothing else should be running on it. The turns in a model's own notation are by the embedded model's
+weights under another model's chat template (`native_runs.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 
 import msgspec
+from native_runs import NATIVE, TEMPLATES, model_file
 
 from glyphscope.calling import SilentHost, run
 from glyphscope.calling.loop.presets import compose
@@ -47,16 +49,18 @@ RUNS = {
     "sources-whole": msgspec.structs.replace(_SOURCES, stop_on="never"),
     # a conversation that a guardrail ends: the same call twice
     "verbs-loop": _VERBS,
+    **NATIVE,
 }
 
 
 def record(name: str, folder: Path = FOLDER) -> Path:
     """Each with a model that was opened for it: nothing of the prompt is in its cache."""
-    path = folder / f"{name}.jsonl"
-    model, tools = open_model(EMBEDDED), DemoTools()
+    path, request = folder / f"{name}.jsonl", RUNS[name]
+    file = str(model_file(request.model)) if request.model in TEMPLATES else request.model
+    model, tools = open_model(file), DemoTools()
     try:
         with RecordWriter(path) as writer:
-            for event in run(RUNS[name], model, SilentHost({"demo": tools})):
+            for event in run(request, model, SilentHost({"demo": tools})):
                 writer.write(_without_place(event))
     finally:
         tools.close()
@@ -68,7 +72,10 @@ def _without_place(event: AnyEvent) -> AnyEvent:
     """No record that goes to others tells where somebody keeps the model."""
     if not isinstance(event, RunStarted):
         return event
-    model = msgspec.structs.replace(event.model, path=Path(event.model.path).name)
+    asked = event.request.model
+    model = msgspec.structs.replace(
+        event.model, path=asked if asked in TEMPLATES else Path(event.model.path).name
+    )
     return msgspec.structs.replace(event, model=model)
 
 

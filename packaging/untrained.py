@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import re
 import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -333,18 +334,14 @@ def kept(data: Path, pair: Pair, *, seed: int = 0, width: int = 32) -> Path:
     return _kept(data.parent / "untrained", kind, (data.name, size, text), make)
 
 
-def with_template(data: Path, model: Path, template: str, name: str) -> Path:
-    """A copy of the trained `model` with one of the templates of `data`, by its file's name, made where it is not kept.
-
-    Raises OSError where one of the two files is not there.
-    """
-    text = (data / "templates" / f"{template}.jinja").read_text(encoding="utf-8")
+def with_template(folder: Path, model: Path, template: str, name: str) -> Path:
+    """A copy of the trained `model` below `folder` with that name and chat template, made where it is not kept."""
 
     def make() -> bytes:
-        return retemplated(model.read_bytes(), name=name, template=text)
+        return retemplated(model.read_bytes(), name=name, template=template)
 
-    decides = (model.stat().st_size, text, name)
-    return _kept(data.parent / "retemplated", f"{model.stem}-{template}", decides, make)
+    kind = re.sub("[^A-Za-z0-9.]+", "-", name)
+    return _kept(folder, kind, (model.stat().st_size, template), make)
 
 
 def _kept(folder: Path, kind: str, decides: tuple[object, ...], make: Callable[[], bytes]) -> Path:

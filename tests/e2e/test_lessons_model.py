@@ -31,6 +31,8 @@ def test_an_experiment_of_a_lesson_writes_otherwise_than_its_recording(model, ho
         lesson = place.read()
         assert lesson.experiments, place.name
         for experiment in lesson.experiments:
+            if lesson.runs[experiment.run].native:
+                continue  # the template of the embedded model describes no tools
             live = fold_events(run(lesson.runs[experiment.run], model, host))
             recorded = fold_events(place.events(experiment.run))
             assert texts(live) == texts(recorded) and live.outcome == recorded.outcome, experiment.run

@@ -14,7 +14,7 @@ from glyphscope.registry import load_registry
 
 NAMES = (
     "token", "probability", "mask", "forced", "schema", "notations", "verdicts", "leaks", "name-first", "repair",
-    "gbnf",
+    "gbnf", "reasoning", "own-notation",
 )  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def pieces(run):
 def test_a_lesson_is_missing_or_stands_in_another_place():
     assert tuple(place.name for place in bundled_lessons()) == NAMES
     lessons = [place.read() for place in bundled_lessons()]
-    assert [lesson.order for lesson in lessons] == list(range(1, 12))
+    assert [lesson.order for lesson in lessons] == list(range(1, 14))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -177,7 +177,7 @@ def test_the_tenth_lessons_repairs_succeed():
     assert delete.call.tool == "search" and is_valid(delete.stages[0])
 
 
-def test_the_last_lessons_grammars_do_what_they_should_not():
+def test_the_eleventh_lessons_grammars_do_what_they_should_not():
     assert only("gbnf-city").text == '{"city":"Paris"}'
     assert only("gbnf-or").text == '{"answer":true'
     number = only("gbnf-number")
@@ -189,3 +189,32 @@ def test_the_last_lessons_grammars_do_what_they_should_not():
     assert only("gbnf-string").text.startswith('{"city":"Paris')
     held = only("gbnf-in-schema")
     assert is_valid(held) and 'query="ai news"' in held.text and 'query="AI news"' in only("gbnf-search").text
+
+
+def test_the_twelfth_lessons_masks_begin_elsewhere_than_they_say():
+    free, start, lazy = (only(f"reasoning-{name}") for name in ("call", "start", "lazy"))
+    assert all(is_valid(stage) for stage in (free, start, lazy))
+    thought = free.text[: free.text.index("</think>")]
+    assert "I search for AI news" in thought and lazy.text.startswith(thought)
+    assert start.text.startswith("</think>") and start.tokens[0].step.feasible < 0.1
+    assert len(lazy.tokens) > 2 * len(free.tokens)
+    assert lazy.tokens[66].step.narrowed == "tokens" and lazy.tokens[67].step.data == b"call"
+    assert only("reasoning-unset").text.startswith("<call") and only("reasoning-off").text.startswith(
+        "\n<call"
+    )
+    budget = only("reasoning-budget").tokens
+    assert [token.step.narrowed for token in budget[5:7]] == ["", "reasoning"]
+    elsewhere = state("reasoning-no-search")
+    assert (
+        "search" in elsewhere.stages[0].text.partition("</think>")[0] and elsewhere.call.tool == "calculate"
+    )
+
+
+def test_the_thirteenth_lessons_model_knows_the_notation():
+    call = only("own-call")
+    assert is_valid(call) and call.tokens[1].step.feasible < 0.1
+    assert [token.step.forced for token in call.tokens[2:5]] == [True] * 3
+    free = only("own-free")
+    assert not is_valid(free) and "<call" not in free.text and "def " in free.text
+    number = state("own-number")
+    assert number.call.arguments["max_results"] == 10 and is_valid(number.stages[0])

@@ -16,6 +16,7 @@ from glyphscope_gui.runs.answer_parts import LONG
 from glyphscope_gui.runs.field_table_model import CONSTRAINT, FIELD, STATUS_ROLE, VALUE, FieldTableModel
 from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.runs.part_header import PartHeader
+from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.stage_choice import events_of
 from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import TokenTable
@@ -85,6 +86,19 @@ def test_an_answer_of_parts_shown_later_looks_as_it_did_when_it_came(view, qtbot
     view.apply(events_of(state.present))
     view.finish()
     assert (view.toPlainText(), [header.geometry() for header in headers(view)], names(view)) == before
+
+
+def test_the_headers_at_the_top_are_shown_where_line_ends_between_calls_are_hidden(view):
+    state = fold_events(bundled_run("native-tags.jsonl"))
+    stage = state.stages[0]
+    view.resize(760, 200)
+    view.begin(stage, state.started.request)
+    view.apply(events_of(stage))
+    view.finish()
+    view.verticalScrollBar().setValue(0)
+    assert names(view)[0].startswith("Reasoning, ") and headers(view)[0].y() > 0
+    view.verticalScrollBar().setValue(view.verticalScrollBar().maximum())
+    assert names(view)[-1].startswith("Call 2 of 2, ")
 
 
 def test_a_run_without_parts_has_no_headers_and_only_its_own_text(view):

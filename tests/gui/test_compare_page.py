@@ -359,6 +359,21 @@ def test_a_question_does_not_bring_its_columns_or_forgets_the_playgrounds_notati
         assert sum(column.isVisible() for column in view.columns) == len(comparison.columns)
 
 
+def test_where_the_constraint_begins_is_compared_in_three_columns_of_one_seed(make):
+    page = make()
+    view, comparison = page.view, page.comparison
+    view.presets.setCurrentIndex(view.presets.findData("begin"))
+    view.presets.activated.emit(view.presets.currentIndex())
+    assert [v.constrain_from for v in comparison.variants] == ["start", "reasoning", "call"]
+    boxes = [column.picker.boxes["constrain_from"] for column in view.columns]
+    assert [box.currentData() for box in boxes if box.isVisible()] == ["start", "reasoning", "call"]
+    assert variant_names(comparison.variants) == [
+        "at the first token",
+        "after the reasoning",
+        "at the call’s marker",
+    ]
+
+
 @pytest.mark.slow
 def test_a_picker_changes_another_column_or_keeps_a_run_that_is_none_of_it(make, qtbot):
     page = make()
@@ -456,7 +471,8 @@ def test_the_keyboard_does_not_reach_a_control(make, qtbot):
             break
         seen.append(widget)
     wanted = [view.presets, view.add_button, view.run_button, view.fields]
-    wanted += [box for column in view.columns[:2] for box in column.picker.boxes.values()]
+    boxes = [box for column in view.columns[:2] for box in column.picker.boxes.values() if box.isVisible()]
+    wanted += boxes
     assert [w.accessibleName() or w.text() for w in wanted if w not in seen] == []
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QGuiApplication
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QMenu
 
 from glyphscope.errors import ModelError
 from glyphscope.events import ApprovalRule
@@ -20,7 +20,7 @@ from glyphscope.sessions.exports import EXPORTS
 from glyphscope.sessions.records import encode_record, header_of
 from glyphscope_gui.history.export_dialog import MOST_SHOWN, ExportDialog
 from glyphscope_gui.runs.export_formats import FORMS, exported, file_name, told_of_record
-from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.runs.recorder import bundled_run, bundled_runs
 from glyphscope_gui.shared.error_dialog import ErrorDialog
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.open_files import dropped_file, kind_of
@@ -260,6 +260,14 @@ def test_an_export_is_not_copied_whole_or_not_saved_or_not_had_from_the_history(
     shown(qtbot, window, lambda: window.runs.replay(loop, 0))
     window.files.export_shown("curl")
     assert "asks once" in dialog_words(qtbot, window), "what a run has none of is not told"
+
+
+def test_every_recorded_example_is_shown_from_the_menu(window, qtbot):
+    menu = window.findChild(QMenu, "examplesMenu")
+    assert len(menu.actions()) == len(bundled_runs())
+    example = next(action for action in menu.actions() if "Qwen" in action.text())
+    shown(qtbot, window, example.trigger)
+    assert window.runs.state.call.tool == "lookup_irregular_verb"
 
 
 def test_a_long_export_holds_the_window_up(qtbot):

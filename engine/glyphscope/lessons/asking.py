@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -21,6 +21,7 @@ from glyphscope.evals.suites.registries import only_allowed, open_registry
 from glyphscope.evals.suites.structure import Found
 from glyphscope.events import (
     ApprovalRule,
+    ConstrainFrom,
     ConstraintKind,
     LoopSettings,
     Notation,
@@ -31,6 +32,7 @@ from glyphscope.events import (
     Shape,
     StopOn,
     Strategy,
+    Thinking,
     Written,
 )
 from glyphscope.grammar.gbnf.load import load_gbnf
@@ -46,7 +48,7 @@ _MEMBERS = ("description", "enabled", "required", "additionalProperties")
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """What a block may say of a run. `change` and `remove` edit the registry at places such as
-    `search/max_results/maximum`; `written` is what the answer begins with.
+    `search/max_results/maximum`; `written` is what the answer begins with. `calls` 0 is any number of calls.
     """
 
     prompt: str = ""
@@ -56,8 +58,13 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     remove: tuple[str, ...] = ()
     system: str | None = None
     preset: str = "default"
-    notation: Notation = "glyph"
+    notation: Notation | Literal["native"] = "glyph"
     shape: Shape = "flat"
+    thinking: Thinking = "auto"
+    tool_choice: str = "required"
+    calls: int = 1
+    constrain_from: ConstrainFrom = "reasoning"
+    reasoning_budget: int | None = None
     constraint: ConstraintKind = "mask"
     grammar: str | None = None
     free_text: bool = False
@@ -83,12 +90,14 @@ _Made = TypeVar("_Made")
 NAMES = frozenset(Asking.__struct_fields__)
 _SAMPLING = ("seed", "temperature", "top_k", "top_p", "min_p", "repeat_penalty")
 _SAME = (
-    "prompt", "system", "preset", "notation", "shape", "constraint", "grammar", "free_text", "strategy", "stop_on",
-    "max_tokens",
+    "prompt", "system", "preset", "shape", "constraint", "grammar", "free_text", "strategy", "stop_on", "max_tokens",
+    "thinking", "tool_choice", "constrain_from", "reasoning_budget",
 )  # fmt: skip
 _BOUNDS: dict[str, tuple[float, float]] = {
     "max_tokens": (1, MOST_TOKENS),
     "repair": (0, 5),
+    "calls": (0, 100),
+    "reasoning_budget": (0, MOST_TOKENS),
     "seed": (0, 2**32 - 1),
     "temperature": (0, 10),
     "top_k": (0, 1_000_000),
@@ -145,6 +154,9 @@ def request_of(said: Mapping[str, Any], folder: Path | None) -> tuple[RunRequest
     fields = msgspec.structs.asdict(asking)
     request = RunRequest(
         **{name: fields[name] for name in _SAME},
+        notation="json" if asking.notation == "native" else asking.notation,
+        native="auto" if asking.notation == "native" else "",
+        most_calls=asking.calls or None,
         registry=registry.to_document(),
         model=EMBEDDED,
         sampling=Sampling(**{name: fields[name] for name in _SAMPLING}),

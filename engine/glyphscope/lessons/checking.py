@@ -45,7 +45,11 @@ def is_of(events: Iterable[AnyEvent], request: RunRequest) -> bool:
 
 
 def _deciding(request: RunRequest) -> RunRequest:
-    return msgspec.structs.replace(request, model="")
+    """Without what a run fills in from its model: the form of its turns, and with it notation and shape."""
+    request = msgspec.structs.replace(request, model="", form={})
+    if not request.native:
+        return request
+    return msgspec.structs.replace(request, native="auto", notation="json", shape="name-arguments")
 
 
 def _recording_problems(lesson: Lesson, place: LessonPlace) -> Iterable[PlacedProblem]:

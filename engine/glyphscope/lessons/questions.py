@@ -15,7 +15,7 @@ from glyphscope.calling.constraints import answer_grammar
 from glyphscope.calling.fold import RunState, StageState
 from glyphscope.calling.turns import answer_validator
 from glyphscope.errors import GlyphscopeError, LessonError
-from glyphscope.events import Alternative, AnyEvent, RunRequest, Violation
+from glyphscope.events import Alternative, AnyEvent, RunRequest, RunStarted, Violation
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.grammar.match import Limits, State, compile_grammar
 from glyphscope.lessons.lesson import CharacterQuestion, ChoiceQuestion, NextQuestion, Question
@@ -80,9 +80,18 @@ def sheet(question: Question, runs: dict[str, RunRequest], recorded: Recorded) -
             choices = tuple(Choice(each.text, each.right, each.why) for each in question.options)
             return Sheet(kind="choice", ask=question.ask, why=question.why, choices=choices)
         case NextQuestion():
-            return _next(question, runs[question.run], recorded)
+            return _next(question, _as_run(question.run, runs, recorded), recorded)
         case CharacterQuestion():
-            return _character(question, runs[question.run], recorded)
+            return _character(question, _as_run(question.run, runs, recorded), recorded)
+
+
+def _as_run(name: str, runs: dict[str, RunRequest], recorded: Recorded) -> RunRequest:
+    """The request; in the model's own notation the recorded one, which has the form of that model's turns."""
+    if runs[name].native:
+        for event in recorded(name):
+            if isinstance(event, RunStarted):
+                return event.request
+    return runs[name]
 
 
 def judge(asked: Sheet, chosen: frozenset[int]) -> Judgement:

@@ -45,7 +45,10 @@ LONGEST_TEXT = 2_000
 LONGEST_STEP, MOST_PARTS = 20_000, 24
 """Characters of a step's text, and how many parts it has: it is laid out at once."""
 RUN_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
-VARY = ("prompt", "notation", "shape", "constraint", "stop_on", "seed", "temperature", "max_tokens")
+VARY = (
+    "prompt", "notation", "shape", "constraint", "constrain_from", "thinking", "stop_on", "seed", "temperature",
+    "max_tokens",
+)  # fmt: skip
 """What may be varied besides places in the registry."""
 _NUMBER = re.compile(r"^\d+-")
 

@@ -1,4 +1,4 @@
-"""How one column asks: notation, shape, constraint and strategy, each a picker as small as its words."""
+"""How one column asks: notation, shape, constraint, its beginning, strategy. Each picker is as small as its words."""
 
 from __future__ import annotations
 
@@ -50,11 +50,17 @@ STRATEGIES: Choices = (
         ),
     ),
 )
+BEGINNINGS: Choices = (
+    ("start", tr("From the start"), tr("The mask begins at the first token: reasoning is closed at once")),
+    ("reasoning", tr("After reasoning"), tr("The model reasons freely; then the mask begins")),
+    ("call", tr("At the call"), tr("Everything is free until the model begins a call")),
+)
 _FIELDS = (
     ("notation", tr("Notation"), NOTATIONS),
     ("shape", tr("Shape of a call"), SHAPES),
     ("constraint", tr("Constraint"), CONSTRAINTS),
     ("strategy", tr("Strategy"), STRATEGIES),
+    ("constrain_from", tr("Beginning of the constraint"), BEGINNINGS),
 )
 
 
@@ -96,6 +102,11 @@ class VariantPicker(QWidget):
             box.setCurrentIndex(box.findData(getattr(variant, field)))
             box.setToolTip(str(box.currentData(Qt.ItemDataRole.ToolTipRole) or ""))
         self.boxes["shape"].setEnabled(variant.notation != "native")
+        self.boxes["constrain_from"].setEnabled(variant.constraint != "off" and variant.strategy == "direct")
+
+    def show_beginning(self, shown: bool) -> None:
+        """Where the constraint begins takes a line, which columns that begin alike do not need."""
+        self.boxes["constrain_from"].setVisible(shown)
 
     def _choose(self, _place: int) -> None:
         changes: dict[str, Any] = {field: box.currentData() for field, box in self.boxes.items()}

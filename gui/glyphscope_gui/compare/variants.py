@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from glyphscope.calling import PreparedRequest
-from glyphscope.events import ConstraintKind, RunRequest, Shape, Strategy, under_constraint
+from glyphscope.events import ConstrainFrom, ConstraintKind, RunRequest, Shape, Strategy, under_constraint
 from glyphscope_gui.shared.language import tr
 
 Notation: TypeAlias = Literal["glyph", "json", "native"]
@@ -18,6 +18,7 @@ WORDS = {
     "glyph": "GLYPH", "json": "JSON", "native": tr("native"), "flat": tr("flat"),
     "off": tr("unconstrained"), "mask": tr("mask"), "gbnf": "GBNF",
     "direct": tr("direct"), "two-stage": tr("two-stage"), "route-execute": tr("routed"),
+    "start": tr("at the first token"), "reasoning": tr("after the reasoning"), "call": tr("at the call’s marker"),
 }  # fmt: skip
 OWN = "own"
 """The key of what is none of the presets."""
@@ -31,6 +32,7 @@ class Variant:
     shape: Shape = "flat"
     constraint: ConstraintKind = "mask"
     strategy: Strategy = "direct"
+    constrain_from: ConstrainFrom = "reasoning"
 
     def request(self, base: PreparedRequest) -> PreparedRequest:
         """The same prompt, tools, model and sampling as `base`, asked this way.
@@ -41,7 +43,11 @@ class Variant:
         own: dict[str, object] = {"native": "auto"}
         if self.notation != "native":
             own = {"native": "", "notation": self.notation, "shape": self.shape}
-        own |= {"constraint": self.constraint, "order": under_constraint(base.request, self.constraint).order}
+        own |= {
+            "constrain_from": self.constrain_from,
+            "constraint": self.constraint,
+            "order": under_constraint(base.request, self.constraint).order,
+        }
         return base.changed(strategy=self.strategy, grammar=None, dispatch=False, **own)
 
 
@@ -73,6 +79,14 @@ PRESETS: tuple[Preset, ...] = (
         lambda v: tuple(replace(v, notation=n, constraint="off") for n in ("glyph", "json", "native")),
     ),
     Preset(
+        "begin",
+        tr("When does the constraint begin?"),
+        lambda v: tuple(
+            replace(v, constraint="mask", strategy="direct", constrain_from=begin)
+            for begin in ("start", "reasoning", "call")
+        ),
+    ),
+    Preset(
         "engine",
         tr("Mask or llama.cpp’s own sampler?"),
         lambda v: tuple(replace(v, constraint=c) for c in ("mask", "gbnf")),
@@ -84,7 +98,7 @@ def variant_of(options: RunRequest) -> Variant:
     """The playground's settings as a variant; of a conversation only one call is asked for."""
     notation: Notation = "native" if options.native else options.notation
     strategy: Strategy = "direct" if options.strategy == "loop" else options.strategy
-    return Variant(notation, options.shape, options.constraint, strategy)
+    return Variant(notation, options.shape, options.constraint, strategy, options.constrain_from)
 
 
 def next_variant(variants: Sequence[Variant]) -> Variant:
@@ -100,12 +114,13 @@ def variant_names(variants: Sequence[Variant]) -> list[str]:
     if not variants:
         return []
     facts = [
-        (v.notation, "" if v.notation == "native" else v.shape, v.constraint, v.strategy) for v in variants
+        (v.notation, "" if v.notation == "native" else v.shape, v.constraint, v.strategy, v.constrain_from)
+        for v in variants
     ]
-    differs = [len({fact[place] for fact in facts}) > 1 for place in range(4)]
-    given = {shape for _, shape, _, _ in facts if shape}
+    differs = [len({fact[place] for fact in facts}) > 1 for place in range(5)]
+    given = {fact[1] for fact in facts if fact[1]}
     differs[1] = len(given) > 1  # the model's own shape goes without saying
-    shown = differs if any(differs) else [True, False, True, False]
+    shown = differs if any(differs) else [True, False, True, False, False]
     names = [
         " ".join(WORDS.get(word, word) for word, tell in zip(fact, shown) if tell and word) for fact in facts
     ]

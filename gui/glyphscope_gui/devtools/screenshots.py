@@ -25,6 +25,7 @@ from glyphscope_gui.devtools.compare_scenes import show_compare
 from glyphscope_gui.devtools.eval_scenes import show_evaluate
 from glyphscope_gui.devtools.grammar_scenes import show_mistakes, show_tools_grammar
 from glyphscope_gui.devtools.lesson_scenes import show_lesson
+from glyphscope_gui.devtools.native_scenes import show_first_turn
 from glyphscope_gui.devtools.png_quantize import save_small
 from glyphscope_gui.devtools.prompt_scenes import show_prompt
 from glyphscope_gui.devtools.servers_scenes import show_servers
@@ -59,6 +60,7 @@ SCENES = (
     Scene("run", "search-mask.jsonl"),
     Scene("abort", "sources-abort.jsonl", "sources-whole.jsonl"),
     Scene("loop", "verbs-loop.jsonl"),
+    Scene("native", "native-tags.jsonl", prepare=show_first_turn, once=True),
     Scene("struck", "search-mask.jsonl", prepare=show_struck, once=True),
     Scene("branch", "search-mask.jsonl", prepare=show_branch, once=True),
     Scene("prompt", "search-mask.jsonl", prepare=show_prompt, once=True),

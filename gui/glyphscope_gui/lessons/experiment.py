@@ -36,9 +36,11 @@ from glyphscope_gui.shared.plain_text import shown_exactly
 from glyphscope_gui.theme.sizes import PAD
 
 _CHOICES: dict[str, tuple[str, ...]] = {
-    "notation": NOTATIONS,
+    "notation": (*NOTATIONS, "native"),
     "shape": SHAPES,
     "constraint": ("off", "mask", "gbnf"),
+    "constrain_from": ("start", "reasoning", "call"),
+    "thinking": ("auto", "on", "off"),
     "stop_on": ("error", "unknown-tool", "never"),
 }
 _FOR_LIVE = tr("Changes are for a live run; the recording is as the lesson says.")
@@ -47,6 +49,8 @@ _WORDS = {
     "notation": tr("notation"),
     "shape": tr("shape"),
     "constraint": tr("constraint"),
+    "constrain_from": tr("constraint begins"),
+    "thinking": tr("thinking"),
     "stop_on": tr("stop on"),
     "seed": tr("seed"),
     "temperature": tr("temperature"),
@@ -56,6 +60,12 @@ _CHOICE_WORDS = {
     "flat": tr("flat"),
     "off": tr("off"),
     "mask": tr("mask"),
+    "native": tr("native"),
+    "start": tr("at the first token"),
+    "reasoning": tr("after the reasoning"),
+    "call": tr("at the call’s marker"),
+    "auto": tr("the template’s default"),
+    "on": tr("on"),
     "error": tr("error"),
     "unknown-tool": tr("unknown-tool"),
     "never": tr("never"),
@@ -213,6 +223,8 @@ class LessonExperiment(QFrame):
     def _value(self, name: str) -> Any:
         if "/" in name:
             return value_at(self._request.registry, name)
+        if name == "notation" and self._request.native:
+            return "native"
         if name in ("seed", "temperature"):
             return getattr(self._request.sampling, name)
         return getattr(self._request, name)

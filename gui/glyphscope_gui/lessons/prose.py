@@ -113,6 +113,7 @@ class LessonProse(QTextEdit):
             if fenced:
                 shape.setBackground(colors.color("track"))
                 shape.setLeftMargin(size)
+                shape.setNonBreakableLines(False)  # what does not fit would be out of sight
             cursor = QTextCursor(block)
             cursor.mergeBlockFormat(shape)
             if level:
@@ -161,8 +162,7 @@ def _heading(points: float) -> QTextCharFormat:
 
 def _code(font: QFont, ground: str | None) -> QTextCharFormat:
     look = QTextCharFormat()
-    look.setFontFamilies(font.families())
-    look.setFontPointSize(font.pointSizeF())
+    look.setFont(font)
     if ground is not None:
         look.setBackground(theme().color(ground))
     return look

@@ -17,7 +17,16 @@ from PySide6.QtWidgets import (
 
 from glyphscope.calling import RunState
 from glyphscope.calling.fold import StageState
-from glyphscope.events import Aborted, Alternative, AnyEvent, RunFailed, RunRequest, RunStarted, Token
+from glyphscope.events import (
+    Aborted,
+    Alternative,
+    AnyEvent,
+    RunFailed,
+    RunRequest,
+    RunStarted,
+    SegmentOpened,
+    Token,
+)
 from glyphscope.lessons.lesson import View
 from glyphscope_gui.lessons.player import FASTEST, SLOWEST, LessonPlayer
 from glyphscope_gui.lessons.words import info_of, place_words, source_words, token_title, token_words
@@ -66,11 +75,11 @@ class LessonStream(StreamView):
         super().__init__(parent)
         self.setObjectName("lessonStream")
         self.setAccessibleName(tr("The text of the run"))
-        self._characters = 0
+        self._characters = self._headings = 0
 
-    def make_room(self, characters: int) -> None:
-        """For a text of that many characters."""
-        self._characters = characters
+    def make_room(self, characters: int, headings: int = 0) -> None:
+        """For a text of that many characters, in parts with so many headings."""
+        self._characters, self._headings = characters, headings
         self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -86,7 +95,7 @@ class LessonStream(StreamView):
     def _fit(self) -> None:
         metrics = QFontMetrics(mono_font(self.LARGER))
         a_line = max((self.viewport().width() - 24) // max(metrics.horizontalAdvance("m"), 1), 8)
-        lines = min(max(-(-self._characters // a_line) + 1, 2), MOST_LINES)
+        lines = min(max(-(-self._characters // a_line) + 1, 2) + 2 * self._headings, MOST_LINES)
         height = round(lines * metrics.height() * 1.65) + 14
         if height != self.height():
             self.setFixedHeight(height)
@@ -141,7 +150,8 @@ class LessonRun(QFrame):
     ) -> None:
         """A recorded run; with a `token`, shown as far as that one, which is chosen."""
         self._characters = sum(len(event.step.text) for event in events if isinstance(event, Token))
-        self.stream.make_room(self._characters)
+        parts = sum(isinstance(event, SegmentOpened) for event in events)
+        self.stream.make_room(self._characters, parts)
         self.player.show(events, first, last, at=None if token is None else token + 1)
 
     def begin_live(self, request: RunRequest) -> None:

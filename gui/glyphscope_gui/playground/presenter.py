@@ -13,6 +13,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
+from glyphscope_gui.playground.examples import ExamplesMenu
 from glyphscope_gui.playground.explain_presenter import ExplainPresenter
 from glyphscope_gui.playground.rules_presenter import RulesPresenter
 from glyphscope_gui.playground.run_page import RunPage
@@ -42,6 +43,8 @@ class PlaygroundPresenter(Page):
         self.rules = RulesPresenter(context, self.view, self.evidence)
         self.branches = BranchPresenter(context, self.view, self.evidence)
         self.explain = ExplainPresenter(context, self.view, self.evidence, self.stages.choice)
+        self.examples = ExamplesMenu(self.view)
+        self.examples.chosen.connect(self.show_bundled)
         self._connect_runs()
         self._connect_views()
         self._connect_actions()
@@ -53,7 +56,7 @@ class PlaygroundPresenter(Page):
 
     @property
     def menu_actions(self) -> Mapping[MenuId, Sequence[QAction]]:
-        return {MenuId.RUN: self.branches.actions}
+        return {MenuId.RUN: [*self.branches.actions, self.examples.menuAction()]}
 
     def offer(self, words: str, button: str, do: Callable[[], None]) -> None:
         self.view.notice.tell(words, button, do)
@@ -138,6 +141,14 @@ class PlaygroundPresenter(Page):
         """Replay the shown run at the speed that it had."""
         if self._runs.events:
             self._runs.replay(tuple(self._runs.events))
+
+    def show_bundled(self, name: str) -> None:
+        """Show one of the recordings that ship, as it ended."""
+        try:
+            self._runs.show_record(bundled_run(name))
+        except GlyphscopeError as error:
+            self.context.show_error(error)
+        self.context.navigator.show(PageId.PLAYGROUND)
 
     def play_bundled(self) -> None:
         """Play a bundled recording, which needs no model."""

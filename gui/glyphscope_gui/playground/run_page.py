@@ -216,13 +216,18 @@ class RunPage(QWidget):
     def _share_room(self) -> None:
         """Fields as high as those of a usual call; stream and tokens share the rest, until the user moves a border.
 
-        An answer of several parts has more of it, as it has more than one line.
+        An answer of several parts has more of it, also of the timeline's and the fields', as it has many lines.
         """
         if self._moved:
             return
+        parts = bool(self.stage.segments)
         handles = 4 - self.timeline.isHidden() - self.branches.isHidden()
         room = self.splitter.height() - handles * self.splitter.handleWidth()
-        line = 0 if self.timeline.isHidden() else min(self.timeline.sizeHint().height(), round(room * 0.34))
+        line = (
+            0
+            if self.timeline.isHidden()
+            else min(self.timeline.sizeHint().height(), round(room * (0.27 if parts else 0.34)))
+        )
         tree = 0 if self.branches.isHidden() else min(self.branches.sizeHint().height(), round(room * 0.26))
         room -= tree
         if self.token_card.isHidden():
@@ -231,10 +236,10 @@ class RunPage(QWidget):
         fields = (
             0
             if self.field_card.isHidden()
-            else min(self.field_card.sizeHint().height(), round((room - line) * 0.36))
+            else min(self.field_card.sizeHint().height(), round((room - line) * (0.28 if parts else 0.36)))
         )
         rest = room - line - fields
-        share = 0.6 if self.stage.segments else 0.4 if self.height() >= LOW else 0.47
+        share = 0.66 if parts else 0.4 if self.height() >= LOW else 0.47
         stream = round(rest * share)
         self.splitter.setSizes([line, tree, stream, fields, rest - stream])
 

@@ -208,6 +208,35 @@ class AnswerParts(QObject):
         block = self._view.document().findBlock(self._places.position(character))
         return PartHeader.height_of() if is_header(block.previous()) else 0
 
+    def visible(self) -> tuple[int, int]:
+        """The characters of the lines in sight, and at most what else is in their blocks.
+
+        Qt's own answer to what is at a point is a hidden block, wherever the point is between two others.
+        """
+        top = self._view.verticalScrollBar().value()
+        last = self._block_at(top + self._view.viewport().height())
+        first = self._places.character(self._block_at(top).position())
+        return first, self._places.character(last.position() + last.length() - 1) + 1
+
+    def _block_at(self, height: float) -> QTextBlock:
+        """The visible block at that height of the document, or the last one above it."""
+        document = self._view.document()
+        layout = document.documentLayout()
+        found = document.begin()
+        low, high = 0, document.blockCount() - 1
+        while low <= high:
+            middle = (low + high) // 2
+            block = document.findBlockByNumber(middle)
+            while block.blockNumber() > low and not block.isVisible():
+                block = block.previous()
+            if not block.isVisible():
+                low = middle + 1
+            elif layout.blockBoundingRect(block).top() <= height:
+                found, low = block, middle + 1
+            else:
+                high = block.blockNumber() - 1
+        return found
+
     def in_sight(self, first: int, stop: int) -> Iterator[tuple[int, int]]:
         """These characters without those that are folded."""
         if not self._folded:
@@ -361,8 +390,7 @@ class AnswerParts(QObject):
         """The parts whose header is in sight, and where, in the viewport's coordinates."""
         view, written = self._view, self._places.characters
         rect = view.viewport().rect()
-        first = self._places.character(view.cursorForPosition(rect.topLeft()).position())
-        stop = self._places.character(view.cursorForPosition(rect.bottomRight()).position()) + 1
+        first, stop = self.visible()
         offset, margin = view.verticalScrollBar().value(), view.document().documentMargin()
         for place, part in enumerate(self._stage.segments[self._from(first) :], self._from(first)):
             if part.start > stop:

@@ -295,7 +295,7 @@ class StreamView(QTextEdit):
 
     def _token_at(self, place: QPoint) -> Token | None:
         cursor = self.cursorForPosition(place)
-        if is_header(cursor.block()):
+        if is_header(cursor.block()) or not cursor.block().isVisible():
             return None
         box = self.cursorRect(cursor)
         character = self._places.character(cursor.position())
@@ -383,6 +383,8 @@ class StreamView(QTextEdit):
 
     def _visible(self) -> tuple[int, int]:
         """The characters in sight."""
+        if self._parts.is_used:
+            return self._parts.visible()
         rect = self.viewport().rect()
         first = self.cursorForPosition(rect.topLeft()).position()
         last = self.cursorForPosition(rect.bottomRight()).position()
