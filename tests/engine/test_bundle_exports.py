@@ -232,6 +232,10 @@ def test_a_branch_is_judged_with_what_somebody_wrote_in_it():
 @pytest.mark.parametrize("name", resources.names("runs", ".jsonl"))
 def test_the_bundled_runs_pass_as_tests(name):
     events = [decode_event(line) for line in resources.read_text(f"runs/{name}").splitlines()[1:]]
+    if name.startswith("native-"):  # conversations in a model's own form: a replay verifies them
+        with pytest.raises(GlyphscopeError, match="depends on the conversation"):
+            pytest_text(events)
+        return
     assert len(carry_out(pytest_text(events))) >= 2
 
 

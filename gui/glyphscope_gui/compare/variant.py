@@ -73,7 +73,8 @@ class VariantPicker(QWidget):
         super().__init__(parent)
         self._variant = Variant()
         self.boxes: dict[str, QComboBox] = {}
-        grid = QGridLayout(self)
+        self._begins = False
+        self._grid = grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(6)
         grid.setVerticalSpacing(6)
@@ -102,11 +103,21 @@ class VariantPicker(QWidget):
             box.setCurrentIndex(box.findData(getattr(variant, field)))
             box.setToolTip(str(box.currentData(Qt.ItemDataRole.ToolTipRole) or ""))
         self.boxes["shape"].setEnabled(variant.notation != "native")
+        self._place_beginning()
         self.boxes["constrain_from"].setEnabled(variant.constraint != "off" and variant.strategy == "direct")
 
     def show_beginning(self, shown: bool) -> None:
-        """Where the constraint begins takes a line, which columns that begin alike do not need."""
-        self.boxes["constrain_from"].setVisible(shown)
+        """Where the constraint begins takes room, which columns that begin alike do not need."""
+        self._begins = shown
+        self._place_beginning()
+
+    def _place_beginning(self) -> None:
+        """In place of the shape, which a model's own notation has itself; else in a line of its own."""
+        box, shape = self.boxes["constrain_from"], self.boxes["shape"]
+        instead = self._begins and self._variant.notation == "native"
+        self._grid.addWidget(box, *((0, 1) if instead else (2, 0)))
+        shape.setVisible(not instead)
+        box.setVisible(self._begins)
 
     def _choose(self, _place: int) -> None:
         changes: dict[str, Any] = {field: box.currentData() for field, box in self.boxes.items()}

@@ -95,6 +95,11 @@ def judged_texts(request: RunRequest, events: Iterable[AnyEvent]) -> JudgedTexts
         if stage.kind == "router":
             left.append(f"{stage.name}: a router's choice is no call")
             continue
+        if stage.kind in ("turn", "final") and request.native == "template":
+            left.append(
+                f"{stage.name}: what a turn in the model's own form may be depends on the conversation"
+            )
+            continue
         if stage.kind in ("turn", "final"):
             texts += _of_turn(stage, request, left)
             continue
@@ -103,7 +108,8 @@ def judged_texts(request: RunRequest, events: Iterable[AnyEvent]) -> JudgedTexts
             left.append(f"{stage.name}: it came to no end")
         else:
             texts.append(own)
-        texts += _made_of_it(stage, own)
+        if request.native != "template":  # where a call is no text that can be judged by itself
+            texts += _made_of_it(stage, own)
     return JudgedTexts(tuple(texts), tuple(left))
 
 
