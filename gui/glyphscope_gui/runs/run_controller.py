@@ -198,8 +198,8 @@ class RunController(QObject):
 
     def resume(self) -> None:
         """From stepping to running."""
-        if self.phase is Phase.STEPPING:
-            self._worker.resume()
+        if self.phase is Phase.STEPPING and self._job is not None:
+            self._worker.resume(self._job.id)
             self._set_phase(Phase.RUNNING)
 
     def stop(self) -> None:

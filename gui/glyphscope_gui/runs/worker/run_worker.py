@@ -59,7 +59,7 @@ class RunWorker(QObject):
         self._host: WindowHost | None = None
         self._keeper = ModelKeeper(open_model, self.modelTold.emit)
         self._gate = Gate()
-        self._stopped_to = 0
+        self._stopped_to = self._resumed_to = 0
         self._nudge = Event()
         self.context = DEFAULT_CONTEXT
         """Tokens of context that a model is opened with; the window sets it from the settings."""
@@ -86,8 +86,9 @@ class RunWorker(QObject):
         """Let one step through."""
         self._gate.admit()
 
-    def resume(self) -> None:
-        """Let all steps through."""
+    def resume(self, job: int) -> None:
+        """Let all steps of this job through, which may not have begun yet."""
+        self._resumed_to = job
         self._gate.open()
 
     # -- in the worker's thread --------------------------------------------------------------------------------
@@ -98,10 +99,9 @@ class RunWorker(QObject):
             self._mailbox.post(job.id, Ended(job.id))
             return
         self._nudge.clear()
-        if job.stepping:
-            self._gate.shut()
-        else:
-            self._gate.open()
+        self._gate.shut()
+        if not job.stepping or job.id <= self._resumed_to or self._is_stopped(job):
+            self._gate.open()  # also what was asked while it was being shut
         try:
             self._work(job)
         except GlyphscopeError as error:  # the model could not be opened: the run's own errors are its events
