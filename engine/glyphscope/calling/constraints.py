@@ -35,23 +35,15 @@ MOST_CHARACTERS = 16 << 20
 _Key: TypeAlias = tuple[Any, ...]
 
 
-class Emitted(NamedTuple):
-    """Lark for the mask, GBNF for llama.cpp's own sampler.
+class BuiltGrammar(NamedTuple):
+    """Lark for the mask, GBNF for llama.cpp's own sampler. `build_ms` is 0 where it was kept.
 
     `rules` are those of a mask's text, packed, for its budget of tokens, and `near` is how many tokens a text can be
     from its end (`grammar/reach.py`).
     """
 
     text: str
-    rules: bytes = b""
-    near: int | None = None
-
-
-class BuiltGrammar(NamedTuple):
-    """`build_ms` is 0 where it was kept."""
-
-    text: str
-    build_ms: float
+    build_ms: float = 0.0
     rules: bytes = b""
     near: int | None = None
 
@@ -61,26 +53,25 @@ class TextCache:
 
     def __init__(self, *, texts: int = MOST_TEXTS, characters: int = MOST_CHARACTERS) -> None:
         self._most_texts, self._most_characters = texts, characters
-        self._kept: OrderedDict[_Key, Emitted] = OrderedDict()
+        self._kept: OrderedDict[_Key, BuiltGrammar] = OrderedDict()
         self._characters = 0
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def built(self, key: _Key, build: Callable[[], Emitted]) -> BuiltGrammar:
+    def built(self, key: _Key, build: Callable[[], BuiltGrammar]) -> BuiltGrammar:
         """The text under that key, built if there is none yet. What `build` raises is kept nowhere."""
         with self._lock:
             kept = self._kept.get(key)
             if kept is not None:
                 self._kept.move_to_end(key)
-                return BuiltGrammar(kept.text, 0.0, kept.rules, kept.near)
+                return kept
         made = timed(build)
-        kept = Emitted(made.text, made.rules, made.near)
         with self._lock:
             if key not in self._kept:
-                self._characters += _size(kept)
-            self._kept[key] = kept
+                self._characters += _size(made)
+            self._kept[key] = made._replace(build_ms=0.0)
             while len(self._kept) > self._most_texts or (
                 self._characters > self._most_characters and len(self._kept) > 1
             ):
@@ -88,18 +79,18 @@ class TextCache:
         return made
 
 
-def _size(kept: Emitted) -> int:
+def _size(kept: BuiltGrammar) -> int:
     return len(kept.text) + len(kept.rules)
 
 
 _TEXTS = TextCache()
 
 
-def timed(build: Callable[[], Emitted]) -> BuiltGrammar:
+def timed(build: Callable[[], BuiltGrammar]) -> BuiltGrammar:
     """The text, with what it took to make it."""
     start = time.perf_counter()
     made = build()
-    return BuiltGrammar(made.text, (time.perf_counter() - start) * 1000, made.rules, made.near)
+    return made._replace(build_ms=(time.perf_counter() - start) * 1000)
 
 
 def answer_grammar(
@@ -148,7 +139,7 @@ def call_constraint(
         return _TEXTS.built(key, lambda: emitted(answer_grammar(request, registry, used), kind))
     asked = replace(options or call_options(request), order=request.order)
 
-    def build() -> Emitted:
+    def build() -> BuiltGrammar:
         grammar = build_call_grammar(registry, request.notation, request.shape, asked)
         return emitted(followed_by(grammar, after) if after else grammar, kind)
 
@@ -191,21 +182,21 @@ def white_space(request: RunRequest) -> WhiteSpace:
     return "single" if request.native else "none"
 
 
-def emitted(grammar: Grammar, kind: ConstraintKind) -> Emitted:
+def emitted(grammar: Grammar, kind: ConstraintKind) -> BuiltGrammar:
     """Lark for the mask, with its rules for the budget; GBNF for llama.cpp's own sampler and for endpoints."""
     if kind != "mask":
-        return Emitted(emit_gbnf(grammar).text)
+        return BuiltGrammar(emit_gbnf(grammar).text)
     text, rules = to_lark(grammar), lark_rules(grammar)
     try:
         packed = pack(rules)
-        return Emitted(text, packed, reach(unpack(packed)))
+        return BuiltGrammar(text, rules=packed, near=reach(unpack(packed)))
     except GrammarError:  # its automata are too large to be walked beside the mask: there is no budget
-        return Emitted(text)
+        return BuiltGrammar(text)
 
 
-def _own_text(text: str, kind: ConstraintKind) -> Emitted:
+def _own_text(text: str, kind: ConstraintKind) -> BuiltGrammar:
     own = load_gbnf(text)
-    return emitted(own, kind) if kind == "mask" else Emitted(text)
+    return emitted(own, kind) if kind == "mask" else BuiltGrammar(text)
 
 
 def _source(request: RunRequest, registry: ToolRegistry, options: GrammarOptions) -> tuple[str, ...]:

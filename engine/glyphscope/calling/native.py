@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from glyphscope.calling.turns import turn_form
 from glyphscope.errors import GlyphscopeError, PromptError
-from glyphscope.events import RunRequest, Shape, under_constraint
+from glyphscope.events import TOOL_CHOICES, RunRequest, Shape, under_constraint
 from glyphscope.models import Model
 from glyphscope.models.chat_tools import NO_PLACE, NO_PLACE_HINT, THINKING
 from glyphscope.notation.native import ENDPOINTS_OWN, NATIVE, native_format
@@ -26,7 +26,6 @@ STRATEGIES = ("direct", "two-stage")
 """Those whose prompts are the request's: a model's own template can ask for them."""
 TEMPLATE_STRATEGIES = ("direct", "loop")
 """Those that leave the whole answer to the form of the model's turns. Others begin it, or take it in parts."""
-_CHOICES = ("auto", "required", "none")
 _SHOWN = 20
 
 
@@ -146,13 +145,13 @@ def check_native(request: RunRequest, model: Model) -> None:
 def check_tool_choice(request: RunRequest, registry: ToolRegistry) -> None:
     """Raises PromptError for a choice that is neither a word for one nor a tool that may be called."""
     allowed = [tool.name for tool in registry.allowed]
-    if request.tool_choice in _CHOICES or request.tool_choice in allowed:
+    if request.tool_choice in TOOL_CHOICES or request.tool_choice in allowed:
         return
     shown = ", ".join(allowed[:_SHOWN]) + (", …" if len(allowed) > _SHOWN else "")
     raise PromptError(
         f"The tool that is to be called, {request.tool_choice!r}, is not one of the registry's.",
         where="tool_choice",
-        hint=f"Use {', '.join(_CHOICES)}" + (f", or one of: {shown}." if allowed else "."),
+        hint=f"Use {', '.join(TOOL_CHOICES)}" + (f", or one of: {shown}." if allowed else "."),
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from glyphscope.errors import GlyphscopeError, RegistryError
-from glyphscope.events import RunRequest
+from glyphscope.events import TOOL_CHOICES, RunRequest
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.document import plain
 from glyphscope.registry.keywords import MANY, NAMED
@@ -101,7 +101,7 @@ def enforced_registry(request: RunRequest, registry: ToolRegistry) -> ToolRegist
     """
     for one in request.relaxed:
         registry = relaxed(registry, one.tool, one.pointer)
-    chosen = registry.get(request.tool_choice)
+    chosen = None if request.tool_choice in TOOL_CHOICES else registry.get(request.tool_choice)
     return registry if chosen is None else replace(registry, tools=(chosen,))
 
 

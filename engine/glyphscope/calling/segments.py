@@ -6,11 +6,10 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-import msgspec
-
 from glyphscope.calling.fold import Segment, StageState
+from glyphscope.calling.turns import turn_form
+from glyphscope.errors import PromptError
 from glyphscope.events import RunRequest, SegmentKind, Token
-from glyphscope.turns import TurnForm
 
 PartKind: TypeAlias = SegmentKind | Literal["marker"]
 """`marker` is what belongs to no part: what opens and closes them."""
@@ -131,7 +130,7 @@ def _token_after(stage: StageState, before: Segment, call: Segment, closing: str
 def _closing(request: RunRequest) -> str:
     """The marker that closes reasoning in the form of the run; empty where it has none."""
     try:
-        form = msgspec.convert(request.form, TurnForm)
-    except msgspec.ValidationError:
+        form = turn_form(request)
+    except PromptError:
         return ""
-    return form.reasoning.close.strip() if form.reasoning is not None else ""
+    return "" if form is None or form.reasoning is None else form.reasoning.close.strip()

@@ -10,9 +10,10 @@ import msgspec
 from glyphscope.calling.decode import Validator
 from glyphscope.errors import PromptError
 from glyphscope.events import RunEvent, RunRequest, Violation
+from glyphscope.models.chat_tools import THINKING
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns import TurnForm
-from glyphscope.turns.form import State
+from glyphscope.turns.form import state_of
 from glyphscope.turns.grammar import TurnOptions, turn_triggers
 from glyphscope.turns.reasoned import ReasonedValidator
 from glyphscope.turns.validator import FormValidator
@@ -28,10 +29,6 @@ class AnswerJudge(Validator, Protocol):
     @property
     def violations(self) -> Sequence[Violation]:
         """Everything that is wrong so far."""
-
-
-_THINKING = {"auto": None, "on": True, "off": False}
-_STATES: dict[str, State] = {"auto": "undefined", "on": "on", "off": "off"}
 
 
 def turn_form(request: RunRequest) -> TurnForm | None:
@@ -54,7 +51,7 @@ def turn_options(request: RunRequest) -> TurnOptions:
         choice=request.tool_choice,
         most_calls=request.most_calls,
         constrain_from=request.constrain_from,
-        thinking=_THINKING[request.thinking],
+        thinking=THINKING[request.thinking],
         free_text=request.free_text,
         order=request.order,
         notation=None if request.native == "template" else (request.notation, request.shape),
@@ -90,7 +87,7 @@ def form_validator(form: TurnForm, request: RunRequest, registry: ToolRegistry) 
     return FormValidator(
         form,
         registry,
-        thinking=_THINKING[request.thinking],
+        thinking=THINKING[request.thinking],
         choice=request.tool_choice,
         most_calls=request.most_calls,
         free_text=request.free_text or request.constrain_from == "call",
@@ -105,7 +102,7 @@ def answer_validator(request: RunRequest, registry: ToolRegistry) -> AnswerJudge
     validator = _call_validator(request, registry)
     if form is None or form.reasoning is None:
         return validator
-    return ReasonedValidator(validator, form, _STATES[request.thinking])
+    return ReasonedValidator(validator, form, state_of(THINKING[request.thinking]))
 
 
 def _call_validator(request: RunRequest, registry: ToolRegistry) -> AnswerJudge:

@@ -31,6 +31,8 @@ Approval: TypeAlias = Literal["ask", "allow", "deny"]
 
 NOTATIONS: tuple[Notation, ...] = ("glyph", "json")
 SHAPES: tuple[Shape, ...] = ("flat", "tool-args", "name-arguments")
+TOOL_CHOICES: tuple[str, ...] = ("auto", "required", "none")
+"""Of `RunRequest.tool_choice`; any other is a tool's name. A tool with one of these names cannot be chosen by it."""
 STRATEGIES: tuple[Strategy, ...] = ("direct", "two-stage", "route-execute", "loop")
 
 

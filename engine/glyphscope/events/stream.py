@@ -72,7 +72,7 @@ SegmentKind: TypeAlias = Literal["reasoning", "text", "call"]
 
 
 class SegmentOpened(RunEvent, frozen=True, kw_only=True, tag="segment_opened"):
-    """A part of the answer begins at character `start`, markers not included: reasoning, text for the user, or a call.
+    """A part of the answer begins at character `start`: reasoning or text for the user without its markers, or a call.
 
     `call_index` numbers the calls of the answer, from 0; fields, violations and calls that belong to one carry it too.
     An answer that can only be a single call has no segments.

@@ -37,6 +37,7 @@ class _Loop:
         self._context = context
         self._emitter = context.emitter
         self._settings = context.request.loop
+        self._native = context.request.native == "template"
         check_names(self._settings, context.registry)
         self._chain, self._tools = chain_of(
             context.request, visible_registry(self._settings, context.registry)
@@ -109,8 +110,7 @@ class _Loop:
         if plan.most_calls is not None and said.found > plan.most_calls:
             yield self._emitter.stamp(self._guards.ignored(said.found, plan.most_calls))
         ready = [self._ready(call, index) for index, call in enumerate(said.calls)]
-        native = self._context.request.native == "template"
-        if native:
+        if self._native:
             self._conversation.called(said.content, said.reasoning, ready)
         else:
             self._conversation.said(said.text[: said.calls[-1].end])
@@ -119,7 +119,7 @@ class _Loop:
             if (limit := self._guards.call(call.tool, call.arguments)) is not None:
                 return (yield from self._stopped(limit))
             result = yield from carry_out(self._context, call, turn=self._turns, retell=self._chain.result)
-            self._conversation.answered(result.told, call if native else None)
+            self._conversation.answered(result.told, call if self._native else None)
             self._outcomes[call.tool] = result.ok
             self._any_ok = self._any_ok or result.ok
             if result.fault == "cancelled":
@@ -169,8 +169,7 @@ class _Loop:
             if self._guards.tokens_left <= 0:
                 return (yield from self._stopped(self._guards.tokens()))
             yield self._emitter.stamp(self._guards.cut_answer(said.generated.tokens))
-        native = self._context.request.native == "template"
-        text = said.content if native else said.text
+        text = said.content if self._native else said.text
         yield self._emitter.stamp(FinalAnswer(text=text.strip(), recovered=plan.last))
         missed = self._missed()
         if missed is None:

@@ -175,5 +175,6 @@ def _read(generated: Generated, text: str, validator: TurnValidator | FormValida
             )
             break
         calls.append(FoundCall(call.tool, call.arguments, text[call.start : call.end], call.end))
-    content, reasoning = validator.content, getattr(validator, "reasoning", "")
-    return Said(generated, text, tuple(calls), len(validator.calls), fault, content, reasoning)
+    reasoning = validator.reasoning if isinstance(validator, FormValidator) else ""
+    found = len(validator.calls)
+    return Said(generated, text, tuple(calls), found, fault, validator.content, reasoning)

@@ -23,7 +23,7 @@ from glyphscope.evals.suites.suite import (
     ScriptedResult,
     SizeRow,
 )
-from glyphscope.events import NOTATIONS, RunRequest
+from glyphscope.events import NOTATIONS, TOOL_CHOICES, RunRequest
 from glyphscope.prompting import presets, strategy_presets
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.patterns import bad_pattern
@@ -167,7 +167,7 @@ def _values(request: dict[str, Any], tools: KnownTools | None, path: Path) -> It
         yield (*path, "repair", "attempts"), "It is at least 0."
     if tools is not None:
         choice = request.get("tool_choice", "required")
-        if choice not in ("auto", "required", "none"):
+        if choice not in TOOL_CHOICES:
             yield from _names((choice,), tools, path, "tool_choice")
         for list_name in ("allow", "deny"):
             yield from _names(loop.get(list_name) or (), tools, (*path, "loop", list_name))
