@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from glyphscope.calling import fold_events, run
-from glyphscope.calling.constraints import Emitted, TextCache, call_constraint
+from glyphscope.calling.constraints import BuiltGrammar, TextCache, call_constraint
 from glyphscope.cli.live import RunView
 from glyphscope.decoding import TokenMask
 from glyphscope.decoding.mask_cache import MaskCache
@@ -92,27 +92,27 @@ def test_a_part_of_a_call_is_not_asked_for_under_a_grammar_of_whole_calls():
 def test_what_cannot_be_built_is_not_kept():
     cache = TextCache()
 
-    def fail() -> Emitted:
+    def fail() -> BuiltGrammar:
         raise GrammarError("no")
 
     for _ in range(2):
         with pytest.raises(GrammarError):
             cache.built(("key",), fail)
-    assert cache.built(("key",), lambda: Emitted("text")).text == "text"
+    assert cache.built(("key",), lambda: BuiltGrammar("text")).text == "text"
 
 
 def test_texts_are_kept_within_their_number_and_their_size_the_last_used_longest():
     cache = TextCache(texts=3, characters=10)
     for key in "abc":
-        cache.built((key,), lambda: Emitted("xy"))
-    cache.built(("a",), lambda: Emitted("never"))
-    cache.built(("d",), lambda: Emitted("xy"))
+        cache.built((key,), lambda: BuiltGrammar("xy"))
+    cache.built(("a",), lambda: BuiltGrammar("never"))
+    cache.built(("d",), lambda: BuiltGrammar("xy"))
     assert len(cache) == 3
     assert (
-        cache.built(("a",), lambda: Emitted("new")).text == "xy"
-        and cache.built(("b",), lambda: Emitted("new")).text == "new"
+        cache.built(("a",), lambda: BuiltGrammar("new")).text == "xy"
+        and cache.built(("b",), lambda: BuiltGrammar("new")).text == "new"
     )
-    cache.built(("large",), lambda: Emitted("x" * 100))
+    cache.built(("large",), lambda: BuiltGrammar("x" * 100))
     assert len(cache) == 1, "the last one is kept however large it is"
 
 
