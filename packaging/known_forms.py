@@ -1,19 +1,23 @@
 """The notations of the chat templates that llama.cpp ships, as data of the assets: python packaging/known_forms.py.
 
 It writes assets/glyphscope_assets/forms/known.json from the templates that `make setup` keeps. The templates are not
-part of it: only the forms that were derived from them, each under the way in which its calls begin.
+part of it: only the forms that were derived from them, each under the way in which its calls begin. `--table` writes
+docs/native-templates.md instead: a row for each template, with its proof by 1,000 random turns (minutes).
 """
 
 from __future__ import annotations
 
 import runpy
+import sys
 from pathlib import Path
 
 import msgspec
 
-from glyphscope.cli.template_forms import read_template
 from glyphscope.errors import PromptError
+from glyphscope.models.inspection import Inspection, inspect_template, with_proof
+from glyphscope.models.template_files import open_template
 from glyphscope.turns import form_of
+from glyphscope.turns.form import STATES
 from glyphscope.turns.readers import KNOWN, KnownForm, own_notation, same_calls
 from glyphscope.turns.slots import written
 
@@ -24,6 +28,17 @@ ABOUT = (
     "Made by packaging/known_forms.py."
 )
 LONGEST = 60
+TURNS = 1000
+HEAD = f"""# The chat templates that llama.cpp ships, and their forms
+
+For each template: how a call begins, the encoding of its arguments, the reasoning markers with the prompt's part in
+them (thinking on, off, undefined), and the proof: of {TURNS:,} random turns that the template rendered, how many were
+read back equal, and how many of these without any departure from the form. `python packaging/known_forms.py --table`
+writes this page. What each column means: [native forms](native-forms.md).
+
+| template | call | arguments | reasoning | equal | strict |
+|---|---|---|---|---|---|
+"""
 
 
 def known_forms(folder: Path) -> list[KnownForm]:
@@ -31,7 +46,7 @@ def known_forms(folder: Path) -> list[KnownForm]:
     found: list[KnownForm] = []
     for path in sorted((folder / "templates").glob("*.jinja")):
         try:
-            form = own_notation(form_of(read_template(str(path)))[0])
+            form = own_notation(form_of(open_template(path))[0])
         except PromptError:
             continue
         if not form.calls:
@@ -58,8 +73,42 @@ def document(forms: list[KnownForm]) -> bytes:
     return msgspec.json.format(data, indent=1) + b"\n"
 
 
+def table(folder: Path) -> str:
+    """The page of all templates in a folder."""
+    rows = []
+    for path in sorted((folder / "templates").glob("*.jinja")):
+        template = open_template(path)
+        rows.append(_row(path.stem, with_proof(inspect_template(template), template, TURNS)))
+    return HEAD + "\n".join(rows) + "\n"
+
+
+def _row(name: str, found: Inspection) -> str:
+    form, proof = found.form, found.proof
+    cells = [name, "none", "", "none", "", ""]
+    if form.calls:
+        cells[1:3] = [_code(written(form.calls[0])), form.calls[0].arguments.encoding]
+        proved = proof["turns"] > 0
+        cells[4] = f"{proof['equal']:,} of {proof['turns']:,}" if proved else "from the table of corrections"
+        cells[5] = f"{proof['strict']:,}" if proved else ""
+    if form.reasoning is not None:
+        markers = f"{_code(form.reasoning.open)} {_code(form.reasoning.close)}"
+        prompt = [form.reasoning.prompt.get(state, "leaves") for state in STATES]
+        cells[3] = markers + f" ({'always ' + prompt[0] if len(set(prompt)) == 1 else ', '.join(prompt)})"
+    return f"| {' | '.join(cells)} |"
+
+
+def _code(text: str) -> str:
+    line = "⏎".join(text.strip().splitlines())
+    short = line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+    return f"`{short}`".replace("|", "\\|")
+
+
 if __name__ == "__main__":
-    setup = runpy.run_path(str(ROOT / "packaging" / "setup_env.py"))
-    target = ROOT / "assets" / "glyphscope_assets" / KNOWN
-    target.write_bytes(document(known_forms(setup["llama_data"]())))
+    data = runpy.run_path(str(ROOT / "packaging" / "setup_env.py"))["llama_data"]()
+    if "--table" in sys.argv[1:]:
+        target = ROOT / "docs" / "native-templates.md"
+        target.write_text(table(data), encoding="utf-8")
+    else:
+        target = ROOT / "assets" / "glyphscope_assets" / KNOWN
+        target.write_bytes(document(known_forms(data)))
     print(target)

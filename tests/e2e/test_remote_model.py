@@ -95,7 +95,7 @@ def test_it_answers_there_as_here_but_for_near_ties(here, there, notation, const
     other kernels of llama.cpp and moves logits by a tenth or two; and the mask forces tokens that a sampler under the
     same grammar may write otherwise, after which the model reads other tokens of the same text.
     """
-    for prompt in PROMPTS:
+    for prompt in PROMPTS if constraint == "mask" else PROMPTS[:1]:
         asked = request(prompt, notation=notation, constraint=constraint)
         own, served = list(run(asked, here)), list(run(asked, there))
         assert isinstance(served[-1], RunFinished), served[-1]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from examples import some
 from glyphscope.cli.template_forms import read_template
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import Grammar, emit_gbnf, to_lark
@@ -169,7 +170,7 @@ def test_what_is_of_the_grammar_is_read_strictly_as_valid_calls(llama_data: Path
 @pytest.mark.slow
 def test_what_is_of_any_form_s_grammar_is_read_strictly_as_valid_calls(llama_data: Path) -> None:
     wrong = {}
-    for place, path in enumerate(sorted((llama_data / "templates").glob("*.jinja"))):
+    for place, path in enumerate(some(sorted((llama_data / "templates").glob("*.jinja")), 3)):
         of = form(llama_data, path.stem)[1]
         asked = ASKED[place % len(ASKED)]
         if any(call.strict for call in of.calls) and (found := misread(of, 1, (asked,))):

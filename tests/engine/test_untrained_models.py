@@ -25,9 +25,7 @@ pytestmark = [pytest.mark.slow]
 pytest.importorskip("llama_cpp")
 
 _PROFILE = settings().max_examples
-RUNS = int(
-    os.environ.get("GLYPHSCOPE_UNTRAINED_RUNS") or (2 if _PROFILE <= 25 else 4 if _PROFILE <= FULL else 200)
-)
+RUNS = int(os.environ.get("GLYPHSCOPE_UNTRAINED_RUNS") or (2 if _PROFILE <= FULL else 200))
 TOKENS = 160
 
 TOOLS: dict[str, Any] = {
