@@ -72,11 +72,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if settings().max_examples >= DEEP:
+    if settings().max_examples >= DEEP:
+        for item in items:
             item.add_marker(pytest.mark.timeout(0), append=False)  # a night is long
-        if item.path.parent.name == "e2e":  # `--dist loadgroup`: what a file makes of the model is made once
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 def pytest_collection_finish() -> None:
