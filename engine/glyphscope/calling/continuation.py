@@ -72,9 +72,10 @@ def continue_aborted(
 
 
 def depends_on_text_only(request: RunRequest) -> bool:
-    """Whether the next token follows from the text alone."""
+    """Whether the next token follows from the text alone, all of which was validated."""
     sampling = request.sampling
-    return request.constraint == "off" and sampling.temperature == 0 and sampling.repeat_penalty == 1
+    greedy = sampling.temperature == 0 and sampling.repeat_penalty == 1
+    return request.constraint == "off" and greedy and not request.stop
 
 
 def _other(step: TokenStep, known: TokenStep) -> bool:

@@ -12,6 +12,7 @@ import msgspec
 from glyphscope.calling.context import Context, Ending
 from glyphscope.calling.emitter import Emitter
 from glyphscope.calling.policy import aborted, deciding, stops_at_call
+from glyphscope.calling.stop_strings import StopStrings
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import (
     AnyEvent,
@@ -23,13 +24,14 @@ from glyphscope.events import (
     RunEvent,
     StageFinished,
     StopOn,
+    StopStringFound,
     Token,
     TokenStep,
     Violation,
 )
 from glyphscope.models import Cancelled, GenerateRequest, PromptProgress, PromptReady, Usage
 
-Reason: TypeAlias = Literal["complete", "aborted", "cancelled", "length", "end-of-text"]
+Reason: TypeAlias = Literal["complete", "aborted", "cancelled", "length", "end-of-text", "stop-string"]
 
 
 class Validator(Protocol):
@@ -170,11 +172,14 @@ class Decoding:
         self._prompt_tokens = prompt.tokens
         self._validator = validator
         self._stop_on = context.request.stop_on if stop_on is None else stop_on
+        # calls in an endpoint's own form are written by us: it looks for stop strings in what its model wrote
+        self._stop = StopStrings(() if request.tools else request.stop)
         self._stops_at_call = ends_when_complete or stops_at_call(request.constraint, self._stop_on)
         self._first = len(known)
         self._written = 0
         self._pieces = [token.step.text for token in known]
         self._characters = sum(map(len, self._pieces))
+        self._end: int | None = None
         self._forced = sum(token.step.forced for token in known)
         self._violations: list[Violation] = []
         self._reason: Reason | None = None
@@ -207,7 +212,7 @@ class Decoding:
         if self._reason is None:
             self._reason = "end-of-text" if ended else "length"
         if self._reason not in ("aborted", "cancelled"):
-            for event in self._judged(self._validator.finish()):
+            for event in (*self._fed(self._stop.rest()), *self._judged(self._validator.finish())):
                 yield self._emitter.stamp(event)
             if self._reason == "length" and self._constraint_ended:
                 self._reason = "complete"
@@ -227,7 +232,7 @@ class Decoding:
         """What came of it; to be asked after `events`."""
         assert self._reason is not None, "events() is to be read to its end before"
         valid = self._reason not in ("aborted", "cancelled") and self._validator.valid
-        text = "".join(self._pieces)
+        text = "".join(self._pieces)[: self._end]
         return Generated(
             text=text,
             reason=self._reason,
@@ -314,7 +319,8 @@ class Decoding:
         """
         for place, step in enumerate(steps):
             yield self._token(step)
-            found = self._judged(self._validator.feed(step.text, self._first + step.index))
+            piece = (step.text, self._first + step.index)
+            found = self._fed(self._stop.feed(*piece) if step.origin == "model" else [piece])
             for event in found:
                 yield self._emitter.stamp(event)
             if step.origin != "model":
@@ -325,6 +331,15 @@ class Decoding:
                     yield self._token(late)
                 self._reason = "aborted"
                 yield self._emitter.stamp(aborted(violation, self._tokens - self._written))
+                return
+            if self._stop.found:
+                self._end = self._characters - self._stop.behind
+                self._reason = "stop-string"
+                for late in steps[place + 1 :]:
+                    yield self._token(late)
+                yield self._emitter.stamp(
+                    StopStringFound(text=self._stop.found, char=self._end, token=piece[1])
+                )
                 return
         if self._stops_at_call and self._validator.complete:
             self._reason = "complete"
@@ -339,6 +354,10 @@ class Decoding:
         if self._first:
             step = msgspec.structs.replace(step, index=self._first + step.index)
         return self._emitter.stamp(Token(step=step, start=start, end=self._characters))
+
+    def _fed(self, pieces: Sequence[tuple[str, int]]) -> list[AnyEvent]:
+        """What the validator makes of these pieces, each with its token's number."""
+        return [event for text, token in pieces for event in self._judged(self._validator.feed(text, token))]
 
     def _judged(self, events: list[RunEvent]) -> list[AnyEvent]:
         """The validator's events by the name under which a run tells them."""

@@ -30,6 +30,7 @@ from glyphscope.events import (
     StageKind,
     StageStarted,
     Status,
+    StopStringFound,
     Token,
     ToolKnown,
     Violation,
@@ -116,6 +117,7 @@ class StageState:
     written: dict[int, CallState] = field(default_factory=lambda: {0: CallState()})
     violations: list[Violation] = field(default_factory=list)
     aborted: Aborted | None = None
+    stop_string: StopStringFound | None = None
     call: CallReady | None = None
     calls: list[CallReady] = field(default_factory=list)
     finished: StageFinished | None = None
@@ -344,6 +346,9 @@ def _fold_stage(state: RunState, stage: StageState, event: AnyEvent) -> None:
             stage.constraint = event
         case Aborted():
             stage.aborted = event
+        case StopStringFound():
+            stage.stop_string = event
+            stage._pieces[:] = [stage.text[: event.char]]
         case CallReady():
             stage.call = state.call = event
             stage.calls.append(event)

@@ -141,6 +141,7 @@ def _generation(
         triggers=triggers(request) if built is not None else (),
         sampling=request.sampling,
         max_tokens=request.max_tokens,
+        stop=request.stop,
         alternatives=request.alternatives,
         evidence=request.evidence,
         rules=b"" if built is None else built.rules,

@@ -17,6 +17,7 @@ from glyphscope.calling.native import check_native, check_tool_choice, settled
 from glyphscope.calling.prepared import PreparedRequest, prepare, request_of
 from glyphscope.calling.relaxing import check_relaxed
 from glyphscope.calling.routing.route import route_execute
+from glyphscope.calling.sampling import check_sampling
 from glyphscope.calling.two_stage import two_stage
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, RunFinished, RunRequest
@@ -43,6 +44,7 @@ def run(
     emitter = Emitter()
     yield emitter.started(settled_request, model.info)
     try:
+        check_sampling(settled_request)
         check_native(settled_request, model)
         check_written(settled_request)
         check_relaxed(settled_request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 from rich.console import Group, RenderableType
@@ -62,6 +63,9 @@ def _stage(stage: StageState, *, titled: bool, told_later: bool) -> list[Rendera
     elif stage.fields:
         parts.append(_fields(stage.text, stage.written[0]))
     parts += _narrowed(stage)
+    if (stop := stage.stop_string) is not None:
+        words = f"the stop string {json.dumps(stop.text, ensure_ascii=False)} ended the answer"
+        parts.append(Text(visible(words), style="dim"))
     if not told_later:
         for violation in stage.violations[:1]:
             parts.append(Text(f"✗ {violation.code}: {visible(violation.message)}", style="bold red"))

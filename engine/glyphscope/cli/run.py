@@ -15,6 +15,7 @@ from rich.live import Live
 
 from glyphscope.calling import RunState, fold, fold_events
 from glyphscope.calling import run as run_request
+from glyphscope.calling.sampling import stop_strings
 from glyphscope.cli.ending import INTERRUPTED, closing_when_ended
 from glyphscope.cli.host import TerminalHost
 from glyphscope.cli.inputs import InputError, read_registry, read_text
@@ -36,6 +37,19 @@ from glyphscope.cli.options import (
     notation_members,
 )
 from glyphscope.cli.output import console, print_line
+from glyphscope.cli.sampling_options import (
+    MaxTokensOption,
+    MinPOption,
+    ProfileOption,
+    RepeatLastOption,
+    RepeatPenaltyOption,
+    SeedOption,
+    StopOption,
+    TemperatureOption,
+    TopKOption,
+    TopPOption,
+    sampling_of,
+)
 from glyphscope.cli.sources import open_sources
 from glyphscope.cli.strategy_options import (
     AnswersOption,
@@ -118,21 +132,16 @@ def run(
     loop: SettingsOption = None,
     stop_on: Annotated[StopOn, typer.Option(help="What stops the run before its end.")] = "error",
     system: SystemOption = None,
-    seed: Annotated[
-        int, typer.Option(help="Of the sampler; the same seed draws the same tokens.")
-    ] = _DEFAULT.seed,
-    temperature: Annotated[
-        float, typer.Option(min=0.0, help="0 takes the likeliest token.")
-    ] = _DEFAULT.temperature,
-    top_k: Annotated[int, typer.Option(min=0, help="Keep the k likeliest; 0 keeps all.")] = _DEFAULT.top_k,
-    top_p: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Keep this much probability.")
-    ] = _DEFAULT.top_p,
-    min_p: Annotated[
-        float,
-        typer.Option(min=0.0, max=1.0, help="Drop what is less likely than this share of the likeliest."),
-    ] = _DEFAULT.min_p,
-    max_tokens: Annotated[int, typer.Option(min=1, help="The longest answer.")] = 512,
+    profile: ProfileOption = None,
+    seed: SeedOption = _DEFAULT.seed,
+    temperature: TemperatureOption = None,
+    top_k: TopKOption = None,
+    top_p: TopPOption = None,
+    min_p: MinPOption = None,
+    repeat_penalty: RepeatPenaltyOption = None,
+    repeat_last_n: RepeatLastOption = None,
+    stop: StopOption = None,
+    max_tokens: MaxTokensOption = 512,
     evidence: Annotated[
         EvidenceKind,
         typer.Option(
@@ -159,6 +168,8 @@ def run(
     given: dict[str, Any] = {"--set": loop, "--preset": preset, "--approve": approve, "--router": router}
     given |= {"--answer": answer, "--repair": repair}
     tell_unused(strategy, dispatch=dispatch, given={name: bool(value) for name, value in given.items()})
+    drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
+    drawn |= {"repeat_penalty": repeat_penalty, "repeat_last_n": repeat_last_n}
     request = RunRequest(
         prompt=read_text("-") if prompt == "-" else prompt,
         registry=own_tools.to_document(),
@@ -182,8 +193,9 @@ def run(
         dispatch=dispatch,
         approvals=parse_approvals(approve or ()),
         stop_on=stop_on,
-        sampling=Sampling(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, seed=seed),
+        sampling=sampling_of(profile, model, seed, drawn),
         max_tokens=max_tokens,
+        stop=stop_strings(stop or ()),
         evidence=evidence,
     )
     with ExitStack() as stack:
@@ -196,6 +208,9 @@ def run(
             request, registry=tools.registry.to_document(), sources=tools.by_tool
         )
         source = stack.enter_context(opened(model, context=context, quiet=as_json))
+        if profile is not None:  # what is recommended for a model goes by its own name
+            sampling = sampling_of(profile, source.info.name, seed, drawn)
+            request = msgspec.structs.replace(request, sampling=sampling)
         host = TerminalHost(tools.sources)
         # closed here, and not whenever the collector comes: the model stops, and Ctrl-C is what it was before
         generation = stack.enter_context(closing(run_request(request, source, host)))

@@ -81,5 +81,6 @@ class Evidence:
         raw = (self._weights[ids] / self._total).tolist()
         final = draw.probability_of(ids)
         free = [True] * len(ids) if allowed is None else allowed[ids].tolist()
+        removed = [by if ok and share else "" for by, ok, share in zip(draw.removed_by(ids), free, raw)]
         data = [pieces[token] for token in ids]
-        return tuple(map(Alternative, ids, data, map(shown, data), raw, final, free))
+        return tuple(map(Alternative, ids, data, map(shown, data), raw, final, free, removed))

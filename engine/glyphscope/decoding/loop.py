@@ -253,6 +253,7 @@ class Decoder:
             text=self._text.end() if end else self._text.feed(data),
             probability=draw.probability(draw.id),
             allowed=count,
+            left=draw.left if count != 1 else (),
             forced=count == 1,
             end=end,
             origin=origin,

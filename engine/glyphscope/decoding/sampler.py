@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glyphscope.events import Sampling
+from glyphscope.events import Filter, Sampling
 
 Logits = NDArray[np.float32]
 """Shape (vocabulary,)."""
@@ -23,12 +23,37 @@ _MANY = 4096
 class Draw:
     """The token that came, and the final distribution: `ids` by falling probability; all others had 0.
 
-    It was drawn from that, or, as a written one is not, put in the place of what would have been.
+    It was drawn from that, or, as a written one is not, put in the place of what would have been. `candidates` are the
+    tokens that top-k kept, in the same order; top-p kept the first `top_p` of them, and min-p the first of those, which
+    are `ids`. None where nothing was filtered: a greedy token, or the only one allowed.
     """
 
     id: int
     ids: NDArray[np.int64]
     probabilities: NDArray[np.float64]
+    candidates: NDArray[np.int64] | None = None
+    top_p: int = 0
+
+    @property
+    def left(self) -> tuple[int, ...]:
+        """How many tokens top-k, top-p and min-p each left; empty where nothing was filtered."""
+        return () if self.candidates is None else (self.candidates.size, self.top_p, self.ids.size)
+
+    def removed_by(self, tokens: Sequence[int]) -> list[Filter]:
+        """The filter that removed each of these tokens, all of them allowed; "" for one that none did."""
+        candidates = self.candidates
+        if candidates is None:
+            return [""] * len(tokens)
+        places = np.flatnonzero(np.isin(candidates, tokens)).tolist()
+        place_of = dict(zip(candidates[places].tolist(), places))
+        return [self._removed(place_of.get(token)) for token in tokens]
+
+    def _removed(self, place: int | None) -> Filter:
+        if place is None:
+            return "top-k"
+        if place < self.ids.size:
+            return ""
+        return "min-p" if place < self.top_p else "top-p"
 
     def probability(self, token: int) -> float:
         """The token's final probability."""
@@ -91,38 +116,33 @@ class SamplerState:
 
     def draw(self, logits: Logits, allowed: Allowed | None, recent: Sequence[int]) -> Draw:
         """A token among the allowed ones, of which there is at least one. `recent` are the text's tokens so far."""
-        ids, final = self._distribution(logits, allowed, recent)
-        if self._sampling.temperature <= 0:
-            return Draw(int(ids[0]), ids, final)
-        place = int(np.searchsorted(np.cumsum(final), self._random.random() * final.sum(), side="right"))
-        return Draw(int(ids[min(place, ids.size - 1)]), ids, final)
+        draw = self.put(-1, logits, allowed, recent)
+        ids, final = draw.ids, draw.probabilities
+        place = 0
+        if self._sampling.temperature > 0:
+            place = int(np.searchsorted(np.cumsum(final), self._random.random() * final.sum(), side="right"))
+        return replace(draw, id=int(ids[min(place, ids.size - 1)]))
 
     def put(self, token: int, logits: Logits, allowed: Allowed | None, recent: Sequence[int]) -> Draw:
         """That token in the place of the one that would be drawn; no number is used for it."""
-        return Draw(token, *self._distribution(logits, allowed, recent))
-
-    def skip(self) -> None:
-        """A token was put in the place of one that would have been drawn."""
-        if self._sampling.temperature > 0:
-            self._random.random()
-
-    def _distribution(
-        self, logits: Logits, allowed: Allowed | None, recent: Sequence[int]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The tokens that may be drawn, by falling probability, and their probabilities; a greedy one is alone."""
         sampling = self._sampling
         logits = self._penalise(logits, recent)
         if allowed is not None:
             logits = np.where(allowed, logits, np.float32(-np.inf))
         if sampling.temperature <= 0:
-            return np.array([int(logits.argmax())]), np.ones(1)
-        ids = top(logits, max(sampling.top_k, 0))
-        weights = _softmax(logits[ids].astype(np.float64))
-        kept = _kept(weights, sampling)
-        if kept == ids.size and sampling.temperature == 1.0:
-            return ids, weights
-        ids = ids[:kept]
-        return ids, _softmax(logits[ids].astype(np.float64) / sampling.temperature)
+            return Draw(token, np.array([int(logits.argmax())]), np.ones(1))
+        candidates = top(logits, max(sampling.top_k, 0))
+        weights = _softmax(logits[candidates].astype(np.float64))
+        top_p, min_p = _kept(weights, sampling)
+        ids = candidates[:min_p]
+        if min_p < candidates.size or sampling.temperature != 1.0:
+            weights = _softmax(logits[ids].astype(np.float64) / sampling.temperature)
+        return Draw(token, ids, weights, candidates, top_p)
+
+    def skip(self) -> None:
+        """A token was put in the place of one that would have been drawn."""
+        if self._sampling.temperature > 0:
+            self._random.random()
 
     def _penalise(self, logits: Logits, recent: Sequence[int]) -> Logits:
         """The repetition penalty of CTRL (arXiv:1909.05858), once for each token among the last `repeat_last_n`."""
@@ -141,12 +161,13 @@ def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     return weights / weights.sum()  # type: ignore[no-any-return]
 
 
-def _kept(weights: NDArray[np.float64], sampling: Sampling) -> int:
-    """How many of the falling weights top-p and min-p keep, at least one."""
+def _kept(weights: NDArray[np.float64], sampling: Sampling) -> tuple[int, int]:
+    """How many of the falling weights top-p keeps, and min-p of those; each at least one."""
     kept = weights.size
     if sampling.top_p < 1.0:
         kept = min(kept, int(np.searchsorted(np.cumsum(weights), sampling.top_p, side="left")) + 1)
+    kept = top_p = max(kept, 1)
     if sampling.min_p > 0.0:
         # min-p is relative to the best, so it does not matter that top-p took a share of the weights away
         kept = min(kept, int(np.count_nonzero(weights >= sampling.min_p * weights[0])))
-    return max(kept, 1)
+    return top_p, max(kept, 1)

@@ -10,9 +10,10 @@ shape, `/args/max_results` in the tool-args shape); `rule` is a JSON Pointer int
 """
 
 from glyphscope.events.base import Code, ModelInfo, RunEvent, Status, TemplateForm
-from glyphscope.events.evidence import BEGUN, Alternative, Narrowed, Origin, PromptPart, TokenStep
+from glyphscope.events.evidence import BEGUN, Alternative, Filter, Narrowed, Origin, PromptPart, TokenStep
 from glyphscope.events.request import (
     NOTATIONS,
+    SAMPLING_OFF,
     SHAPES,
     STRATEGIES,
     TOOL_CHOICES,
@@ -77,6 +78,7 @@ from glyphscope.events.stream import (
     SegmentClosed,
     SegmentKind,
     SegmentOpened,
+    StopStringFound,
     Token,
     ToolKnown,
     Violation,
@@ -96,6 +98,7 @@ from glyphscope.events.tools import (
 __all__ = [
     "BEGUN",
     "NOTATIONS",
+    "SAMPLING_OFF",
     "SHAPES",
     "STRATEGIES",
     "TOOL_CHOICES",
@@ -124,6 +127,7 @@ __all__ = [
     "FieldChanged",
     "FieldClosed",
     "FieldOpened",
+    "Filter",
     "FinalAnswer",
     "LimitReached",
     "LoopSettings",
@@ -159,6 +163,7 @@ __all__ = [
     "StageStarted",
     "Status",
     "StopOn",
+    "StopStringFound",
     "Strategy",
     "TemplateForm",
     "Thinking",

@@ -14,6 +14,10 @@ Origin: TypeAlias = Literal["model", "kept", "written"]
 """Whose a token is: drawn (or forced) in this run, kept from the run it branches off, or put there by somebody."""
 
 
+Filter: TypeAlias = Literal["", "top-k", "top-p", "min-p"]
+"""What takes allowed tokens out of the final distribution, in this order."""
+
+
 Narrowed: TypeAlias = Literal["", "tokens", "reasoning"]
 """Which budget took tokens out of the mask: that of the answer's tokens, or that of the reasoning."""
 
@@ -35,9 +39,10 @@ class PromptPart(msgspec.Struct, frozen=True):
     of: str = ""
 
 
-class Alternative(msgspec.Struct, frozen=True):
+class Alternative(msgspec.Struct, frozen=True, omit_defaults=True):
     """A token that could have come. `raw` is the model's own probability, `final` the one after mask and sampler.
 
+    `removed` names the sampling filter that took an `allowed` one out; at temperature 0 no filter is used.
     An endpoint tells neither `final` nor what its constraint `allowed`: they are None. Its `id` is -1 where untold.
     """
 
@@ -47,6 +52,7 @@ class Alternative(msgspec.Struct, frozen=True):
     raw: float
     final: float | None
     allowed: bool | None
+    removed: Filter = ""
 
 
 class TokenStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +71,8 @@ class TokenStep(msgspec.Struct, frozen=True, kw_only=True):
     `narrowed` tells that a budget admitted only a part of what the grammar allows, of which `allowed` and `feasible`
     are: `tokens`, after which the answer can still be complete in the tokens left, or `reasoning`, which lead out of
     reasoning that has had its tokens.
+    `left` is how many of the allowed tokens top-k, top-p and min-p each left, in this order; empty where no token was
+    drawn (temperature 0, a forced token), at endpoints, and in earlier records.
     """
 
     index: int
@@ -86,3 +94,4 @@ class TokenStep(msgspec.Struct, frozen=True, kw_only=True):
     sample_ms: float = 0.0
     decode_ms: float = 0.0
     narrowed: Narrowed = ""
+    left: tuple[int, ...] = ()

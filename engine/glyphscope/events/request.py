@@ -81,6 +81,10 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
 
 
+SAMPLING_OFF: dict[str, float] = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0}
+"""The values of `Sampling` that change nothing."""
+
+
 class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How route-execute chooses a tool: by names only, never by schemas.
 
@@ -205,6 +209,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     `reasoning_budget` is the number of tokens after which reasoning has to end; None is no limit of its own.
     With `repeatable`, only what cannot change any figure is taken from the model's cache: the same request then gives
     the same tokens whatever ran before it, at the price of up to 63 more tokens of prompt to evaluate.
+    The model's text ends before the first of the `stop` strings that it writes, under any strategy and in every stage.
     With `dispatch`, the call of a strategy other than the loop is carried out too. `sources` names by tool who carries
     it out: "demo", the default, or an MCP server; `approvals` are the rules for what may be.
     With `written` the answer begins with that, and `max_tokens` counts what comes after it; that goes with the strategy
@@ -236,6 +241,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     stop_on: StopOn = "error"
     sampling: Sampling = Sampling()
     max_tokens: int = 512
+    stop: tuple[str, ...] = ()
     alternatives: int = 10
     evidence: EvidenceKind = "all"
     repeatable: bool = False

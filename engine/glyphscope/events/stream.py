@@ -164,8 +164,20 @@ class CallReady(RunEvent, frozen=True, kw_only=True, tag="call_ready"):
     call_index: int = 0
 
 
+class StopStringFound(RunEvent, frozen=True, kw_only=True, tag="stop_string_found"):
+    """The model wrote one of the request's stop strings, `text`, from character `char` of the stage's text on.
+
+    The answer ends before it. The stop string, which `token` completed, and what was decoded after it are shown as
+    tokens, but are neither validated nor part of the stage's text.
+    """
+
+    text: str
+    char: int
+    token: int
+
+
 EndReason: TypeAlias = Literal[
-    "complete", "aborted", "cancelled", "length", "end-of-text",
+    "complete", "aborted", "cancelled", "length", "end-of-text", "stop-string",
     "answered", "no-tool", "unanswered", "limit", "refused",
 ]  # fmt: skip
 
@@ -204,6 +216,7 @@ class RunFailed(RunEvent, frozen=True, kw_only=True, tag="run_failed"):
 AnyEvent: TypeAlias = (
     RunStarted | StageStarted | PromptRendered | PromptEvaluated | Token | SegmentOpened | SegmentClosed
     | FieldOpened | FieldChanged | FieldClosed | ToolKnown | Violation | Aborted | CallReady | RunFinished | RunFailed
+    | StopStringFound
     | StageFinished | ConstraintReady | CandidatesFound | Routed | QuestionAsked | QuestionAnswered | Extracted
     | RepairTried | TransformActed | LimitReached | FinalAnswer
     | ApprovalNeeded | ApprovalGiven | ToolStarted | ToolProgressed | ToolResult
@@ -223,6 +236,7 @@ _LEFT_OUT: dict[str, dict[str, Any]] = {
         "most_calls": 1,
         "constrain_from": "reasoning",
         "reasoning_budget": None,
+        "stop": (),
     },
     "model": {"reads_thinking": None},
 }
@@ -231,15 +245,17 @@ was written without them is written again byte for byte.
 """
 _FIRST_CALL = b',"call_index":0}'
 """The last member of events of a call, left out for the same reason."""
-_NOT_NARROWED = b',"narrowed":""}'
-"""The last member of a token's step, left out too: it stands in no text, where quotes are escaped."""
+_LAST_OF_STEP = (b',"left":[]}', b',"narrowed":""}')
+"""The last members of a token's step, left out too: they stand in no text, where quotes are escaped."""
 
 
 def encode_event(event: RunEvent) -> bytes:
     """One JSON object without a line end, as `encode_json` writes it."""
     line = encode_json(_as_recorded(event) if isinstance(event, RunStarted) else event)
     if isinstance(event, Token):
-        return line.replace(_NOT_NARROWED, b"}", 1)
+        for unused in _LAST_OF_STEP:
+            line = line.replace(unused, b"}", 1)
+        return line
     return line[: -len(_FIRST_CALL)] + b"}" if line.endswith(_FIRST_CALL) else line
 
 

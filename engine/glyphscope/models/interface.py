@@ -31,6 +31,7 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     text took, 0 where it was kept; the model has no use for it. `repeatable` is the request's (`RunRequest`).
     `written` is what the answer begins with: its tokens come as the first step, and `max_tokens` after it.
     With `triggers`, a grammar in GBNF begins to hold where the answer writes one of these texts, which it begins with.
+    `stop` are strings that end the answer: an endpoint is sent them, and whoever reads the tokens looks for them.
     `tool_choice` and `most_calls` are the request's too: an endpoint that is sent `tools` is asked for them.
     """
 
@@ -47,6 +48,7 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     begun: str = ""
     sampling: Sampling = Sampling()
     max_tokens: int = 512
+    stop: tuple[str, ...] = ()
     alternatives: int = 10
     evidence: EvidenceKind = "all"
     build_ms: float = 0.0

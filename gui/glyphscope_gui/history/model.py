@@ -83,6 +83,7 @@ def outcome_words(outcome: str) -> str:
         "cancelled": tr("stopped by you"),
         "length": tr("cut off at the length limit"),
         "end-of-text": tr("ended without a call"),
+        "stop-string": tr("ended at a stop string"),
         "unfinished": tr("not finished"),
         "answered": tr("answered"),
         "no-tool": tr("no tool was called"),

@@ -35,6 +35,7 @@ _REASONS = {
     "complete": tr("complete"),
     "length": tr("cut off at the token limit"),
     "end-of-text": tr("the model ended"),
+    "stop-string": tr("ended at a stop string"),
     "cancelled": tr("stopped by you"),
     "answered": tr("answered"),
     "limit": tr("ended by a limit"),

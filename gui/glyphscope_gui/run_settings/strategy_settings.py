@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from PySide6.QtCore import QPoint, QSize, Qt, Signal
-from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from glyphscope.events import ApprovalRule, ModelInfo, RunRequest, Strategy
 from glyphscope.tools.approval import ApprovalError
 from glyphscope_gui.run_settings.answer_form import AnswerForm
 from glyphscope_gui.run_settings.loop_form import LoopForm
+from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.run_settings.router_form import RouterForm
 from glyphscope_gui.run_settings.strategy_texts import approval_rules, approvals_text, no_thinking_words
 from glyphscope_gui.shared.card import section_label
@@ -24,7 +25,6 @@ from glyphscope_gui.shared.settings_grid import (
     SettingsGrid,
     TextSetting,
 )
-from glyphscope_gui.theme.sizes import PAD
 
 STRATEGY_WORDS: Sequence[tuple[Strategy, str, str]] = (
     ("direct", tr("Direct"), tr("One prompt, one text, one call.")),
@@ -45,20 +45,15 @@ STRATEGY_WORDS: Sequence[tuple[Strategy, str, str]] = (
     ),
 )
 THINKING_TIP = tr("Whether the model reasons first, as far as its chat template has a switch for it.")
-WIDTH = 560
-FRAME = 4
-"""Pixels of the borders of popup and scroll area, above and below the settings."""
 
 
-class StrategySettings(QFrame):
+class StrategySettings(SettingsPopup):
     """A popup. `optionsChosen` carries a dict of the fields of RunRequest that the user changed."""
 
     optionsChosen = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent, Qt.WindowType.Popup)
-        self.setObjectName("strategySettings")
-        self.setAccessibleName(tr("Strategy settings"))
+        super().__init__("strategySettings", tr("Strategy settings"), parent)
         self._options = RunRequest(prompt="", registry={})
         self.about = QLabel(self)
         self.about.setProperty("role", "muted")
@@ -104,16 +99,8 @@ class StrategySettings(QFrame):
         self.thinking.setAccessibleDescription(tip)
 
     def show_below(self, anchor: QWidget) -> None:
-        """Below the button, within its window's screen."""
         self.show_options(self._options)
-        self.body.adjustSize()
-        room = anchor.screen().availableGeometry()
-        bottom = anchor.mapToGlobal(QPoint(0, anchor.height() + 4))
-        needed = self.body.sizeHint().height() + FRAME
-        size = QSize(WIDTH, min(needed, room.bottom() - bottom.y() - 8))
-        self.resize(size)
-        self.move(max(min(bottom.x(), room.right() - size.width() - 8), room.left()), bottom.y())
-        self.show()
+        super().show_below(anchor)
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -156,11 +143,7 @@ class StrategySettings(QFrame):
         )
         self.loop_box = _section(tr("Tool loop"), self.loop)
         self.router_box = _section(tr("Router and executor"), self.router)
-        self.body = QWidget()
-        self.body.setObjectName("strategyBody")
-        column = QVBoxLayout(self.body)
-        column.setContentsMargins(PAD, 12, PAD, 14)
-        column.setSpacing(14)
+        column = self.column
         column.addWidget(self.about)
         column.addWidget(self.loop_box)
         column.addWidget(self.router_box)
@@ -169,14 +152,6 @@ class StrategySettings(QFrame):
         column.addWidget(_section(tr("A text that is no call"), repair))
         column.addWidget(_section(tr("Calls"), self.dispatch, calls))
         column.addStretch(1)
-        scroll = QScrollArea(self)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(self.body)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(1, 1, 1, 1)
-        whole.addWidget(scroll)
 
     def _approve(self, rules: tuple[ApprovalRule, ...]) -> None:
         """What a rule is bound to is not in the text, and must not be lost by an edit beside it."""

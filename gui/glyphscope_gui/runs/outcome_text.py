@@ -69,9 +69,11 @@ def outcome_words(state: RunState) -> str:
         case "invalid":
             reason = state.finished.reason if state.finished else ""
             codes = ", ".join(dict.fromkeys(v.code for v in state.violations))
-            ended = {"length": tr("Ended at the token limit"), "end-of-text": tr("The model ended")}.get(
-                reason, tr("Ended")
-            )
+            ended = {
+                "length": tr("Ended at the token limit"),
+                "end-of-text": tr("The model ended"),
+                "stop-string": tr("Ended at a stop string"),
+            }.get(reason, tr("Ended"))
             return tr("{ended}: no valid call", ended=ended) + (f" ({codes})" if codes else "")
         case "aborted":
             return (

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
+from glyphscope.calling.sampling import sampling_words as words_of_sampling
 from glyphscope.evals.results.figures import MEASURES, Figures, Summary
 from glyphscope.evals.results.folder import is_inside
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.notes import is_greedy
 from glyphscope.evals.results.rows import Row, figures
 from glyphscope.evals.results.sample import NO_ANSWER, Reason, Sample
 from glyphscope.evals.results.words import (
@@ -274,10 +274,4 @@ def sampling_words(manifest: Manifest, arm: str) -> str:
     sampling = manifest.profiles.get(arm)
     if sampling is None:
         return "not told"
-    if is_greedy(manifest, arm):
-        return "greedy"
-    told = [f"temperature {sampling.temperature:g}"]
-    for name, off in (("top_k", 0), ("top_p", 1), ("min_p", 0), ("repeat_penalty", 1)):
-        if getattr(sampling, name) != off:
-            told.append(f"{name.replace('_', '-')} {getattr(sampling, name):g}")
-    return ", ".join(told)
+    return words_of_sampling(sampling)

@@ -12,6 +12,7 @@ from typing import Any
 
 from glyphscope.calling.loop.presets import loop_presets
 from glyphscope.calling.loop.transforms import TRANSFORMS
+from glyphscope.calling.sampling import stop_mistake
 from glyphscope.evals.suites.registries import KnownTools
 from glyphscope.evals.suites.structure import Found, member_mistakes, member_names, no_such
 from glyphscope.evals.suites.suite import (
@@ -31,7 +32,7 @@ from glyphscope.registry.pointer import Path, steps_of
 
 REQUEST_MEMBERS = (
     "strategy", "max_tokens", "system", "preset", "loop", "router", "repair", "dispatch", "stop_on", "free_text",
-    "thinking", "tool_choice", "most_calls", "reasoning_budget",
+    "thinking", "tool_choice", "most_calls", "reasoning_budget", "stop",
 )  # fmt: skip
 """Members of a run's request that a suite may hold. The others are the arm's, or have a place of their own."""
 
@@ -131,6 +132,8 @@ def _values(request: dict[str, Any], tools: KnownTools | None, path: Path) -> It
     """Values of the right kind that no run could have."""
     if request.get("max_tokens", 1) < 1:
         yield (*path, "max_tokens"), "It is at least 1."
+    if wrong := stop_mistake(tuple(request.get("stop", ()))):
+        yield (*path, "stop"), f"{wrong}."
     if (name := request.get("preset")) is not None and name not in (known := _presets()):
         yield (*path, "preset"), f'There is no preset "{name}". There are {", ".join(known)}.'
     if (most := request.get("most_calls")) is not None and most < 1:

@@ -99,7 +99,7 @@ class Scenario(_Part, frozen=True, kw_only=True):
     measures the prompt's discipline, not tool calling: figures tell it apart. `tools` are those of the registry that
     may be called, all where it is None; a scenario with a `registry` of its own has that one in the suite's place.
     `script` answers calls; `demo`: what it does not answer, the demo tools carry out. `turns` follow the first prompt
-    in one conversation. `request` holds members of the run's request that the scenario needs (`strategy`,
+    in one conversation. `request` holds members of the run's request that the scenario needs (`strategy`, `stop`,
     `max_tokens`, `loop`, `router`, `repair`, `system`, `dispatch`): they win over the arm's. `answers` are given to
     the router's questions. `note` says where it comes from and what is hard about it.
     """

@@ -28,7 +28,8 @@ class Dialect(NamedTuple):
     `counting` are fields that make every chunk tell what was counted so far. `tokenize` is its path. `figures`: it can
     be asked for log-probabilities and still write the whole text. `template_fields`: it may take
     `chat_template_kwargs`; without, it is known that it refuses them, or passes over them. `names_tool`: a
-    `tool_choice` may name the tool; without, it is sent that tool alone, and a call is required.
+    `tool_choice` may name the tool; without, it is sent that tool alone, and a call is required. `few_stops`: it takes
+    four stop strings. `keeping_stop` are fields that make it send the one that it found, so that the end can be told.
     """
 
     name: str
@@ -44,6 +45,8 @@ class Dialect(NamedTuple):
     figures: bool = True
     template_fields: bool = True
     names_tool: bool = True
+    few_stops: bool = False
+    keeping_stop: Mapping[str, Any] = {}
 
 
 _LLAMA = {
@@ -66,15 +69,16 @@ LLAMA_CPP_PYTHON = Dialect(
 )  # fmt: skip
 VLLM = Dialect(
     "vllm", "vLLM", "structured_outputs", prefill="continue", sampling=_VLLM, counting=_EVERY_CHUNK,
-    tokenize="/tokenize", off_top_k=-1,
+    tokenize="/tokenize", off_top_k=-1, keeping_stop={"include_stop_str_in_output": True},
 )  # fmt: skip
 VLLM_GUIDED = VLLM._replace(name="vllm-guided", grammar="guided")
 SGLANG = Dialect(
-    "sglang", "SGLang", "ebnf", prefill="continue", sampling=_VLLM, counting=_EVERY_CHUNK, off_top_k=-1
-)
+    "sglang", "SGLang", "ebnf", prefill="continue", sampling=_VLLM, counting=_EVERY_CHUNK, off_top_k=-1,
+    keeping_stop={"no_stop_trim": True},
+)  # fmt: skip
 OPENAI = Dialect(
     "openai", "OpenAI", sampling={"top_p": "top_p", "seed": "seed"}, most_tokens="max_completion_tokens",
-    template_fields=False,
+    template_fields=False, few_stops=True,
 )  # fmt: skip
 COMPATIBLE = Dialect("compatible", "OpenAI-compatible", sampling={"top_p": "top_p", "seed": "seed"})
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from glyphscope.errors import GrammarError, PromptError
-from glyphscope.events import Message, Thinking
+from glyphscope.events import SAMPLING_OFF, Message, Thinking
 from glyphscope.models.chat import RESULTS_AS_USER, results_as_user
 from glyphscope.models.chat_messages import CallStyle, link_results, template_message
 from glyphscope.models.interface import GenerateRequest
@@ -23,7 +23,7 @@ _SWITCH = "enable_thinking"
 """The variable that most templates read; an endpoint gives it to its own, whatever that reads."""
 _STYLE = CallStyle("string", None)
 """How OpenAI's API has calls in a message: arguments as text, and null for no text."""
-_OFF: dict[str, float] = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0}
+_STOPS_OF_OPENAI = 4
 
 
 def outgoing(messages: Sequence[Message]) -> tuple[list[Message], str]:
@@ -115,15 +115,21 @@ def unsaid(request: GenerateRequest, dialect: Dialect) -> str:
     if sampling.temperature == 0:  # the likeliest token, whatever the rest says
         names = ["repeat_penalty"]
     else:
-        names = list(_OFF)
+        names = list(SAMPLING_OFF)
     left = [
         name
         for name in names
-        if name not in dialect.sampling and name != "top_p" and getattr(sampling, name) != _OFF[name]
+        if name not in dialect.sampling and name != "top_p" and getattr(sampling, name) != SAMPLING_OFF[name]
     ]
-    if not left:
-        return ""
-    return f"{dialect.title} has no field for {', '.join(left)}: sampling was without."
+    notes = [f"{dialect.title} has no field for {', '.join(left)}: sampling was without."] if left else []
+    if len(request.stop) > len(_stops(request, dialect)):
+        left_out = "left out" if request.tools else "looked for here, as its text comes"
+        notes.append(f"{dialect.title} takes {_STOPS_OF_OPENAI} stop strings: the others are {left_out}.")
+    return " ".join(notes)
+
+
+def _stops(request: GenerateRequest, dialect: Dialect) -> tuple[str, ...]:
+    return request.stop[:_STOPS_OF_OPENAI] if dialect.few_stops else request.stop
 
 
 def with_written(request: GenerateRequest, dialect: Dialect) -> GenerateRequest:
@@ -169,6 +175,8 @@ def _sampling(request: GenerateRequest, dialect: Dialect) -> dict[str, Any]:
     fields: dict[str, Any] = {"temperature": sampling.temperature, dialect.most_tokens: request.max_tokens}
     for ours, theirs in dialect.sampling.items():
         fields[theirs] = getattr(sampling, ours)
+    if stops := _stops(request, dialect):
+        fields |= {"stop": list(stops)} | ({} if request.tools else dict(dialect.keeping_stop))
     if sampling.temperature == 0 and not dialect.grammar:
         fields.pop("top_p", None)  # OpenAI's own advice: one of the two
     if sampling.top_k == 0 and "top_k" in dialect.sampling:

@@ -19,6 +19,7 @@ from glyphscope.events import (
     StageFinished,
     StageKind,
     StageStarted,
+    StopStringFound,
     Token,
     ToolKnown,
     TransformActed,
@@ -76,6 +77,8 @@ class _Stage:
     """How many pieces there were when the last violation was told."""
     aborted: bool = False
     transformed: bool = False
+    end: int | None = None
+    """Where a stop string begins: from there on nothing was validated."""
     known: str = ""
     finished: StageFinished | None = None
     extracted: list[Extracted] = field(default_factory=list)
@@ -146,6 +149,8 @@ def _add(stage: _Stage, event: AnyEvent) -> None:
             stage.decided = len(stage.pieces)
         case Aborted():
             stage.aborted = True
+        case StopStringFound():
+            stage.end = event.char
         case StageFinished():
             stage.finished = event
         case Extracted():
@@ -165,7 +170,7 @@ def _own(stage: _Stage) -> JudgedText | None:
     judge: Judge = "name" if stage.kind == "name" else "arguments" if stage.kind == "arguments" else "run"
     ended = stage.finished.reason not in ("aborted", "cancelled")
     # tokens that came too late for the abort were decoded, and nobody judged them
-    text = "".join(stage.pieces[: stage.decided] if stage.aborted else stage.pieces)
+    text = "".join(stage.pieces[: stage.decided] if stage.aborted else stage.pieces)[: stage.end]
     call = next((call for call in stage.calls if call.text == text), None)
     valid = stage.finished.valid
     told = call if valid and judge == "run" else None

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from glyphscope.calling.sampling import limits_in_words, sampling_words
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunRequest
 from glyphscope.notation.native import native_format
@@ -74,6 +75,7 @@ def _about(run: RecordedRun, left: tuple[str, ...]) -> Iterator[str]:
     quantisation = f", {model.quantisation}" if model.quantisation else ""
     yield _line(f"Run {started.run} of {started.time}: {model.name}{quantisation}{known}")
     yield _line(f"seed {run.request.sampling.seed}, constraint {run.request.constraint}")
+    yield _line(f"{sampling_words(run.request.sampling)}, {limits_in_words(run.request)}")
     yield _line(", ".join(f"{name} {version}" for name, version in started.versions.items()))
     for reason in left:
         yield _line(f"Not judged here: {reason}.")

@@ -1,0 +1,54 @@
+"""Where an answer ends by one of the request's stop strings, as a text comes in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class StopStrings:
+    """Holds back what may still become a stop string, so that nobody validates what may be no part of the answer."""
+
+    def __init__(self, stops: Iterable[str] = ()) -> None:
+        self._stops = tuple(stop for stop in stops if stop)
+        self._held: list[tuple[str, int]] = []
+        self.found = ""
+        """The stop string that came."""
+        self.behind = 0
+        """The characters from its first one to the end of what was fed."""
+
+    def feed(self, text: str, token: int) -> list[tuple[str, int]]:
+        """What is part of the answer for sure by now, in pieces with the tokens that wrote them.
+
+        Of two stop strings the one that begins first ends the answer. Nothing may be fed after one was found.
+        """
+        if not self._stops:
+            return [(text, token)]
+        self._held.append((text, token))
+        whole = "".join(piece for piece, _ in self._held)
+        begins = [(place, stop) for stop in self._stops if (place := whole.find(stop)) >= 0]
+        if begins:
+            place, self.found = min(begins)
+            self.behind = len(whole) - place
+            return self._released(place)
+        return self._released(len(whole) - max(_begun(whole, stop) for stop in self._stops))
+
+    def rest(self) -> list[tuple[str, int]]:
+        """What is held back, at the end of the text: no stop string came of it."""
+        return [] if self.found else self._released(sum(len(piece) for piece, _ in self._held))
+
+    def _released(self, characters: int) -> list[tuple[str, int]]:
+        free: list[tuple[str, int]] = []
+        while self._held and len(self._held[0][0]) <= characters:
+            free.append(self._held.pop(0))
+            characters -= len(free[-1][0])
+        if characters:
+            text, token = self._held[0]
+            free.append((text[:characters], token))
+            self._held[0] = (text[characters:], token)
+        return free
+
+
+def _begun(text: str, stop: str) -> int:
+    """The most characters at the end of the text with which the stop string begins."""
+    longest = min(len(text), len(stop) - 1)
+    return next((count for count in range(longest, 0, -1) if text.endswith(stop[:count])), 0)

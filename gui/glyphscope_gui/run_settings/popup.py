@@ -1,0 +1,47 @@
+"""A panel of settings below the button that opens it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QSize, Qt
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+
+from glyphscope_gui.theme.sizes import PAD
+
+FRAME = 4
+"""Pixels of the borders of popup and scroll area, above and below the settings."""
+
+
+class SettingsPopup(QFrame):
+    """A popup that scrolls where the screen has no room for it. `column` takes the parts of its `body`."""
+
+    WIDTH = 560
+
+    def __init__(self, name: str, title: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent, Qt.WindowType.Popup)
+        self.setObjectName(name)
+        self.setAccessibleName(title)
+        self.body = QWidget()
+        self.body.setObjectName("settingsBody")
+        self.column = QVBoxLayout(self.body)
+        self.column.setContentsMargins(PAD, 12, PAD, 14)
+        self.column.setSpacing(14)
+        scroll = QScrollArea(self)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(self.body)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(1, 1, 1, 1)
+        whole.addWidget(scroll)
+
+    def show_below(self, anchor: QWidget) -> None:
+        """Below the button, within its window's screen."""
+        self.body.adjustSize()
+        room = anchor.screen().availableGeometry()
+        bottom = anchor.mapToGlobal(QPoint(0, anchor.height() + 4))
+        width = max(self.WIDTH, self.body.minimumSizeHint().width() + FRAME)
+        needed = self.body.sizeHint().height() + FRAME
+        size = QSize(width, min(needed, room.bottom() - bottom.y() - 8))
+        self.resize(size)
+        self.move(max(min(bottom.x(), room.right() - size.width() - 8), room.left()), bottom.y())
+        self.show()

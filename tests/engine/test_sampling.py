@@ -1,0 +1,303 @@
+"""How a run draws its tokens: which filter removed what, stop strings, and what is said of both."""
+
+import json
+import math
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from examples import at_most
+from glyphscope.calling import fold_events, run
+from glyphscope.calling.sampling import sampling_words, stop_lines, stop_strings
+from glyphscope.calling.stop_strings import StopStrings
+from glyphscope.cli.app import app
+from glyphscope.decoding import Evidence, SamplerState
+from glyphscope.events import (
+    Alternative,
+    RunFailed,
+    RunFinished,
+    RunRequest,
+    RunStarted,
+    Sampling,
+    StopStringFound,
+    Token,
+    TokenStep,
+    Violation,
+    Written,
+    decode_event,
+    encode_event,
+)
+from glyphscope.models import RecordedModel, ScriptedModel
+from glyphscope.registry import default_registry
+from glyphscope.sessions.exports.curl_line import curl_line
+from glyphscope.sessions.exports.pytest_file import pytest_file
+from glyphscope.sessions.exports.recorded_run import RecordedRun
+from scripted_endpoint import endpoint, remote, said
+
+GOOD = '{action="search" query="AI news" max_results=10}'
+REGISTRY = default_registry().to_document()
+
+rows = st.lists(st.floats(-20, 20, width=32), min_size=2, max_size=80).map(
+    lambda values: np.array(values, dtype=np.float32)
+)
+
+
+def request(**changes) -> RunRequest:
+    return RunRequest(**{"prompt": "Search", "registry": REGISTRY, "constraint": "off", **changes})
+
+
+def ended(script, **changes):
+    """The events, the state and the last event of a run of that script."""
+    events = list(run(request(**changes), ScriptedModel(script)))
+    return events, fold_events(events), events[-1]
+
+
+# -- filters ---------------------------------------------------------------------------------------------------
+
+
+@at_most(200)
+@given(
+    rows,
+    st.integers(0, 20),
+    st.sampled_from([1.0, 0.9, 0.5, 0.0]),
+    st.sampled_from([0.0, 0.05, 0.3, 1.0]),
+    st.randoms(use_true_random=False),
+)
+def test_every_allowed_token_has_a_probability_or_the_filter_that_removed_it(row, k, p, min_p, random):
+    sampling = Sampling(temperature=0.7, top_k=k, top_p=p, min_p=min_p)
+    allowed = np.array([random.random() < 0.6 for _ in row])
+    allowed[random.randrange(row.size)] = True
+    draw = SamplerState(sampling).draw(row, allowed, [])
+    free = [token for token in range(row.size) if allowed[token]]
+    removed = dict(zip(free, draw.removed_by(free)))
+    assert allowed[draw.id] and removed[draw.id] == ""
+    assert {token for token, by in removed.items() if not by} == set(draw.ids.tolist())
+    after_k, after_p, after_min = draw.left
+    assert 1 <= after_min <= after_p <= after_k <= len(free)
+    counts = {by: list(removed.values()).count(by) for by in ("top-k", "top-p", "min-p")}
+    assert counts == {
+        "top-k": len(free) - after_k,
+        "top-p": after_k - after_p,
+        "min-p": after_p - after_min,
+    }
+    order = sorted(free, key=lambda token: (-float(row[token]), token))
+    assert list(map(removed.get, order)) == sorted(
+        map(removed.get, order), key=["", "min-p", "top-p", "top-k"].index
+    )
+
+
+def test_filters_work_on_what_the_mask_left_and_never_leave_nothing():
+    row = np.array([10, 9, 1, 0], dtype=np.float32)
+    allowed = np.array([False, False, True, True])
+    sampling = Sampling(temperature=1.0, top_k=2, top_p=0.5, min_p=1.0)
+    draw = SamplerState(sampling).draw(row, allowed, [])
+    assert (draw.id, draw.left, draw.removed_by([2, 3])) == (2, (2, 1, 1), ["", "top-p"])
+    pieces = [b"a", b"b", b"c", b"d"]
+    told = {
+        each.text: each.removed
+        for each in Evidence(row).alternatives(4, draw, allowed, pieces)
+        if each.allowed
+    }
+    assert told == {"c": "", "d": "top-p"}
+
+
+def test_a_greedy_draw_has_no_filters():
+    draw = SamplerState(Sampling(temperature=0.0, top_k=1)).draw(np.array([1, 2], dtype=np.float32), None, [])
+    assert (draw.left, draw.removed_by([0, 1])) == ((), ["", ""])
+
+
+def test_a_token_without_filters_is_recorded_as_before():
+    plain = Alternative(1, b"a", "a", 0.5, 0.5, True)
+    step = TokenStep(index=0, id=1, data=b"a", text="a", alternatives=(plain,))
+    line = encode_event(Token(t=0.0, run="r", stage="s", step=step, start=0, end=1))
+    assert (
+        b"left" not in line
+        and b"removed" not in line
+        and line.endswith(b'"decode_ms":0.0},"start":0,"end":1}')
+    )
+    filtered = msgspec.structs.replace(
+        step, left=(3, 2, 1), alternatives=(msgspec.structs.replace(plain, removed="min-p"),)
+    )
+    event = Token(t=0.0, run="r", stage="s", step=filtered, start=0, end=1)
+    assert decode_event(encode_event(event)) == event
+
+
+# -- stop strings ----------------------------------------------------------------------------------------------
+
+
+@at_most(300)
+@given(
+    st.text("ab\n", max_size=40),
+    st.lists(st.text("ab\n", min_size=1, max_size=4), max_size=3),
+    st.lists(st.integers(1, 5), min_size=1),
+)
+def test_the_answer_ends_before_the_first_stop_string_however_the_text_is_cut(text, stops, sizes):
+    looking, free, fed, token = StopStrings(stops), [], 0, 0
+    while fed < len(text) and not looking.found:
+        size = sizes[token % len(sizes)]
+        for piece, of in looking.feed(text[fed : fed + size], token):
+            assert piece in text and of <= token
+            free.append(piece)
+        fed, token = min(fed + size, len(text)), token + 1
+    free += [piece for piece, _ in looking.rest()]
+    if looking.found:
+        end = fed - looking.behind
+        assert text[end:].startswith(looking.found) and "".join(free) == text[:end]
+        assert not any(stop in text[:end] for stop in stops)
+    else:
+        assert "".join(free) == text and not any(stop in text for stop in stops)
+
+
+def test_a_stop_string_ends_the_answer_and_is_no_part_of_it():
+    events, state, last = ended([GOOD, "\n", "\nAnd", " more"], stop=("\n\n",), stop_on="never")
+    found = next(event for event in events if isinstance(event, StopStringFound))
+    assert (state.text, found.char, found.text, found.token) == (GOOD, len(GOOD), "\n\n", 2)
+    assert (last.reason, last.valid, len(state.tokens)) == ("stop-string", True, 3)
+    assert not state.violations
+
+
+def test_a_stop_string_inside_the_call_leaves_it_truncated():
+    events, state, last = ended([GOOD], stop=(" max",))
+    assert (last.reason, last.valid) == ("stop-string", False)
+    assert [event.code for event in events if isinstance(event, Violation)] == ["TRUNCATED"]
+    assert state.text == '{action="search" query="AI news"'
+
+
+def test_what_only_begins_like_a_stop_string_is_validated_with_its_own_token():
+    plain, _, _ = ended(['{action="', "delete", '_all"}'])
+    held, _, _ = ended(['{action="', "delete", '_all"}'], stop=('="delete!',))
+    assert next(e for e in plain if isinstance(e, Violation)).token == 1
+    assert next(e for e in held if isinstance(e, Violation)).token == 1
+    _, state, last = ended([GOOD], stop=("}\n",))
+    assert (state.text, last.valid) == (GOOD, True)
+
+
+def test_a_violation_before_the_stop_string_in_the_same_token_stops_the_run_first():
+    _, _, last = ended(['{action="x"} STOP'], stop=("STOP",))
+    assert last.reason == "aborted"
+
+
+def test_what_somebody_wrote_is_no_stop_string():
+    _, state, _ = ended([GOOD], stop=("{",), written=(Written(b"{"),))
+    assert state.text == GOOD
+
+
+def test_a_stop_string_ends_each_stage_and_its_replay_is_the_same():
+    asked = request(stop=("STOP",))
+    events = list(run(asked, ScriptedModel([GOOD[:-1], " ST", "OP}"])))
+    again = list(run(asked, RecordedModel(events)))
+    assert [e.reason for e in (events[-1], again[-1]) if isinstance(e, RunFinished)] == ["stop-string"] * 2
+    assert fold_events(again).text == fold_events(events).text == GOOD[:-1] + " "
+
+
+@pytest.mark.parametrize(
+    ("changes", "where"),
+    [
+        ({"stop": ("",)}, "stop"),
+        ({"stop": ("x" * 201,)}, "stop"),
+        ({"stop": tuple(map(str, range(17)))}, "stop"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"sampling": Sampling(repeat_penalty=0.0)}, "repeat_penalty"),
+        ({"sampling": Sampling(temperature=math.nan)}, "temperature"),
+        ({"sampling": Sampling(min_p=math.inf)}, "min_p"),
+    ],
+)
+def test_settings_that_no_token_can_be_drawn_with_are_refused_by_name(changes, where):
+    _, _, last = ended([GOOD], **changes)
+    assert isinstance(last, RunFailed) and last.code == "BAD_REQUEST" and last.message.startswith(where)
+
+
+def test_typed_stop_strings_are_read_with_their_escapes_and_written_back():
+    assert stop_strings([r"\n\n", r"\d", r"a\\n", "", r"\n\n"]) == ("\n\n", r"\d", r"a\n")
+    assert stop_strings(stop_lines(("\n\\n", "\t", "é"))) == ("\n\\n", "\t", "é")
+
+
+# -- command line, endpoints, exports --------------------------------------------------------------------------
+
+
+def test_the_command_line_sets_every_sampling_value_and_a_profile_gives_the_others():
+    def started(*arguments):
+        result = CliRunner().invoke(
+            app, ["run", "-m", f"scripted:{GOOD}", "--constraint", "off", "--json", *arguments, "p"]
+        )
+        assert result.exit_code == 0, result.output
+        event = decode_event(result.stdout.splitlines()[0])
+        assert isinstance(event, RunStarted)
+        return event.request
+
+    asked = started(
+        *(
+            "--temperature",
+            "0.7",
+            "--top-k",
+            "5",
+            "--top-p",
+            "0.5",
+            "--min-p",
+            "0.1",
+            "--repeat-penalty",
+            "1.1",
+        ),
+        *("--repeat-last-n", "-1", "--stop", r"\n\n", "--stop", "END", "--max-tokens", "99", "--seed", "3"),
+    )
+    assert asked.sampling == Sampling(
+        temperature=0.7, top_k=5, top_p=0.5, min_p=0.1, repeat_penalty=1.1, repeat_last_n=-1, seed=3
+    )
+    assert (asked.stop, asked.max_tokens) == (("\n\n", "END"), 99)
+    assert started().sampling == Sampling() and started().stop == ()
+    creative = started("--profile", "creative", "--top-k", "7").sampling
+    assert (creative.temperature, creative.top_k, creative.top_p, creative.min_p) == (1.5, 7, 1.0, 0.1)
+
+
+def test_an_unknown_profile_and_a_bad_penalty_are_bad_usage():
+    for arguments in (["--profile", "hot"], ["--repeat-penalty", "0"], ["--temperature", "nan"]):
+        result = CliRunner().invoke(app, ["run", "-m", f"scripted:{GOOD}", *arguments, "p"])
+        assert result.exit_code == 2, (arguments, result.output)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "kept"), [("vllm", {"include_stop_str_in_output": True}), ("sglang", {"no_stop_trim": True})]
+)
+def test_an_endpoint_that_can_is_asked_to_send_the_stop_string_so_that_the_end_is_known(dialect, kept):
+    with endpoint(said(GOOD, "END")) as server, remote(server, f"?dialect={dialect}") as model:
+        events = list(run(request(stop=("END",), stop_on="never"), model))
+        body = server.asked[-1].body
+    assert body["stop"] == ["END"] and kept.items() <= body.items()
+    assert (events[-1].reason, fold_events(events).text) == ("stop-string", GOOD)
+
+
+def test_stop_strings_beyond_those_that_openai_takes_end_the_answer_here():
+    with endpoint(said(GOOD, "E")) as server, remote(server, "?dialect=openai") as model:
+        events = list(run(request(stop=("A1", "B", "C", "D", "E"), stop_on="never"), model))
+        body = server.asked[-1].body
+    assert body["stop"] == ["A1", "B", "C", "D"]
+    assert (events[-1].reason, fold_events(events).text) == ("stop-string", GOOD)
+    assert "takes 4 stop strings" in fold_events(events).prompt.note
+
+
+def test_exports_carry_the_sampling_and_test_only_the_answer():
+    sampling = Sampling(temperature=0.7, top_k=5, min_p=0.1, repeat_penalty=1.1)
+    asked = request(sampling=sampling, stop=("\n",), max_tokens=99, stop_on="never")
+    record = RecordedRun(run(asked, ScriptedModel([GOOD, "\nmore"])))
+    body = json.loads(curl_line(record).partition(" -d '")[2].rstrip()[:-1])
+    assert (body["top_k"], body["min_p"], body["repeat_penalty"], body["stop"]) == (5, 0.1, 1.1, ["\n"])
+    assert body["max_tokens"] == 99
+    source = pytest_file(record)
+    assert sampling_words(sampling) in source and r'at most 99 tokens, stop "\n"' in source
+    namespace = {}
+    exec(source, namespace)
+    tests = [test for name, test in namespace.items() if name.startswith("test_")]
+    assert len(tests) == 2
+    for test in tests:
+        test()
+
+
+def test_sampling_in_words_leaves_out_what_changes_nothing():
+    assert sampling_words(Sampling()) == "greedy"
+    off = Sampling(temperature=0.8, top_k=0, top_p=1.0, min_p=0.0)
+    assert sampling_words(off) == "temperature 0.8"
+    assert sampling_words(Sampling(repeat_penalty=1.1)) == "greedy, repeat-penalty 1.1"
