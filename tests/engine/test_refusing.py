@@ -145,3 +145,21 @@ def test_a_keyword_is_called_by_a_name_under_it():
         "": ((), "", ""),
     }.items():
         assert parts_of(pointer) == parts
+
+
+@pytest.mark.parametrize(
+    ("notation", "before", "text"),
+    [
+        ("glyph", '{action="search" query="x"', " query"),
+        ("glyph", '{action="search" query="x" max_results=3', " max"),
+        ("json", '{"action":"search","query":"x",', '"query'),
+    ],
+)
+def test_a_key_that_is_given_again_is_refused_by_no_constraint_of_the_schema(notation, before, text):
+    """Without additionalProperties the token would go on only to another key."""
+    registry = default_registry()
+    refusals = Refusals(request(registry, notation=notation), registry)
+    assert refusals.unrelated(before, text) == "duplicate"
+    assert refusals.find(before, text) is None
+    other = refusals.find(before, text.replace("max", "zmax").replace("query", "zquery"))
+    assert other is not None and other.keyword == "additionalProperties"

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from glyphscope.errors import NotationError
-from glyphscope.events import Notation, Shape
+from glyphscope.events import Notation, Shape, Violation, violations_of
 from glyphscope.registry import default_registry, load_registry
 from glyphscope.validation import CallValidator, CheckReport, Limits
 
@@ -379,3 +379,53 @@ def test_an_argument_breaks_the_validator_where_no_tool_is_allowed(notation, tex
     if shape == "flat" and len(text) > 2:
         assert validator.violations[0].message == "no tool is allowed, so there are no arguments"
         assert validator.violations[0].viable == "'action'"
+
+
+@pytest.mark.parametrize("chunk", [0, 1, 3])
+@pytest.mark.parametrize("notation", ["glyph", "json"])
+def test_a_key_that_only_begins_like_one_that_was_given_is_an_unknown_argument(notation, chunk):
+    text = {
+        "glyph": '{action="search" query="x" max_results=3 ^max_results_per=4 ^max_results_per=5 ^max_results=6}',
+        "json": '{"action":"search","query":"x","max_results":3,"^max_results_per":4,"^max_re":5,"^max_results":6}',
+    }[notation]
+    errors = check(text.replace("^", ""), notation, chunk=chunk).errors
+    assert [error.code for error in errors] == ["UNKNOWN_ARGUMENT", "UNKNOWN_ARGUMENT", "DUPLICATE_ARGUMENT"]
+    places = [at - number for number, at in enumerate(at for at, char in enumerate(text) if char == "^")]
+    assert [error.char for error in errors] == places
+    assert errors[0].message == "no argument that is left begins with 'max_results_'"
+    assert errors[2].message == "'max_results' was given already"
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_the_stream_corrects_a_violation_when_the_key_turns_out_to_be_another(size):
+    text = '{action="search" query="x" max_results=3 max_results_per_page=4}'
+    validator = CallValidator(default_registry(), "glyph", "flat")
+    events = [event for at in range(0, len(text), size) for event in validator.feed(text[at : at + size])]
+    found = violations_of(events)
+    assert [(one.code, one.char) for one in found] == [("UNKNOWN_ARGUMENT", text.index("max_results_per"))]
+    assert [one.code for one in validator.violations] == ["UNKNOWN_ARGUMENT"]
+    told = [event.code for event in events if isinstance(event, Violation)]
+    assert told == (["UNKNOWN_ARGUMENT"] if size == 1000 else ["DUPLICATE_ARGUMENT", "UNKNOWN_ARGUMENT"])
+
+
+@pytest.mark.parametrize(
+    ("notation", "text", "viable"),
+    [
+        ("glyph", "'", "'{', search, calculate, browse, execute, read_file, write_file or send_email"),
+        ("glyph", "Sure", "'{', search, calculate, browse, execute, read_file, write_file or send_email"),
+        ("glyph", "delete", "'{', search, calculate, browse, execute, read_file, write_file or send_email"),
+        ("glyph", "", "'{', search, calculate, browse, execute, read_file, write_file or send_email"),
+        ("glyph", "search x", "'{'"),
+        ("json", "Sure", "'{'"),
+    ],
+)
+def test_what_a_text_could_have_begun_with_is_named_in_full(notation, text, viable):
+    """Each name is possible: the head form of a call begins with it."""
+    (error,) = check(text, notation).errors[:1]
+    assert error.viable == viable
+    if notation == "glyph" and error.code == "LEADING_TEXT" and text != "search x":
+        assert "'{' or the name of a tool" in error.message
+        for name in (tool.name for tool in default_registry()):
+            validator = CallValidator(default_registry(), "glyph", "flat")
+            validator.feed(name)
+            assert not validator.violations

@@ -154,7 +154,7 @@ def test_under_any_order_no_key_is_refused_for_its_place():
     for order, fits in (("schema", False), ("any", True)):
         asked = RunRequest(prompt="x", registry=registry.to_document(), order=order)
         refusals = Refusals(asked, registry)
-        assert refusals.is_order('{action="search"', " max_results=") is not fits
+        assert refusals.unrelated('{action="search"', " max_results=") == ("" if fits else "order")
         assert (
             compile_grammar(answer_grammar(asked, registry))
             .start()
@@ -162,7 +162,7 @@ def test_under_any_order_no_key_is_refused_for_its_place():
             .alive
             is fits
         )
-    assert not refusals.is_order('{action="search"', " no_such=")
+    assert not refusals.unrelated('{action="search"', " no_such=")
 
 
 def test_a_schema_is_blamed_before_a_tool_is_known():

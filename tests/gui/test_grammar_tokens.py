@@ -13,7 +13,7 @@ from glyphscope.registry import default_registry
 from glyphscope_gui.context import RulePlace
 from glyphscope_gui.grammar.rule_costs import EMPTY
 from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.runs.token_rules import LEFT, ORDERED, RuleReader
+from glyphscope_gui.runs.token_rules import LEFT, UNRELATED, RuleReader
 from glyphscope_gui.runs.token_table import LEAST, TokenTable
 from glyphscope_gui.runs.token_table_model import RULE, TOKEN, TokenTableModel
 from glyphscope_gui.shared.page_ids import PageId
@@ -163,7 +163,7 @@ def test_a_masked_token_is_refused_by_another_constraint_than_the_one_that_lets_
 
 def test_a_key_that_only_the_order_refuses_says_so_and_how_to_allow_it():
     pieces = ['{action="search"', ' query="x"', "}"]
-    for order, words in (("schema", ORDERED), ("any", "")):
+    for order, words in (("schema", UNRELATED["order"]), ("any", "")):
         asked = request(order=order)
         reader = RuleReader(asked, default_registry())
         told = reader.refusals(tokens_of(pieces, asked)[:1], (masked(" max_results="),), lambda: False)

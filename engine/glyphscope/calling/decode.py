@@ -28,6 +28,7 @@ from glyphscope.events import (
     Token,
     TokenStep,
     Violation,
+    add_violation,
 )
 from glyphscope.models import Cancelled, GenerateRequest, PromptProgress, PromptReady, Usage
 
@@ -361,5 +362,7 @@ class Decoding:
 
     def _judged(self, events: list[RunEvent]) -> list[AnyEvent]:
         """The validator's events by the name under which a run tells them."""
-        self._violations += (event for event in events if isinstance(event, Violation))
+        for event in events:
+            if isinstance(event, Violation):
+                add_violation(self._violations, event)
         return cast(list[AnyEvent], events)

@@ -34,6 +34,7 @@ from glyphscope.events import (
     Token,
     ToolKnown,
     Violation,
+    add_violation,
 )
 from glyphscope.registry import ToolRegistry
 
@@ -279,8 +280,8 @@ def fold(state: RunState, event: AnyEvent) -> RunState:
         case ToolKnown():
             stage.call_at(event.call_index).tool = event
         case Violation():
-            stage.violations.append(event)
-            stage.call_at(event.call_index).violations.append(event)
+            add_violation(stage.violations, event)
+            add_violation(stage.call_at(event.call_index).violations, event)
         case SegmentOpened() | SegmentClosed():
             part = _fold_segment(stage.segments, event)
             if part.kind == "call":

@@ -3,7 +3,8 @@
 A constraint is the reason where the grammar without it, and with everything else, goes on with the text. So what is
 told can be tried: a branch that relaxes that very pointer takes the text. Where no single constraint is the reason
 (the notation's syntax, the list of tools, two constraints at once) there is none. Nor is there where a run enforces the
-schema's order of keys and the text has another: that is told apart, as no constraint of the schema refuses it.
+schema's order of keys and the text has another, or where a key is given again: `unrelated` says so, as no constraint of
+the schema refuses it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -21,7 +22,7 @@ from glyphscope.calling.constraints import answer_grammar
 from glyphscope.calling.relaxing import parts_of, relaxed
 from glyphscope.calling.turns import answer_validator
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import ArgumentOrder, RunRequest, Violation
+from glyphscope.events import ArgumentOrder, RunRequest, Violation, violations_of
 from glyphscope.grammar.match import Compiled, Limits, MatchCancelled, MatchLimit, State, compile_grammar
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, follow_reference, to_pointer
@@ -46,6 +47,9 @@ _ORDER = (
     "minProperties", "not", "items", "anyOf", "oneOf", "propertyNames", "unevaluatedProperties", "x-grammar", "type",
 )  # fmt: skip
 """Of one place, what says most about the text first: almost anything goes without a type."""
+
+
+Unrelated: TypeAlias = Literal["", "order", "duplicate"]
 
 
 class Refused(NamedTuple):
@@ -79,7 +83,7 @@ class Refusals:
         if here is None or not here.alive:
             return None
         after = here.feed(text, cancel=cancel)
-        if after.alive:
+        if after.alive or self._is_duplicate(tool, before, text):
             return None
         candidates = _limited(self._candidates(tool, before, text, here, after))
         for place, pointer in enumerate(candidates):
@@ -100,15 +104,27 @@ class Refusals:
                 return Refused(tool, pointer, parts_of(pointer).keyword)
         return None
 
-    def is_order(self, before: str, text: str, *, cancel: Callable[[], bool] | None = None) -> bool:
-        """Whether only the order of the schema's keys, which the run enforces, refuses `text` after `before`.
+    def unrelated(self, before: str, text: str, *, cancel: Callable[[], bool] | None = None) -> Unrelated:
+        """What refuses `text` after `before` where it is no constraint of the schema; empty where it may be one.
 
+        "order": the run enforces the schema's order of keys. "duplicate": the key, or what it begins like, was given.
         Raises MatchCancelled and MatchLimit.
         """
-        if self._request.order == "any" or not text:
-            return False
         tool = self._tool(before)
-        if tool is None:
+        if tool is None or not text:
+            return ""
+        if self._is_order(tool, before, text, cancel):
+            return "order"
+        return "duplicate" if self._is_duplicate(tool, before, text) else ""
+
+    def _is_duplicate(self, tool: str, before: str, text: str) -> bool:
+        validator = answer_validator(self._request, self._only(tool))
+        validator.feed(before)
+        found = violations_of(validator.feed(text))
+        return bool(found) and found[0].code == "DUPLICATE_ARGUMENT"
+
+    def _is_order(self, tool: str, before: str, text: str, cancel: Callable[[], bool] | None) -> bool:
+        if self._request.order == "any":
             return False
         here, free = (self._state(tool, "", before, cancel, order) for order in (self._request.order, "any"))
         if here is None or free is None or here.feed(text, cancel=cancel).alive:

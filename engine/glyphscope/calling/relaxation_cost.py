@@ -14,7 +14,7 @@ import msgspec
 from glyphscope.calling.fold import RunState, StageState, fold_events
 from glyphscope.calling.turns import answer_validator
 from glyphscope.errors import PromptError
-from glyphscope.events import AnyEvent, Relaxed, RunRequest, Violation
+from glyphscope.events import AnyEvent, Relaxed, RunRequest, Violation, violations_of
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.registry.pointer import Path, to_pointer
 
@@ -113,7 +113,7 @@ class _Judged:
         found = validator.feed(stage.text)
         if state.finished is not None and state.finished.reason not in ("aborted", "cancelled"):
             found += validator.finish()
-        self.violations = tuple(event for event in found if isinstance(event, Violation))
+        self.violations = tuple(violations_of(found))
         ended = state.finished is not None
         self.valid = False if self.violations else validator.valid if ended else None
         self.tool = validator.tool

@@ -19,7 +19,7 @@ from glyphscope.events import Alternative, RunRequest, Token, TokenStep
 from glyphscope.grammar.match import MatchLimit
 from glyphscope.registry import ToolRegistry
 
-Unexplained: TypeAlias = Literal["", "strategy", "grammar", "early", "order", "limit", "none"]
+Unexplained: TypeAlias = Literal["", "strategy", "grammar", "early", "order", "duplicate", "limit", "none"]
 """It is looked for under another strategy only; a grammar of one's own holds the run; no tool was known yet, so no
 schema could strike anything; the schema's order of keys did; it took too long; there is no single one.
 """
@@ -253,10 +253,9 @@ def _with_reason(
         return replace(struck, unexplained="early")
     text = first.data.decode(errors="ignore")
     try:
-        if finder.is_order(
-            before, text, cancel=cancel
-        ):  # first, as a relaxed `required` lets it through as well
-            return replace(struck, unexplained="order")
+        # first, as a relaxed `required` or `additionalProperties` lets it through as well
+        if unrelated := finder.unrelated(before, text, cancel=cancel):
+            return replace(struck, unexplained=unrelated)
         refused = finder.find(before, text, cancel=cancel)
     except MatchLimit:
         return replace(struck, unexplained="limit")

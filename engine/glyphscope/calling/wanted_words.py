@@ -20,6 +20,7 @@ _UNEXPLAINED: dict[Unexplained, str] = {
     "early": "no tool is known yet, so no schema refused it: the notation did, or the list of tools",
     "order": "no keyword refused it: the run enforces the schema's order of keys; the order any (--order any, or Order "
     "of arguments in the strategy settings) lets it come here",
+    "duplicate": "no keyword refused it: the argument was given already, and a key may appear only once",
     "limit": "which keyword refused it takes too long to find",
     "none": "no single keyword of a schema was found: the notation refused it, or several keywords together",
 }

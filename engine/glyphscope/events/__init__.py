@@ -82,8 +82,10 @@ from glyphscope.events.stream import (
     Token,
     ToolKnown,
     Violation,
+    add_violation,
     decode_event,
     encode_event,
+    violations_of,
 )
 from glyphscope.events.tools import (
     ApprovalGiven,
@@ -179,8 +181,10 @@ __all__ = [
     "TransformActed",
     "Violation",
     "Written",
+    "add_violation",
     "decode_event",
     "default_order",
     "encode_event",
     "under_constraint",
+    "violations_of",
 ]

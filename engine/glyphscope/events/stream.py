@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -130,7 +130,10 @@ class ToolKnown(RunEvent, frozen=True, kw_only=True, tag="tool_known"):
 
 
 class Violation(RunEvent, frozen=True, kw_only=True, tag="violation"):
-    """`char` is the first character after which no valid call can exist; `viable` tells in words what still could."""
+    """`char` is the first character after which no valid call can exist; `viable` says in words what still could.
+
+    `corrects`: it replaces the DUPLICATE_ARGUMENT at the same character, as the key turned out to be another one.
+    """
 
     code: Code
     message: str
@@ -140,6 +143,29 @@ class Violation(RunEvent, frozen=True, kw_only=True, tag="violation"):
     rule: str = ""
     viable: str = ""
     call_index: int = 0
+    corrects: bool = False
+
+
+def add_violation(found: list[Violation], violation: Violation) -> None:
+    """Append it, or put it in the place of the one that it corrects."""
+    for index, earlier in enumerate(found if violation.corrects else ()):
+        if (earlier.call_index, earlier.path, earlier.char) == (
+            violation.call_index,
+            violation.path,
+            violation.char,
+        ):
+            found[index] = violation
+            return
+    found.append(violation)
+
+
+def violations_of(events: Iterable[object]) -> list[Violation]:
+    """The violations among the events, corrected ones only as they were corrected."""
+    found: list[Violation] = []
+    for event in events:
+        if isinstance(event, Violation):
+            add_violation(found, event)
+    return found
 
 
 class Aborted(RunEvent, frozen=True, kw_only=True, tag="aborted"):

@@ -28,6 +28,13 @@ _SPACE = re.compile(r"[ \t\r\n]+")
 _BLANK = re.compile(r"[ \t\r]+")
 _GAP = re.compile(r"[ \t\r\n,]+")
 _IDENT = re.compile(r"[\w\-./@+]+")
+
+
+def is_head(name: str) -> bool:
+    """Whether a call of the tool can begin with its name, before the brace."""
+    return (name[:1].isalpha() or name[:1] == "_") and _IDENT.fullmatch(name) is not None
+
+
 _DIGITS = re.compile(r"[0-9]+")
 _ENDS_WORD = frozenset(" \t\r\n,}]")
 _ENDS_KEY = frozenset(" \t\r=:")

@@ -18,6 +18,7 @@ from glyphscope.events import (
     SegmentKind,
     SegmentOpened,
     Violation,
+    add_violation,
 )
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns.form import CallForm, CallObject, TurnForm, state_of
@@ -205,7 +206,8 @@ class FormValidator:
         """Keeps the violations among the events since the last time, as many as there may be."""
         room = max(self._limits.errors - len(self.violations), 0)
         found = [event for event in out[self._counted :] if isinstance(event, Violation)]
-        self.violations += found[:room]
+        for violation in found[:room]:
+            add_violation(self.violations, violation)
         if len(found) > room:
             out[:] = [event for event in out if event not in found[room:]]
             if all(violation.code != "LIMIT_EXCEEDED" for violation in self.violations):

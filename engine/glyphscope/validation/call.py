@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from glyphscope.events import FieldClosed, Notation, Shape, ToolKnown
+from glyphscope.notation.read_glyph import is_head
 from glyphscope.notation.scalars import STRING
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry import ToolRegistry
@@ -145,26 +146,23 @@ class CallValidator(Judge):
         self._look_at_tools()
         return super()._key_can_begin(prefix)
 
-    def _refuse_key(self, prefix: str, at: int) -> None:
-        if not (
-            self._at_top and (self._enveloped or (self._named and self._name_key.startswith(prefix or " ")))
-        ):
-            super()._refuse_key(prefix, at)
-            return
-        self._key_judged = False
+    def _key_reason(self, name: str, *, whole: bool) -> Reason:
+        mine = (
+            self._named and self._name_key.startswith(name or " ") and not (whole and name != self._name_key)
+        )
+        if not (self._at_top and (self._enveloped or mine)):
+            return super()._key_reason(name, whole=whole)
         own = [key for key in (self._name_key, self._args_key) if key]
         given = [key for key, seen in zip(own, (self._named, self._args_given), strict=False) if seen]
         viable = one_of(f"'{key}'" for key in own if key not in given) or "the end of the call"
-        again = next((key for key in given if prefix and key.startswith(prefix)), None)
-        if again:
-            reason = Reason("DUPLICATE_ARGUMENT", f"'{again}' was given already", "", viable)
-        else:
-            reason = Reason("UNKNOWN_ARGUMENT", f"no key of the call begins with '{prefix}'", "", viable)
-        self._violate(reason, at, "")
+        again = next((key for key in given if name and key.startswith(name)), None)
+        if again and not (whole and again != name):
+            return Reason("DUPLICATE_ARGUMENT", f"'{again}' was given already", "", viable)
+        return Reason("UNKNOWN_ARGUMENT", f"no key of the call begins with '{name}'", "", viable)
 
-    def _name_reason(self, level: Level, prefix: str) -> Reason:
+    def _name_reason(self, level: Level, prefix: str, *, whole: bool = False) -> Reason:
         if self._tools.allowed or self._headed or not self._at_top:
-            return super()._name_reason(level, prefix)
+            return super()._name_reason(level, prefix, whole=whole)
         viable = "" if self._named else f"'{self._name_key}'"
         return Reason("UNKNOWN_ARGUMENT", "no tool is allowed, so there are no arguments", "", viable)
 
@@ -175,6 +173,7 @@ class CallValidator(Judge):
 
     def _key_end(self, start: int, end: int, text: str) -> None:
         key = "".join(self._pieces)
+        self._check_repeated(whole=True)
         if not self._at_top or self._headed:
             super()._key_end(start, end, text)
         elif key == self._name_key and not self._named:
@@ -324,9 +323,11 @@ class CallValidator(Judge):
         """A word before any brace: a tool's name if it begins as tools' names here do, prose otherwise."""
         self._head_refused = True
         if len(prefix) == 1 and not any(_alike(prefix, name[:1]) for name in self._tools.known):
-            super()._leading_text(at, at + 1, prefix)
+            self._violate(self._text_before(prefix), at, "")
             return
         reason, _ = self._why_no_tool(prefix, "")
+        if len(prefix) == 1:
+            reason = reason._replace(viable=self._openings)
         self._violate(reason, at, f"/{self._name_key}")
 
     def _head_end(self, start: int, end: int, text: str) -> None:
@@ -346,7 +347,27 @@ class CallValidator(Judge):
 
     def _leading_text(self, start: int, end: int, text: str) -> None:
         if not self._head_refused:
-            super()._leading_text(start, end, text)
+            head = "".join(self._head)
+            after = f"'{text}' stands where '{{' must follow '{head}'"
+            reason = Reason("LEADING_TEXT", after, "", "'{'") if head else self._text_before(text)
+            self._violate(reason, start, "")
+
+    def _text_before(self, text: str) -> Reason:
+        begins = "'{' or the name of a tool" if self._head_names else "'{'"
+        message = f"'{text}' stands before the call, which must begin with {begins}"
+        return Reason("LEADING_TEXT", message, "", self._openings)
+
+    @property
+    def _head_names(self) -> tuple[str, ...]:
+        """The tools that can be called by GLYPH's head form."""
+        if self.notation != "glyph":
+            return ()
+        return tuple(name for name in self._tools.allowed if is_head(name))
+
+    @property
+    def _openings(self) -> str:
+        """All that a call can begin with, in words."""
+        return one_of(("'{'", *self._head_names))
 
     # the end
 
@@ -368,7 +389,9 @@ class CallValidator(Judge):
         if self._levels or self._head:
             super()._text_ended()
         else:
-            self._violate(Reason("NO_TOOL_CALL", "the text holds no tool call", "", "'{'"), self.chars, "")
+            self._violate(
+                Reason("NO_TOOL_CALL", "the text holds no tool call", "", self._openings), self.chars, ""
+            )
 
 
 def _alike(a: str, b: str) -> bool:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from msgspec import structs
+
 from glyphscope.events import (
     Code,
     FieldChanged,
@@ -84,6 +86,7 @@ class Judge:
         self._pieces: list[str] = []
         self._key_judged = True
         self._key_bare = False
+        self._repeated: Violation | None = None  # of the open key: it began like one that was given already
         self._field: list[Any] | None = None  # the innermost open member
         self._handlers: tuple[Callable[[int, int, str], None], ...] = (
             self._object_open, self._object_close, self._array_open, self._array_close, self._key_open,
@@ -343,19 +346,24 @@ class Judge:
         self._pieces = []
         self._key_bare = not text
         self._key_judged = True
+        self._repeated = None
         if not self._key_can_begin(""):
             self._refuse_key("", start)
 
     def _key_text(self, start: int, end: int, text: str) -> None:
         before = "".join(self._pieces) if self._key_judged else ""
         self._pieces.append(text)
-        if not self._key_judged or self._key_can_begin(before + text):
+        if not self._key_judged:
+            self._check_repeated(whole=False)
+            return
+        if self._key_can_begin(before + text):
             return
         if end - start != len(text):  # one character, written by an escape
             self._refuse_key(before + text, end - 1)
             return
         size = next(n for n in range(1, len(text) + 1) if not self._key_can_begin(before + text[:n]))
         self._refuse_key(before + text[:size], start + size - 1)
+        self._check_repeated(whole=False)
 
     def _key_can_begin(self, prefix: str) -> bool:
         """Whether some member's name can begin so; if it can, only candidates that allow it stay."""
@@ -373,11 +381,41 @@ class Judge:
 
     def _refuse_key(self, prefix: str, at: int) -> None:
         self._key_judged = False
-        level = self._levels[-1]
-        self._violate(self._name_reason(level, prefix), at, level.path)
+        self._violate(self._key_reason(prefix, whole=False), at, self._levels[-1].path)
+        last = self.violations[-1]
+        self._repeated = last if last.code == "DUPLICATE_ARGUMENT" else None
 
-    def _name_reason(self, level: Level, prefix: str) -> Reason:
-        return members.name_reason(level.candidates[0].spec, prefix, level.used, self._takes_none(level))
+    def _key_reason(self, name: str, *, whole: bool) -> Reason:
+        """Why no key can begin with `name`, or be it."""
+        return self._name_reason(self._levels[-1], name, whole=whole)
+
+    def _check_repeated(self, *, whole: bool) -> None:
+        """Correct the verdict on a key that only began like one that was given already.
+
+        The first character that left no key was refused at once, when it was not known how the key would end.
+        """
+        refused = self._repeated
+        if refused is None:
+            return
+        name = "".join(self._pieces)
+        reasons = [self._key_reason(name[:size], whole=False) for size in range(1, len(name) + 1)]
+        reasons += [self._key_reason(name, whole=True)] if whole else []
+        reason = next((each for each in reasons if each.code != "DUPLICATE_ARGUMENT"), None)
+        if reason is None:
+            return
+        self._repeated = None
+        found = structs.replace(
+            refused, code=reason.code, message=in_words(reason, refused.path, self.WHOLE), rule=reason.rule
+        )
+        self.violations[self.violations.index(refused)] = found
+        if refused in self._out:  # nobody has it yet
+            self._out[self._out.index(refused)] = found
+        else:
+            self._out.append(structs.replace(found, corrects=True))
+
+    def _name_reason(self, level: Level, prefix: str, *, whole: bool = False) -> Reason:
+        spec = level.candidates[0].spec
+        return members.name_reason(spec, prefix, level.used, self._takes_none(level), whole=whole)
 
     def _takes_none(self, level: Level) -> str:
         return "this object takes no members"
@@ -385,6 +423,7 @@ class Judge:
     def _key_end(self, start: int, end: int, text: str) -> None:
         level = self._levels[-1]
         level.key = key = "".join(self._pieces)
+        self._check_repeated(whole=True)
         if self._key_judged:
             kept = [
                 c
@@ -564,10 +603,7 @@ class Judge:
         self.complete = True
 
     def _leading_text(self, start: int, end: int, text: str) -> None:
-        reason = Reason(
-            "LEADING_TEXT", f"'{text}' stands before the call, which must begin with '{{'", "", "'{'"
-        )
-        self._violate(reason, start, "")
+        raise NotImplementedError
 
     def _trailing_text(self, start: int, end: int, text: str) -> None:
         self._violate(

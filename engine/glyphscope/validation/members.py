@@ -65,18 +65,21 @@ def another_possible(schemas: SchemaSet, spec: Spec, used: Set[str]) -> bool:
     return can_begin(schemas, spec, "", used)
 
 
-def name_reason(spec: Spec, prefix: str, used: Set[str], none: str) -> Reason:
-    """Why no further member's name can begin with `prefix` (or be it); `none` tells that it may have none at all."""
+def name_reason(spec: Spec, prefix: str, used: Set[str], none: str, *, whole: bool = False) -> Reason:
+    """Why no further member's name can begin with `prefix` (or be it, where it is `whole`).
+
+    `none` says that the object may have no members at all.
+    """
     viable = one_of(names_left(spec, "", used)) or "no further argument"
     if spec.max_members is not None and len(used) >= spec.max_members:
         return Reason(
             "CONSTRAINT_OTHER", f"may have at most {spec.max_members} members", spec.max_members_rule, ""
         )
     given = [name for name in spec.names if name in used and name.startswith(prefix)]
-    if prefix and given:
-        return Reason("DUPLICATE_ARGUMENT", f"'{given[0]}' was given already", "", viable)
-    if prefix in used:
+    if prefix in used and spec.member(prefix) is not None:
         return Reason("DUPLICATE_ARGUMENT", f"'{prefix}' was given already", "", viable)
+    if prefix and given and not whole:
+        return Reason("DUPLICATE_ARGUMENT", f"'{given[0]}' was given already", "", viable)
     rule = next(
         (p.additional.pointer for p in spec.objects if p.additional and p.additional.schema is False), ""
     )

@@ -11,10 +11,10 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from glyphscope.calling.constraints import answer_grammar
-from glyphscope.calling.refusing import Refusals, Refused
+from glyphscope.calling.refusing import Refusals, Refused, Unrelated
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.grammar import Grammar, Origin
 from glyphscope.grammar.gbnf.load import load_gbnf
@@ -32,9 +32,13 @@ SECONDS = 6.0
 """For the reasons of all alternatives of a token: the likeliest come first, and the next wish waits for it."""
 END = tr("The end of the text: no rule reads it.")
 LEFT = tr("The text is outside of the grammar from here on.")
-ORDERED = tr(
-    "the run enforces the schema’s order of keys; the order “Any” in the strategy settings lets this one come here"
-)
+UNRELATED: dict[Unrelated, str] = {
+    "order": tr(
+        "the run enforces the schema’s order of keys; the order “Any” in the strategy settings lets this one come here"
+    ),
+    "duplicate": tr("the argument was given already, and a key may appear only once"),
+}
+"""Why no constraint of the schema refuses an alternative."""
 NOT_READ = tr("Only the first 50,000 tokens of a run are read.")
 
 
@@ -132,9 +136,9 @@ class RuleReader:
         why: list[Refused | None] = []
         for number, one in enumerate(alternatives):
             found = self._reason(text, one, cancelled) if time.monotonic() < until else None
-            why.append(None if found is True else found)
-            if found is True:
-                told[number] = ORDERED
+            why.append(found if isinstance(found, Refused) else None)
+            if isinstance(found, str):
+                told[number] = UNRELATED[found]
         return Refusal(len(before), place if masked else "", tuple(told), tuple(why))
 
     # -- inside ------------------------------------------------------------------------------------------------
@@ -183,15 +187,14 @@ class RuleReader:
 
     def _reason(
         self, before: str, one: Alternative, cancelled: Callable[[], bool]
-    ) -> Refused | Literal[True] | None:
-        """True for the order of keys, which is no constraint of the schema."""
+    ) -> Refused | Unrelated | None:
+        """The constraint, or what refuses it that is no constraint of the schema."""
         if not is_masked(one) or _goes_on_inside(one):
             return None
         text = one.data.decode(errors="ignore")
         try:
-            if self._reasons.is_order(before, text, cancel=cancelled):
-                return True
-            return self._reasons.find(before, text, cancel=cancelled)
+            unrelated = self._reasons.unrelated(before, text, cancel=cancelled)
+            return unrelated or self._reasons.find(before, text, cancel=cancelled)
         except MatchLimit:  # of one alternative: the others have their reasons all the same
             return None
 

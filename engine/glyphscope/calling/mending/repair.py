@@ -13,7 +13,7 @@ from glyphscope.calling.context import Context
 from glyphscope.calling.decode import Generated, calls_of
 from glyphscope.calling.generate import Task, generate
 from glyphscope.calling.mending.extract import extract
-from glyphscope.events import AnyEvent, Extracted, LimitReached, RepairTried, Violation
+from glyphscope.events import AnyEvent, Extracted, LimitReached, RepairTried, Violation, violations_of
 from glyphscope.prompting import RenderedMessages, render_repair
 
 STAGE = "repair"
@@ -76,7 +76,7 @@ def _extracted(context: Context, task: Task, generated: Generated) -> Generator[
         valid=validator.valid,
         tool=validator.tool,
         arguments=validator.arguments,
-        violations=tuple(event for event in events if isinstance(event, Violation)),
+        violations=tuple(violations_of(events)),
         calls=calls_of(validator, found.after) if validator.valid else (),
     )
 

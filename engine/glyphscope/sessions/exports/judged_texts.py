@@ -24,6 +24,7 @@ from glyphscope.events import (
     ToolKnown,
     TransformActed,
     Violation,
+    add_violation,
 )
 
 Judge: TypeAlias = Literal["run", "call", "name", "arguments"]
@@ -145,7 +146,7 @@ def _add(stage: _Stage, event: AnyEvent) -> None:
         case ToolKnown():
             stage.known = event.name
         case Violation() if stage.finished is None:
-            stage.violations.append(event)
+            add_violation(stage.violations, event)
             stage.decided = len(stage.pieces)
         case Aborted():
             stage.aborted = True

@@ -37,7 +37,7 @@ def judged(judge, text, digest, *, ended=True):
     assert sha256(text.encode()).hexdigest() == digest, "the text was changed"
     events = [*judge.feed(text), *(judge.finish() if ended else ())]
     told = [decode_event(encode_event(event)) for event in events]
-    return [(event.code, event.char, event.path) for event in told if isinstance(event, Violation)]
+    return [(event.code, event.char, event.path) for event in violations_of(told)]
 
 
 def recorded(tool, arguments):
@@ -94,7 +94,7 @@ def _imports(texts: tuple[JudgedText, ...], request: RunRequest) -> str:
         "from hashlib import sha256",
         "",
         *(["from glyphscope.calling.turns import answer_validator"] if "answer_validator" in asks else []),
-        f"from glyphscope.events import CallReady, {asked}Violation, decode_event, encode_event",
+        f"from glyphscope.events import CallReady, {asked}decode_event, encode_event, violations_of",
         "from glyphscope.registry import load_registry",
     ]
     if whole := [name for name in whole if name != "answer_validator"]:
