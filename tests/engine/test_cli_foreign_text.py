@@ -11,32 +11,44 @@ import msgspec
 import pytest
 import typer
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 from typer.testing import CliRunner
 
 from eval_suite import suite_file
 from glyphscope.calling import run
 from glyphscope.cli.app import app
 from glyphscope.cli.evaluate.view import ProgressView
-from glyphscope.cli.output import print_error
+from glyphscope.cli.host import _card
+from glyphscope.cli.output import console, diagnostics, print_error
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.running import Begun, ModelOpened, SampleBegun
-from glyphscope.events import LimitReached, RunFailed, RunRequest, RunStarted, StageStarted, TransformActed
+from glyphscope.events import (
+    ApprovalNeeded,
+    LimitReached,
+    RunFailed,
+    RunRequest,
+    RunStarted,
+    StageStarted,
+    TransformActed,
+)
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions.records import encode_record
+from glyphscope.visible import unseen
 
 CALL = '{action="search" query="x"}'
-ODD = "[/x] :smile: \x1b[2J"
-SEEN = "[/x] :smile: ␛[2J"
+ODD = "[/x] :smile: \x1b[2J\u2061\u180e\u034f\u115f\u3164\U000e0041"
+SEEN = "[/x] :smile: ␛[2J⟨U+2061⟩⟨U+180E⟩⟨U+034F⟩⟨U+115F⟩⟨U+3164⟩⟨U+E0041⟩"
 
 
 def command(*arguments: str | Path, code: int = 0) -> str:
     done = CliRunner().invoke(app, [str(each) for each in arguments])
     assert done.exit_code == code, done.output + repr(done.exception)
-    assert "\x1b" not in done.output
+    assert not unseen(done.output)
     return done.output
 
 
@@ -141,3 +153,29 @@ def test_an_evaluation_without_what_its_model_needs_leaves_a_folder(tmp_path, mo
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == package else object())
     out = command("eval", suite_file(tmp_path), "-m", model, "--out", tmp_path / "out", code=2)
     assert "pip install 'glyphscope[" in out and not (tmp_path / "out").exists()
+
+
+def test_what_nobody_made_visible_is_printed_as_a_sign(capsys):
+    """The last place that a text passes on its way to a terminal."""
+    table = Table(ODD)
+    table.add_row(ODD, Text(f"{ODD}\nnext"))
+    for out in (console(), diagnostics()):
+        out.print(ODD)
+        out.print(Text(ODD), Text("\ud800\u202e"))
+        out.print(table)
+    said = "".join(capsys.readouterr())
+    assert not unseen(said) and said.count("\ufffd") >= 30
+    assert "[/x] :smile: ␛[2J" in said
+
+
+def test_a_call_that_waits_in_a_terminal_shows_who_would_run_what(capsys):
+    needed = ApprovalNeeded(
+        run="r", t=0, stage="s", call="1", tool="se\u2061arch", source="de\u202emo", identity="rm\u00a0-rf\u200b",
+        arguments={"pa\u3164th": "a\ud800b", "list": ["\U000e0041"]}, claims={"ti\u180etle": "\u2066x"},
+    )  # fmt: skip
+    for line in _card(needed):
+        diagnostics().print(line)
+    said = capsys.readouterr().err
+    for code in ("2061", "202E", "00A0", "200B", "3164", "D800", "E0041", "180E", "2066"):
+        assert f"⟨U+{code}⟩" in said
+    assert "cannot be seen: U+3164, U+D800" in said and "cannot be seen: U+E0041" in said

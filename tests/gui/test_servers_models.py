@@ -14,6 +14,7 @@ from glyphscope.events import ToolContent
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp.log import Entry
+from glyphscope.visible import visible
 from glyphscope_gui.enforcement.model import Cell, EnforcementRow
 from glyphscope_gui.servers import tool_model as columns
 from glyphscope_gui.servers.call_outcome import IMAGE_SIDE, MOST_TEXT, call_view, shown_text
@@ -25,7 +26,7 @@ from glyphscope_gui.servers.tool_import import clashes, here_words, imported_nam
 from glyphscope_gui.servers.tool_model import Kept, ServersToolModel, ToolRow
 from glyphscope_gui.servers.words import claim_words, size_words, time_words
 from glyphscope_gui.shared.grammar_roles import PILL_ROLE
-from glyphscope_gui.shared.plain_text import plain_tip, shown_exactly
+from glyphscope_gui.shared.plain_text import plain_tip
 
 ONE, TWO, THREE = Tool("one", "first"), Tool("two", "second"), Tool("three")
 
@@ -175,8 +176,8 @@ def test_words_for_claims_sizes_and_times():
 
 def test_words_of_others_are_laid_out_or_hide_what_they_are(qapp):
     assert (
-        shown_exactly("rm -rf ~ \u202e#txt.a\n\u200b\u00a0é")
-        == "rm -rf ~ ⟨U+202E⟩#txt.a⟨U+000A⟩⟨U+200B⟩⟨U+00A0⟩é"
+        visible("rm -rf ~ \u202e#txt.a\n\u200b\u00a0é", spaces=True)
+        == "rm -rf ~ ⟨U+202E⟩#txt.a␊⟨U+200B⟩⟨U+00A0⟩é"
     )
     assert plain_tip("a & b") == "a & b"
     tip = plain_tip('<img src="file:///etc/passwd"> a\nb')

@@ -13,6 +13,7 @@ from glyphscope.calling.own_tokens import Boundaries, Otherwise
 from glyphscope.events import RunRequest, Token, TokenStep
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.visible import visible
 from glyphscope_gui.runs import stream_view
 from glyphscope_gui.runs.alternatives_model import reasons
 from glyphscope_gui.runs.field_table import FieldTable
@@ -20,7 +21,7 @@ from glyphscope_gui.runs.field_table_model import CONSTRAINT, DECIDED, FIELD, VA
 from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import TokenTable
 from glyphscope_gui.runs.token_table_model import COLUMNS, TOKEN, TokenTableModel
-from glyphscope_gui.shared.text_places import LONGEST_LINE, TextPlaces, shown
+from glyphscope_gui.shared.text_places import LONGEST_LINE, TextPlaces
 from glyphscope_gui.shared.token_words import percent, step_text, token_text
 
 BAD = '{action="search" query="AI 🤖 news" max_results=500}'
@@ -57,8 +58,8 @@ def test_a_character_stands_elsewhere_in_the_document(pieces, repeat):
     document, places = QTextDocument(), TextPlaces()
     cursor = QTextCursor(document)
     for piece in pieces:
-        cursor.insertText(places.add(shown(piece)))
-    text = "".join(map(shown, pieces))
+        cursor.insertText(places.add(visible(piece, lines=True, single=True)))
+    text = "".join(visible(piece, lines=True, single=True) for piece in pieces)
     step = max(len(text) // 50, 1)
     for index in range(0, len(text), step):
         cursor.setPosition(places.position(index))

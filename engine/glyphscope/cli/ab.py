@@ -20,7 +20,7 @@ from glyphscope.cli.host import TerminalHost
 from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.opening import opened
 from glyphscope.cli.options import JsonOption, RegistryOption
-from glyphscope.cli.output import console, diagnostics, print_json, visible
+from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.cli.run import BAD_REQUEST, cancellable, recorded
 from glyphscope.cli.sizes import call_of
 from glyphscope.evals.ab import (
@@ -40,6 +40,7 @@ from glyphscope.events import ConstraintKind, Notation, RunRequest, Shape
 from glyphscope.models import EMBEDDED, Model
 from glyphscope.sessions import RecordWriter, load_project
 from glyphscope.sessions.project import SUFFIX
+from glyphscope.visible import visible
 
 TEMPERATURE = 0.7
 """Of templates, which bring no sampling along: at 0 all seeds would draw the same."""

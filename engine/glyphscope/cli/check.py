@@ -22,10 +22,11 @@ from glyphscope.cli.options import (
     ShapeOption,
     ThinkingOption,
 )
-from glyphscope.cli.output import console, print_json, short_pointer, status_text, visible
+from glyphscope.cli.output import console, print_json, short_pointer, status_text
 from glyphscope.events import Notation, Shape, Violation
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.validation import CallValidator, CheckReport
+from glyphscope.visible import visible
 
 
 def check(
@@ -195,7 +196,7 @@ def _print_report(report: CheckReport, text: str) -> None:
         )
         out.print(line)
         if error.viable:
-            out.print(Text(f"  still possible: {error.viable}"))
+            out.print(Text(f"  still possible: {visible(error.viable)}"))
     verdict = f"✓ a valid call of {report.tool}" if report.valid else "✗ not a valid call"
     out.print(Text(verdict, style="bold green" if report.valid else "bold red"))
 

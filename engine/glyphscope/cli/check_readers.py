@@ -7,12 +7,13 @@ from rich.text import Text
 
 from glyphscope.cli.inputs import read_text
 from glyphscope.cli.marking import marked
-from glyphscope.cli.output import console, print_json, visible
+from glyphscope.cli.output import console, print_json
 from glyphscope.cli.template_forms import read_template
 from glyphscope.events import Thinking
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns import form_of
 from glyphscope.turns.readers import Reading, readings
+from glyphscope.visible import visible
 
 _STATES: dict[Thinking, bool | None] = {"on": True, "off": False, "auto": None}
 _LONGEST = 60

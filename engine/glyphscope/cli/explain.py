@@ -36,13 +36,14 @@ from glyphscope.cli.ending import closing_when_ended
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.opening import opened
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, print_json, short_pointer, visible
+from glyphscope.cli.output import console, print_json, short_pointer
 from glyphscope.cli.relaxing import print_cost
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models import Model
 from glyphscope.models.remote import is_address
 from glyphscope.registry import ToolRegistry
 from glyphscope.sessions.bundle import read_run
+from glyphscope.visible import visible
 
 _LEAST_CONTEXT = 16
 _PLACES = 12

@@ -14,9 +14,10 @@ from rich.text import Text
 
 from glyphscope.calling import Decision
 from glyphscope.calling.host import NOBODY
-from glyphscope.cli.output import diagnostics, visible
+from glyphscope.cli.output import diagnostics
 from glyphscope.events import ApprovalNeeded
 from glyphscope.tools import ToolSource
+from glyphscope.visible import unseen, visible
 
 _CHOICES = {"y": "once", "r": "run", "t": "tool", "s": "source"}
 
@@ -61,7 +62,7 @@ class TerminalHost:
 
     def _edited(self, out: Console, needed: ApprovalNeeded) -> Decision:
         """Arguments typed anew, as JSON; what the schema says of them is judged before anything runs."""
-        text = self._ask(out, "Arguments as JSON", default=json.dumps(needed.arguments, ensure_ascii=False))
+        text = self._ask(out, "Arguments as JSON", default=json.dumps(needed.arguments))
         try:
             arguments = json.loads(text)
         except ValueError as error:
@@ -85,9 +86,14 @@ def _scope(letter: str) -> Any:
 
 
 def _card(needed: ApprovalNeeded) -> Iterable[Text]:
-    yield Text(f"{needed.tool} wants to run", style="bold yellow")
-    yield Text(f"  by {needed.source}" + (f": {needed.identity}" if needed.identity else ""))
+    yield Text(f"{visible(needed.tool, spaces=True)} wants to run", style="bold yellow")
+    by = needed.source + (f": {needed.identity}" if needed.identity else "")
+    yield Text(f"  by {visible(by, spaces=True)}")
     for name, value in needed.arguments.items():
         yield Text(f"  {visible(name)} = {visible(json.dumps(value, ensure_ascii=False))}")
+        if found := unseen(
+            name + (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        ):
+            yield Text(f"  ! contains characters that cannot be seen: {found}", style="yellow")
     for claim, value in needed.claims.items():
         yield Text(f"  it says of itself: {visible(str(claim))} = {visible(str(value))}", style="dim")

@@ -13,9 +13,10 @@ from rich.text import Text
 from glyphscope.calling import CallState, FieldState, RunState, StageState
 from glyphscope.calling.segments import reasoning_tokens
 from glyphscope.cli.outline import lines
-from glyphscope.cli.output import STATUS_MARKS, short_pointer, status_text, visible, visible_lines
+from glyphscope.cli.output import STATUS_MARKS, short_pointer, status_text
 from glyphscope.events import ConstraintReady, EndReason, Narrowed, RunFinished
 from glyphscope.notation import write_call
+from glyphscope.visible import visible
 
 MOST_CALLS = 50
 """Calls of one answer that are told one by one."""
@@ -115,7 +116,7 @@ def _stream(state: StageState) -> Text:
     those that somebody wrote bold. Reasoning is dim, and keeps its lines, as all of an answer of several parts does.
     """
     text = state.text
-    stream = Text(visible_lines(text) if state.segments else visible(text))
+    stream = Text(visible(text, lines=bool(state.segments), single=True))
     for part in state.segments:
         if part.kind == "reasoning":
             stream.stylize("dim", part.start, len(text) if part.end is None else part.end)
@@ -205,8 +206,8 @@ def _ending(state: RunState) -> list[RenderableType]:
     if state.prompt is not None and state.prompt.note:
         told.append(Text(f"! {visible(state.prompt.note)}", style="yellow"))
     if (failed := state.failed) is not None:
-        told.append(Text(f"✗ {failed.code}: {visible_lines(failed.message)}", style="bold red"))
-        told += [Text(f"  {visible_lines(part)}") for part in (failed.hint, failed.detail) if part]
+        told.append(Text(f"✗ {failed.code}: {visible(failed.message, lines=True)}", style="bold red"))
+        told += [Text(f"  {visible(part, lines=True)}") for part in (failed.hint, failed.detail) if part]
         return told
     for violation in state.violations[:1] if state.aborted else state.violations:
         what = "⏹ stopped" if state.aborted else "✗ violation"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.cells import cell_len
 from rich.text import Text
 
-from glyphscope.cli.output import visible
+from glyphscope.visible import visible
 
 
 def marked(text: str, deciding: int | None, width: int) -> Text:
@@ -17,13 +17,14 @@ def marked(text: str, deciding: int | None, width: int) -> Text:
     start = max(0, (deciding or 0) - (room // 2 if len(text) > room else len(text)))
     end = min(len(text), start + room)
     before = ("…" if start else "") + visible(text[start : deciding or start])
-    after = visible(text[deciding or start : end]) + ("…" if end < len(text) else "")
+    at = start if deciding is None else deciding
+    first, after = visible(text[at : at + 1]), visible(text[at + 1 : end]) + ("…" if end < len(text) else "")
     if deciding is None:
-        return Text(before + after)
+        return Text(before + first + after)
     return Text.assemble(
         before,
-        (after[:1] or "∎", "reverse bold red"),
-        after[1:],
+        (first or "∎", "reverse bold red"),
+        after,
         "\n",
         " " * cell_len(before),
         ("▲", "bold red"),

@@ -11,11 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, print_json, visible
+from glyphscope.cli.output import console, print_json
 from glyphscope.cli.template_forms import read_template
 from glyphscope.models.inspection import Inspection, inspect_template, with_proof
 from glyphscope.turns.pairs import Pair, Side
 from glyphscope.turns.slots import PROMPT_PARTS, Slot
+from glyphscope.visible import visible
 
 _LONGEST = 1000
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from rich.text import Text
 
-from glyphscope.cli.output import visible
 from glyphscope.events import (
     AnyEvent,
     ApprovalGiven,
@@ -26,6 +25,7 @@ from glyphscope.events import (
     ToolStarted,
     TransformActed,
 )
+from glyphscope.visible import visible
 
 _LONGEST = 400
 """Characters of a value or an answer that are shown; all of it is in the record."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from glyphscope.errors import DocumentError, GlyphscopeError, PlacedProblem, problem_words
 from glyphscope.events import Status
+from glyphscope.visible import visible
 
 STATUS_MARKS: dict[Status, tuple[str, str]] = {
     "open": ("…", "yellow"),
@@ -26,6 +29,20 @@ PIPE_WIDTH = 200
 """Columns of tables that go to a file or a pipe; other lines are never wrapped there."""
 
 
+class PlainConsole(Console):
+    """Prints no character that is not seen as itself, whatever it is given.
+
+    `visible` names each by its number; one that nobody passed through it is a single U+FFFD here.
+    """
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(visible(segment.text, lines=True, single=True), segment.style)
+
+
 def console() -> Console:
     """The console for answers that people read. Made anew each time: tests and pipes change stdout."""
     return _console(stderr=False)
@@ -38,7 +55,7 @@ def diagnostics() -> Console:
 
 def _console(*, stderr: bool) -> Console:
     terminal = (sys.stderr if stderr else sys.stdout).isatty()
-    return Console(
+    return PlainConsole(
         stderr=stderr,
         highlight=False,
         markup=False,  # what is printed came from files, models and servers: it formats nothing
@@ -71,18 +88,18 @@ def to_json(value: Any) -> bytes:
 def print_error(error: GlyphscopeError) -> None:
     """Message, place and what to do about it, on stderr; never a traceback."""
     line = Text("error: ", style="bold red")
-    line.append(visible_lines(error.message), style="default")
+    line.append(visible(error.message, lines=True), style="default")
     out = diagnostics()
     out.print(line)
     if error.where:
-        out.print(Text(f"  in: {visible_lines(error.where)}"))
+        out.print(Text(f"  in: {visible(error.where, lines=True)}"))
     problems = error.problems if isinstance(error, DocumentError) else ()
     for problem in problems[:20]:
-        out.print(Text(f"  {visible_lines(problem_words(problem))}"))
+        out.print(Text(f"  {visible(problem_words(problem), lines=True)}"))
     if len(problems) > 20:
         out.print(Text(f"  … and {len(problems) - 20} more"))
     if error.hint:
-        out.print(Text(f"  do: {visible_lines(error.hint)}"))
+        out.print(Text(f"  do: {visible(error.hint, lines=True)}"))
 
 
 def print_problems(error: DocumentError[PlacedProblem], *, as_json: bool) -> None:
@@ -91,7 +108,7 @@ def print_problems(error: DocumentError[PlacedProblem], *, as_json: bool) -> Non
         print_json({"ok": False, "problems": [problem._asdict() for problem in error.problems]})
         return
     out = console()
-    out.print(Text(f"✗ {error.where}: {error.message}", style="bold red"))
+    out.print(Text(f"✗ {visible(error.where)}: {visible(error.message)}", style="bold red"))
     for problem in error.problems:
         out.print(Text(f"  {visible(problem_words(problem))}"))
 
@@ -107,28 +124,3 @@ def short_pointer(path: str) -> str:
     if len(path) <= _LONGEST_POINTER:
         return path
     return f"{path[: _LONGEST_POINTER // 2]}…{path[-_LONGEST_POINTER // 2 :]} ({path.count('/')} levels)"
-
-
-def visible(text: str) -> str:
-    """The text with control characters shown as what they are, one character for each.
-
-    Those without a picture, which steer a terminal, turn a line round or are not seen at all, are shown as U+FFFD.
-    """
-    return text.translate(_VISIBLE)
-
-
-def visible_lines(text: str) -> str:
-    """The same, but line ends stay what they are."""
-    return "\n".join(map(visible, text.split("\n")))
-
-
-_VISIBLE = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}
-_VISIBLE |= dict.fromkeys(
-    [
-        *range(0x80, 0xA0),
-        *(0x061C, 0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF),
-        *range(0x2028, 0x202F),
-        *range(0x2066, 0x206A),
-    ],
-    0xFFFD,
-)

@@ -23,7 +23,7 @@ from glyphscope.cli.options import (
     SystemOption,
     notation_members,
 )
-from glyphscope.cli.output import console, print_json, visible, visible_lines
+from glyphscope.cli.output import console, print_json
 from glyphscope.events import (
     PromptEvaluated,
     PromptPart,
@@ -39,6 +39,7 @@ from glyphscope.prompting.costs import Cost, prompt_costs
 from glyphscope.sessions import load_project
 from glyphscope.sessions.bundle import read_run
 from glyphscope.sessions.project import SUFFIX
+from glyphscope.visible import visible
 
 BORDERS = "A token over a border is counted where the last character stands that it completes."
 _SEEN = 60
@@ -206,7 +207,7 @@ def _row(cost: Cost, known: bool) -> CostRow:
 
 def _print(report: PromptReport, rendered: PromptRendered) -> None:
     out = console()
-    out.print(Text(visible_lines(report.text)))
+    out.print(Text(visible(report.text, lines=True)))
     out.print()
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("tokens", justify="right")

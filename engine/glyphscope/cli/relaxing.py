@@ -6,7 +6,8 @@ from rich.text import Text
 
 from glyphscope.calling.relaxation_cost import RelaxationCost
 from glyphscope.calling.relaxation_words import cost_words
-from glyphscope.cli.output import console, visible
+from glyphscope.cli.output import console
+from glyphscope.visible import visible
 
 
 def print_cost(cost: RelaxationCost) -> None:

@@ -12,7 +12,7 @@ from rich.prompt import Confirm
 from rich.text import Text
 
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.output import diagnostics, visible
+from glyphscope.cli.output import diagnostics
 from glyphscope.registry import ToolRegistry
 from glyphscope.sessions import places
 from glyphscope.tools import ToolSource
@@ -20,6 +20,7 @@ from glyphscope.tools.approval import consent_question
 from glyphscope.tools.demo import DemoTools
 from glyphscope.tools.mcp.config import ServerConfig, read_servers
 from glyphscope.tools.mcp.server import McpServer
+from glyphscope.visible import visible
 
 DEMO = "demo"
 

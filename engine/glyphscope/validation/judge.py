@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from msgspec import structs
-
 from glyphscope.events import (
     Code,
     FieldChanged,
@@ -44,7 +42,7 @@ from glyphscope.validation.candidates import (
     wrong_type,
 )
 from glyphscope.validation.literals import ScalarPrefix
-from glyphscope.validation.reasons import Reason, in_words
+from glyphscope.validation.reasons import Reason, correct, in_words
 from glyphscope.validation.spec import ANYTHING
 from glyphscope.validation.strings import StringCheck
 
@@ -86,7 +84,7 @@ class Judge:
         self._pieces: list[str] = []
         self._key_judged = True
         self._key_bare = False
-        self._repeated: Violation | None = None  # of the open key: it began like one that was given already
+        self._repeated: Violation | None = None  # the open key began like one that was given already
         self._field: list[Any] | None = None  # the innermost open member
         self._handlers: tuple[Callable[[int, int, str], None], ...] = (
             self._object_open, self._object_close, self._array_open, self._array_close, self._key_open,
@@ -390,32 +388,19 @@ class Judge:
         return self._name_reason(self._levels[-1], name, whole=whole)
 
     def _check_repeated(self, *, whole: bool) -> None:
-        """Correct the verdict on a key that only began like one that was given already.
-
-        The first character that left no key was refused at once, when it was not known how the key would end.
-        """
+        """Correct the verdict, made at its first character, on a key that only began like one given already."""
         refused = self._repeated
-        if refused is None:
-            return
-        name = "".join(self._pieces)
-        reasons = [self._key_reason(name[:size], whole=False) for size in range(1, len(name) + 1)]
-        reasons += [self._key_reason(name, whole=True)] if whole else []
+        name = "" if refused is None else "".join(self._pieces)
+        ways = [(name[:size], False) for size in range(1, len(name) + 1)] + [(name, True)] * whole
+        reasons = (self._key_reason(way, whole=ended) for way, ended in ways)
         reason = next((each for each in reasons if each.code != "DUPLICATE_ARGUMENT"), None)
-        if reason is None:
-            return
-        self._repeated = None
-        found = structs.replace(
-            refused, code=reason.code, message=in_words(reason, refused.path, self.WHOLE), rule=reason.rule
-        )
-        self.violations[self.violations.index(refused)] = found
-        if refused in self._out:  # nobody has it yet
-            self._out[self._out.index(refused)] = found
-        else:
-            self._out.append(structs.replace(found, corrects=True))
+        if refused is not None and reason is not None:
+            self._repeated = None
+            correct(refused, reason, self.violations, self._out)
 
     def _name_reason(self, level: Level, prefix: str, *, whole: bool = False) -> Reason:
-        spec = level.candidates[0].spec
-        return members.name_reason(spec, prefix, level.used, self._takes_none(level), whole=whole)
+        none = self._takes_none(level)
+        return members.name_reason(level.candidates[0].spec, prefix, level.used, none, whole=whole)
 
     def _takes_none(self, level: Level) -> str:
         return "this object takes no members"
@@ -596,14 +581,10 @@ class Judge:
     def _head_text(self, start: int, end: int, text: str) -> None:
         raise NotImplementedError
 
-    def _head_end(self, start: int, end: int, text: str) -> None:
-        raise NotImplementedError
+    _head_end = _leading_text = _head_text
 
     def _document_end(self, start: int, end: int, text: str) -> None:
         self.complete = True
-
-    def _leading_text(self, start: int, end: int, text: str) -> None:
-        raise NotImplementedError
 
     def _trailing_text(self, start: int, end: int, text: str) -> None:
         self._violate(

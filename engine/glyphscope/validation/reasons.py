@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from glyphscope.events import Code
+from msgspec import structs
+
+from glyphscope.events import Code, RunEvent, Violation
 from glyphscope.notation.scalars import DECIMAL, INTEGER, KIND_WORDS
 from glyphscope.registry.pointer import steps_of
 from glyphscope.validation.numbers import Range
@@ -44,6 +46,19 @@ def in_words(reason: Reason, path: str, whole: str) -> str:
     if name.isdigit():
         name = f"item {name}"
     return f"{name or whole} {reason.message}"
+
+
+def correct(refused: Violation, reason: Reason, found: list[Violation], out: list[RunEvent]) -> None:
+    """Give a violation on a name, whose message names no path, another reason: among those `found` and in the events.
+
+    An event that nobody has yet is replaced; else one that corrects it follows.
+    """
+    other = structs.replace(refused, code=reason.code, message=reason.message, rule=reason.rule)
+    found[found.index(refused)] = other
+    if refused in out:
+        out[out.index(refused)] = other
+    else:
+        out.append(structs.replace(other, corrects=True))
 
 
 def kinds_in_words(kinds: int) -> str:

@@ -29,13 +29,14 @@ from PySide6.QtWidgets import (
 from glyphscope.calling import Decision
 from glyphscope.events import ApprovalNeeded, Status
 from glyphscope.registry import Tool
+from glyphscope.visible import unseen, visible
 from glyphscope_gui.calls.argument_check import ArgumentCheck, check_arguments
 from glyphscope_gui.calls.argument_field import MISSING, make_field
 from glyphscope_gui.calls.call_texts import claim_words, json_text
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.hidden_characters import hidden_words, visible
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
 
@@ -128,14 +129,18 @@ class ApprovalCard(Card):
         """Show a call. `tool` is None where its schema is not known: it is then not judged, which is told."""
         self._needed, self._tool, self._closed = needed, tool, closed
         self.title.setText(
-            tr("{tool} of {source}", tool=visible(needed.tool)[:40], source=visible(needed.source)[:24])
+            tr(
+                "{tool} of {source}",
+                tool=visible(needed.tool, spaces=True)[:40],
+                source=visible(needed.source, spaces=True)[:24],
+            )
         )
         identity = needed.identity if needed.identity != needed.source else ""
-        self.identity.setText(_breakable(visible(identity)[:LONGEST_IDENTITY]))
-        self.identity.setAccessibleName(visible(identity))
-        self.identity.setToolTip(visible(identity) if len(identity) > LONGEST_IDENTITY else "")
+        self.identity.setText(_breakable(visible(identity, spaces=True)[:LONGEST_IDENTITY]))
+        self.identity.setAccessibleName(visible(identity, spaces=True))
+        self.identity.setToolTip(visible(identity, spaces=True) if len(identity) > LONGEST_IDENTITY else "")
         self.identity.setVisible(bool(identity))
-        words = [visible(claim) for claim in claim_words(needed.claims)]
+        words = [visible(claim, spaces=True) for claim in claim_words(needed.claims)]
         self.claims.setText(
             tr("The tool {claims}. Its own words: nothing of it was checked.", claims=", ".join(words))
             if words
@@ -264,13 +269,13 @@ class ApprovalCard(Card):
         self._fit()
 
     def _add_row(self, grid: QGridLayout, line: int, name: str, schema: Any, value: Any) -> None:
-        label = QLabel(visible(name)[:40])
+        label = QLabel(visible(name, spaces=True)[:40])
         label.setTextFormat(Qt.TextFormat.PlainText)
-        label.setToolTip(name if len(name) > 40 else "")
+        label.setToolTip(plain_tip(visible(name, spaces=True)) if len(name) > 40 else "")
         edited = QLabel(tr("edited"))
         edited.setProperty("role", "hint")
         field = make_field(schema, value)
-        field.setAccessibleName(name)
+        field.setAccessibleName(visible(name, spaces=True))
         label.setBuddy(field)
         pill, problem = VerdictPill(), words_label(role="problem")
         label.setMinimumHeight(field.sizeHint().height())
@@ -279,10 +284,10 @@ class ApprovalCard(Card):
         grid.addWidget(field, line, 1, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(pill, line, 2, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
         grid.addWidget(problem, line + 1, 1, 1, 2)
-        unseen = hidden_words(name + (value if isinstance(value, str) else json_text(value)))
-        if unseen and value is not MISSING:
+        hidden = unseen(name + (value if isinstance(value, str) else json_text(value)))
+        if hidden and value is not MISSING:
             warning = words_label(
-                tr("It has characters that are not seen: {characters}", characters=unseen), "problem"
+                tr("Contains characters that cannot be seen: {characters}", characters=hidden), "problem"
             )
             grid.addWidget(warning, line + 2, 1, 1, 2)
         edited.hide()
@@ -295,8 +300,11 @@ class ApprovalCard(Card):
         self.menu.clear()
         for scope, words in (
             ("run", tr("Every call of this run")),
-            ("tool", tr("Every call of {tool} in this run", tool=needed.tool[:40])),
-            ("source", tr("Every call to {source} in this run", source=needed.source[:40])),
+            ("tool", tr("Every call of {tool} in this run", tool=visible(needed.tool, spaces=True)[:40])),
+            (
+                "source",
+                tr("Every call to {source} in this run", source=visible(needed.source, spaces=True)[:40]),
+            ),
         ):
             action = self.menu.addAction(words)
             action.triggered.connect(lambda _on=False, scope=scope: self._allow(scope))
@@ -352,18 +360,18 @@ class ApprovalCard(Card):
             if check is not None
             else tr("Nothing is known of this tool's arguments: they are not judged.")
         )
-        self.problem.setText(words)
+        self.problem.setText(visible(words, lines=True))
         self.problem.setVisible(bool(words))
         self._set_allowable(check is None or check.ok)
 
     def _not_checked(self, error: BaseException) -> None:
-        self.problem.setText(tr("They could not be judged: {error}", error=error))
+        self.problem.setText(visible(tr("They could not be judged: {error}", error=error)))
         self.problem.show()
         raise error  # a mistake of ours is reported as any
 
     def _show_verdict(self, row: _Row, status: Status | None, words: str) -> None:
         row.pill.show_status(status)
-        row.problem.setText(words)
+        row.problem.setText(visible(words))
         row.problem.setVisible(bool(words))
 
     def _set_allowable(self, allowable: bool) -> None:

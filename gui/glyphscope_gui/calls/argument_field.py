@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QComboBox, QWidget
 
+from glyphscope.visible import visible
 from glyphscope_gui.shared.growing_edit import GrowingEdit
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.theme import mono_font
@@ -125,7 +126,7 @@ class ChoiceArgument(QComboBox):
                 if (choice is not MISSING)
                 else NOT_GIVEN
             )
-            self.addItem(words[:120])
+            self.addItem(visible(words, spaces=True)[:120])
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(6)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 
 from glyphscope.evals.ab import Trial
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import TableModel
 
 SEED, FIRST, SECOND, PARTING = range(4)
@@ -45,6 +45,7 @@ class AbTableModel(TableModel):
         row: AbRow = self._rows[place]
         return row
 
+    @plain_data
     def data(self, index: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row = self.row(index.row())
         if role == Qt.ItemDataRole.DisplayRole:

@@ -24,6 +24,7 @@ from glyphscope.calling import RunState
 from glyphscope.calling.fold import StageState
 from glyphscope.evals.run_figures import RunFigures, run_figures
 from glyphscope.events import AnyEvent
+from glyphscope.visible import visible
 from glyphscope_gui.compare.column_state import Column, ColumnPhase
 from glyphscope_gui.compare.variant import VariantPicker
 from glyphscope_gui.compare.words import Told, call_words, figures_of, verdict
@@ -34,7 +35,7 @@ from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.pill import Pill
-from glyphscope_gui.shared.plain_text import plain_tip, shown_exactly
+from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.theme.sizes import PAD
 
@@ -191,8 +192,8 @@ class CompareColumn(QFrame):
         told = verdict(column)
         self.pill.set_words(told.words, told.role, plain_tip(told.detail))
         has_text = any(stage.tokens for stage in column.state.stages)
-        call = shown_exactly(call_words(column.state))
-        self.notice.label.setText("" if running else shown_exactly(told.detail))
+        call = visible(call_words(column.state), spaces=True)
+        self.notice.label.setText("" if running else visible(told.detail, spaces=True))
         self.stack.setCurrentWidget(self.stream if has_text or running else self.notice)
         self._told = told if has_text and not call else Told("", "open")
         self._show_detail()
@@ -207,7 +208,7 @@ class CompareColumn(QFrame):
     def _show_detail(self) -> None:
         """In a narrow column only what must be seen; all of it on hover."""
         told = self._told
-        self.detail.setText(shown_exactly(told.detail if self._wide else told.short or told.detail))
+        self.detail.setText(visible(told.detail if self._wide else told.short or told.detail, spaces=True))
         self.detail.setToolTip(plain_tip(told.detail))
         self.detail.setAccessibleName(told.detail)
         self.detail.setVisible(bool(told.detail))

@@ -10,6 +10,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 
 from glyphscope_gui.shared.grammar_roles import PILL_ROLE
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_data
 
 _Index = QModelIndex | QPersistentModelIndex
 _NONE = QModelIndex()
@@ -119,6 +120,7 @@ class EnforcementModel(QAbstractTableModel):
             return Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         return None
 
+    @plain_data
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row, column = self._rows[index.row()], index.column()
         if column == CONSTRAINT:

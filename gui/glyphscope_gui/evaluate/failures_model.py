@@ -11,7 +11,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, Qt
 from glyphscope.evals.results.sample import Failure, Reason, Sample
 from glyphscope.evals.results.words import REASON_WORDS
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index
 
 REASON, COUNT = range(2)
@@ -95,6 +95,7 @@ class EvalFailuresModel(QAbstractItemModel):
             return (tr("Reason"), tr("Samples"))[section]
         return None
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         node = self._node(index)
         if role == Qt.ItemDataRole.DisplayRole:

@@ -11,7 +11,7 @@ from glyphscope.evals.results.sample import Sample
 from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.words import why_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.theme import theme
 
@@ -78,6 +78,7 @@ class EvalPairsModel(TableModel):
             return self._heads[section - FIRST]
         return super().headerData(section, orientation, role)
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         pair, column = self._rows[index.row()], index.column()
         sample = pair.second if column == SECOND else pair.first

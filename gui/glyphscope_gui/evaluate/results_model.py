@@ -10,7 +10,7 @@ from PySide6.QtCore import QAbstractListModel, QObject, Qt
 from glyphscope.evals.results.folder import ResultRow
 from glyphscope_gui.history.model import when
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index
 from glyphscope_gui.theme import theme
 
@@ -30,6 +30,7 @@ class EvalResultsModel(QAbstractListModel):
     def rowCount(self, parent: Index = NO_INDEX) -> int:
         return 0 if parent.isValid() else len(self.rows)
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row = self.rows[index.row()]
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):

@@ -11,7 +11,7 @@ from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import REASON_WORDS
 from glyphscope_gui.evaluate.words import verdict_words, why_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.theme import theme
 
@@ -81,6 +81,7 @@ class EvalRunsModel(TableModel):
             self._shown += more
             self.endInsertRows()
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         sample, column = self._rows[index.row()], index.column()
         if role == Qt.ItemDataRole.DisplayRole:

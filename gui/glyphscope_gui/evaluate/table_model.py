@@ -20,7 +20,7 @@ from glyphscope_gui.evaluate.words import (
     quantity,
 )
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index
 
 SHOWN_ROLE = Qt.ItemDataRole.UserRole + 1
@@ -192,6 +192,7 @@ class EvalTableModel(QAbstractTableModel):
             return plain_tip(self._tips.get(arm, arm))
         return None
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if self.result is None:
             return None

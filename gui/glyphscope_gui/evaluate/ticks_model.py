@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QAbstractListModel, QObject, Qt, Signal
 
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index
 from glyphscope_gui.theme import theme
 
@@ -92,6 +92,7 @@ class TicksModel(QAbstractListModel):
         usable = not self._rows[index.row()].problem
         return flags | Qt.ItemFlag.ItemIsUserCheckable if usable else flags
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row = self._rows[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:

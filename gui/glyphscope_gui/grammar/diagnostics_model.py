@@ -10,6 +10,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.shared.grammar_roles import PILL_ROLE
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_data
 
 _Index = QModelIndex | QPersistentModelIndex
 _NONE = QModelIndex()
@@ -54,6 +55,7 @@ class GrammarDiagnosticsModel(QAbstractTableModel):
             return (tr("Where"), tr("What"), tr("Correction"))[section]
         return None
 
+    @plain_data
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         problem = self._problems[index.row()]
         sign, color, meaning = SEVERITIES.get(problem.severity, SEVERITIES["error"])

@@ -11,7 +11,7 @@ from glyphscope.sessions import GrammarExample
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.shared.grammar_roles import MARK_ROLE, PILL_ROLE
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.theme import theme
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -92,6 +92,7 @@ class GrammarExamplesModel(QAbstractTableModel):
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
         return flags | Qt.ItemFlag.ItemIsEditable if index.column() == TEXT else flags
 
+    @plain_data
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row, column = index.row(), index.column()
         if row >= len(self._shown):

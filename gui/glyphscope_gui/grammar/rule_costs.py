@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 from glyphscope_gui.runs.token_rules import RuleCost
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.plain_text import plain_data
 from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.theme import theme
 
@@ -37,6 +38,7 @@ class _Costs(TableModel):
         self._rows = rows
         self.endResetModel()
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         cost = self._rows[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QHeaderView, QLabel, QMenu, QVBoxLayout, QWidget
 from glyphscope_gui.shared.grammar_cells import TextDelegate, WordsDelegate
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.plain_text import plain_data
 from glyphscope_gui.theme import theme
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -34,6 +35,7 @@ class _Rows(QAbstractTableModel):
     def columnCount(self, parent: _Index = _NONE) -> int:
         return 0 if parent.isValid() else 2
 
+    @plain_data
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         words = self.rows[index.row()][index.column()]
         if role == Qt.ItemDataRole.DisplayRole:

@@ -27,12 +27,12 @@ from glyphscope.evals.align_words import difference_words
 from glyphscope.events import NOTATIONS, SHAPES, AnyEvent, RunRequest
 from glyphscope.lessons import Experiment
 from glyphscope.lessons.asking import MOST_TOKENS, value_at
+from glyphscope.visible import visible
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.run import LessonRun
 from glyphscope_gui.runs.run_controller import Aside
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.lesson_label import LessonLabel
-from glyphscope_gui.shared.plain_text import shown_exactly
 from glyphscope_gui.theme.sizes import PAD
 
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -266,7 +266,7 @@ class LessonExperiment(QFrame):
             field = self._field(name)
             field.setAccessibleName(tr("{setting} of the experiment", setting=words))
             field.setMaximumWidth(16_777_215 if name == "prompt" else 260)
-            label = QLabel(shown_exactly(words), self)
+            label = QLabel(visible(words, spaces=True), self)
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setProperty("role", "muted")
             label.setBuddy(field)

@@ -8,9 +8,10 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.lessons import Lesson, LessonPlace, LessonProgress
+from glyphscope.visible import visible
 from glyphscope_gui.lessons.words import lesson_facts
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip, shown_exactly
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 
 FACTS_ROLE, DONE_ROLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 _NO_INDEX = QModelIndex()
@@ -49,18 +50,21 @@ class LessonListModel(QAbstractListModel):
     def rowCount(self, parent: QModelIndex | QPersistentModelIndex = _NO_INDEX) -> int:
         return 0 if parent.isValid() else len(self.rows)
 
+    @plain_data
     def data(
         self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
         row = self.rows[index.row()]
         found = row.found
-        title = shown_exactly(found.title if isinstance(found, Lesson) else row.place.name)
+        title = visible(found.title if isinstance(found, Lesson) else row.place.name, spaces=True)
         facts = lesson_facts(found, row.progress) if isinstance(found, Lesson) else tr("✕ cannot be read")
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return title
             case Qt.ItemDataRole.ToolTipRole:
-                return plain_tip(shown_exactly(found.about if isinstance(found, Lesson) else found.message))
+                return plain_tip(
+                    visible(found.about if isinstance(found, Lesson) else found.message, spaces=True)
+                )
             case Qt.ItemDataRole.AccessibleTextRole:
                 return f"{title}, {facts}"
             case _ if role == FACTS_ROLE:

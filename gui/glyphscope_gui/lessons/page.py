@@ -7,6 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from glyphscope.errors import GlyphscopeError, problem_words
+from glyphscope.visible import visible
 from glyphscope_gui.lessons.list_model import LessonListModel
 from glyphscope_gui.lessons.list_view import LessonList
 from glyphscope_gui.lessons.reader import LessonReader
@@ -14,7 +15,6 @@ from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.notice_banner import NoticeBanner
-from glyphscope_gui.shared.plain_text import shown_exactly
 from glyphscope_gui.theme.sizes import GAP, letters
 
 LIST_WIDTH, SLIM_LIST_WIDTH = 250, 190
@@ -82,7 +82,7 @@ class LessonPage(QWidget):
         lines = [" ".join(filter(None, (error.where, error.message, error.hint))), *problems[:_MOST_PROBLEMS]]
         if more > 0:
             lines.append(tr("… and {more} more: glyphscope lesson check tells all of them.", more=more))
-        self.empty.setText("\n".join(shown_exactly(line) for line in lines))
+        self.empty.setText("\n".join(visible(line, spaces=True) for line in lines))
         self.show_place(0, 0)
 
     def set_lecture(self, lecture: bool) -> None:

@@ -8,12 +8,12 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.lessons import AnyPart, Experiment, Question, Watch
+from glyphscope.visible import visible
 from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.lessons.opened import Opened
 from glyphscope_gui.lessons.player import first_of_stage
 from glyphscope_gui.lessons.question import LessonQuestion
 from glyphscope_gui.lessons.run import LessonRun
-from glyphscope_gui.shared.plain_text import shown_exactly
 from glyphscope_gui.shared.text_label import words_label
 
 Active: TypeAlias = LessonRun | LessonQuestion | LessonExperiment
@@ -31,7 +31,7 @@ def make_part(part: AnyPart, opened: Opened, parent: QWidget) -> Active | QLabel
         assert isinstance(part, Question)
         return LessonQuestion(opened.sheet_of(part), parent)
     except GlyphscopeError as error:
-        return words_label(shown_exactly(f"{error.message} {error.hint}".rstrip()), "problem", parent)
+        return words_label(visible(f"{error.message} {error.hint}".rstrip(), spaces=True), "problem", parent)
 
 
 def _run(part: Watch, opened: Opened, parent: QWidget) -> LessonRun:

@@ -12,7 +12,7 @@ from glyphscope.models.hub import Choice
 from glyphscope.models.hub.choosing import gigabytes
 from glyphscope_gui.model_picker.words import name_words, source_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.theme import theme
 
@@ -43,6 +43,7 @@ class FoundModelsModel(TableModel):
     def model(self, row: int) -> FoundModel:
         return self._rows[row]
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         model, column = self._rows[index.row()], index.column()
         words = (
@@ -87,6 +88,7 @@ class ChoicesModel(TableModel):
         """-1 where it is not among them."""
         return next((row for row, other in enumerate(self._rows) if other is choice), -1)
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         choice, column = self._rows[index.row()], index.column()
         name = choice.name

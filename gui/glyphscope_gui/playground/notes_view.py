@@ -6,8 +6,8 @@ from PySide6.QtCore import QBuffer, QByteArray, QEvent, QIODevice, QSize, Qt
 from PySide6.QtGui import QFont, QImageReader, QTextBlockFormat, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QTextEdit, QWidget
 
+from glyphscope.visible import visible
 from glyphscope_gui.playground.timeline_notes import Block
-from glyphscope_gui.shared.hidden_characters import visible
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.wrapping_edit import bear, ease
 from glyphscope_gui.theme import mono_font, theme, ui_font
@@ -82,9 +82,9 @@ class NotesView(QTextEdit):
                 self._insert_image(cursor, block)
             case "difference":
                 for kind, text in block.pieces:
-                    cursor.insertText(visible(text), self._piece_format(kind))
+                    cursor.insertText(visible(text, lines=True), self._piece_format(kind))
             case _:
-                cursor.insertText(visible(block.text), self._format(block.kind))
+                cursor.insertText(visible(block.text, lines=True), self._format(block.kind))
 
     def _format(self, kind: str) -> QTextCharFormat:
         format_ = QTextCharFormat()

@@ -10,7 +10,7 @@ from glyphscope.calling import RunState
 from glyphscope.events import LimitReached, RunRequest
 from glyphscope_gui.playground.timeline_rows import Spent, StageRows, TimelineRow
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.shared.token_words import count
 from glyphscope_gui.theme import theme
@@ -81,6 +81,7 @@ class TimelineModel(TableModel):
 
     # -- the table ---------------------------------------------------------------------------------------------
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row, column = self._rows[index.row()], index.column()
         if role == Qt.ItemDataRole.DisplayRole:

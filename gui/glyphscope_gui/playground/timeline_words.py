@@ -16,7 +16,7 @@ from glyphscope.events import (
     ToolResult,
     ToolStarted,
 )
-from glyphscope_gui.shared.hidden_characters import visible
+from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
 
 _TITLES: dict[StageKind, str] = {

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Qt
 from glyphscope.calling.wanted import AROUND, Want
 from glyphscope.calling.wanted_words import field_name, loss_words, tokens_taken
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.shared.token_words import UNKNOWN, token_text
 from glyphscope_gui.theme import theme
@@ -57,6 +57,7 @@ class WantedModel(TableModel):
         fights = [row for row, want in enumerate(self._rows) if want.fight is not None]
         return max(fights, key=lambda row: (bool(self._rows[row].path), self._rows[row].lost), default=None)
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         want = self._rows[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:

@@ -7,11 +7,11 @@ from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from glyphscope.prompting.changes import Changes, Piece, loss_words
+from glyphscope.visible import visible
 from glyphscope_gui.prompt.watch import ShownPrompt
 from glyphscope_gui.shared.elided_link import ElidedLink
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_label import words_label
-from glyphscope_gui.shared.text_places import shown
 from glyphscope_gui.theme import mono_font, theme
 
 _AROUND = 60
@@ -128,7 +128,7 @@ class PromptChanges(QWidget):
             form.setBackground(colors.color("holds-soft" if added else "impossible-soft"))
             form.setFontUnderline(added)
             form.setFontStrikeOut(not added)
-            cursor.insertText(shown(piece.text[:_MOST]), form)
+            cursor.insertText(visible(piece.text[:_MOST], lines=True, single=True), form)
         self.view.moveCursor(QTextCursor.MoveOperation.Start)
 
     def _write_same(
@@ -147,14 +147,14 @@ class PromptChanges(QWidget):
         tail = "" if number == last else text[max(len(head), len(text) - _AROUND) :]
         left = len(text) - len(head) - len(tail)
         inside = cache_end is not None and piece.start < cache_end < piece.start + len(text)
-        cursor.insertText(shown(head), plain)
+        cursor.insertText(visible(head, lines=True, single=True), plain)
         if left:
             tokens = piece.tokens
             count = tr("%n character(s)", "", left) if tokens is None else tr("%n token(s)", "", tokens)
             cursor.insertText(f" … {count} … ", faint)
         if inside:
             cursor.insertText(self._cache_mark(), faint)
-        cursor.insertText(shown(tail), plain)
+        cursor.insertText(visible(tail, lines=True, single=True), plain)
 
     def _cache_mark(self) -> str:
         return tr(" ▸ the cache ends here ▸ ")

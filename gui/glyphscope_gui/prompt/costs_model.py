@@ -10,7 +10,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 
 from glyphscope.prompting.costs import ITSELF, KINDS, Cost
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 
 SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
 """The row's share of the dearest row of its level, 0 to 1."""
@@ -123,6 +123,7 @@ class PromptCostsModel(QAbstractItemModel):
             return (tr("Part"), tr("Tokens"))[section]
         return None
 
+    @plain_data
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         row = self.cost(index)
         if row is None:

@@ -8,9 +8,9 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QTextEdit, QWidget
 
+from glyphscope.visible import visible
 from glyphscope_gui.shared.code_edit import CodeEdit, to_utf16
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_places import shown
 from glyphscope_gui.theme import theme
 
 Spans = Sequence[tuple[int, int]]
@@ -48,7 +48,7 @@ class RenderedPrompt(CodeEdit):
         """Another prompt; nothing of it is marked."""
         self._telling = False
         self._spans, self._hovered = (), ()
-        self._text = shown(text)
+        self._text = visible(text, lines=True, single=True)
         self.show_text(self._text)
         self._mark()
         self._telling = True

@@ -12,6 +12,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunRequest, Violation
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_data
 from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.shared.token_words import UNKNOWN, is_masked, numbered, percent, token_text
 from glyphscope_gui.theme import theme
@@ -95,6 +96,7 @@ class AlternativesModel(TableModel):
         """What the grammar says to a masked one; "" where it says nothing, or not yet."""
         return self._refused[row] if row < len(self._refused) else ""
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row, column = self._rows[index.row()], index.column()
         why = self._reasons[index.row()]

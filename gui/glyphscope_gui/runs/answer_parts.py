@@ -18,8 +18,9 @@ from PySide6.QtWidgets import QTextEdit
 from glyphscope.calling import Segment, StageState
 from glyphscope.calling.segments import EarlierCall, earlier_call
 from glyphscope.events import RunRequest
+from glyphscope.visible import visible
 from glyphscope_gui.runs.part_header import PartHeader, PartWords, call_words, reasoning_words
-from glyphscope_gui.shared.text_places import TextPlaces, shown
+from glyphscope_gui.shared.text_places import TextPlaces
 from glyphscope_gui.theme import mono_font, theme
 
 LONG = 280
@@ -139,7 +140,7 @@ class AnswerParts(QObject):
             if in_line:
                 text = text.replace("\n", "⏎")
             if text:
-                yield shown(text), forced
+                yield visible(text, lines=True, single=True), forced
 
     def _open(self, cursor: QTextCursor, place: int | None) -> None:
         """A header's line, and the first of the text."""

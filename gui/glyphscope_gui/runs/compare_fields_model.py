@@ -9,8 +9,9 @@ from PySide6.QtCore import QObject, Qt
 
 from glyphscope.evals.align import TOOL, Alignment, Cell, Row
 from glyphscope.evals.align_words import field_words
+from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip, shown_exactly
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.theme import mono_font, theme
 
@@ -66,6 +67,7 @@ class CompareFieldsModel(TableModel):
             return self.alignment(section) if role == Qt.ItemDataRole.TextAlignmentRole else None
         return super().headerData(section, orientation, role)
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row, column = self._rows[index.row()], index.column()
         standing = "first" if self._alignment is not None and row is self._alignment.first else row.standing
@@ -76,7 +78,7 @@ class CompareFieldsModel(TableModel):
         if column == MARK:
             return self._mark(standing, role)
         if column == FIELD:
-            return shown_exactly(field_words(row)) if role == Qt.ItemDataRole.DisplayRole else None
+            return visible(field_words(row), spaces=True) if role == Qt.ItemDataRole.DisplayRole else None
         return self._cell(row, column - FIRST_RUN, role)
 
     # -- inside ------------------------------------------------------------------------------------------------
@@ -111,8 +113,8 @@ class CompareFieldsModel(TableModel):
                 return tr("not compared")
             return tr("not given") if alignment.ended[run] else ""
         if cell.closed:
-            return shown_exactly(cell.text)
-        return shown_exactly(cell.text) + ("  ✕" if alignment.ended[run] else " …")
+            return visible(cell.text, spaces=True)
+        return visible(cell.text, spaces=True) + ("  ✕" if alignment.ended[run] else " …")
 
 
 def _parting(row: Row, cell: Cell) -> int | None:
@@ -120,4 +122,4 @@ def _parting(row: Row, cell: Cell) -> int | None:
     if row.char is None or row.place or not isinstance(cell.value, str) or row.name is TOOL:
         return None
     head = cell.value[: row.char]
-    return row.char + 1 if cell.text[1 : row.char + 1] == head == shown_exactly(head) else None
+    return row.char + 1 if cell.text[1 : row.char + 1] == head == visible(head, spaces=True) else None

@@ -35,7 +35,7 @@ from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import readable, to_pointer
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.theme import mono_font, theme, ui_font
 
@@ -160,6 +160,7 @@ class FieldTableModel(TableModel):
 
     # -- the table ---------------------------------------------------------------------------------------------
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row, column = self._rows[index.row()], index.column()
         if role == Qt.ItemDataRole.DisplayRole:

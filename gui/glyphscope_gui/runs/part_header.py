@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from glyphscope.calling import CallState, Segment, StageState
 from glyphscope.calling.segments import EarlierCall, seconds_of
+from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip, shown_exactly
+from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.token_words import percent
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
 from glyphscope_gui.theme import theme, ui_font
@@ -66,7 +67,7 @@ def reasoning_words(
         f"{facts} · {seconds_words(seconds_of(stage, tokens))}",
         aside,
         folded=folded,
-        preview=shown_exactly(" ".join(text.split())) if folded else "",
+        preview=visible(" ".join(text.split()), spaces=True) if folded else "",
         tip=tr(
             "What the model wrote for itself before its answer. A call here: the highest probability, before mask and "
             "sampler, that the first token of the call that came later had in the place of one of these tokens."
@@ -79,8 +80,8 @@ def call_words(call: CallState, number: int, count: int) -> PartWords:
     verdict = VERDICTS[call.status]
     words = {"holds": tr("valid"), "open": tr("open", "a verdict")}.get(call.status)
     if words is None:
-        words = shown_exactly(call.violations[0].message)
-    tool = shown_exactly(call.tool.name) if call.tool is not None else ""
+        words = visible(call.violations[0].message, spaces=True)
+    tool = visible(call.tool.name, spaces=True) if call.tool is not None else ""
     title = tr("Call {number} of {count}", number=number, count=count) if count > 1 else tr("Call")
     return PartWords(title, tool, pill=f"{verdict.sign} {words}", role=verdict.role, tip=words)
 

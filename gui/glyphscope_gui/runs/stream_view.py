@@ -38,10 +38,11 @@ from glyphscope.events import (
     Token,
     Violation,
 )
+from glyphscope.visible import visible
 from glyphscope_gui.runs.answer_parts import AnswerParts, Formats, is_header
 from glyphscope_gui.runs.token_table_model import ORIGINS, cut_words, raw
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_places import TextPlaces, shown
+from glyphscope_gui.shared.text_places import TextPlaces
 from glyphscope_gui.shared.token_words import percent, step_text
 from glyphscope_gui.shared.verdict import FORCED, VERDICTS, Verdict, paint_line
 from glyphscope_gui.theme import mono_font, theme
@@ -236,7 +237,11 @@ class StreamView(QTextEdit):
 
     def _insert(self, pieces: Iterable[tuple[str, QTextCharFormat]]) -> None:
         """Pieces of the run's text."""
-        self._insert_raw((self._places.add(shown(text)), format_) for text, format_ in pieces if text)
+        self._insert_raw(
+            (self._places.add(visible(text, lines=True, single=True)), format_)
+            for text, format_ in pieces
+            if text
+        )
 
     def _insert_raw(self, pieces: Iterable[tuple[str, QTextCharFormat]]) -> None:
         def insert(cursor: QTextCursor) -> None:

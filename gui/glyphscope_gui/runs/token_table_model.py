@@ -14,7 +14,7 @@ from glyphscope.calling.segments import part_of
 from glyphscope.events import Token, TokenStep
 from glyphscope_gui.runs.token_rules import TokenRule
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.shared.token_words import UNKNOWN, count, milliseconds, numbered, percent, step_text
 from glyphscope_gui.theme import theme
@@ -187,6 +187,7 @@ class TokenTableModel(TableModel):
     def token(self, row: int) -> Token:
         return self._rows[row]
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         step = self._rows[index.row()].step
         if index.column() == RULE and role in _OF_RULES:

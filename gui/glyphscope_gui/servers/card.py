@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 from glyphscope.errors import ServerError
 from glyphscope.tools.approval import ConsentQuestion
 from glyphscope.tools.mcp.calls import About
+from glyphscope.visible import visible
 from glyphscope_gui.mcp.known_server import KnownServer
 from glyphscope_gui.servers.words import secret_words, state_words
 from glyphscope_gui.shared.card import Card
@@ -24,7 +25,6 @@ from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.pill import Pill
-from glyphscope_gui.shared.plain_text import shown_exactly
 from glyphscope_gui.shared.read_box import ReadBox
 from glyphscope_gui.theme import mono_font
 
@@ -75,9 +75,9 @@ class ConsentBox(QFrame):
         self.setVisible(question is not None)
         if question is None:
             return
-        self.command.setPlainText(shown_exactly(question.command))
-        parts = [tr("In {folder}.", folder=shown_exactly(question.cwd)) if question.cwd else ""]
-        names = shown_exactly(", ".join(question.variables))
+        self.command.setPlainText(visible(question.command, spaces=True))
+        parts = [tr("In {folder}.", folder=visible(question.cwd, spaces=True)) if question.cwd else ""]
+        names = visible(", ".join(question.variables), spaces=True)
         parts.append(
             tr("It gets these variables, whose values are not shown: {variables}.", variables=names)
             if names
@@ -173,7 +173,7 @@ class ServerCard(Card):
             self.consent.ask(None)
             return
         asked = known.question if source.phase in ("stopped", "failed", "ended") and known.enabled else None
-        self.identity.setText(shown_exactly(source.config.identity))
+        self.identity.setText(visible(source.config.identity, spaces=True))
         self.identity.setVisible(asked is None)
         server = source.server
         about = " · ".join(

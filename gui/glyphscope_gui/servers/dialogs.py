@@ -26,13 +26,13 @@ from PySide6.QtWidgets import (
 
 from glyphscope.errors import ServerError
 from glyphscope.tools.mcp.config import command_server
+from glyphscope.visible import visible
 from glyphscope_gui.mcp.servers import DEMO, server_config
 from glyphscope_gui.servers.import_file import FoundServer, FoundServers, find_servers
 from glyphscope_gui.servers.words import secret_words
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.growing_edit import GrowingEdit
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import shown_exactly
 from glyphscope_gui.shared.read_box import ReadBox
 from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.shared.wrapping_edit import WrappingEdit
@@ -261,11 +261,13 @@ class ImportServersDialog(QDialog):
 
     def _add_server(self, column: QVBoxLayout, server: FoundServer) -> None:
         clash = tr("  · the name is taken") if server.name in self._taken else ""
-        box = QCheckBox(f"{shown_exactly(server.name)}{clash}".replace("&", "&&"))
+        box = QCheckBox(f"{visible(server.name, spaces=True)}{clash}".replace("&", "&&"))
         box.setChecked(server.name != DEMO)
         box.toggled.connect(lambda _on: self._show_count())
         command = ReadBox(
-            6, tr("What {name} would run or reach", name=server.name), shown_exactly(server.config.identity)
+            6,
+            tr("What {name} would run or reach", name=server.name),
+            visible(server.config.identity, spaces=True),
         )
         column.addWidget(box)
         column.addWidget(command)

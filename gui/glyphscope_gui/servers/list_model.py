@@ -6,10 +6,11 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QObject, Qt
 
+from glyphscope.visible import visible
 from glyphscope_gui.mcp.servers import DEMO, ServersController
 from glyphscope_gui.servers.words import StateWords, state_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip, shown_exactly
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index
 
 STATE_ROLE = Qt.ItemDataRole.UserRole
@@ -35,6 +36,7 @@ class ServersListModel(QAbstractListModel):
     def rowCount(self, parent: Index = NO_INDEX) -> int:
         return 0 if parent.isValid() else len(self._names)
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         name = self._names[index.row()]
         state = self._state(name)
@@ -50,7 +52,9 @@ class ServersListModel(QAbstractListModel):
             known = self._servers.get(name)
             if known is None:
                 return tr("The tools that come with Glyphscope. Nothing they do leaves this machine.")
-            return plain_tip(shown_exactly(known.source.config.identity) if known.source else known.problem)
+            return plain_tip(
+                visible(known.source.config.identity, spaces=True) if known.source else known.problem
+            )
         return None
 
     def _state(self, name: str) -> StateWords:

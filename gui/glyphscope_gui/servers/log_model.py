@@ -11,7 +11,7 @@ from PySide6.QtCore import QModelIndex, QObject, Qt
 from glyphscope.tools.mcp.log import Entry
 from glyphscope_gui.servers.words import size_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.theme import theme
 
@@ -77,6 +77,7 @@ class ServersLogModel(TableModel):
             "\t".join((_time(e), WAYS[e.direction], e.method, e.id, str(e.size), e.text)) for e in self._rows
         )
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         entry, column = self._rows[index.row()], index.column()
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):

@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt
 from glyphscope.tools.demo import Mail, ScratchFile
 from glyphscope_gui.servers.words import size_words
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_data
 from glyphscope_gui.shared.table_model import Index, TableModel
 
 
@@ -34,6 +35,7 @@ class _Listed(TableModel):
     def row(self, number: int) -> Any:
         return self._rows[number] if 0 <= number < len(self._rows) else None
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
             return self.words(self._rows[index.row()], index.column())

@@ -11,7 +11,7 @@ from glyphscope.registry import Tool
 from glyphscope_gui.servers.words import claim_words
 from glyphscope_gui.shared.grammar_roles import PILL_ROLE
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.theme import theme
 
@@ -132,6 +132,7 @@ class ServersToolModel(TableModel):
         self.tickedChanged.emit()
         return True
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row: ToolRow = self._rows[index.row()]
         column = index.column()

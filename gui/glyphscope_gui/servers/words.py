@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from glyphscope.tools.mcp.config import ServerConfig
+from glyphscope.visible import visible
 from glyphscope_gui.mcp.known_server import KnownServer
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import shown_exactly
 
 
 class StateWords(NamedTuple):
@@ -85,4 +85,4 @@ def secret_words(config: ServerConfig) -> str:
         parts.append(tr("Headers: {names}", names=", ".join(config.headers)))
     if config.cwd:
         parts.append(tr("Folder: {folder}", folder=config.cwd))
-    return shown_exactly(" · ".join(parts))
+    return visible(" · ".join(parts), spaces=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from glyphscope.grammar.chars import ALL, Ranges, subtract
+from glyphscope.visible import character_words, visible
 from glyphscope_gui.shared.language import tr
 
 _NAMES = {
@@ -18,6 +19,7 @@ _NAMES = {
 }
 _LAST = 0x10FFFF
 _CONTROLS = (0x00, 0x1F)
+_ESCAPES = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t", " ": "·"})
 MOST_RANGES = 8
 
 
@@ -25,8 +27,7 @@ def char_words(code: int) -> str:
     """One character as it can be read: itself, its name, or its number."""
     if code in _NAMES:
         return _NAMES[code]
-    char = chr(code)
-    return char if char.isprintable() and not 0xD800 <= code <= 0xDFFF else f"U+{code:04X}"
+    return character_words(chr(code))
 
 
 def class_words(ranges: Ranges, negated: bool = False, most: int = MOST_RANGES) -> str:
@@ -44,14 +45,7 @@ def class_words(ranges: Ranges, negated: bool = False, most: int = MOST_RANGES) 
 
 def text_words(text: str) -> str:
     """A text with what cannot be seen made visible: spaces as dots, controls as escapes."""
-    return "".join(_visible(char) for char in text)
-
-
-def _visible(char: str) -> str:
-    escapes = {"\n": "\\n", "\r": "\\r", "\t": "\\t", " ": "·"}
-    if char in escapes:
-        return escapes[char]
-    return char if char.isprintable() else f"U+{ord(char):04X}"
+    return visible(text.translate(_ESCAPES), spaces=True)
 
 
 def _list(ranges: Ranges, most: int) -> str:

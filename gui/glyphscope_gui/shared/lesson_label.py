@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
-from glyphscope_gui.shared.plain_text import shown_exactly
+from glyphscope.visible import visible
 
 
 class LessonLabel(QLabel):
@@ -32,7 +32,7 @@ class LessonLabel(QLabel):
             if self.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
                 self.style().unpolish(self)
                 self.style().polish(self)
-        self.say(shown_exactly(words))
+        self.say(visible(words, spaces=True))
 
     def say(self, words: str) -> None:
         """Words of the program's own, in which every character is meant."""

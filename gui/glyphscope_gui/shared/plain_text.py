@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import html
-import unicodedata
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
-_UNSEEN = ("Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp")
+from PySide6.QtCore import Qt
+
+from glyphscope.visible import visible
+
+_WORDS = (
+    Qt.ItemDataRole.DisplayRole,
+    Qt.ItemDataRole.ToolTipRole,
+    Qt.ItemDataRole.AccessibleTextRole,
+    Qt.ItemDataRole.AccessibleDescriptionRole,
+)
+_Data = Callable[..., Any]
 
 
-def shown_exactly(text: str) -> str:
-    """The text with everything that is not seen, or that turns what is seen round, as its code: `⟨U+202E⟩`."""
-    return "".join(_sign(char) if _is_unseen(char) else char for char in text)
+def plain_data(data: _Data) -> _Data:
+    """Of a model: what it shows has a sign for each character that is not seen. For every `data` of the window."""
+
+    @wraps(data)
+    def shown(model: Any, index: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        value = data(model, index, role)
+        return visible(value, lines=True) if isinstance(value, str) and role in _WORDS else value
+
+    shown.is_plain = True  # type: ignore[attr-defined]
+    return shown
 
 
 def plain_tip(text: str) -> str:
@@ -18,11 +37,3 @@ def plain_tip(text: str) -> str:
     if "<" not in text:
         return text
     return f'<p style="white-space: pre-wrap">{html.escape(text)}</p>'
-
-
-def _is_unseen(char: str) -> bool:
-    return (unicodedata.category(char) in _UNSEEN) or (char.isspace() and char != " ")
-
-
-def _sign(char: str) -> str:
-    return f"⟨U+{ord(char):04X}⟩"

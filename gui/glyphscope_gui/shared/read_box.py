@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
+from glyphscope.visible import visible
 from glyphscope_gui.shared.growing_edit import GrowingEdit
 from glyphscope_gui.theme import mono_font
 
@@ -18,6 +19,9 @@ class ReadBox(GrowingEdit):
         self.setFont(mono_font(-0.5))
         self.setAccessibleName(name)
         self.setPlainText(text)
+
+    def setPlainText(self, text: str) -> None:
+        super().setPlainText(visible(text, lines=True))
 
     def _fit(self) -> None:
         super()._fit()

@@ -11,24 +11,6 @@ from bisect import bisect_left, bisect_right
 LONGEST_LINE = 1024
 """Characters in one block; a line that is longer goes on in the next, without a line end in the text."""
 
-_PICTURES = {code: chr(0x2400 + code) for code in range(0x20) if code not in (0x09, 0x0A)}
-_SHOWN = str.maketrans(
-    {
-        **_PICTURES,
-        0x7F: "\u2421",
-        0x2028: "\u2424",
-        0x2029: "\u2424",
-        0xFDD0: "\ufffd",
-        0xFDD1: "\ufffd",
-    }
-)
-"""What a document would take for its own structure, or show as nothing: pictures of the same length."""
-
-
-def shown(text: str) -> str:
-    """The text as a document can hold it, character for character."""
-    return text.translate(_SHOWN)
-
 
 class TextPlaces:
     """Grows with the text; `add` tells how the new piece is to be inserted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from glyphscope.events import Alternative, TokenStep
+from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
 
 _SEEN = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"})
@@ -13,18 +14,22 @@ UNKNOWN = "–"
 def token_text(data: bytes, text: str = "") -> str:
     """The token's bytes in sight: `·search`, `⏎`, `⟨E2 80⟩` for a part of a character, `⟨⟩` for none."""
     if not data:
-        return text.translate(_SEEN) or "⟨⟩"
+        return _seen(text) or "⟨⟩"
     out, rest = [], data
     while rest:
         try:
-            out.append(rest.decode("utf-8").translate(_SEEN))
+            out.append(_seen(rest.decode("utf-8")))
             break
         except UnicodeDecodeError as error:
-            out.append(rest[: error.start].decode("utf-8").translate(_SEEN))
+            out.append(_seen(rest[: error.start].decode("utf-8")))
             bad = rest[error.start : error.end]
             out.append(f"⟨{bad.hex(' ').upper()}⟩")
             rest = rest[error.end :]
     return "".join(out)
+
+
+def _seen(text: str) -> str:
+    return visible(text.translate(_SEEN), spaces=True)
 
 
 def step_text(step: TokenStep) -> str:

@@ -8,8 +8,8 @@ from PySide6.QtCore import QEvent
 from PySide6.QtGui import QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
 
+from glyphscope.visible import visible
 from glyphscope_gui.shared.code_edit import to_utf16
-from glyphscope_gui.shared.text_places import shown
 from glyphscope_gui.shared.wrapping_edit import WrappingEdit
 from glyphscope_gui.theme import mono_font, theme
 
@@ -43,7 +43,7 @@ class MarkedText(WrappingEdit):
         text = text[:_LONGEST]
         if text != self._text:
             self._text = text
-            self.setPlainText(shown(text))
+            self.setPlainText(visible(text, lines=True, single=True))
         self._differs, self._chosen = differs, chosen
         self._mark()
         first = min((start for start, _ in (*chosen, *differs)), default=0)

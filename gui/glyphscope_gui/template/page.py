@@ -9,12 +9,12 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from glyphscope.errors import GlyphscopeError
+from glyphscope.visible import visible
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.pill import Pill
-from glyphscope_gui.shared.plain_text import shown_exactly
 from glyphscope_gui.shared.splitter import splitter
 from glyphscope_gui.template.details import Details
 from glyphscope_gui.template.pair_view import PairView
@@ -90,7 +90,7 @@ class TemplatePage(QWidget):
             parts = (error.message, error.where, error.hint)
         else:
             parts = (tr("The template cannot be inspected."), "", str(error))
-        self.show_words("\n".join(shown_exactly(part) for part in parts if part))
+        self.show_words("\n".join(visible(part, spaces=True) for part in parts if part))
 
     def show_form(self) -> None:
         self.stack.setCurrentWidget(self.parts)

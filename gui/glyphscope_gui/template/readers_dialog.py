@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns import TurnForm
 from glyphscope.turns.readers import Departed, Reading, departed, readings
+from glyphscope.visible import visible
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.hidden_characters import visible
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.token_words import percent, token_text
@@ -163,7 +163,13 @@ class ReadersDialog(QDialog):
             self.about.setText(f"{whole} {_WHY}" if reading.kind != "other" else whole)
             return
         self.text.show_text(text, [(at, min(at + 1, len(text)))] if at < len(text) else [(at - 1, at)])
-        parts = [tr("It leaves the form at character {at}: {why}.", at=at, why=visible(reading.left_why))]
+        parts = [
+            tr(
+                "It leaves the form at character {at}: {why}.",
+                at=at,
+                why=visible(reading.left_why, lines=True),
+            )
+        ]
         if text == self._answer.text and (token := departed(reading, self._answer.steps)) is not None:
             parts.append(_token_words(token))
         if reading.sources:
@@ -181,7 +187,12 @@ def _row(reading: Reading) -> Row:
     left = "" if reading.complete else tr("something is left open at its end")
     if reading.left_at is not None:
         left = tr("character {at}: {why}", at=reading.left_at, why=reading.left_why)
-    return Cell(_name(reading), "\n".join(reading.sources)), pill, Cell(visible(calls)), Cell(visible(left))
+    return (
+        Cell(_name(reading), "\n".join(reading.sources)),
+        pill,
+        Cell(visible(calls, lines=True)),
+        Cell(visible(left, lines=True)),
+    )
 
 
 def _rest(count: int) -> Row:
@@ -193,7 +204,7 @@ def _rest(count: int) -> Row:
 def _name(reading: Reading) -> str:
     if reading.kind == "strict":
         return tr("this form, strictly")
-    return tr("servers, leniently") if reading.kind == "lenient" else visible(reading.reader)
+    return tr("servers, leniently") if reading.kind == "lenient" else visible(reading.reader, lines=True)
 
 
 def _token_words(token: Departed) -> str:

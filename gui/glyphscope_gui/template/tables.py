@@ -9,12 +9,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QWidget
 
+from glyphscope.visible import visible
 from glyphscope_gui.shared.grammar_cells import PillDelegate, WordsDelegate
 from glyphscope_gui.shared.grammar_roles import PILL_ROLE
-from glyphscope_gui.shared.hidden_characters import visible
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import CELL, PlainTable
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.template.cells import NOTE_ROLE, FormDelegate
 
@@ -41,6 +41,7 @@ class RowsModel(TableModel):
         self._rows = rows
         self.endResetModel()
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         cell: Cell = self._rows[index.row()][index.column()]
         if role == Qt.ItemDataRole.DisplayRole:
@@ -176,4 +177,4 @@ class RowsTable(PlainTable):
 
 def on_one_line(text: str) -> str:
     """A text of a template with its line ends as signs."""
-    return visible(text).replace("\n", "⏎")
+    return visible(text, lines=True).replace("\n", "⏎")

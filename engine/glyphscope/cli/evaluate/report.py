@@ -11,12 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, diagnostics, print_json, visible
+from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.publish import REPORT, publish
 from glyphscope.evals.results.words import arm_labels, comparison_words, interval_words, percent
 from glyphscope.evals.statistics import Share
+from glyphscope.visible import visible
 
 TOLD_BELOW = 0.05
 """Comparisons by other measures than `ok` are printed where their corrected p is below; the report has all."""

@@ -10,10 +10,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.text import Text
 
 from glyphscope.calling.counted import counted
-from glyphscope.cli.output import diagnostics, visible
+from glyphscope.cli.output import diagnostics
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.running import Begun, Ended, ModelMissing, ModelOpened, SampleBegun, SampleDone
 from glyphscope.evals.running import Progress as Told
+from glyphscope.visible import visible
 
 
 class ProgressView:

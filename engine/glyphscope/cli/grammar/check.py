@@ -12,9 +12,10 @@ from rich.text import Text
 
 from glyphscope.cli.inputs import STDIN, InputError, read_bytes
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, diagnostics, print_json, visible
+from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.grammar.gbnf import Diagnostic, GbnfCheck, Lines, check_gbnf_bytes, mended, print_gbnf
 from glyphscope.sessions import atomic_write
+from glyphscope.visible import visible
 
 _STYLES = {"error": ("✗", "bold red"), "warning": ("!", "yellow"), "hint": ("·", "cyan")}
 """Each severity's mark and colour: never a colour alone."""
@@ -126,5 +127,4 @@ def _lines(name: str, diagnostic: Diagnostic, lines: Lines, room: int) -> Iterat
 
 
 def _shown(text: str) -> str:
-    """Control characters as signs, and what no output could write as a question mark."""
-    return visible(text).encode("utf-8", "replace").decode("utf-8")
+    return visible(text, single=True)

@@ -10,10 +10,11 @@ from rich.text import Text
 from glyphscope.cli.grammar.inputs import read_any_grammar
 from glyphscope.cli.inputs import STDIN, InputError
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, ShapeOption
-from glyphscope.cli.output import console, diagnostics, print_json, visible
+from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.errors import GrammarError
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.grammar.difference import Bound, Differences, shortest_differences
+from glyphscope.visible import visible
 
 
 def diff(

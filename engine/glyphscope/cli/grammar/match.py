@@ -11,11 +11,12 @@ from glyphscope.cli.grammar.inputs import GrammarRegistryOption, SchemaOption, r
 from glyphscope.cli.inputs import STDIN, InputError, read_json_lines, read_text
 from glyphscope.cli.marking import marked
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, ShapeOption
-from glyphscope.cli.output import console, print_json, visible
+from glyphscope.cli.output import console, print_json
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import Grammar
 from glyphscope.grammar.match import ActiveRule, MatchReport, match_text
 from glyphscope.grammar.match.words import char_words
+from glyphscope.visible import visible
 
 
 def match(

@@ -9,10 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.grammar.unheld import print_ordered
-from glyphscope.cli.output import console, diagnostics, print_json, visible
+from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.proof import ENGINES, OURS, EngineName, Proof, Report, prove
 from glyphscope.registry import ToolRegistry
+from glyphscope.visible import visible
 
 _HEADS: dict[EngineName, str] = {
     "mask": "mask",
@@ -69,7 +70,7 @@ def print_report(proved: Report) -> None:
     before = ""
     for (tool, pointer), proofs in by_place.items():
         verdicts = (_verdict(proofs.get(engine)) for engine in proved.engines)
-        table.add_row(tool if tool != before else "", Text(pointer or "/"), *verdicts)
+        table.add_row(Text(visible(tool) if tool != before else ""), Text(visible(pointer or "/")), *verdicts)
         before = tool
     out.print(table)
     leaks = [proof for proof in proved.proofs if proof.status == "checked"]
@@ -109,7 +110,7 @@ def _section(title: str, proofs: Sequence[Proof]) -> None:
     out.print()
     out.print(Text(title, style="bold"))
     for proof in proofs:
-        line = Text(f"{proof.tool} {proof.pointer or '/'}, {_HEADS[proof.engine]}: ")
+        line = Text(f"{visible(proof.tool)} {visible(proof.pointer or '/')}, {_HEADS[proof.engine]}: ")
         line.append("; ".join(words for words in (proof.what, proof.why) if words))
         out.print(line)
         if proof.witness:

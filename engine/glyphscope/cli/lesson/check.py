@@ -8,9 +8,10 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, print_json, print_problems, visible
+from glyphscope.cli.output import console, print_json, print_problems
 from glyphscope.errors import LessonError
 from glyphscope.lessons import check_lesson, find_lesson
+from glyphscope.visible import visible
 
 
 def check(

@@ -8,9 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, diagnostics, print_json, visible
+from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.lessons import Lesson, LessonPlace, Progress, all_lessons
 from glyphscope.sessions import places
+from glyphscope.visible import visible
 
 
 def list_lessons(as_json: JsonOption = False) -> None:

@@ -14,7 +14,7 @@ from glyphscope.calling import fold_events
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.lesson.show import LessonArgument
 from glyphscope.cli.live import RunView
-from glyphscope.cli.output import console, visible, visible_lines
+from glyphscope.cli.output import console
 from glyphscope.evals.align import align
 from glyphscope.evals.align_words import difference_words
 from glyphscope.lessons import (
@@ -33,6 +33,7 @@ from glyphscope.lessons import (
     sheet,
 )
 from glyphscope.sessions import places
+from glyphscope.visible import visible
 
 
 def run(
@@ -70,10 +71,10 @@ class _Taking:
         for part in step.parts:
             match part:
                 case Prose():
-                    out.print(Markdown(visible_lines(part.text), hyperlinks=False))
+                    out.print(Markdown(visible(part.text, lines=True), hyperlinks=False))
                 case Note():
                     if self._notes:
-                        out.print(Text(f"Note: {visible_lines(part.text)}", style="dim"))
+                        out.print(Text(f"Note: {visible(part.text, lines=True)}", style="dim"))
                 case Watch():
                     self._run(part.run, part.caption)
                 case Experiment():
@@ -96,7 +97,7 @@ class _Taking:
         self._out.print()
         self._out.print(Text(f"Experiment: {visible(part.title)}", style="bold"))
         if part.about:
-            self._out.print(Markdown(visible_lines(part.about), hyperlinks=False))
+            self._out.print(Markdown(visible(part.about, lines=True), hyperlinks=False))
         for name, value in part.given.items():
             self._out.print(Text(f"  {name}: {visible(str(value))}"))
         self._run(part.run, "")
@@ -136,7 +137,7 @@ class _Taking:
             mark, style = ("✓", "green") if choice.right else ("✗", "red")
             out.print(Text(f"  {mark} {number}  {visible(choice.text)}  {visible(choice.why)}", style=style))
         if asked.why:
-            out.print(Text(f"  {visible_lines(asked.why)}"))
+            out.print(Text(f"  {visible(asked.why, lines=True)}"))
 
     def _chosen(self, asked: Sheet, line: str) -> frozenset[int]:
         words = line.replace(",", " ").split()

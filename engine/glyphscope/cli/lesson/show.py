@@ -9,8 +9,9 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, print_json, visible, visible_lines
+from glyphscope.cli.output import console, print_json
 from glyphscope.lessons import AnyPart, Experiment, Note, Prose, Question, Watch, find_lesson
+from glyphscope.visible import visible
 
 LessonArgument = Annotated[
     str, typer.Argument(metavar="NAME|FILE", help="A lesson that is listed, or a file.")
@@ -35,11 +36,11 @@ def show(
         out.print(Text(f"{number}. {visible(step.title)}", style="bold"))
         for part in step.parts:
             if isinstance(part, Prose):
-                out.print(Markdown(visible_lines(part.text), hyperlinks=False))
+                out.print(Markdown(visible(part.text, lines=True), hyperlinks=False))
             elif not isinstance(part, Note):
                 out.print(Text(f"▸ {part_words(part)}", style="blue"))
             elif notes:
-                out.print(Text(f"Note: {visible_lines(part.text)}", style="dim"))
+                out.print(Text(f"Note: {visible(part.text, lines=True)}", style="dim"))
 
 
 def part_words(part: AnyPart) -> str:

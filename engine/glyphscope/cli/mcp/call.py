@@ -13,13 +13,14 @@ from rich.text import Text
 from glyphscope.cli.inputs import STDIN, InputError, read_text
 from glyphscope.cli.mcp.servers import ServerOption, Wanted, YesOption, print_failure, started
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, diagnostics, print_json, visible
+from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.events import ToolContent
 from glyphscope.registry import Tool
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp.server import START_SECONDS
 from glyphscope.validation.checker import Checker
+from glyphscope.visible import visible
 
 _TOLD = 10
 _NAMED = 40

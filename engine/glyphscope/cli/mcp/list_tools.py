@@ -18,9 +18,10 @@ from glyphscope.cli.mcp.servers import (
     started,
 )
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, diagnostics, print_json, visible
+from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.tools.mcp import McpServer, ServerConfig
 from glyphscope.tools.mcp.server import START_SECONDS
+from glyphscope.visible import visible
 
 WordsArgument = Annotated[
     list[str],

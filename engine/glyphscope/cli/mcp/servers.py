@@ -13,10 +13,11 @@ from rich.text import Text
 
 from glyphscope.cli.ending import closing_when_ended
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.output import diagnostics, visible
+from glyphscope.cli.output import diagnostics
 from glyphscope.cli.sources import consent
 from glyphscope.errors import Problem
 from glyphscope.tools.mcp import McpServer, ServerConfig, ToolProblem, command_server, read_servers
+from glyphscope.visible import visible
 
 YesOption: TypeAlias = Annotated[
     bool, typer.Option("--yes", "-y", help="Start what the file says without asking: you have read it.")

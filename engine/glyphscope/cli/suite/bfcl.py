@@ -9,10 +9,11 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, diagnostics, print_json, visible
+from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.evals.suites.bfcl import import_bfcl
 from glyphscope.evals.suites.reading import encode_suite
 from glyphscope.sessions.files import atomic_write
+from glyphscope.visible import visible
 
 OutOption = Annotated[
     Path, typer.Option("--out", "-o", metavar="FILE", help="The suite file that is written.")

@@ -10,10 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, print_json, visible
+from glyphscope.cli.output import console, print_json
 from glyphscope.cli.suite.listing import overview
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import Expectation, ExpectedCall, Scenario
+from glyphscope.visible import visible
 
 SuiteArgument = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A bundled suite, or a suite file.")]
 

@@ -15,11 +15,12 @@ from typing import Any, Literal
 from glyphscope.calling import RunState
 from glyphscope.evals.judging.matching import Matcher, pair_up, schema_fault
 from glyphscope.evals.judging.reading import MadeCall, RunReading
-from glyphscope.evals.judging.values import cut, printable, shown
+from glyphscope.evals.judging.values import cut, shown
 from glyphscope.evals.results.sample import NO_ANSWER, Failure, Made, Reason
 from glyphscope.evals.suites.suite import Expectation, FinalText, Scenario
 from glyphscope.events import Code
 from glyphscope.grammar import pattern
+from glyphscope.visible import visible
 
 MOST_DETAIL = 300
 """Characters of a failure's words."""
@@ -327,9 +328,9 @@ class _TurnJudge:
     ) -> Failure:
         return Failure(
             reason=reason,
-            detail=cut(printable(detail[: MOST_DETAIL + 1]), MOST_DETAIL),
+            detail=cut(visible(detail[: MOST_DETAIL + 1], spaces=True), MOST_DETAIL),
             code=code,
-            path=cut(printable(path[: MOST_DETAIL + 1]), MOST_DETAIL),
+            path=cut(visible(path[: MOST_DETAIL + 1], spaces=True), MOST_DETAIL),
             turn=self._number,
         )
 

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from glyphscope.registry.pointer import to_pointer
+from glyphscope.visible import visible
 
 MOST_SHOWN = 60
 """Characters of a value in a sentence."""
@@ -188,19 +189,12 @@ def pointer(steps: Iterable[str]) -> str:
 
 def named(steps: Sequence[str]) -> str:
     """A place in words: the argument's name, and the steps into it."""
-    return cut(printable(".".join(steps)), MOST_SHOWN * 2) if steps else "the value"
+    return cut(visible(".".join(steps), spaces=True), MOST_SHOWN * 2) if steps else "the value"
 
 
 def shown(value: Any) -> str:
     """A value in a sentence: JSON, cut short, and no character of it does anything but show itself."""
-    return cut(printable(_shown(value, _SHOWN_LEVELS)), MOST_SHOWN)
-
-
-def printable(text: str) -> str:
-    """Control characters, and those that turn a line round or are not seen, as JSON would escape them."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
+    return cut(visible(_shown(value, _SHOWN_LEVELS), spaces=True), MOST_SHOWN)
 
 
 def cut(text: str, most: int) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from glyphscope.grammar.gbnf import codes
 from glyphscope.grammar.gbnf.codes import report
 from glyphscope.grammar.gbnf.diagnostic import Diagnostic, fix
+from glyphscope.visible import character_words
 
 HEAD_ALIKE = re.compile(r"(<)?((?:[\w-]++)(?:[ \t]++[\w-]++)*?)(?(1)>)[ \t]*+(::=|:=|::|=>|->|[=:→])(?![=:])")
 """A rule's beginning as other notations write it: 1 `<`, 2 the name, 3 the sign."""
@@ -70,7 +71,7 @@ def misplaced(text: str, start: int, ends: int) -> Misplaced:
     elif sign == "\\":
         message = "A backslash means something only in quotes and brackets. Delete it."
     else:
-        shown = sign if sign.isprintable() else f"U+{ord(sign):04X}"
+        shown = character_words(sign)
         message = f"`{shown}` means nothing here. Put it in quotes if the text shall have it, or delete it."
     return Misplaced(report(codes.UNEXPECTED_TEXT, message, start, end, mend), end)
 

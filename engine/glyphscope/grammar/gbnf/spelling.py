@@ -21,6 +21,7 @@ from glyphscope.grammar.tree import (
     TokenMatch,
     alt,
 )  # fmt: skip
+from glyphscope.visible import is_seen
 
 MAX_LINE = 110
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
@@ -133,7 +134,7 @@ def _character(code: int, *, inside: bool) -> str:
         return "\\" + char
     if code < 0x80:
         # A hyphen and a caret mean something in a class, and only newer versions know their escapes.
-        return f"\\x{code:02X}" if not char.isprintable() or (inside and char in "-^") else char
-    if char.isprintable() and code != 0xA0:
+        return f"\\x{code:02X}" if not is_seen(char) or (inside and char in "-^") else char
+    if is_seen(char):
         return char
     return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
+from glyphscope.visible import is_seen
 
 _BLOCKS = ((0x80, 0x7FF, 1 << 6), (0x800, 0xFFFF, 1 << 12), (0x10000, 0x10FFFF, 1 << 18))
 """Characters of two, three and four bytes, and how many begin with the same byte."""
@@ -31,5 +32,5 @@ def refused_as_well(excluded: Ranges) -> Ranges:
 def example(characters: Ranges) -> str:
     """One of them, with its code point, printable if there is one near the beginning."""
     codes = [code for low, high in characters[:_TRIED] for code in range(low, min(high + 1, low + _TRIED))]
-    code = next((code for code in codes[:_TRIED] if chr(code).isprintable()), characters[0][0])
-    return f"{chr(code)} (U+{code:04X})" if chr(code).isprintable() else f"U+{code:04X}"
+    code = next((code for code in codes[:_TRIED] if is_seen(chr(code))), characters[0][0])
+    return f"{chr(code)} (U+{code:04X})" if is_seen(chr(code)) else f"U+{code:04X}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from glyphscope.grammar.automaton import Automaton
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.terms import Place
 from glyphscope.grammar.tree import Origin, TokenMatch
+from glyphscope.visible import character_words
 
 END = "end of text"
 MAX_LITERAL = 60
@@ -96,5 +96,4 @@ def char_words(code: int) -> str:
     """One character as itself, or named where it cannot be seen."""
     if code in _NAMES:
         return _NAMES[code]
-    char = chr(code)
-    return char if unicodedata.category(char)[0] in "LNPS" else f"U+{code:04X}"
+    return character_words(chr(code))

@@ -10,6 +10,7 @@ import httpx2
 from glyphscope.errors import ModelError
 from glyphscope.models.remote.keys import without
 from glyphscope.models.remote.retry import AGAIN, Refused, asked_pause
+from glyphscope.visible import one_line
 
 LONGEST_WORDS = 300
 _LIMIT = re.compile(r"\br\s*=\s*0\s*;\s*t\s*=\s*(\d{1,6})\b")
@@ -100,6 +101,6 @@ def not_understood(what: str, where: str) -> ModelError:
 
 
 def excerpt(text: str) -> str:
-    """Its beginning on one line, without control characters."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text[: LONGEST_WORDS * 2]).split())
+    """Its beginning on one line, with what cannot be seen as signs."""
+    line = one_line(text[: LONGEST_WORDS * 2])
     return line if len(line) <= LONGEST_WORDS else f"{line[:LONGEST_WORDS]}…"

@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from glyphscope.visible import unseen
+
 QUANTISATION = re.compile(
     r"(?<![A-Za-z0-9])((?:UD-)?I?Q[1-9](?:_(?:X{0,2}[SML]|XL|NL|K|[0-9]))*|TQ[12]_0|MXFP4(?:_MOE)?|BF16|FP?16|FP?32)(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
 _SPLIT = re.compile(r"^(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf$", re.IGNORECASE)
 _NO_MODEL = re.compile(r"mmproj|(?<![a-z])(?:imatrix|importance[-_]matrix)(?![a-z])", re.IGNORECASE)
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\\:*?\"<>|\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-"""What no file's name has on some system, what steers a terminal, and what turns a line round or is not seen."""
+_UNSAFE = re.compile(r"[\\:*?\"<>|]")
+"""What no file's name has on some system."""
 LONGEST_NAME = 200
 """Bytes of a file's name; a beginning of one is written as a name that is some longer."""
 DEEPEST = 5
@@ -63,7 +65,11 @@ class Listing(NamedTuple):
 def is_safe(path: str) -> bool:
     """Whether a path that a server tells may become one of ours: relative, plain, and nowhere but below its folder."""
     parts = path.split("/")
-    return not _UNSAFE.search(path) and len(parts) <= DEEPEST and all(map(_is_plain, parts))
+    return (
+        not (_UNSAFE.search(path) or unseen(path, lines=False))
+        and len(parts) <= DEEPEST
+        and all(map(_is_plain, parts))
+    )
 
 
 def _is_plain(part: str) -> bool:

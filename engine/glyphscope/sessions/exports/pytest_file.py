@@ -18,6 +18,7 @@ from glyphscope.events import RunRequest
 from glyphscope.notation.native import native_format
 from glyphscope.sessions.exports.judged_texts import JudgedText, judged_texts
 from glyphscope.sessions.exports.recorded_run import RecordedRun
+from glyphscope.visible import one_line
 
 _OF_ANSWER = (
     "notation", "shape", "native", "form", "thinking", "tool_choice", "most_calls", "constrain_from", "constraint",
@@ -180,4 +181,4 @@ def _json_literal(value: Any, indent: int | None = None) -> str:
 
 def _line(text: str) -> str:
     """On one line, whatever a model's file is called."""
-    return "".join(char if char.isprintable() else " " for char in text)
+    return one_line(text)

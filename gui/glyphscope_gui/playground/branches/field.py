@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
-from glyphscope_gui.shared.hidden_characters import hidden_words
+from glyphscope.visible import unseen
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_label import words_label
@@ -82,7 +82,7 @@ class BranchField(QWidget):
     def show_pieces(self, text: str, words: str) -> None:
         """What the model makes of `text`, unless another one stands there by now."""
         if text == self.edit.text():
-            hidden = hidden_words(text)
+            hidden = unseen(text)
             lines = [words, tr("Not seen as itself: {characters}", characters=hidden) if hidden else ""]
             self.pieces.setText("\n".join(line for line in lines if line))
             self.pieces.setToolTip(plain_tip(self.pieces.text()))

@@ -13,7 +13,7 @@ from glyphscope.sessions import Kin
 from glyphscope_gui.history.model import outcome_status
 from glyphscope_gui.playground.branches.words import came_words, outcome_line, row_words, tip_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.theme import theme
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -121,6 +121,7 @@ class BranchTreeModel(QAbstractItemModel):
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
         return flags | Qt.ItemFlag.ItemIsEditable if index.column() == RUN else flags
 
+    @plain_data
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
             return None

@@ -8,8 +8,8 @@ from glyphscope.calling import RunState
 from glyphscope.calling.relaxing import parts_of
 from glyphscope.events import Alternative, Relaxed, RunRequest, Written
 from glyphscope.sessions import Kin
+from glyphscope.visible import visible
 from glyphscope_gui.history.model import outcome_words
-from glyphscope_gui.shared.hidden_characters import visible
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.token_words import token_text
 
@@ -21,7 +21,7 @@ _LONGEST = 60
 
 def seen(data: bytes, text: str = "", *, special: bool = False) -> str:
     """A token in sight: half a character as its bytes, what has no shape as a sign, a special token in brackets."""
-    words = visible(token_text(data, text))
+    words = visible(token_text(data, text), lines=True)
     return f"⟨{words}⟩" if special else words
 
 
@@ -40,7 +40,7 @@ def put_words(request: RunRequest, special: Container[int] = ()) -> str:
     pieces = [
         seen(one.data, special=one.id in special)
         if one.id >= 0
-        else f"“{visible(one.data.decode('utf-8', 'replace'))}”"
+        else f"“{visible(one.data.decode('utf-8', 'replace'), lines=True)}”"
         for one in put_of(request)
     ]
     words = " ".join(pieces)
@@ -73,7 +73,7 @@ def came_words(kin: Kin) -> str:
     """What the run wrote from where it leaves on; of one that leaves none, all of it."""
     kept = kept_bytes(kin.started.request).decode("utf-8", "ignore")
     answer = kin.answer
-    return visible(answer[len(kept) :] if answer.startswith(kept) else answer).replace("\n", "⏎")
+    return visible(answer[len(kept) :] if answer.startswith(kept) else answer, lines=True).replace("\n", "⏎")
 
 
 def freed(request: RunRequest, parent: RunRequest | None) -> tuple[Relaxed, ...]:

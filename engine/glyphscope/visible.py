@@ -1,0 +1,99 @@
+"""Characters that nobody sees, or that do more than show themselves, as what they are: one rule for every output.
+
+By the Unicode properties that the `regex` package knows, so that new characters are covered as it knows them: controls,
+format characters (those that turn the direction round among them), surrogates, private use, unassigned code points,
+line and paragraph separators, and all of Default_Ignorable_Code_Point. Three more have no shape though no property says
+so. Kept are the joiners and variation selectors at the few places where a standard has them change what is seen:
+within an emoji (UTS 51), and after a letter that joins or a virama (RFC 5892, appendix A).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+
+import regex
+
+_NO_SHAPE = (
+    r"\u2800\uFFFC\U0001D159"  # braille blank, the place of an object, a musical symbol without a head
+)
+_UNSEEN = (
+    r"[[\p{C}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}"
+    + _NO_SHAPE
+    + r"]--\p{Prepended_Concatenation_Mark}]"
+)
+_JOINS = (
+    r"(?<=\p{Extended_Pictographic}|\p{Emoji_Modifier})\uFE0F"
+    r"|(?<=[0-9#*])\uFE0F(?=\u20E3|\Z)"
+    r"|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}]\uFE0F?)\u200D(?=\p{Extended_Pictographic}|\Z)"
+    r"|(?<=\p{Canonical_Combining_Class=Virama})[\u200C\u200D]"
+    r"|(?<=[\p{Joining_Type=D}\p{Joining_Type=L}]\p{Joining_Type=T}*)\u200C"
+    r"(?=\p{Joining_Type=T}*[\p{Joining_Type=D}\p{Joining_Type=R}]|\Z)"
+)
+_FIND = regex.compile(rf"(?P<joins>{_JOINS})|{_UNSEEN}", regex.V1)
+_FIND_SPACES = regex.compile(rf"(?P<joins>{_JOINS})|{_UNSEEN}|[\p{{Zs}}--\x20]", regex.V1)
+_LAYOUT = "\n\t"
+_LISTED = 6
+
+
+def visible(text: str, *, lines: bool = False, spaces: bool = False, single: bool = False) -> str:
+    """The text with a sign for each character that is not seen as itself: `␛` for controls, else `⟨U+202E⟩`.
+
+    `lines`: line feeds and tabs stay. `spaces`: spaces other than U+0020 get a sign too. `single`: the sign is one
+    character, U+FFFD where there is none, so that places stay, and a text may end within an emoji.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+
+    def sign(found: regex.Match[str]) -> str:
+        return found[0] if _stays(found, lines=lines, single=single) else _sign(found[0], single=single)
+
+    return str((_FIND_SPACES if spaces else _FIND).sub(sign, text))
+
+
+def one_line(text: str) -> str:
+    """The text on one line: white space of any kind becomes one space, and what is not seen is shown."""
+    return visible(" ".join(text.split()))
+
+
+def unseen(text: str, *, lines: bool = True) -> str:
+    """`U+202E, U+200B ×2`: the characters that `visible` shows by a sign; empty where there are none."""
+    if text.isascii() and text.isprintable():
+        return ""
+    found: Counter[str] = Counter()
+    for match in _FIND.finditer(text):
+        if not _stays(match, lines=lines, single=False):
+            found[match[0]] += 1
+    if lines:
+        found.pop("\r", None)
+    named = [
+        f"U+{ord(char):04X}" + (f" ×{count}" if count > 1 else "")
+        for char, count in found.most_common(_LISTED)
+    ]
+    return ", ".join(named) + (" …" if len(found) > _LISTED else "")
+
+
+def is_seen(char: str) -> bool:
+    """Whether one character by itself is seen as what it is."""
+    return _FIND_SPACES.fullmatch(char) is None
+
+
+def character_words(char: str) -> str:
+    """One character by itself: as it is where it can be seen, else its number, `U+200B`."""
+    return char if is_seen(char) and unicodedata.category(char)[0] != "M" else f"U+{ord(char):04X}"
+
+
+def _stays(found: regex.Match[str], *, lines: bool, single: bool) -> bool:
+    """Whether it is no more than layout, or joins what is around it; at the text's end there is nothing to join."""
+    if found["joins"] is not None:
+        return single or found[0] == "\ufe0f" or found.end() < len(found.string)
+    return lines and found[0] in _LAYOUT
+
+
+def _sign(char: str, *, single: bool) -> str:
+    code = ord(char)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    return "\ufffd" if single else f"⟨U+{code:04X}⟩"

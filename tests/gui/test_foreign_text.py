@@ -1,0 +1,83 @@
+"""Foreign text in the window: nothing in it passes unseen, wherever it is shown."""
+
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+from PySide6.QtCore import QAbstractItemModel, QAbstractProxyModel
+from PySide6.QtWidgets import QLabel
+
+import glyphscope_gui
+from glyphscope.events import ApprovalNeeded
+from glyphscope.visible import unseen
+from glyphscope_gui.calls.approval_card import ApprovalCard
+from glyphscope_gui.shared.character_names import char_words, text_words
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.read_box import ReadBox
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.token_words import token_text
+from glyphscope_gui.shared.wrapped_label import WrappedLabel
+
+HIDDEN = "\u2061\u2064\u180e\u034f\u115f\u3164\U000e0041\u202e\u200b\ue000\ud800\x1b"
+
+
+def models():
+    for found in pkgutil.walk_packages(glyphscope_gui.__path__, "glyphscope_gui."):
+        if not found.name.endswith("__main__"):
+            module = importlib.import_module(found.name)
+            for _, kind in inspect.getmembers(module, inspect.isclass):
+                if kind.__module__ == found.name and issubclass(kind, QAbstractItemModel):
+                    yield kind
+
+
+def test_every_model_of_the_window_shows_what_is_not_seen():
+    own = [kind for kind in models() if "data" in vars(kind) and not issubclass(kind, QAbstractProxyModel)]
+    assert len(own) > 20
+    assert [kind.__name__ for kind in own if not getattr(kind.data, "is_plain", False)] == []
+
+
+@pytest.mark.parametrize(
+    "make", [words_label, lambda text: _said(WrappedLabel(), text), lambda text: _said(ElidedLabel(), text)]
+)
+def test_a_label_of_foreign_words_shows_what_is_not_seen(qtbot, make):
+    label = make(HIDDEN)
+    qtbot.addWidget(label)
+    assert not unseen(label.text()) and "⟨U+2061⟩" in label.text()
+    label.setText("a\n" + HIDDEN)
+    assert not unseen(label.text()) and label.text().startswith("a\n⟨U+2061⟩")
+
+
+def _said(label, text):
+    label.setText(text)
+    return label
+
+
+def test_a_box_that_is_only_read_shows_what_is_not_seen(qtbot):
+    box = ReadBox(5, "box", HIDDEN)
+    qtbot.addWidget(box)
+    assert not unseen(box.toPlainText()) and "⟨U+E0041⟩" in box.toPlainText()
+
+
+def test_a_token_and_a_character_by_themselves_are_seen():
+    for char in HIDDEN:
+        assert not unseen(char_words(ord(char))) and not unseen(text_words(char))
+        assert not unseen(token_text(char.encode("utf-8", "surrogatepass"), char))
+
+
+def test_the_approval_card_shows_everything_that_is_not_seen(qtbot):
+    card = ApprovalCard()
+    qtbot.addWidget(card)
+    needed = ApprovalNeeded(
+        run="r", t=0, stage="s", call="1", tool=f"t{HIDDEN}", source=f"s{HIDDEN}", identity=f"i{HIDDEN}\u00a0",
+        arguments={f"n{HIDDEN}": HIDDEN, "list": ["\ud800"]}, claims={"title": HIDDEN},
+    )  # fmt: skip
+    card.ask(needed, None)
+    qtbot.waitUntil(card.allow_button.isEnabled)
+    said = [
+        label.text().replace("\u200b", "") for label in card.findChildren(QLabel)
+    ]  # where a line may break
+    said += [action.text() for action in card.menu.actions()]
+    assert not unseen("".join(said))
+    assert any("U+D800" in text for text in said if "cannot be seen" in text and "U+2061" not in text)
+    card.shut_down()
