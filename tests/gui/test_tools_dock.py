@@ -381,3 +381,20 @@ def test_a_file_of_many_tools_holds_the_window_up(dock, document, qtbot, tmp_pat
     assert dock.tree.selected() == Item("tool_0")
     document.undo_stack.undo()
     assert len(document.registry) == 7
+
+
+def test_an_enum_that_its_length_contradicts_is_marked_at_its_place(dock, document, qtbot):
+    dock.set_enforcement({("search", "/properties/query/enum"): "enforced"})
+    dock.show_argument("search", "query")
+    assert not dock.form.warning.isVisible()
+    document.set_parameters(
+        "search", {"type": "object", "properties": {"query": {"enum": ["ab", "abc"], "maxLength": 2}}}
+    )
+    qtbot.waitUntil(dock.form.warning.isVisible)
+    assert dock.form.warning.text() == 'enum: Other constraints exclude 1 of 2 values: "abc" (maxLength 2).'
+    rows = {keyword.name: row for keyword, row in dock.form.argument_form.keyword_rows.items()}
+    assert rows["enum"].badge.accessibleName().startswith("contradiction")
+    dock.show_argument("search")
+    assert dock.form.warning.text().startswith("query/enum: Other constraints")
+    document.undo_stack.undo()
+    qtbot.waitUntil(lambda: not dock.form.warning.isVisible())

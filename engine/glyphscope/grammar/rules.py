@@ -79,7 +79,7 @@ class RuleBook:
         ordered: tuple[Ordered, ...] = (),
     ) -> Grammar:  # fmt: skip
         """The rules that the root needs, without those that derive no text at all."""
-        productive = self._productive()
+        productive = self.productive()
 
         def kept(name: str) -> Node:
             return RuleRef(name) if name in productive else NEVER
@@ -98,7 +98,7 @@ class RuleBook:
         kept_loose = tuple(name for name in loose if name in rules)
         return Grammar(rules, root, unheld, lexed, kept_loose, ordered)
 
-    def _productive(self) -> set[str]:
+    def productive(self) -> set[str]:
         users: dict[str, list[str]] = defaultdict(list)
         for rule in self.rules.values():
             for name in refs(rule.body):

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.verdict import paint_pill, pill_font
 
-Enforcement: TypeAlias = Literal["enforced", "checked", "unsupported"]
+Enforcement: TypeAlias = Literal["enforced", "checked", "unsupported", "contradiction"]
 EnforcementMap: TypeAlias = Mapping[tuple[str, str], Enforcement]
 """By tool and JSON Pointer into its parameters."""
 
@@ -22,6 +22,13 @@ _WORDS: dict[Enforcement, tuple[str, str, str]] = {
         tr("checked after"),
         "open",
         tr("The grammar cannot hold this; the validator decides it as the text grows."),
+    ),
+    "contradiction": (
+        tr("contradiction"),
+        "impossible",
+        tr(
+            "Other constraints exclude it, in part or altogether: the grammar is built without what they exclude."
+        ),
     ),
     "unsupported": (tr("not checked"), "impossible", tr("Neither the grammar nor the validator keeps this.")),
 }

@@ -118,7 +118,7 @@ class ArgumentForm(QWidget):
         if self._item is None or self._item.argument is None:
             return
         place = to_pointer(("properties", self._item.argument))
-        self._type_row.badge.set_kind(kinds.get(f"{place}/type"))
+        self._type_row.badge.set_kind(kinds.get(place) or kinds.get(f"{place}/type"))
         needed = self.required_field.isChecked()
         self._required_row.badge.set_kind(kinds.get("/required") if needed else None)
         for keyword, row in self.keyword_rows.items():

@@ -5,7 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
+from glyphscope.grammar.builder.contradictions import Contradiction, contradictions
+from glyphscope.registry import Tool
+from glyphscope.registry.pointer import readable, to_pointer
 from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.enforcement_badge import EnforcementMap
 from glyphscope_gui.shared.language import tr
@@ -15,6 +19,8 @@ from glyphscope_gui.tools.form_grid import FormGrid
 from glyphscope_gui.tools.keyword_fields import LineField, TextField
 from glyphscope_gui.tools.registry_tree_model import Item
 
+MOST_WARNINGS = 8
+"""Contradictions of one tool that are listed."""
 NOT_IN_FORCE = tr("Not in force yet. The last valid version is used.")
 
 
@@ -48,16 +54,20 @@ class ToolForm(QScrollArea):
         self._item: Item | None = None
         self._kinds: EnforcementMap = {}
         self._refusal = ""
+        self._tool: Tool | None = None
+        self._contradictions: tuple[Contradiction, ...] = ()
+        self.background = Background(self)
         self.title = ElidedLabel()
         self.title.setProperty("role", "title")
         self.tool_page = _ToolPage()
         self.argument_form = ArgumentForm(document)
         self.problem = words_label(role="problem", name="toolFormProblem")
+        self.warning = words_label(role="problem", name="toolFormWarning", selectable=True)
         body = QWidget(self)
         layout = QVBoxLayout(body)
         layout.setContentsMargins(14, 12, 14, 14)
         layout.setSpacing(10)
-        for widget in (self.title, self.tool_page, self.argument_form, self.problem):
+        for widget in (self.title, self.tool_page, self.argument_form, self.problem, self.warning):
             layout.addWidget(widget)
         layout.addStretch(1)
         self.setWidget(body)
@@ -90,6 +100,7 @@ class ToolForm(QScrollArea):
             self.argument_form.hide()
             self.title.setText(tr("Choose a tool to see and edit it."))
             self.problem.hide()
+            self.warning.hide()
             return
         self.tool_page.setVisible(item.argument is None)
         self.argument_form.setVisible(item.argument is not None)
@@ -100,9 +111,39 @@ class ToolForm(QScrollArea):
         else:
             self.title.setText(f"{tool.name} · {item.argument}")
             self.argument_form.show_item(item)
-            kinds = {pointer: kind for (name, pointer), kind in self._kinds.items() if name == tool.name}
-            self.argument_form.set_enforcement(kinds)
+        self._look_for_contradictions(tool)
+        self._show_enforcement(item)
         self._show_problem(item)
+
+    def _look_for_contradictions(self, tool: Tool) -> None:
+        """Building the rules of a large schema takes longer than a frame."""
+        if self._tool is not None and (self._tool is tool or self._tool.parameters == tool.parameters):
+            return
+
+        def found(contradictions: tuple[Contradiction, ...]) -> None:
+            self._contradictions = contradictions
+            if self._item is not None:
+                self._show_enforcement(self._item)
+
+        self._tool, self._contradictions = tool, ()
+        self.background.start("contradictions", lambda: contradictions(tool), found, _fail)
+
+    def _show_enforcement(self, item: Item) -> None:
+        """Who enforces each constraint of the argument, and what of the schema can never be used."""
+        place = "" if item.argument is None else to_pointer(("properties", item.argument))
+        here = [one for one in self._contradictions if f"{one.pointer}/".startswith(f"{place}/")]
+        if item.argument is not None:
+            kinds = {pointer: kind for (name, pointer), kind in self._kinds.items() if name == item.tool}
+            kinds |= dict.fromkeys((one.pointer for one in here), "contradiction")
+            self.argument_form.set_enforcement(kinds)
+        lines = [
+            f"{readable(one.pointer.removeprefix(place).removeprefix('/properties'))}: {one.message}".removeprefix(
+                ": "
+            )
+            for one in here
+        ]
+        self.warning.setText("\n".join(lines[:MOST_WARNINGS]))
+        self.warning.setVisible(bool(lines))
 
     def _show_problem(self, item: Item) -> None:
         """The refusal of a field, or the mistakes of the schema as typed."""
@@ -139,3 +180,7 @@ class ToolForm(QScrollArea):
 
     def _follow(self, item: Item) -> None:
         self._item = item
+
+
+def _fail(error: BaseException) -> None:
+    raise error  # an error of ours is reported as any

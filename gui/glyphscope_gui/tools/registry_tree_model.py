@@ -17,6 +17,7 @@ from glyphscope.registry import Tool
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_data
 
 DETAIL_ROLE = Qt.ItemDataRole.UserRole + 1
 """What stands at the right of a row: `3 args`, `int 1–100`."""
@@ -84,6 +85,7 @@ class RegistryTreeModel(QAbstractItemModel):
         is_tool = index.isValid() and not index.internalId()
         return flags | Qt.ItemFlag.ItemIsUserCheckable if is_tool else flags
 
+    @plain_data
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if not index.isValid():
             return None

@@ -82,6 +82,7 @@ class ToolsDock(QWidget):
     def shut_down(self) -> None:
         """End what runs in the background; the owner calls it when it closes."""
         self.actions_.background.close()
+        self.form.background.close()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self.shut_down()

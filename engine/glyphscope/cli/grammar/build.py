@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from glyphscope.cli.grammar.report import report as print_proofs
-from glyphscope.cli.grammar.unheld import ordered_entry, print_unheld, unheld_entry
+from glyphscope.cli.grammar.unheld import ordered_entry, print_contradictions, print_unheld, unheld_entry
 from glyphscope.cli.inputs import InputError, read_json, read_registry
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import print_json
@@ -28,9 +28,13 @@ from glyphscope.grammar import (
     to_lark,
 )  # fmt: skip
 from glyphscope.grammar.builder import Part
+from glyphscope.grammar.builder.calls import SCHEMA
+from glyphscope.grammar.builder.contradictions import contradictions, registry_contradictions
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.builder.notes import constraint_notes
 from glyphscope.grammar.surface import WhiteSpace
+from glyphscope.registry import Tool, normalise
+from glyphscope.registry.check import check_schema
 
 
 def build(
@@ -68,7 +72,8 @@ def build(
 ) -> None:
     """Print the grammar of every call that the registry allows, or of every value of a schema.
 
-    What the grammar does not hold is told on standard error, with tool and place; --json prints it with the grammar.
+    What the grammar does not enforce is printed on standard error, with tool and place; --json prints it with the
+    grammar. Warnings on standard error name the parts of a schema that other constraints exclude.
     """
     # the proofs are of both engines in one order: that of the mask, which GBNF has as far as it can
     order = order or default_order("gbnf" if to == "gbnf" and not report else "mask")
@@ -80,6 +85,9 @@ def build(
                 hint="It has no tools: leave out --registry, --part, --tool and --free-text.",
             )
         document = read_json(str(schema))
+        normal = normalise(document) if not check_schema(document) else None
+        if isinstance(normal, dict):
+            print_contradictions(contradictions(Tool(SCHEMA, "", normal), closed=False))
         if report:
             grammar = build_value_grammar(document, notation, options)
             emitted = emit_gbnf(grammar)
@@ -93,6 +101,7 @@ def build(
         )
         return
     tools = read_registry(registry)
+    print_contradictions(registry_contradictions(tools))
     if report:
         print_proofs(tools, notation, shape, order, as_json=as_json)
     elif to == "json-schema":

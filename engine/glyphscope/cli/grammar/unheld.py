@@ -10,6 +10,8 @@ from rich.text import Text
 
 from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.grammar import Ordered, Unheld
+from glyphscope.grammar.builder.contradictions import Contradiction
+from glyphscope.visible import visible
 
 
 def unheld_entry(left: Unheld) -> dict[str, str]:
@@ -43,8 +45,15 @@ def print_unheld(
     out.print("What the grammar does not hold, and the validator decides:")
     table = Table("tool", "place", "why", box=None, pad_edge=False)
     for left in unheld:
-        table.add_row(Text(left.tool), Text(left.pointer or "/"), Text(left.why))
+        table.add_row(*(Text(visible(cell)) for cell in (left.tool, left.pointer or "/", left.why)))
     out.print(table)
+
+
+def print_contradictions(found: Sequence[Contradiction]) -> None:
+    """A line on stderr for each part of a schema that can never be used."""
+    for one in found:
+        where = f"{one.tool}: {one.pointer or '/'}"
+        diagnostics().print(Text(f"! {visible(where)}: {visible(one.message)}", style="yellow"))
 
 
 def print_ordered(out: Console, ordered: Sequence[Ordered]) -> None:
@@ -52,5 +61,5 @@ def print_ordered(out: Console, ordered: Sequence[Ordered]) -> None:
     out.print("The members of these come in the schema's order only, though any was asked for:")
     table = Table("tool", "place", "why", box=None, pad_edge=False)
     for one in ordered:
-        table.add_row(Text(one.tool), Text(one.pointer or "/"), Text(one.why))
+        table.add_row(*(Text(visible(cell)) for cell in (one.tool, one.pointer or "/", one.why)))
     out.print(table)

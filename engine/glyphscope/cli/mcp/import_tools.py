@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.grammar.report import report as print_proofs
+from glyphscope.cli.grammar.unheld import print_contradictions
 from glyphscope.cli.inputs import STDIN, InputError
 from glyphscope.cli.mcp.list_tools import SecondsOption, WordsArgument
 from glyphscope.cli.mcp.servers import (
@@ -22,11 +23,13 @@ from glyphscope.cli.mcp.servers import (
     started,
 )
 from glyphscope.cli.options import JsonOption, NotationOption, ShapeOption
-from glyphscope.cli.output import diagnostics, visible
+from glyphscope.cli.output import diagnostics
+from glyphscope.grammar.builder.contradictions import registry_contradictions
 from glyphscope.registry import Tool, ToolRegistry, to_json
 from glyphscope.sessions import atomic_write
 from glyphscope.tools.mcp import McpServer
 from glyphscope.tools.mcp.server import START_SECONDS
+from glyphscope.visible import visible
 
 
 def import_tools(
@@ -74,6 +77,7 @@ def import_tools(
         registry = ToolRegistry(_joined(servers))
     if not registry.tools:
         raise InputError("There are no tools to take.", where=" ".join(words))
+    print_contradictions(registry_contradictions(registry))
     _write(registry, output)
     if report:
         print_proofs(registry, notation, shape, as_json=as_json)

@@ -168,7 +168,9 @@ def _property_places(key: str, parts: Parts) -> list[Place]:
 
 
 def _name_fits(context: ToolContext, part: Part, key: str) -> bool:
-    return "propertyNames" not in part.schema or context.schema.satisfied([part.at("propertyNames")], key)
+    return (
+        "propertyNames" not in part.schema or context.schema.excluded([part.at("propertyNames")], key) is None
+    )
 
 
 def _free_entry(

@@ -135,6 +135,9 @@ def _text_keywords(parts: Parts, pointer: str) -> tuple[str, ...]:
 class ToolContext:
     """One tool: `unheld` collects what no rule holds, `impossible` (pointer, why) where no value can exist.
 
+    `offered`: what excludes each listed value and type, None for those that are possible, by the place of the rule, the
+    pointer of the list, and the value in words.
+
     `rule` is the one that is being made; `left` and `choices` tell what was left, and chosen between, in which.
 
     `order` any: members come in any order, but for the objects of which `ordered` says why not.
@@ -164,6 +167,7 @@ class ToolContext:
         self.left: list[Left] = []
         self.choices: list[Choice] = []
         self.impossible: list[tuple[str, str]] = []
+        self.offered: dict[tuple[str, str, str], str | None] = {}
         self.wanted: list[Wanted] = []
         self.origins: dict[str, Origin] = {}
         self._names: dict[tuple[tuple[Place, ...], Form], str] = {}
@@ -195,6 +199,14 @@ class ToolContext:
         unheld = Unheld(self.schema.tool, pointer, keyword, why)
         self.unheld[unheld] = None
         self.left.append(Left(self.rule, part.place.pointer, unheld))
+
+    def offer(self, pointer: str, label: str, why: str | None) -> None:
+        """Notes a value or type that the schema lists: None where it is possible, or what excludes it.
+
+        In one combination of alternatives it may be possible and in another not: then it is.
+        """
+        key = (self.origins[self.rule].pointer, pointer, label)
+        self.offered[key] = None if self.offered.get(key, "") is None else why
 
     def loosen(self) -> None:
         """Notes that in the rule that is being made lexemes may swallow the beginning of others."""

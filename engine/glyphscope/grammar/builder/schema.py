@@ -117,9 +117,14 @@ class Schema:
             hint="Copy what it refers to into $defs.",
         )
 
-    def satisfied(self, places: Sequence[Place], value: Any) -> bool:
-        """Whether a constant satisfies every schema of the conjunction; jsonschema's word."""
-        return all(self._validator.evolve(schema=self.at(place.pointer)).is_valid(value) for place in places)
+    def excluded(self, places: Sequence[Place], value: Any) -> str | None:
+        """The keyword that excludes a constant from the conjunction, by jsonschema's word; None where none does."""
+        for place in places:
+            errors = self._validator.evolve(schema=self.at(place.pointer)).iter_errors(value)
+            if (error := next(iter(errors), None)) is not None:
+                short = isinstance(error.validator_value, str | int | float)
+                return f"{error.validator} {error.validator_value}" if short else str(error.validator)
+        return None
 
 
 def _enum(validator: Any, listed: Any, instance: Any, schema: Any) -> Iterable[Any]:

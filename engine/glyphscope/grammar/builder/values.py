@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from math import lcm
 from typing import Any
 
@@ -24,6 +25,7 @@ from glyphscope.grammar.builder.schema import (
     Parts,
     Place,
     bounds_of,
+    join,
     sizes_of,
     type_of,
     types_of,
@@ -106,7 +108,13 @@ def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
 def _listed(context: ToolContext, part: Part, parts: Parts, form: Written | None) -> Node:
     listed = [part.schema["const"]] if "const" in part.schema else part.schema["enum"]
     places = [p.place for p in parts]
-    kept = [_plain(value) for value in listed if context.schema.satisfied(places, value)]
+    pointer = join(part.place.pointer, "const" if "const" in part.schema else "enum")
+    kept = []
+    for value in listed:
+        why = context.schema.excluded(places, value)
+        context.offer(pointer, json.dumps(value, ensure_ascii=False), why)
+        if why is None:
+            kept.append(_plain(value))
     if not kept:
         context.impossible.append((part.place.pointer, "no listed value satisfies the other constraints"))
     if form is not None:
@@ -188,7 +196,18 @@ def _typed(
         ("boolean", lambda: context.surface.boolean),
         ("null", lambda: context.surface.null),
     )
-    return alt(*(make() for kind, make in makers if kind in types))
+    made = {kind: make() for kind, make in makers if kind in types}
+    _note_types(context, parts, made)
+    return alt(*made.values())
+
+
+def _note_types(context: ToolContext, parts: Parts, made: Mapping[str, Node]) -> None:
+    """Notes which of several types that a schema lists are possible."""
+    for part in parts:
+        listed = part.schema.get("type")
+        for kind in listed if isinstance(listed, list) and len(listed) > 1 else ():
+            possible = made.get("number" if kind == "integer" and "number" in made else kind, NEVER) != NEVER
+            context.offer(join(part.place.pointer, "type"), kind, None if possible else "")
 
 
 def _string(context: ToolContext, parts: Parts, style: StringStyle | None) -> Node:

@@ -1,0 +1,121 @@
+"""Parts of a schema that no value can ever use, because other constraints exclude them.
+
+A grammar is built without them, so nothing of it shows that they were asked for: an `enum` of five values of which
+`maxLength` leaves two is enforced as two. What is found is what the builder itself drops: a value that is listed, a
+type, an alternative, an argument. A part that is excluded in one combination of alternatives and possible in another
+is none of these, and neither is a schema that is plainly `false`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar.builder.context import ToolContext
+from glyphscope.grammar.builder.schema import Place
+from glyphscope.grammar.builder.values import build_values
+from glyphscope.grammar.rules import RuleBook
+from glyphscope.grammar.surface import surface
+from glyphscope.grammar.tree import refs
+from glyphscope.registry import Tool, ToolRegistry
+
+_LISTED = 4
+_LONGEST = 40
+_CONTRADICT = "its constraints contradict each other"
+_NAMED = frozenset(
+    {
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "pattern",
+    }
+    | {"format", "minItems", "maxItems", "minProperties", "maxProperties"}
+)
+
+
+class Contradiction(NamedTuple):
+    """A part of the tool's parameters, by JSON Pointer, that can never be used, and why."""
+
+    tool: str
+    pointer: str
+    message: str
+
+
+def registry_contradictions(registry: ToolRegistry) -> tuple[Contradiction, ...]:
+    """Those of every allowed tool."""
+    return tuple(found for tool in registry.allowed for found in contradictions(tool))
+
+
+def contradictions(tool: Tool, *, closed: bool = True) -> tuple[Contradiction, ...]:
+    """The parts of a tool's parameters that can never be used, in the schema's order; none where it has too many rules.
+
+    `closed`: arguments that the schema does not name are refused, as in a call.
+    It takes as long as the tool's grammar: milliseconds, or a second for a schema of thousands of places.
+    """
+    book = RuleBook()
+    context = ToolContext(book, surface("json", "none"), tool.name, tool.parameters, closed=closed)
+    context.ref((Place(""),), "value", "arguments")
+    try:
+        build_values(context)
+    except GrammarError:
+        return ()
+    found = dict(_dropped(context))
+    for pointer, message in _dead(context):
+        if not any(other == pointer or other.startswith(f"{pointer}/") for other in found):
+            found[pointer] = message
+    return tuple(Contradiction(tool.name, pointer, message) for pointer, message in found.items())
+
+
+def _dropped(context: ToolContext) -> list[tuple[str, str]]:
+    """Values and types that are listed and never possible."""
+    lists: dict[tuple[str, str], list[tuple[str, str | None]]] = {}
+    for (place, pointer, label), why in context.offered.items():
+        lists.setdefault((place, pointer), []).append((label, why))
+    found = []
+    for (place, pointer), listed in lists.items():
+        lost = [(label, why) for label, why in listed if why is not None]
+        if not lost:
+            continue
+        named = ", ".join(_cut(label) + (f" ({why})" if why else "") for label, why in lost[:_LISTED])
+        named += f" and {len(lost) - _LISTED} more" if len(lost) > _LISTED else ""
+        kind = "type" if pointer.endswith("/type") else "value"
+        if len(lost) == len(listed):
+            message = f"No {kind} is possible, as other constraints exclude every one: {named}."
+        else:
+            message = f"Other constraints exclude {len(lost)} of {len(listed)} {kind}s: {named}."
+        here = pointer.startswith(f"{place}/")  # else it is a definition's, which may be possible elsewhere
+        found.append((pointer if here else place, message))
+    return found
+
+
+def _dead(context: ToolContext) -> list[tuple[str, str]]:
+    """Places of the schema at which no value is possible, by themselves and not for what is in them."""
+    productive = context.book.productive()
+    alive = {origin.pointer for name, origin in context.origins.items() if name in productive}
+    found = []
+    for name, origin in context.origins.items():
+        by_itself = productive.issuperset(refs(context.book.rules[name].body))
+        if origin.pointer not in alive and name not in productive and by_itself:
+            words = _constraints(context.schema.at(origin.pointer))
+            what = f"these constraints contradict each other: {words}" if words else _CONTRADICT
+            found.append((origin.pointer, f"No value is possible: {what}."))
+    return found
+
+
+def _constraints(schema: Any) -> str:
+    """`minimum 5, maximum 3`; empty where fewer than two can be named."""
+    held = schema.items() if isinstance(schema, dict) else ()
+    told = [f"{name} {_cut(str(value))}" for name, value in held if name in _NAMED and _is_short(value)]
+    return ", ".join(told) if len(told) > 1 else ""
+
+
+def _is_short(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,0 +1,99 @@
+"""Parts of a schema that other constraints exclude: named, never dropped without a word."""
+
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.cli.app import app
+from glyphscope.grammar import build_call_grammar
+from glyphscope.grammar.builder.contradictions import contradictions, registry_contradictions
+from glyphscope.grammar.match import match_text
+from glyphscope.registry import bundled_registries, bundled_registry, load_registry, to_json
+
+
+def registry(argument, **more):
+    parameters = {"type": "object", "properties": {"a": argument, "b": {"type": "string"}}, **more}
+    return load_registry(
+        {"glyphscope": 1, "tools": [{"name": "t", "description": "", "parameters": parameters}]}
+    )
+
+
+SHORT = {"type": "string", "enum": ["ab", "abc", "abcd"], "maxLength": 2}
+E = {"$defs": {"e": {"enum": ["xxx", "x"]}}}
+
+
+@pytest.mark.parametrize(
+    ("argument", "pointer", "words"),
+    [
+        (SHORT, "/enum", 'exclude 2 of 3 values: "abc" (maxLength 2), "abcd" (maxLength 2)'),
+        ({**SHORT, "maxLength": 1}, "/enum", "No value is possible"),
+        ({"type": "string", "enum": ["a", 1, None]}, "/enum", "1 (type string), null (type string)"),
+        ({"const": 5, "type": "string"}, "/const", "5 (type string)"),
+        ({"type": "integer", "minimum": 5, "maximum": 3}, "", "minimum 5, maximum 3"),
+        ({"type": "integer", "multipleOf": 10, "minimum": 1, "maximum": 9}, "", "multipleOf 10"),
+        ({"type": "string", "minLength": 5, "maxLength": 3}, "", "minLength 5, maxLength 3"),
+        ({"type": "string", "pattern": "^abc$", "maxLength": 2}, "", "pattern ^abc$, maxLength 2"),
+        ({"type": "array", "minItems": 3, "maxItems": 2}, "", "minItems 3, maxItems 2"),
+        ({"type": ["string", "integer"], "minLength": 5, "maxLength": 3}, "/type", "1 of 2 types: string"),
+        (
+            {"anyOf": [{"type": "null"}, {"type": "integer", "minimum": 4, "maximum": 2}]},
+            "/anyOf/1",
+            "minimum 4",
+        ),
+        (
+            {"type": "array", "items": {"enum": ["x", "yy"], "minLength": 2}},
+            "/items/enum",
+            '"x" (minLength 2)',
+        ),
+        ({"$ref": "#/$defs/e", "maxLength": 2}, "", '"xxx" (maxLength 2)'),
+    ],
+)
+def test_a_part_of_a_schema_that_other_constraints_exclude_is_named_at_its_place(argument, pointer, words):
+    (found,) = contradictions(registry(argument, **E).tools[0])
+    assert (found.tool, found.pointer) == ("t", f"/properties/a{pointer}")
+    assert words in found.message
+
+
+@pytest.mark.parametrize(
+    ("argument", "more"),
+    [
+        ({"type": "string", "pattern": "^abc$", "minLength": 2}, {}),
+        ({"enum": ["a", "b"]}, {"anyOf": [{"properties": {"a": {"const": value}}} for value in ("a", "b")]}),
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}], "allOf": [{"type": "string"}]}, {}),
+        ({"type": ["integer", "number"], "minimum": 1}, {}),
+        (False, {}),
+        ({"enum": ["x", "x"]}, {}),
+    ],
+)
+def test_what_is_possible_in_some_way_contradicts_nothing(argument, more):
+    assert contradictions(registry(argument, **more).tools[0]) == ()
+
+
+def test_the_bundled_registries_contradict_themselves_nowhere():
+    for name in bundled_registries():
+        assert registry_contradictions(bundled_registry(name)) == ()
+
+
+def test_the_values_that_are_said_to_be_excluded_are_those_that_the_grammar_leaves_out():
+    tools = registry(SHORT)
+    grammar = build_call_grammar(tools, "json", "flat")
+    (found,) = contradictions(tools.tools[0])
+    for value in SHORT["enum"]:
+        taken = match_text(grammar, f'{{"action":"t","a":"{value}"}}').accepted
+        assert taken is not (f'"{value}"' in found.message)
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--to", "gbnf")])
+def test_grammar_build_warns_of_a_contradiction_on_stderr(tmp_path, options):
+    file = tmp_path / "tools.json"
+    file.write_text(to_json(registry(SHORT)))
+    result = CliRunner().invoke(app, ["grammar", "build", "--registry", str(file), *options])
+    assert result.exit_code == 0
+    assert "! t: /properties/a/enum: Other constraints exclude 2 of 3 values" in result.stderr
+    assert "Other constraints" not in result.stdout
+
+
+def test_grammar_build_warns_of_a_contradiction_of_a_bare_schema(tmp_path):
+    file = tmp_path / "schema.json"
+    file.write_text('{"enum": ["a", "bb"], "maxLength": 1}')
+    result = CliRunner().invoke(app, ["grammar", "build", "--schema", str(file), "--notation", "json"])
+    assert result.exit_code == 0 and 'exclude 1 of 2 values: "bb" (maxLength 1)' in result.stderr
