@@ -84,3 +84,11 @@ def test_two_models_at_once_and_another_order_give_the_same_samples(folder, tmp_
             before[sample.id].decoded,
             before[sample.id].failures,
         )
+
+
+def test_the_starter_suite_shows_what_the_mask_does(tmp_path):
+    matrix = Matrix(
+        suites=("starter",), models=("embedded",), constraints=("off", "mask"), orders=(None,), first=4
+    )
+    valid = Counter(s.arm.split(".")[3] for s in evaluated(matrix, tmp_path).samples() if s.valid)
+    assert valid["mask"] == 4 and valid["off"] <= 2

@@ -96,6 +96,19 @@ def test_people_see_every_sample_on_stderr_and_the_figures_on_stdout(tmp_path, g
 
 
 @pytest.mark.slow
+def test_the_starter_suite_compares_no_constraint_with_the_mask_and_its_samples_have_readable_names(
+    tmp_path, glyphscope
+):
+    done = glyphscope("--suite", "starter", "--first", "2", "--filter", "search", "-m", SCRIPT, "--json")
+    (path,) = (tmp_path / "eval-results").iterdir()
+    assert [one["scenario"] for one in lines(path)] == ["search-news"] * 2 + ["search-too-many"] * 2
+    assert len({one["arm"] for one in lines(path)}) == 2 and json.loads(done.stdout)
+    done = glyphscope("--suite", "starter", "--first", "1", "-m", SCRIPT, "--out", "other")
+    assert "1/2 search-news · no constraint" in done.stderr and "2/2 search-news · mask" in done.stderr
+    assert "no constraint" in done.stdout and ".flat.off" not in done.stdout
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "code"), [("0.2", 0), ("0.3", 1)])
 def test_the_exit_code_says_whether_it_was_good_enough(tmp_path, share, code, glyphscope):
     glyphscope(*small(tmp_path, "--fail-under", share), code=code)

@@ -119,10 +119,10 @@ def test_the_bar_of_an_evaluation_takes_names_for_markup(tmp_path, monkeypatch):
         for event in (
             Begun(tmp_path, Manifest(planned=2), 0),
             ModelOpened("[/a]"),
-            SampleBegun("[/b]/s/t/1"),
+            SampleBegun("id", "arm", "s", "[/b]", 1),
         ):
             view.show(event)
-    assert "[/b]/s/t/1" in out.getvalue()
+    assert "[/b]: reading the prompt" in out.getvalue()
 
 
 def test_an_endpoint_that_is_named_to_explain_a_run_is_told_of_an_option_that_there_is_not(tmp_path):

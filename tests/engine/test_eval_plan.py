@@ -58,7 +58,8 @@ def test_thinking_and_the_beginning_of_the_constraint_are_axes():
 def test_axes_that_are_not_varied_leave_the_digest_as_it_was_without_them():
     """A result from before there were such axes can be resumed."""
     members = msgspec.to_builtins(replaced(suites=(), jobs=1, savings=0.0))
-    del members["thinking"], members["constrain_from"], members["orders"]
+    for name in ("thinking", "constrain_from", "orders", "search", "first"):
+        del members[name]
     plan = plan_of(MATRIX)
     digest = hashlib.sha256(msgspec.json.encode(members))
     for suite in plan.suites:
@@ -109,6 +110,31 @@ def test_only_the_scenarios_that_are_asked_for_are_planned():
     assert all(scenario.level == "simple" for scenario in plan.suites[0].suite.scenarios)
     one = plan.suites[0].suite.scenarios[0].id
     assert plan_of(replaced(scenarios=(one,))).cost.samples == 1
+
+
+def test_a_search_looks_for_all_words_in_ids_groups_and_prompts():
+    plan = plan_of(replaced(search="SEARCH  lasagne"))
+    assert [each.id for each in plan.suites[0].suite.scenarios] == ["search-vegan"]
+    assert all("mail" in each.group for each in plan_of(replaced(search="email")).suites[0].suite.scenarios)
+
+
+def test_the_first_scenarios_are_those_of_each_suite_that_the_filter_leaves():
+    plan = plan_of(replaced(suites=("tool-calls", "routing"), first=2))
+    assert [len(loaded.suite.scenarios) for loaded in plan.suites] == [2, 2]
+    (one,) = plan_of(replaced(search="calculate", first=1)).suites[0].suite.scenarios
+    assert one.group == "calculate"
+
+
+def test_arms_with_the_same_prompts_take_turns_at_each_scenario():
+    plan = plan_of(replaced(notations=("glyph", "json"), constraints=("off", "mask"), first=2))
+    made = [(each.arm.notation, each.scenario.id, each.arm.constraint) for each in plan.samples()]
+    one, two = (each.id for each in plan.suites[0].suite.scenarios)
+    assert made == [
+        (notation, scenario, constraint)
+        for notation in ("glyph", "json")
+        for scenario in (one, two)
+        for constraint in ("off", "mask")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from glyphscope.tools.demo.calculate import calculate
 from glyphscope.validation import CallValidator
 from gold_calls import expected, golds
 
-SUITES = ("mask-driven", "reliability", "routing", "tool-calls")
+SUITES = ("mask-driven", "reliability", "routing", "starter", "tool-calls")
 STYLES = (("glyph", "glyph"), ("glyph-canonical", "glyph"), ("json", "json"))
 
 

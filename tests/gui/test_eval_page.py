@@ -61,6 +61,49 @@ def test_a_served_model_cannot_be_an_arm_beside_the_open_one(opened, qtbot, suit
     assert len(arms) == 2
 
 
+def test_the_first_evaluation_is_the_starter_suite_without_a_constraint_and_under_the_mask(opened, qtbot):
+    page = opened()
+    setup = page.view.setup
+    qtbot.waitUntil(setup.go.isEnabled)
+    assert setup.matrix().suites == ("starter",) and setup.matrix().constraints == ("off", "mask")
+    assert "2 arms × 12 scenarios × 1 trial = 24 samples" in setup.cost.text()
+    assert setup.scenarios.model.rowCount() == 12
+    assert "Search for AI news" in setup.scenarios.model.index(0, 0).data()
+
+
+def test_scenarios_are_filtered_by_words_and_cut_to_the_first_ones(opened, qtbot):
+    page = opened()
+    setup = page.view.setup
+    qtbot.keyClicks(setup.scenarios.search, "search")
+    qtbot.waitUntil(lambda: "= 8 samples" in setup.cost.text())
+    setup.scenarios.first.setValue(1)
+    qtbot.waitUntil(lambda: "= 2 samples" in setup.cost.text())
+    assert setup.scenarios.model.rowCount() == 1
+    setup.scenarios.search.setText("no such words")
+    qtbot.waitUntil(lambda: "No scenario matches" in setup.problem.text())
+    assert not setup.scenarios.model.rowCount() and not setup.go.isEnabled()
+
+
+@pytest.mark.slow
+def test_progress_is_shown_from_the_first_token(opened, qtbot, suite):
+    gate = threading.Event()
+
+    class HeldAfterOneToken(ScriptedModel):
+        def generate(self, request):
+            for number, output in enumerate(super().generate(request)):
+                if number > 2:
+                    gate.wait(10)
+                yield output
+
+    page = opened(lambda _name, **_options: HeldAfterOneToken(GOOD))
+    set_up(qtbot, page, suite)
+    page.view.setup.go.click()
+    qtbot.waitUntil(lambda: "token" in page.view.progress.now.text())
+    assert page.evaluations.progress.done == 0 and "{" in page.view.progress.now.text()
+    gate.set()
+    ended(qtbot, page)
+
+
 # -- setting up and going on -------------------------------------------------------------------------------------
 
 
@@ -112,7 +155,7 @@ def test_an_evaluation_cannot_be_paused_stopped_and_gone_on_with(opened, qtbot, 
     set_up(qtbot, page, suite, trials=3)
     view.setup.go.click()
     qtbot.waitUntil(lambda: bool(evaluations.progress.now))
-    assert view.progress.isVisible() and "mine/first/1" in view.progress.now.text()
+    assert view.progress.isVisible() and "first · trial 1: reading the prompt" in view.progress.now.text()
     qtbot.waitUntil(lambda: "scripted" in view.result.provenance.text())  # while its samples are made
     assert "of 6 samples" in view.progress.words.text()
     view.progress.pause_button.click()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 
@@ -18,9 +18,11 @@ from glyphscope.evals.running.progress import (
     ModelOpened,
     SampleBegun,
     SampleDone,
+    SampleGrew,
 )
 from glyphscope.models import Model, Opening
 from glyphscope_gui.evaluate.result import EvalResult
+from glyphscope_gui.evaluate.words import sample_words
 from glyphscope_gui.evaluate.worker import Before, EvalJob, EvalThread, Known
 from glyphscope_gui.runs.worker.model_keeper import Open
 
@@ -37,15 +39,24 @@ class EvalPhase(Enum):
     STOPPING = "stopping"
 
 
+@dataclass(frozen=True)
+class SampleNow:
+    """A sample that is being made: its name for people, the tokens decoded so far, and the end of their text."""
+
+    words: str
+    tokens: int = 0
+    text: str = ""
+
+
 @dataclass
 class EvalProgress:
-    """How far it is. `left` are seconds, None while nothing is known; `now` are the ids of samples being made."""
+    """How far it is. `left` are seconds, None while nothing is known; `now` are the samples being made, by id."""
 
     planned: int = 0
     done: int = 0
     left: float | None = None
     model: str = ""
-    now: list[str] = field(default_factory=list)
+    now: dict[str, SampleNow] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     ok: int = 0
     complete: bool = False
@@ -154,13 +165,15 @@ class Evaluations(QObject):
                     progress.model = name
                 case ModelMissing(name=name, why=why):
                     progress.missing[name] = why
-                case SampleBegun(id=id):
-                    progress.now.append(id)
+                case SampleBegun() if self.result is not None:
+                    progress.now[event.id] = SampleNow(sample_words(self.result.manifest, event))
+                case SampleGrew(id=id, tokens=tokens, text=text) if id in progress.now:
+                    progress.now[id] = replace(progress.now[id], tokens=tokens, text=text)
                 case SampleDone(sample=sample, done=done, left=left):
                     samples.append(sample)
                     progress.done, progress.left = done, left
                     progress.ok += sample.ok
-                    progress.now = [each for each in progress.now if each != sample.id]
+                    progress.now.pop(sample.id, None)
                 case Ended(complete=complete):
                     progress.complete = complete
         if samples and self.result is not None:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFileDialog
 
 from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.results.folder import ResultRow
+from glyphscope.evals.suites.reading import STARTER
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress, Evaluations
 from glyphscope_gui.evaluate.page import RESULT, EvalPage
@@ -36,7 +37,6 @@ PRICE_MS = 150
 """After the last change of the set-up its price is asked for."""
 MOST_LINES = 6
 """Of what is wrong with a suite, in the banner."""
-FIRST_SUITE = "tool-calls"
 
 
 class EvaluatePresenter(Page):
@@ -153,7 +153,7 @@ class EvaluatePresenter(Page):
     def _suites_found(self, choices: list[SuiteChoice]) -> None:
         rows = self.view.suites_model
         for choice in choices:
-            rows.put(_suite_row(choice), ticked=choice.source == FIRST_SUITE)
+            rows.put(_suite_row(choice), ticked=choice.source == STARTER)
         self._setup_changed()
 
     def _suite_read(self, choice: SuiteChoice) -> None:
@@ -215,6 +215,7 @@ class EvaluatePresenter(Page):
         problem = _nothing_ticked(matrix)
         if problem:
             self.view.setup.show_cost("", problem)
+            self.view.setup.scenarios.model.show(None)
         else:
             self.reading.price(matrix)
 
@@ -223,6 +224,7 @@ class EvaluatePresenter(Page):
         if priced.matrix != setup.matrix():
             return  # changed since: its own price is on the way
         self._priced = priced
+        setup.scenarios.model.show(priced.plan)
         if priced.price is None:
             setup.show_cost("", priced.problem)
             return

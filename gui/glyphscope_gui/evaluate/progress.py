@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QV
 from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress
 from glyphscope_gui.evaluate.words import duration
 from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.hidden_characters import visible
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.theme.sizes import PAD
 
@@ -86,7 +87,12 @@ def progress_words(progress: EvalProgress, phase: EvalPhase) -> str:
 
 
 def _now(progress: EvalProgress, phase: EvalPhase) -> str:
+    """The sample that is being made, with its text as it is written."""
     if not progress.now or phase is EvalPhase.STOPPING:
         return ""
-    sample, more = progress.now[0], len(progress.now) - 1
-    return tr("{sample} and %n more", "", more, sample=sample) if more else sample
+    sample, more = next(iter(progress.now.values())), len(progress.now) - 1
+    words = tr("{sample} and %n more", "", more, sample=sample.words) if more else sample.words
+    if not sample.tokens:
+        return tr("{sample}: reading the prompt…", sample=words)
+    written = tr("%n token(s)", "", sample.tokens)
+    return f"{words}: {written}  {visible(' '.join(sample.text.split()))}"

@@ -13,7 +13,7 @@ from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.matrix.profiles import profiles
 from glyphscope.evals.results.folder import ResultRow
-from glyphscope.evals.suites.reading import bundled_suites, load_suite
+from glyphscope.evals.suites.reading import STARTER, bundled_suites, load_suite
 from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope.events import LoopSettings, RunRequest
 from glyphscope_gui.evaluate.words import duration
@@ -159,16 +159,21 @@ _PLAIN: dict[str, Any] = {
 }  # fmt: skip
 PRESETS = (
     Preset(
+        tr("Does the mask help?"),
+        tr("The same calls without a constraint and under the mask"),
+        {**_PLAIN, "constraints": ("off", "mask")},
+    ),
+    Preset(
+        tr("Mask or GBNF?"),
+        tr("The same calls without a constraint, under the mask and under llama.cpp's grammar"),
+        {**_PLAIN, "constraints": ("off", "mask", "gbnf")},
+    ),
+    Preset(
         tr("GLYPH against JSON"),
         tr(
             "Both notations, without a constraint and under the mask: does GLYPH cost accuracy, does it save tokens?"
         ),
         {**_PLAIN, "notations": ("glyph", "json"), "constraints": ("off", "mask")},
-    ),
-    Preset(
-        tr("Does the mask help?"),
-        tr("The same calls without a constraint, under the mask and under llama.cpp's grammar"),
-        {**_PLAIN, "constraints": ("off", "mask", "gbnf")},
     ),
     Preset(
         tr("Does two-stage pay?"),
@@ -202,8 +207,8 @@ class SuiteChoice(NamedTuple):
 
 
 def bundled_choices() -> list[SuiteChoice]:
-    """All suites that come with the program. Reads files: not for the window's thread."""
-    return [suite_choice(name) for name in bundled_suites()]
+    """All suites that come with the program, the one to begin with first. Reads files: not for the window's thread."""
+    return [suite_choice(name) for name in sorted(bundled_suites(), key=lambda name: name != STARTER)]
 
 
 def suite_choice(source: str) -> SuiteChoice:

@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 
 from glyphscope.evals.matrix.plan import Matrix
 from glyphscope_gui.evaluate.axes import EvalAxes
+from glyphscope_gui.evaluate.scenarios import MARGINS, ScenarioPicker
 from glyphscope_gui.evaluate.setup import PRESETS, Axis
 from glyphscope_gui.evaluate.ticks import TickList
 from glyphscope_gui.evaluate.ticks_model import TicksModel
@@ -38,8 +39,6 @@ from glyphscope_gui.theme.sizes import GAP, PAD
 
 MOST_JOBS = 64
 MOST_TRIALS = 1000
-MARGINS = (6, 0, 0, 0)
-"""Of the text in a box with buttons: there, Qt knows no padding of style sheets."""
 
 
 class EvalSetupView(QWidget):
@@ -68,6 +67,7 @@ class EvalSetupView(QWidget):
         self._suites, self._models = suites, models
         self.suites = TickList(suites, "evalSuites", tr("Suites of scenarios"), (".json",), self)
         self.models = TickList(models, "evalModels", tr("Models"), (".gguf",), self, fitted=True)
+        self.scenarios = ScenarioPicker(self)
         self.axes = EvalAxes(axes, self)
         self.results = _Results(self)
         self.results.setObjectName("evalResults")
@@ -116,10 +116,11 @@ class EvalSetupView(QWidget):
 
     def matrix(self) -> Matrix:
         """What is set, whether it can be evaluated or not."""
+        varied: dict[str, Any] = {**self.axes.values(), **self.scenarios.values()}
         return Matrix(
             suites=self._suites.ticked,
             models=self._models.ticked,
-            **self.axes.values(),
+            **varied,
             trials=self.trials.value(),
             seed=self.seed.value(),
             jobs=self.jobs.value(),
@@ -133,6 +134,7 @@ class EvalSetupView(QWidget):
         if "models" in changes:
             self._models.tick(changes["models"])
         self.axes.show_values(changes)
+        self.scenarios.show_values(changes)
         for name, box, factor in (
             ("trials", self.trials, 1), ("seed", self.seed, 1), ("jobs", self.jobs, 1), ("savings", self.savings, 100),
         ):  # fmt: skip
@@ -160,6 +162,7 @@ class EvalSetupView(QWidget):
         for model in (self._suites, self._models):
             model.changed.connect(self.changed)
         self.axes.changed.connect(self.changed)
+        self.scenarios.changed.connect(self.changed)
         for box in (self.trials, self.seed, self.jobs, self.savings):
             box.valueChanged.connect(lambda _value: self.changed.emit())
         self.add_suite.clicked.connect(self.suiteFilesWanted)
@@ -174,11 +177,12 @@ class EvalSetupView(QWidget):
     def _lay_out(self) -> None:
         left, right = QWidget(self), QWidget(self)
         suites = Card(tr("Suites"), self.suites, actions=(self.add_suite,), padded=False)
+        scenarios = Card(tr("Scenarios"), self.scenarios, padded=False)
         results = Card(tr("Results"), self.results, padded=False)
         questions = Card(tr("Questions"), self._presets())
         numbers, cost = Card(tr("How often"), self._numbers()), Card(tr("Cost"), self._cost())
         for side, cards in (
-            (left, ((suites, 3), (results, 2))),
+            (left, ((suites, 2), (scenarios, 3), (results, 2))),
             (right, ((questions, 0), (numbers, 0), (cost, 1))),
         ):
             column = QVBoxLayout(side)

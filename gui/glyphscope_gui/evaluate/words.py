@@ -10,6 +10,7 @@ from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import comparison_words, conclusion, sensitivity_words
+from glyphscope.evals.running import SampleBegun
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 
@@ -127,6 +128,18 @@ def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
     }
     taken = list(labels.values())  # two files of one name: their ids tell them apart
     return {key: label if taken.count(label) == 1 else key for key, label in labels.items()}
+
+
+def sample_words(manifest: Manifest, sample: SampleBegun) -> str:
+    """Such as `search-news · GLYPH · mask`: of arm, suite and trial only what the result varies."""
+    parts = [sample.scenario]
+    if len(manifest.suites) > 1:
+        parts.insert(0, sample.suite)
+    if len(manifest.arms) > 1:
+        parts.append(arm_labels(manifest.arms).get(sample.arm, sample.arm))
+    if manifest.trials > 1:
+        parts.append(tr("trial {n}", n=sample.trial))
+    return " · ".join(parts)
 
 
 def pair_labels(first: Arm, second: Arm) -> tuple[str, str]:

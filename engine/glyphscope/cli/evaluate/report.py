@@ -41,18 +41,18 @@ def show_result(folder: Path, summary: Summary, *, as_json: bool) -> None:
         "arm", "n", "ok", "parsed", "valid", "right tool", "right arguments", "tokens", "ms p50",
         box=None, header_style="bold",
     )  # fmt: skip
+    arms = {arm.id: arm for arm in ResultFolder.open(folder).manifest.arms}
+    labels = arm_labels(list(arms.values()))
     for arm in summary.arms:
         figures = arm.tools
         table.add_row(
-            Text(visible(arm.arm)), str(figures.answered), *map(shown, (
+            Text(visible(labels.get(arm.arm, arm.arm))), str(figures.answered), *map(shown, (
                 figures.ok, figures.parsed, figures.valid, figures.right_tool, figures.right_arguments,
             )),
             "" if figures.decoded is None else f"{figures.decoded.mean:.1f}",
             "" if figures.total_ms is None else f"{figures.total_ms.p50:.0f}",
         )  # fmt: skip
     out.print(table)
-    arms = {arm.id: arm for arm in ResultFolder.open(folder).manifest.arms}
-    labels = arm_labels(list(arms.values()))
     for comparison in summary.comparisons:
         if comparison.measure == "ok" or comparison.p_holm < TOLD_BELOW:
             out.print(Text(visible(comparison_words(comparison, arms, labels))))

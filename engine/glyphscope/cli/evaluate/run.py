@@ -36,13 +36,18 @@ from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import MANIFEST, ResultFolder, list_results, newest_of
 from glyphscope.evals.results.publish import publish
 from glyphscope.evals.running import Begun, Control, Ended, ModelMissing, evaluate
+from glyphscope.evals.suites.reading import STARTER
 from glyphscope.models import EMBEDDED, require_installed
 
 
 def run(
     suites: Annotated[
-        list[str], typer.Argument(metavar="SUITE…", help="Bundled suites by name, or suite files.")
-    ],
+        list[str] | None,
+        typer.Argument(metavar="SUITE…", help="Bundled suites by name, or suite files. [starter]"),
+    ] = None,
+    more_suites: Annotated[
+        list[str] | None, typer.Option("--suite", "-s", metavar="SUITE…", help="The same as an option.")
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="The result is a folder below it, named by the time.")
     ] = Path("eval-results"),
@@ -53,7 +58,8 @@ def run(
     notation: Annotated[list[Notations] | None, typer.Option(help="How calls are written. [glyph]")] = None,
     shape: Annotated[list[Shapes] | None, typer.Option(help="Where name and arguments stand. [flat]")] = None,
     constraint: Annotated[
-        list[Constraints] | None, typer.Option(help="What holds the model to the registry. [mask]")
+        list[Constraints] | None,
+        typer.Option(help="How valid calls are enforced. [mask; of the starter suite alone: off mask]"),
     ] = None,
     strategy: Annotated[
         list[Strategies] | None, typer.Option(help="How a call is asked for. [each suite's own]")
@@ -90,6 +96,18 @@ def run(
     scenario: Annotated[
         list[str] | None, typer.Option(metavar="ID…", help="Only these; * stands for any text.")
     ] = None,
+    search: Annotated[
+        str,
+        typer.Option(
+            "--filter", metavar="TEXT", help="Only scenarios with these words in id, group or prompt."
+        ),
+    ] = "",
+    first: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", show_default=False, help="Of these, the first N scenarios of each suite."
+        ),
+    ] = None,
     trials: Annotated[int, typer.Option(min=1, max=1000, help="How often each scenario is asked.")] = 1,
     seed: Annotated[int, typer.Option(help="The same seed draws the same tokens in every arm.")] = 1,
     jobs: Annotated[
@@ -124,8 +142,13 @@ def run(
 ) -> None:
     """Ask suites of prompts of models: every combination of the options is an arm, with the same seeds in each.
 
-    Writes samples, records of every run, figures and a report. A result that was interrupted goes on with --resume.
+    Without a suite, `starter` is asked without a constraint and under the mask: 12 prompts, under two minutes with the
+    embedded model. Writes samples, records of every run, figures and a report. --resume continues one that was
+    interrupted.
     """
+    suites = [*(suites or ()), *(more_suites or ())] or [STARTER]
+    if suites == [STARTER] and not constraint:
+        constraint = [Constraints.OFF, Constraints.MASK]
     axes: dict[str, Any] = {
         "notations": notation,
         "shapes": shape,
@@ -141,7 +164,14 @@ def run(
         "scenarios": scenario,
     }
     given = {name: [_plain(each) for each in values] for name, values in axes.items() if values}
-    fixed = {"trials": trials, "seed": seed, "jobs": jobs, "savings": savings}
+    fixed = {
+        "search": search,
+        "first": first or 0,
+        "trials": trials,
+        "seed": seed,
+        "jobs": jobs,
+        "savings": savings,
+    }
     matrix = msgspec.convert(
         {"suites": suites, "models": [kept(name) for name in model or [EMBEDDED]], **given, **fixed}, Matrix
     )

@@ -12,7 +12,17 @@ from rich.text import Text
 from glyphscope.calling.counted import counted
 from glyphscope.cli.output import diagnostics
 from glyphscope.evals.matrix.plan import Plan
-from glyphscope.evals.running import Begun, Ended, ModelMissing, ModelOpened, SampleBegun, SampleDone
+from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.words import sample_words
+from glyphscope.evals.running import (
+    Begun,
+    Ended,
+    ModelMissing,
+    ModelOpened,
+    SampleBegun,
+    SampleDone,
+    SampleGrew,
+)
 from glyphscope.evals.running import Progress as Told
 from glyphscope.visible import visible
 
@@ -34,6 +44,8 @@ class ProgressView:
             disable=quiet or not self._out.is_terminal,
         )
         self._task: TaskID | None = None
+        self._manifest = Manifest()
+        self._now: dict[str, str] = {}
         self._ok = self._done = 0
 
     def __enter__(self) -> ProgressView:
@@ -48,6 +60,7 @@ class ProgressView:
     def show(self, event: Told) -> None:
         match event:
             case Begun(folder=folder, manifest=manifest, done=done):
+                self._manifest = manifest
                 there = f", {done:,} of them there already" if done else ""
                 self._say(
                     f"{counted(manifest.planned, 'sample')}{there}: {counted(len(manifest.arms), 'arm')}, "
@@ -56,20 +69,24 @@ class ProgressView:
                 )
                 self._task = self._bar.add_task("beginning", total=manifest.planned, completed=done, left="")
             case ModelOpened(name=name):
-                self._update(description=f"{name} is open")
+                self._update(description=visible(f"{name} is open"))
             case ModelMissing(name=name, why=why):
                 self._say(f"{name} is left out: {why}", "bold red")
-            case SampleBegun(id=id):
-                self._update(description=visible(id))
+            case SampleBegun(id, arm, suite, scenario, trial):
+                self._now[id] = words = sample_words(self._manifest, arm, suite, scenario, trial)
+                self._update(description=visible(f"{words}: reading the prompt"))
+            case SampleGrew(id=id, tokens=tokens):
+                self._update(description=visible(f"{self._now.get(id, id)}: {counted(tokens, 'token')}"))
             case SampleDone(sample=sample, done=done, left=left):
                 self._done += 1
+                name = self._now.pop(sample.id, sample.id)
                 self._ok += sample.ok
                 time = timedelta(seconds=round(left))
-                self._update(completed=done, left=f"{self._ok}/{self._done} ok, {time} left")
+                self._update(completed=done, left=f"{self._ok}/{self._done} ok, about {time} left")
                 if not self._out.is_terminal:
                     mark = "✓" if sample.ok else "✗"
                     why = f" {sample.failures[0].reason}" if sample.failures else ""
-                    self._say(f"{mark} {done}/{self._plan.cost.samples} {sample.id}{why}")
+                    self._say(f"{mark} {done}/{self._plan.cost.samples} {name}{why}")
             case Ended():
                 pass
 

@@ -34,7 +34,8 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     None what is usual under the arm's constraint.
 
     `jobs` samples are made at once, each by a model of its own. `savings` is the share of aborted runs that are
-    continued, to measure what stopping saved. `scenarios` are patterns of ids (`*` for any), `levels` those asked.
+    continued, to measure what stopping saved. `scenarios` are patterns of ids (`*` for any), `levels` those asked,
+    `search` is looked for in ids, groups and prompts; of what is left, `first` scenarios of each suite (0: all).
     """
 
     suites: tuple[str, ...]
@@ -52,14 +53,21 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     orders: tuple[ArgumentOrder | None, ...] = ("schema",)
     levels: tuple[str, ...] = ()
     scenarios: tuple[str, ...] = ()
+    search: str = ""
+    first: int = 0
     trials: int = 1
     seed: int = 1
     jobs: int = 1
     savings: float = 0.0
 
 
-_LATER = {"thinking": ("auto",), "constrain_from": ("reasoning",), "orders": ("schema",)}
-"""Axes that early results do not have, with what they were then."""
+_LATER = {
+    "thinking": ("auto",), "constrain_from": ("reasoning",), "orders": ("schema",), "search": "", "first": 0,
+}  # fmt: skip
+"""Members that early results do not have, with what they were then."""
+
+_OF_THE_CONSTRAINT: dict[str, Any] = {"constraint": "off", "constrain_from": "reasoning", "order": "schema"}
+"""What arms with the same prompts differ in, all set to the same."""
 
 
 def sample_id(arm: str, suite: str, scenario: str, trial: int) -> str:
@@ -122,13 +130,16 @@ class Plan:
     arms: tuple[Arm, ...]
 
     def samples(self) -> Iterator[Planned]:
-        """In the order in which they are made: model by model, arm by arm, so that prompts share what is cached."""
-        for arm in self.arms:
+        """In the order in which they are made. Arms that differ in the constraint alone take turns at each scenario:
+        their prompts are the same and stay in the model's cache, and the first samples already compare them.
+        """
+        for arms in _alike(self.arms):
             for suite in self.suites:
                 for scenario in suite.suite.scenarios:
                     for trial in range(1, self.matrix.trials + 1):
                         seed = seed_of(self.matrix.seed, suite.suite.name, scenario.id, trial)
-                        yield Planned(arm, suite, scenario, trial, seed)
+                        for arm in arms:
+                            yield Planned(arm, suite, scenario, trial, seed)
 
     @property
     def cost(self) -> Cost:
@@ -172,7 +183,7 @@ def plan_of(matrix: Matrix) -> Plan:
         )
     if not plan.cost.samples:
         raise GlyphscopeError(
-            "No scenario is left to be asked.", where="eval", hint="Ask for other levels or scenarios."
+            "No scenario matches.", where="eval", hint="Change the filter, the levels or the names."
         )
     if plan.cost.samples > MAX_SAMPLES:
         raise GlyphscopeError(
@@ -187,6 +198,19 @@ def seed_of(seed: int, suite: str, scenario: str, trial: int) -> int:
     """The sampler's seed for one trial of a scenario: the same in every arm, so that arms can be paired."""
     data = hashlib.sha256(f"{seed}\n{suite}\n{scenario}\n{trial}".encode()).digest()
     return int.from_bytes(data[:4], "big") & 0x7FFFFFFF
+
+
+def same_prompts(arm: Arm) -> Arm:
+    """One arm for all whose prompts are the same: those that differ in the constraint alone."""
+    return msgspec.structs.replace(arm, **_OF_THE_CONSTRAINT)
+
+
+def _alike(arms: Sequence[Arm]) -> list[list[Arm]]:
+    """Arms whose prompts are the same, together."""
+    groups: dict[Arm, list[Arm]] = {}
+    for arm in arms:
+        groups.setdefault(same_prompts(arm), []).append(arm)
+    return list(groups.values())
 
 
 def _arms(matrix: Matrix) -> Iterator[Arm]:
@@ -210,13 +234,15 @@ def _arms(matrix: Matrix) -> Iterator[Arm]:
 
 def _loaded(name: str, matrix: Matrix) -> LoadedSuite:
     suite = load_suite(name)
-    if matrix.levels or matrix.scenarios:
-        asked = tuple(scenario for scenario in suite.scenarios if _asked(scenario, matrix))
-        suite = msgspec.structs.replace(suite, scenarios=asked)
+    asked = tuple(scenario for scenario in suite.scenarios if _asked(scenario, matrix))
+    suite = msgspec.structs.replace(suite, scenarios=asked[: matrix.first or None])
     return LoadedSuite(suite, encode_suite(suite))
 
 
 def _asked(scenario: Scenario, matrix: Matrix) -> bool:
     if matrix.levels and scenario.level not in matrix.levels:
         return False
-    return not matrix.scenarios or any(fnmatch(scenario.id, pattern) for pattern in matrix.scenarios)
+    if matrix.scenarios and not any(fnmatch(scenario.id, pattern) for pattern in matrix.scenarios):
+        return False
+    text = f"{scenario.id}\n{scenario.group}\n{scenario.prompt}".casefold()
+    return all(word in text for word in matrix.search.casefold().split())

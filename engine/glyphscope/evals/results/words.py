@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from glyphscope.calling.counted import counted
 from glyphscope.evals.matrix.arms import Arm, varied
 from glyphscope.evals.results.figures import Comparison, Measure, Sensitivity
+from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Reason
 from glyphscope.evals.statistics import Share
 
@@ -67,6 +68,18 @@ def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
     names = varied(arms) or ["model"]
     labels = {arm.id: " · ".join(_short(name, arm) for name in names) for arm in arms}
     return labels if len(set(labels.values())) == len(labels) else {arm.id: arm.id for arm in arms}
+
+
+def sample_words(manifest: Manifest, arm: str, suite: str, scenario: str, trial: int) -> str:
+    """A sample's name for people, such as `search-news · mask`: of arm, suite and trial only what the result varies."""
+    parts = [scenario]
+    if len(manifest.suites) > 1:
+        parts.insert(0, suite)
+    if len(manifest.arms) > 1:
+        parts.append(arm_labels(manifest.arms).get(arm, arm))
+    if manifest.trials > 1:
+        parts.append(f"trial {trial}")
+    return " · ".join(parts)
 
 
 def _short(name: str, arm: Arm) -> str:

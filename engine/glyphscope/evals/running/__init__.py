@@ -10,6 +10,7 @@ from glyphscope.evals.running.progress import (
     Progress,
     SampleBegun,
     SampleDone,
+    SampleGrew,
 )
 
 __all__ = [
@@ -22,5 +23,6 @@ __all__ = [
     "Progress",
     "SampleBegun",
     "SampleDone",
+    "SampleGrew",
     "evaluate",
 ]

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -26,6 +26,7 @@ from glyphscope.evals.results.folder import ResultFolder, SampleWriter
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.tables import suite_tables
+from glyphscope.evals.running.forecast import Forecast
 from glyphscope.evals.running.make import make_sample
 from glyphscope.evals.running.progress import (
     Begun,
@@ -36,6 +37,7 @@ from glyphscope.evals.running.progress import (
     Progress,
     SampleBegun,
     SampleDone,
+    SampleGrew,
 )
 from glyphscope.evals.suites.reading import suite_registry
 from glyphscope.events import AnyEvent
@@ -72,7 +74,7 @@ def evaluate(
         there = {sample.id for sample in folder.samples() if sample.answered or not again}
         missing = [planned for planned in plan.samples() if planned.id not in there]
         yield Begun(folder.path, folder.manifest, len(there))
-        work = _Work(plan, folder, writer, control, opener, done=len(there), left=len(missing))
+        work = _Work(plan, folder, writer, control, opener, Forecast(missing), done=len(there))
         for name in plan.matrix.models:
             todo = [planned for planned in missing if planned.arm.model == name]
             if todo and not control.stopped.is_set():
@@ -112,16 +114,15 @@ def _folder(plan: Plan, out: Path, resume: Path | None) -> ResultFolder:
 
 @dataclass
 class _Work:
-    """What all models' samples share: the folder, and how many are made."""
+    """What all models' samples share: the folder, how many are made, and the time for the others."""
 
     plan: Plan
     folder: ResultFolder
     writer: SampleWriter
     control: Control
     opener: Opener
+    forecast: Forecast
     done: int
-    left: int
-    _speed: list[float] = field(default_factory=list)
 
     def of_model(self, name: str, todo: list[Planned], jobs: int) -> Iterator[Progress]:
         """The samples of one model. Its jobs hand what they tell to this thread, which alone writes."""
@@ -132,7 +133,6 @@ class _Work:
                     models.append(self.opener(name))
                     stack.callback(models[-1].close)
             except GlyphscopeError as error:
-                self.left -= len(todo)
                 yield self._missing(name, str(error))
                 return
             self._opened(name, models[0])
@@ -144,30 +144,27 @@ class _Work:
 
     def _gathered(self, name: str, crew: _Crew) -> Iterator[Progress]:
         fails, why = 0, ""
-        began = time.monotonic()
         for item in crew.items():
-            if isinstance(item, SampleBegun):
+            if isinstance(item, SampleBegun | SampleGrew):
                 yield item
                 continue
-            sample, runs = item
+            sample, runs, seconds = item
             if why and not sample.answered:  # it says nothing new; what other jobs answered meanwhile is kept
-                self.left -= 1
                 continue
             sample = self.writer.add(sample, runs)
-            self.done, self.left = self.done + 1, self.left - 1
-            self._speed = [*self._speed[-49:], time.monotonic() - began]
-            began = time.monotonic()
-            yield SampleDone(sample, self.done, sum(self._speed) / len(self._speed) * self.left)
+            self.done += 1
+            self.forecast.add(sample.id, seconds)
+            yield SampleDone(sample, self.done, self.forecast.left / crew.jobs)
             fails = fails + 1 if any(f.reason == "MODEL_FAILED" for f in sample.failures) else 0
             if fails == PATIENCE:
                 crew.stop()
                 why = f"It failed {PATIENCE} times one after the other, last: {sample.failures[0].detail}"
         if why:
-            self.left -= crew.unmade
             yield self._missing(name, why)
 
     def _missing(self, name: str, why: str) -> ModelMissing:
         manifest = self.folder.manifest
+        self.forecast.give_up(arm.id for arm in manifest.arms if arm.model == name)
         self.folder.keep(msgspec.structs.replace(manifest, missing={**manifest.missing, name: why}))
         return ModelMissing(name, why)
 
@@ -203,7 +200,8 @@ def _counter(model: Model) -> Callable[[str], int] | None:
     return model.count_tokens
 
 
-_Made: TypeAlias = tuple[Sample, list[list[AnyEvent]]]
+_Made: TypeAlias = tuple[Sample, list[list[AnyEvent]], float]
+"""A sample, the events of its runs, and the seconds that it took."""
 
 
 class _Crew:
@@ -214,9 +212,11 @@ class _Crew:
         self._todo = iter(todo)
         self._control = control
         self._taking = threading.Lock()
-        self._told: queue.SimpleQueue[SampleBegun | _Made | BaseException | None] = queue.SimpleQueue()
+        self._told: queue.SimpleQueue[SampleBegun | SampleGrew | _Made | BaseException | None] = (
+            queue.SimpleQueue()
+        )
         self._ended = threading.Event()
-        self.unmade = len(todo)
+        self.jobs = len(models)
         self._threads = [
             threading.Thread(target=self._work, args=(model,), name=f"evaluation {number}")
             for number, model in enumerate(models, 1)
@@ -235,7 +235,7 @@ class _Crew:
             for thread in self._threads:
                 thread.join(0.02)
 
-    def items(self) -> Iterator[SampleBegun | _Made]:
+    def items(self) -> Iterator[SampleBegun | SampleGrew | _Made]:
         """What the threads tell, until the last of them ends. Raises what one of them did not expect."""
         working = len(self._threads)
         while working:
@@ -251,8 +251,6 @@ class _Crew:
                 self.stop()
                 raise item
             else:
-                if not isinstance(item, SampleBegun):
-                    self.unmade -= 1
                 yield item
 
     def _work(self, model: Model) -> None:
@@ -262,10 +260,12 @@ class _Crew:
                     planned = next(self._todo, None)
                 if planned is None:
                     break
-                self._told.put(SampleBegun(planned.id))
-                made = make_sample(planned, model, self._ended, self._savings)
+                suite, scenario = planned.suite.suite.name, planned.scenario.id
+                self._told.put(SampleBegun(planned.id, planned.arm.id, suite, scenario, planned.trial))
+                began = time.monotonic()
+                made = make_sample(planned, model, self._ended, self._savings, self._told.put)
                 if made is not None:
-                    self._told.put(made)
+                    self._told.put((*made, time.monotonic() - began))
         except BaseException as error:  # a mistake of ours: it ends the evaluation, in its own thread
             self._told.put(error)
         finally:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import closing
 
 import msgspec
@@ -17,11 +18,12 @@ from glyphscope.evals.matrix.catalogue import recommended_presets
 from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.results.sample import Failure, Sample
+from glyphscope.evals.running.progress import SampleGrew
 from glyphscope.evals.running.requests import history_after, request_for
 from glyphscope.evals.running.scripted_tools import ScriptedTools
 from glyphscope.evals.suites.reading import suite_registry
 from glyphscope.evals.suites.suite import Turn
-from glyphscope.events import AnyEvent, RunRequest
+from glyphscope.events import AnyEvent, RunRequest, Token
 from glyphscope.models import Model
 from glyphscope.sessions.files import now
 from glyphscope.tools.demo import DemoTools
@@ -32,16 +34,21 @@ ALTERNATIVES = 5
 MAX_TEXT = 4_000
 """Characters of a text in `samples.jsonl`; the record has all of it."""
 
+GREW_SECONDS, GREW_TEXT = 0.2, 200
+"""Time between two reports of a text that is being written, and the characters of its end that they have."""
+
 OF_THE_USER = frozenset({"user", "template", "history", "begun"})
 """The parts of a prompt that are no instructions."""
 
 
 class Runs:
-    """The runs of a sample: events of each turn, and what they come to."""
+    """The runs of a sample: events of each turn, and what they come to. `grew` hears of the text as it is written."""
 
-    def __init__(self) -> None:
+    def __init__(self, id: str = "", grew: Callable[[SampleGrew], object] | None = None) -> None:
         self.events: list[list[AnyEvent]] = []
         self.states: list[RunState] = []
+        self._id, self._grew = id, grew
+        self._tokens, self._next = 0, 0.0
 
     def make(self, request: PreparedRequest, model: Model, host: SilentHost) -> RunState:
         """One turn's run, from its first event to its last."""
@@ -51,20 +58,32 @@ class Runs:
             for event in stream:
                 events.append(event)
                 fold(state, event)
+                if isinstance(event, Token):
+                    self._tell(state)
         self.events.append(events)
         self.states.append(state)
         return state
 
+    def _tell(self, state: RunState) -> None:
+        self._tokens += 1
+        if self._grew is not None and time.monotonic() >= self._next:
+            self._next = time.monotonic() + GREW_SECONDS
+            self._grew(SampleGrew(self._id, self._tokens, state.stages[-1].text[-GREW_TEXT:]))
+
 
 def make_sample(
-    planned: Planned, model: Model, cancelled: threading.Event, savings: float = 0.0
+    planned: Planned,
+    model: Model,
+    cancelled: threading.Event,
+    savings: float = 0.0,
+    grew: Callable[[SampleGrew], object] | None = None,
 ) -> tuple[Sample, list[list[AnyEvent]]] | None:
     """The sample and its runs' events; None where it was cancelled in the middle: nothing is kept of it then.
 
     Whatever is wrong with the request is the sample's failure. `savings` is the share of aborted runs that are
-    continued, where that can be done; which ones, the sample's id decides.
+    continued, where that can be done; which ones, the sample's id decides. `grew` hears of the text as it is written.
     """
-    runs = Runs()
+    runs = Runs(planned.id, grew)
     demo = DemoTools() if planned.scenario.demo else None
     try:
         request = prepare(_request(planned, model))

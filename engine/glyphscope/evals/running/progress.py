@@ -37,14 +37,29 @@ class ModelMissing:
 
 @dataclass(frozen=True)
 class SampleBegun:
-    """A sample is being made."""
+    """A sample is being made: a scenario of a suite, asked of an arm; `trial` counts from 1."""
 
     id: str
+    arm: str
+    suite: str
+    scenario: str
+    trial: int
+
+
+@dataclass(frozen=True)
+class SampleGrew:
+    """The model writes: `tokens` so far, and the end of the `text`. The first token is reported at once, later ones a
+    few times a second.
+    """
+
+    id: str
+    tokens: int
+    text: str
 
 
 @dataclass(frozen=True)
 class SampleDone:
-    """A sample is in the folder. `left` are the seconds that the rest will take, by those that were made."""
+    """A sample is in the folder. `left` is the forecast of the time for the others, in seconds."""
 
     sample: Sample
     done: int
@@ -59,7 +74,7 @@ class Ended:
     complete: bool
 
 
-Progress: TypeAlias = Begun | ModelOpened | ModelMissing | SampleBegun | SampleDone | Ended
+Progress: TypeAlias = Begun | ModelOpened | ModelMissing | SampleBegun | SampleGrew | SampleDone | Ended
 
 
 @dataclass

@@ -41,6 +41,9 @@ MAX_SCENARIOS = 100_000
 MAX_PROBLEMS = 1_000
 """Mistakes that are told of one suite; who has more of them made one mistake many times."""
 
+STARTER = "starter"
+"""The bundled suite for a first evaluation: small, and with a result that shows what the mask does."""
+
 _FOLDER, _SUFFIX = "suites", ".json"
 _KEY = "glyphscope_suite"
 _PARTS: dict[str, Any] = {"scenarios": Scenario, "checks": CheckRow, "sizes": SizeRow}

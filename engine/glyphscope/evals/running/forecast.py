@@ -1,0 +1,90 @@
+"""How long the samples that are left will take, by those that were made.
+
+What a sample takes depends on its arm (a text that is stopped at its first error is short), and on whether its prompt
+begins like the one before it: else all of it has to be read. Both are known in advance, so samples are counted in
+kinds by them; within a kind, scenarios differ, and that averages out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable
+from typing import NamedTuple
+
+from glyphscope.evals.matrix.plan import Planned, same_prompts
+
+
+class _Kind(NamedTuple):
+    """Samples that take as long: of an arm, those with another prompt than the sample before, and those without."""
+
+    arm: str
+    reads: bool
+
+
+class Forecast:
+    """Of samples in the order in which they are made. Times are those of one job, in seconds.
+
+    The first sample of all warms up what the others find ready, so it counts only while nothing else is known of its
+    kind.
+    """
+
+    def __init__(self, planned: Iterable[Planned]) -> None:
+        self._kinds: dict[str, _Kind] = {}
+        before: Hashable = None
+        for each in planned:
+            prompt = _prompt(each)
+            self._kinds[each.id] = _Kind(each.arm.id, prompt != before)
+            before = prompt
+        self._left = Counter(self._kinds.values())
+        self._made: Counter[_Kind] = Counter()
+        self._took: dict[_Kind, float] = defaultdict(float)
+        self._warmed_up: _Kind | None = None
+
+    def add(self, id: str, seconds: float) -> None:
+        """That sample was made, and took so long."""
+        kind = self._kinds[id]
+        self._left[kind] -= 1
+        if kind == self._warmed_up:
+            self._warmed_up = None
+            self._made[kind], self._took[kind] = 0, 0.0
+        elif not self._made:
+            self._warmed_up = kind
+        self._made[kind] += 1
+        self._took[kind] += seconds
+
+    def give_up(self, arms: Iterable[str]) -> None:
+        """Nothing more is made of these arms."""
+        for arm in arms:
+            for reads in (True, False):
+                self._left[_Kind(arm, reads)] = 0
+
+    @property
+    def left(self) -> float:
+        """The time for all that is left; 0 before anything was made."""
+        return sum(number * self._seconds(kind) for kind, number in self._left.items() if number)
+
+    def _seconds(self, kind: _Kind) -> float:
+        """The mean of its kind, or of the kinds most like it where it was not met, drawn to the mean of all samples as
+        if one more had taken that long: of two or three samples a single long text must not decide.
+        """
+        usual = self._mean(self._made) or 0.0
+        of_arm = [each for each in self._made if each.arm == kind.arm]
+        alike = [each for each in self._made if each.reads == kind.reads]
+        for kinds in ([kind], alike, of_arm):
+            mean = self._mean(kinds)
+            if mean is not None:
+                made = sum(self._made[each] for each in kinds)
+                return (mean * made + usual) / (made + 1)
+        return usual
+
+    def _mean(self, kinds: Iterable[_Kind]) -> float | None:
+        kinds = tuple(kinds)
+        made = sum(self._made[each] for each in kinds)
+        return sum(self._took[each] for each in kinds) / made if made else None
+
+
+def _prompt(planned: Planned) -> Hashable:
+    """The same for samples whose prompts begin alike: with the same tools, written in the same way."""
+    scenario = planned.scenario
+    own = scenario.id if scenario.registry is not None else ""
+    return same_prompts(planned.arm), planned.suite.suite.name, scenario.tools, own, bool(scenario.turns)

@@ -1,0 +1,127 @@
+"""The scenarios that will be asked: searched, cut to the first few, and each with its prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QListView, QSpinBox, QVBoxLayout, QWidget
+
+from glyphscope.evals.matrix.plan import Plan
+from glyphscope.evals.suites.suite import Scenario
+from glyphscope_gui.shared.hidden_characters import visible
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.table_model import NO_INDEX, Index
+
+MARGINS = (6, 0, 0, 0)
+"""Of the text in a box with buttons: there, Qt knows no padding of style sheets."""
+LONGEST, TIP = 200, 1200
+"""Characters of a prompt in a row, and in its tip."""
+
+
+class ScenarioRow(NamedTuple):
+    """`source` is the suite as it is ticked, a name or a path; `suite` its name where several are asked."""
+
+    source: str
+    suite: str
+    scenario: Scenario
+
+
+class ScenariosModel(QAbstractListModel):
+    """The scenarios of a plan."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.rows: Sequence[ScenarioRow] = ()
+
+    def show(self, plan: Plan | None) -> None:
+        """Those of that plan; none for None."""
+        self.beginResetModel()
+        suites = () if plan is None else tuple(zip(dict.fromkeys(plan.matrix.suites), plan.suites))
+        self.rows = [
+            ScenarioRow(source, loaded.suite.name if len(suites) > 1 else "", scenario)
+            for source, loaded in suites
+            for scenario in loaded.suite.scenarios
+        ]
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = NO_INDEX) -> int:
+        return 0 if parent.isValid() else len(self.rows)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        row = self.rows[index.row()]
+        prompt = visible(row.scenario.prompt[:TIP])
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            name = " · ".join(part for part in (row.suite, row.scenario.id) if part)
+            return f"{name}   {' '.join(prompt[:LONGEST].split())}"
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip("\n\n".join(part for part in (prompt, row.scenario.note) if part))
+        return None
+
+
+class ScenarioPicker(QWidget):
+    """`changed` when the user filters; `opened` carries the ScenarioRow that the user wants to see."""
+
+    changed = Signal()
+    opened = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.search = QLineEdit(self)
+        self.search.setObjectName("evalScenarioFilter")
+        self.search.setAccessibleName(tr("Filter scenarios"))
+        self.search.setPlaceholderText(tr("Filter by id, group or prompt"))
+        self.search.setClearButtonEnabled(True)
+        self.first = QSpinBox(self)
+        self.first.setObjectName("evalFirst")
+        self.first.setRange(0, 100_000)
+        self.first.setSpecialValueText(tr("all"))
+        self.first.lineEdit().setTextMargins(*MARGINS)
+        self.first.setAccessibleName(tr("First scenarios of each suite"))
+        self.first.setToolTip(tr("Only so many scenarios of each suite, from its beginning"))
+        self.model = ScenariosModel(self)
+        self.list = QListView(self)
+        self.list.setObjectName("evalScenarios")
+        self.list.setAccessibleName(tr("Scenarios that will be asked"))
+        self.list.setModel(self.model)
+        self.list.setFrameShape(QListView.Shape.NoFrame)
+        self.list.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.list.setUniformItemSizes(True)
+        self.list.setMinimumHeight(2 * self.fontMetrics().height() + 16)
+        label = QLabel(tr("First"), self)
+        label.setProperty("role", "muted")
+        label.setBuddy(self.first)
+        row = QHBoxLayout()
+        row.setContentsMargins(5, 6, 5, 0)
+        row.setSpacing(8)
+        row.addWidget(self.search, 1)
+        row.addWidget(label)
+        row.addWidget(self.first)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addLayout(row)
+        column.addWidget(self.list, 1)
+        self.search.textChanged.connect(lambda _text: self.changed.emit())
+        self.first.valueChanged.connect(lambda _value: self.changed.emit())
+        self.list.activated.connect(self._open)
+
+    def values(self) -> dict[str, Any]:
+        """Members of Matrix."""
+        return {"search": self.search.text(), "first": self.first.value()}
+
+    def show_values(self, changes: dict[str, Any]) -> None:
+        """Show these members of a Matrix, without telling it."""
+        for field in (self.search, self.first):
+            field.blockSignals(True)
+        self.search.setText(changes.get("search", self.search.text()))
+        self.first.setValue(changes.get("first", self.first.value()))
+        for field in (self.search, self.first):
+            field.blockSignals(False)
+
+    def _open(self, index: QModelIndex) -> None:
+        self.opened.emit(self.model.rows[index.row()])
