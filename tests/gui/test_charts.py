@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import csv
+from random import Random
 
+import msgspec
 import numpy as np
+import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QPointF
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication
 
 from glyphscope.errors import StorageError
+from glyphscope.evals.statistics import share
 from glyphscope.events import Token, TokenStep
 from glyphscope.notation import call_sizes
+from glyphscope_gui.evaluate.charts import ShareChart
 from glyphscope_gui.playground.savings_chart import SavingsChart
 from glyphscope_gui.playground.size_chart import SizeChart, summary
-from glyphscope_gui.playground.step_chart import MOST_BARS, StepChart
+from glyphscope_gui.playground.step_chart import LEAST_SLOT, StepChart
 from glyphscope_gui.runs.run_controller import Saving
+from glyphscope_gui.shared.bars import BarChart, Series, edge_role
+from glyphscope_gui.theme import theme
 
 CALL = ("search", {"query": "AI news", "max_results": 10}, "flat")
 
@@ -76,19 +85,172 @@ def test_a_size_summary_hides_that_nothing_was_saved():
     assert "61 tokens in GLYPH, 58 in JSON" in words
 
 
-@pytest.mark.parametrize("count", [0, 1, 30, MOST_BARS * 4 + 3])
-@pytest.mark.parametrize("measure", ["allowed", "feasible", "ms"])
-def test_steps_cannot_be_drawn(show, count, measure):
+MEASURES = ("allowed", "feasible", "ms")
+
+
+@pytest.mark.parametrize("count", [0, 1, 30, 963])
+@pytest.mark.parametrize("measure", MEASURES)
+def test_steps_of_any_number_are_drawn(show, count, measure):
     chart = show(StepChart())
     chart.begin()
     chart.append(tokens(count))
     chart.set_measure(measure)
     chart.finish()
     assert len(chart.table()) == count + 1
-    heights, forced, step = chart._heights()
-    assert len(heights) == len(forced) <= MOST_BARS
-    assert len(heights) * step >= count
+    bars = chart.bars()
+    assert len(bars.sampled) == len(bars.forced) <= 300 // LEAST_SLOT
+    assert len(bars.sampled) * bars.step >= count
     chart.grab()
+
+
+class Picture:
+    """What a chart has painted, by columns of pixels."""
+
+    def __init__(self, chart):
+        self.chart = chart
+        image = chart.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+        width, height = image.width(), image.height()
+        self.pixels = np.frombuffer(image.constBits(), dtype=np.uint32).reshape(height, width) & 0xFFFFFF
+
+    def place(self, x, y=0.0):
+        """Of a value, in pixels."""
+        scene = self.chart.getViewBox().mapViewToScene(QPointF(x, y))
+        return scene.x(), scene.y()
+
+    def tops(self, *roles):
+        """The pixels above the axis that each column is painted in these roles; 0 for none."""
+        painted = np.isin(self.pixels, [theme().color(role).rgb() & 0xFFFFFF for role in roles])
+        base = self.place(0)[1]
+        return np.where(painted.any(axis=0), base - painted.argmax(axis=0), 0.0)
+
+
+def some_steps(count, seed):
+    random = Random(seed)
+    steps, forced, level = [], False, 48_786
+    for n in range(count):
+        if random.random() < 0.08:
+            forced, level = random.random() < 0.4, random.choice((1, 3, 40, 900, 48_786, 48_786))
+        unknown = forced and random.random() < 0.7
+        steps.append(
+            Token(
+                step=TokenStep(
+                    index=n, id=n, data=b"x", text="x", forced=forced, allowed=1 if forced else level,
+                    feasible=None if unknown else random.random() ** 3,
+                    decode_ms=0.0 if forced else random.uniform(1, 90),
+                ),
+                start=n, end=n + 1,
+            )
+        )  # fmt: skip
+    return steps
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", MEASURES)
+def test_the_step_chart_equals_its_table_at_every_size(show, measure):
+    """Near every step with a value is a bar of that height or, where several share a bar, of the extreme one beside it.
+
+    Where nothing is known there is no bar.
+    """
+    chart = show(StepChart())
+    chart.set_measure(measure)
+    for width, count in ((140, 512), (236, 512), (302, 512), (302, 1500), (417, 90), (640, 512), (901, 8)):
+        chart.resize(width, chart.height())
+        chart.begin()
+        chart.append(some_steps(count, width))
+        chart.finish()
+        QApplication.processEvents()
+        picture = Picture(chart)
+        every, forced = picture.tops("chart-main", "chart-forced"), picture.tops("chart-forced")
+        near = max((picture.place(1)[0] - picture.place(0)[0]) / 2, 5.0)
+        rows = [dict(zip(chart.table()[0], row)) for row in chart.table()[1:]]
+        x = np.array([picture.place(row["step"])[0] for row in rows])
+        values = np.array([value_of(row, measure) for row in rows])
+        height = np.array([picture.place(0)[1] - picture.place(0, value)[1] for value in values])
+        for at, h, row in zip(x, height, rows):
+            if np.isnan(h):
+                continue
+            tops = forced if row["forced"] else every
+            beside = tops[max(round(at - near), 0) : round(at + near) + 1]
+            assert beside.max() >= 1, (width, count, row)
+            if measure == "feasible":
+                assert beside[beside > 0].min() <= max(h, 2) + 1.5, (width, count, row)
+            else:
+                assert beside.max() >= h - 1.5, (width, count, row)
+        for column in np.flatnonzero(every):
+            around = height[(np.abs(x - column) <= 2 * near) & ~np.isnan(height)]
+            assert len(around) and max(around.max(), 2) + 1.5 >= every[column], (width, count, column)
+
+
+def value_of(row, measure):
+    if measure == "allowed":
+        return np.log10(row["allowed"]) if row["allowed"] else np.nan
+    if measure == "feasible":
+        return np.nan if row["feasible"] is None else row["feasible"]
+    return row["mask_ms"] + row["sample_ms"] + row["decode_ms"]
+
+
+@pytest.mark.slow
+def test_the_step_chart_has_no_holes_at_any_width(show):
+    chart = show(StepChart())
+    alike = [msgspec.structs.replace(t, step=msgspec.structs.replace(t.step, allowed=48_786, forced=False))
+             for t in tokens(512)]  # fmt: skip
+    chart.append(alike)
+    for width in range(190, 345, 3):
+        chart.resize(width, chart.height())
+        chart.finish()
+        QApplication.processEvents()
+        picture = Picture(chart)
+        first, last = round(picture.place(0)[0]) + 3, round(picture.place(511)[0]) - 3
+        empty = picture.tops("chart-main")[first:last] == 0
+        assert not (empty[:-1] & empty[1:]).any(), width
+
+
+@pytest.mark.slow
+def test_a_chart_of_bars_equals_its_table_at_every_size(show):
+    chart = show(BarChart("bars", "Bars", 150))
+    random = Random(3)
+    roles = ("chart-main", "chart-other", "chart-soft", "chart-faint")
+    for width, groups, series in ((140, 1, 2), (140, 12, 2), (236, 3, 4), (302, 12, 2), (640, 5, 3)):
+        chart.resize(width, chart.height())
+        made = [
+            Series(
+                role, role, [random.choice((None, 1, 7, random.randrange(1, 90_000))) for _ in range(groups)]
+            )
+            for role in roles[:series]
+        ]
+        chart.show_series([str(n) for n in range(groups)], made)
+        QApplication.processEvents()
+        picture = Picture(chart)
+        for place, (role, *values) in enumerate(chart.table()[1:]):
+            tops = picture.tops(role, edge_role(role))
+            for group, value in enumerate(values):
+                x, y = picture.place(chart._x(group, place), value or 0)
+                top = tops[round(x - 1) : round(x + 1) + 1].max()
+                if value == "":
+                    continue
+                assert abs(top - (picture.place(0)[1] - y)) <= 2, (width, groups, role, value)
+
+
+def test_a_chart_of_shares_equals_its_table_at_every_size(show):
+    chart = show(ShareChart())
+    rows = [(f"GLYPH · name + arguments · {n}", share(n, 12)) for n in (0, 1, 6, 12)]
+    chart.show_shares([*rows, ("x", share(990, 1000))])
+    for width in (236, 302, 640):
+        chart.resize(width, chart.height())
+        QApplication.processEvents()
+        chart.grab()  # pyqtgraph lays axes out as it paints
+        picture = Picture(chart)
+        for row, (_name, _correct, _n, _share, low, high, _worth) in enumerate(chart.table()[1:]):
+            (left, y), (right, _) = (picture.place(x, 5 - row) for x in (low, high))
+            line = picture.pixels[round(y) - 3] == theme().color("chart-main-soft").rgb() & 0xFFFFFF
+            painted = np.flatnonzero(line)
+            if right - left > 12:
+                assert abs(painted[0] - left) <= 6 and abs(painted[-1] - right) <= 6, (width, row)
+        edge = chart.getViewBox().sceneBoundingRect().right()
+        labels = [item for item in chart.items() if isinstance(item, pg.TextItem)]
+        assert len(labels) == 5
+        for label in labels:
+            assert label.mapToScene(label.boundingRect()).boundingRect().right() <= edge + 1, width
 
 
 def test_what_was_not_measured_is_drawn_as_nothing_left(show):
@@ -97,7 +259,7 @@ def test_what_was_not_measured_is_drawn_as_nothing_left(show):
     chart.append(tokens(3))
     chart.set_measure("feasible")
     chart.finish()
-    assert np.isnan(chart._heights()[0]).all()
+    assert np.isnan(chart.bars().sampled).all() and np.isnan(chart.bars().forced).all()
     assert "not asked for" in chart.describe(QPointF(1, 0.5))
     chart.grab()
 

@@ -23,6 +23,8 @@ from glyphscope_gui.theme import theme, ui_font
 MOST_ARMS = 12
 """More arms cannot be told apart in a chart this wide; the table has all of them."""
 LEAST_HEIGHT, EACH = 34, 24
+_NAMES, _FIGURES = 0.4, 0.5
+"""Of the width of a chart of shares: the most for names at the left, and of the rest for figures at the right."""
 
 
 class ShareChart(Chart):
@@ -31,6 +33,7 @@ class ShareChart(Chart):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("evalShareChart", tr("Success of each arm with its 95 % interval"), 150, parent)
         self._rows: list[tuple[str, Share]] = []
+        self.getViewBox().sigResized.connect(self.draw)
 
     def show_shares(self, rows: Sequence[tuple[str, Share]]) -> None:
         self._rows = list(rows)
@@ -39,7 +42,7 @@ class ShareChart(Chart):
         self._dress_axes()
         self.draw()
 
-    def draw(self) -> None:
+    def draw(self, _resized: object = None) -> None:
         if not hasattr(self, "_rows"):
             return
         self.clear()
@@ -60,17 +63,30 @@ class ShareChart(Chart):
                 x=shares, y=y, size=9, brush=main, pen=pg.mkPen(theme().color("panel"), width=1.5)
             )
         )
-        for place, (_name, share) in zip(y, self._rows):
-            label = pg.TextItem(
-                f"{percent(share.share)}  n {share.n:,}", color=theme().color("text-muted"), anchor=(0, 0.5)
-            )
+        figures, end = self._figures()
+        for place, words in zip(y, figures):
+            label = pg.TextItem(words, color=theme().color("text-muted"), anchor=(0, 0.5))
             label.setFont(ui_font(-1.5))
             label.setPos(1.03, place)
             self.addItem(label, ignoreBounds=True)
-        self.getAxis("left").setTicks([[(place, _short(name)) for place, (name, _s) in zip(y, self._rows)]])
+        metrics, left = QFontMetrics(ui_font(-1.5)), self.getAxis("left")
+        most = round(self.width() * _NAMES)
+        names = [metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, most) for name, _share in self._rows]
+        left.setTicks([list(zip(y, names))])
+        left.setWidth(max(map(metrics.horizontalAdvance, names)) + 10)
         self.getAxis("bottom").setTicks([[(0, "0"), (0.25, ""), (0.5, "50 %"), (0.75, ""), (1, "100 %")]])
-        self.setXRange(0, 1.42, padding=0)
+        self.setXRange(0, end, padding=0)
         self.setYRange(0.4, count + 0.6, padding=0)
+
+    def _figures(self) -> tuple[list[str], float]:
+        """The words at the right of each row, shorter where there is little room, and the axis' end behind them."""
+        metrics, room = QFontMetrics(ui_font(-1.5)), max(self.getViewBox().width(), 1)
+        for form in ("{share}  n {n:,}", "{share}"):
+            words = [form.format(share=percent(share.share), n=share.n) for _name, share in self._rows]
+            need = max(map(metrics.horizontalAdvance, words)) + 12
+            if need <= room * _FIGURES:
+                break
+        return words, 1.03 / (1 - min(need / room, _FIGURES))
 
     def table(self) -> list[Sequence[Any]]:
         head = ("arm", "correct", "n", "share", "low", "high", "effective n")
@@ -200,10 +216,6 @@ def _share_words(share: Share) -> str:
         low=percent(share.low),
         high=percent(share.high),
     )
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 24 else name[:23] + "…"
 
 
 def _lines(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyqtgraph as pg
@@ -21,10 +21,23 @@ from glyphscope_gui.theme import theme
 Measure = Literal["allowed", "feasible", "ms"]
 REDRAW_MS = 120
 """While tokens stream in; a chart that is read need not be newer than that."""
-MOST_BARS = 240
-"""More steps are drawn a bar for several: the greatest of them, for time and for allowed tokens."""
-_FLOOR = 0.12
-"""The height of one allowed token on the log scale, so that a forced step is seen and not a gap."""
+LEAST_SLOT = 3
+"""Pixels of width that a bar has with its gap. Where steps have less, a bar stands for several of them: a bar narrower
+than a pixel is drawn or not by where its edges fall, which makes holes in a chart that has none."""
+LEAST_HEIGHT = 2
+"""Pixels of height of every value that is known, so that a forced step, or no time at all, is seen and not a gap."""
+_WIDTHS = {False: 0.8, True: 0.4}
+"""Of the room of a bar. Forced ones are slim: they are not told by colour alone."""
+
+
+class Bars(NamedTuple):
+    """A height for each bar (NaN: nothing known), of the sampled and of the forced steps in it, and how many steps a
+    bar stands for: the bar at `n` for those from `n * step` on.
+    """
+
+    sampled: np.ndarray
+    forced: np.ndarray
+    step: int
 
 
 class StepChart(Chart):
@@ -38,15 +51,15 @@ class StepChart(Chart):
         self._tokens: list[Token] = []
         self._values: dict[Measure, list[float]] = {"allowed": [], "feasible": [], "ms": []}
         self._was_forced: list[bool] = []
-        self._free = pg.BarGraphItem(x=[], height=[], width=0.8)
-        self._forced = pg.BarGraphItem(x=[], height=[], width=0.8)
+        self._bars = {forced: pg.BarGraphItem(x=[], height=[], width=0.8) for forced in (False, True)}
         self._chosen = pg.InfiniteLine(angle=90, movable=False)
         self._chosen.hide()
-        for item in (self._free, self._forced, self._chosen):
+        for item in (*self._bars.values(), self._chosen):
             self.addItem(item, ignoreBounds=True)
         self.getAxis("left").setWidth(34)
         self._timer = QTimer(self, interval=REDRAW_MS, singleShot=True)
         self._timer.timeout.connect(self.draw)
+        self.getViewBox().sigResized.connect(self._room_changed)
 
     def begin(self) -> None:
         self._tokens = []
@@ -61,7 +74,7 @@ class StepChart(Chart):
             step = token.step
             self._tokens.append(token)
             self._was_forced.append(step.forced)
-            self._values["allowed"].append(max(math.log10(max(step.allowed, 1)), _FLOOR))
+            self._values["allowed"].append(math.log10(step.allowed) if step.allowed else math.nan)
             self._values["feasible"].append(math.nan if step.feasible is None else step.feasible)
             self._values["ms"].append(step.mask_ms + step.sample_ms + step.decode_ms)
         if not self._timer.isActive():
@@ -83,21 +96,39 @@ class StepChart(Chart):
     # -- Chart -------------------------------------------------------------------------------------------------
 
     def draw(self) -> None:
-        if not hasattr(self, "_free"):
+        if not hasattr(self, "_bars"):
             return
-        heights, forced, step = self._heights()
-        x = np.arange(len(heights), dtype=float) * step
-        none = pg.mkPen(None)
+        bars = self.bars()
         self._chosen.setPen(pg.mkPen(theme().color("mark"), width=2))
-        known = ~np.isnan(heights)
-        for bars, shown, color, width in (
-            (self._free, known & ~forced, "chart-main", 0.8),
-            (self._forced, known & forced, "chart-forced", 0.4),  # slim: not told by colour alone
+        least = LEAST_HEIGHT * self._scale(bars) / max(self.getViewBox().height(), 1)
+        middle = np.arange(len(bars.sampled)) * float(bars.step) + (bars.step - 1) / 2
+        for forced, heights, role in (
+            (False, bars.sampled, "chart-main"),
+            (True, bars.forced, "chart-forced"),
         ):
-            bars.setOpts(
-                x=x[shown], height=heights[shown], width=width * step, pen=none, brush=theme().color(color)
+            known = ~np.isnan(heights)
+            self._bars[forced].setOpts(
+                x=middle[known],
+                height=np.maximum(heights[known], least),
+                width=_WIDTHS[forced] * bars.step,
+                pen=pg.mkPen(None),
+                brush=theme().color(role),
             )
-        self._scale(heights[known])
+
+    def bars(self) -> Bars:
+        """What is drawn in the present width: of several steps the largest value, of the feasible mass the smallest."""
+        values = np.array(self._values[self._measure], dtype=float)
+        forced = np.array(self._was_forced, dtype=bool)
+        room = max(int(self.getViewBox().width()), LEAST_SLOT)
+        step = -(-len(values) * LEAST_SLOT // room) or 1
+        padding = -len(values) % step
+        values = np.pad(values, (0, padding), constant_values=math.nan).reshape(-1, step)
+        forced = np.pad(forced, (0, padding)).reshape(-1, step)
+        extreme = np.fmin if self._measure == "feasible" else np.fmax
+        sampled_, forced_ = (
+            extreme.reduce(np.where(kind, values, math.nan), axis=1) for kind in (~forced, forced)
+        )
+        return Bars(sampled_, forced_, step)
 
     def table(self) -> list[Sequence[Any]]:
         head = ("step", "token", "allowed", "feasible", "forced", "mask_ms", "sample_ms", "decode_ms")
@@ -128,7 +159,14 @@ class StepChart(Chart):
                 decoding=milliseconds(step.decode_ms),
             ),
         }[self._measure]
-        return tr("Token {index}  {text}\n{about}", index=index, text=step_text(step), about=figure)
+        words = tr("Token {index}  {text}\n{about}", index=index, text=step_text(step), about=figure)
+        together = self.bars().step
+        if together == 1:
+            return words
+        extreme = tr("the smallest") if self._measure == "feasible" else tr("the largest")
+        return f"{words}\n" + tr(
+            "Each bar shows {extreme} value of {count} tokens.", extreme=extreme, count=together
+        )
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         super().mousePressEvent(event)
@@ -138,22 +176,16 @@ class StepChart(Chart):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _heights(self) -> tuple[np.ndarray, np.ndarray, int]:
-        """A height for each bar (NaN: not measured), which of them are forced, and how many steps a bar stands for."""
-        values = np.array(self._values[self._measure], dtype=float)
-        forced = np.array(self._was_forced, dtype=bool)
-        step = -(-len(values) // MOST_BARS) or 1
-        if step > 1:
-            padding = -len(values) % step
-            values = np.pad(values, (0, padding), constant_values=math.nan).reshape(-1, step)
-            values = np.fmax.reduce(values, axis=1)  # the largest that is known
-            whole = np.pad(forced, (0, padding), constant_values=True).reshape(-1, step)
-            forced = np.logical_and.reduce(whole, axis=1)
-        return values, forced, step
+    def _room_changed(self) -> None:
+        if not self._timer.isActive():
+            self.draw()
 
-    def _scale(self, heights: np.ndarray) -> None:
+    def _scale(self, bars: Bars) -> float:
+        """Fit the axes to what is drawn. Returns the value at the upper edge."""
         steps = max(len(self._tokens), 1)
-        top = float(heights.max()) if len(heights) else 1.0
+        heights = np.concatenate((bars.sampled, bars.forced))
+        known = heights[~np.isnan(heights)]
+        top = float(known.max()) if len(known) else 1.0
         left = self.getAxis("left")
         if self._measure == "allowed":
             decades = max(int(np.ceil(top)), 1)
@@ -168,5 +200,6 @@ class StepChart(Chart):
             top = max(top, 1.0)
         every = max(1, round(steps / 5))
         self.getAxis("bottom").setTicks([[(n, str(n)) for n in range(0, steps, every)]])
-        self.setXRange(-0.6, steps - 0.4, padding=0)
+        self.setXRange(-0.6, max(len(bars.sampled) * bars.step, 1) - 0.4, padding=0)
         self.setYRange(0, top * 1.06, padding=0)
+        return top * 1.06
