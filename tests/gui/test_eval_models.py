@@ -43,6 +43,7 @@ from glyphscope_gui.evaluate.words import (
     MEASURES,
     arm_labels,
     duration,
+    population_words,
     provenance,
     summary_words,
 )
@@ -100,6 +101,60 @@ def test_a_cell_shows_another_share_or_interval_than_the_summary(result):
             assert (shown.value, shown.low, shown.high) == pytest.approx(
                 (figures.ok.share, figures.ok.low, figures.ok.high)
             )
+
+
+@pytest.fixture
+def with_controls(tmp_path):
+    """As of the builtin suite: 12 scenarios, and 3 controls that all arms fail."""
+    arms = four_arms()
+    samples = list(many_samples(arms, 12, 1))
+    samples += [made_sample(arm, n, ok=False, control=True) for arm in arms for n in range(12, 15)]
+    manifest = made_manifest(arms, 15, 1)
+    return EvalResult(tmp_path, manifest, samples, summarise(manifest, samples))
+
+
+def test_rows_failures_and_pairs_of_a_result_are_of_the_same_samples(qapp, with_controls):
+    result = with_controls
+    arms = result.arms
+    top = result.rows()[0]
+    assert top.name == "All scenarios but controls" and (result.scenarios, result.controls) == (12, 3)
+    suite = next(row for row in result.rows() if row.kind == "suite")
+    wrong = 0
+    for arm in arms:
+        everything, of_suite = result.figure(top, arm, "ok"), result.figure(suite, arm, "ok")
+        assert everything.of == of_suite.of == 12 and everything.correct == of_suite.correct
+        groups = [r for r in result.rows() if r.kind == "group" and not r.control]
+        assert sum(result.figure(row, arm, "ok").of for row in groups) == 12
+        wrong += everything.of - everything.correct
+    controls = next(row for row in result.rows() if row.kind == "group" and row.control)
+    assert controls.name == "controls" and result.figure(controls, arms[0], "ok").of == 3
+    failures = EvalFailuresModel()
+    failures.show(result.counted, {})
+    roots = [failures.index(row, COUNT) for row in range(failures.rowCount())]
+    assert sum(int(root.data()) for root in roots) == wrong
+    assert failures.headerData(0, Qt.Orientation.Horizontal) == f"Reason ({wrong} of 48 failed)"
+    compared = {(c.first, c.second): c.pairs for c in result.summary.comparisons if c.measure == "ok"}
+    for (first, second), pairs in compared.items():
+        assert pairs_that_differ(result, first, second)[1] == pairs == 12
+    assert population_words(result.scenarios, result.controls) == "12 scenarios, without 3 controls"
+
+
+def test_a_result_of_controls_alone_counts_them(tmp_path):
+    arm = four_arms()[0]
+    result = EvalResult(tmp_path, made_manifest((arm,), 2, 1))
+    result.add([made_sample(arm, n, control=True) for n in range(2)])
+    assert [result.figure(row, arm.id, "ok").of for row in result.rows()] == [2, 2, 1, 1]
+    assert (result.scenarios, result.controls, len(result.counted)) == (2, 0, 2)
+
+
+def test_pairs_have_an_answer_in_both_arms_as_those_of_the_comparison(tmp_path):
+    first, second, *_ = arms = four_arms()
+    samples = [made_sample(arm, n) for arm in (first, second) for n in range(3)]
+    samples[-1] = made_sample(second, 2, ok=False, failures=(Failure(reason="TIMEOUT", detail=""),))
+    manifest = made_manifest(arms, 3, 1)
+    result = EvalResult(tmp_path, manifest, samples, summarise(manifest, samples))
+    pairs, count = pairs_that_differ(result, first.id, second.id)
+    assert count == 2 == result.summary.comparisons[0].pairs and not pairs
 
 
 def test_a_control_counts_among_all_scenarios(tmp_path):

@@ -32,19 +32,20 @@ class EvalFailuresModel(QAbstractItemModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._roots: list[_Node] = []
-        self._all = 0
+        self._all = self._failed = 0
 
     def show(self, samples: Iterable[Sample], labels: dict[str, str]) -> None:
         """Group them anew."""
         by_reason: dict[Reason, dict[tuple[str, str], list[Sample]]] = defaultdict(lambda: defaultdict(list))
-        count = 0
+        count = failed = 0
         for sample in samples:
             count += 1
+            failed += bool(sample.failures)
             if sample.failures:
                 first = sample.failures[0]
                 by_reason[first.reason][_exactly(first), sample.arm].append(sample)
         self.beginResetModel()
-        self._all = count
+        self._all, self._failed = count, failed
         self._roots = []
         ordered = sorted(by_reason.items(), key=lambda item: -sum(map(len, item[1].values())))
         for reason, parts in ordered:
@@ -92,7 +93,8 @@ class EvalFailuresModel(QAbstractItemModel):
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return (tr("Reason"), tr("Samples"))[section]
+            reason = tr("Reason ({failed:,} of {all:,} failed)", failed=self._failed, all=self._all)
+            return (reason, tr("Samples"))[section]
         return None
 
     @plain_data

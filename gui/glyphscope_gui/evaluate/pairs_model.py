@@ -32,11 +32,12 @@ class Pair(NamedTuple):
 
 def pairs_that_differ(result: EvalResult, first: str, second: str) -> tuple[list[Pair], int]:
     """Those in which one arm is right and the other wrong, then those of one verdict and other calls or texts; and how
-    many pairs there are in all.
+    many pairs there are in all. As in the comparisons, a pair has an answer in both arms and is not of a control.
     """
-    by_key = {(s.suite, s.scenario, s.trial): s for s in result.samples if s.arm == first}
+    counted = [sample for sample in result.counted if sample.answered]
+    by_key = {(s.suite, s.scenario, s.trial): s for s in counted if s.arm == first}
     parted, other, count = [], [], 0
-    for sample in result.samples:
+    for sample in counted:
         if sample.arm != second:
             continue
         beside = by_key.get((sample.suite, sample.scenario, sample.trial))

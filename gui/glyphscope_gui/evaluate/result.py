@@ -25,7 +25,10 @@ RowKind = Literal["all", "suite", "group", "scenario"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of the heat map: all scenarios but the control ones, a suite, a group of one, or a scenario."""
+    """A row of the heat map: all scenarios, a suite, a group of one, or a scenario.
+
+    Controls are rows of their own: a row counts either them (`control`) or all the others, and so do those above it.
+    """
 
     kind: RowKind
     name: str
@@ -98,6 +101,23 @@ class EvalResult:
         self.manifest = manifest
         self._figures.clear()
 
+    @property
+    def controls(self) -> int:
+        """How many scenarios are controls, which the figures leave out; 0 where there is nothing else."""
+        kinds = list(self._kinds())
+        return 0 if all(kinds) else sum(kinds)
+
+    @property
+    def scenarios(self) -> int:
+        """How many scenarios the figures are of."""
+        return sum(1 for _kind in self._kinds()) - self.controls
+
+    @property
+    def counted(self) -> list[Sample]:
+        """The samples that the figures are of: those of the first row."""
+        left_out = self.controls > 0
+        return [sample for sample in self.samples if not (left_out and sample.control)]
+
     def rows(self) -> list[Row]:
         """All rows in their order: everything, then suite by suite, its groups where it has several, its scenarios."""
         if self._rows is None:
@@ -135,18 +155,38 @@ class EvalResult:
             known[measure] = [value for value in read if value is not None]
         return known[measure]
 
+    def _kinds(self) -> Iterator[bool]:
+        """Of each scenario, whether it is a control."""
+        for groups in self._order.values():
+            for members in groups.values():
+                yield from members.values()
+
     def _make_rows(self) -> Iterator[Row]:
-        yield Row("all", tr("All scenarios"))
+        only_controls = not self.controls and any(self._kinds())
+        name = tr("All scenarios but controls") if self.controls else tr("All scenarios")
+        yield Row("all", name, control=only_controls)
         for suite, groups in self._order.items():
-            if not groups:
-                continue
-            yield Row("suite", suite, suite)
-            several = len(groups) > 1
-            for group, members in groups.items():
-                if several:
-                    yield Row("group", group or tr("other"), suite, group, 1)
-                for scenario, control in members.items():
-                    yield Row("scenario", scenario, suite, group, 1 + several, control)
+            if groups:
+                yield from self._rows_of_suite(suite, groups)
+
+    def _rows_of_suite(self, suite: str, groups: dict[str, dict[str, bool]]) -> Iterator[Row]:
+        controls = [name for members in groups.values() for name, control in members.items() if control]
+        others = {
+            group: names
+            for group, members in groups.items()
+            if (names := [name for name, control in members.items() if not control])
+        }
+        yield Row("suite", suite, suite, control=not others)
+        several = len(others) > 1
+        for group, names in others.items():
+            if several:
+                yield Row("group", group or tr("other"), suite, group, 1)
+            for name in names:
+                yield Row("scenario", name, suite, group, 1 + several)
+        if controls and others:
+            yield Row("group", tr("controls"), suite, "", 1, control=True)
+        for name in controls:
+            yield Row("scenario", name, suite, "", 1 + bool(others), control=True)
 
     def _scenarios(self, row: Row) -> Iterable[tuple[str, str]]:
         if row.kind == "scenario":
@@ -156,9 +196,9 @@ class EvalResult:
             for suite, groups in self._order.items()
             if row.kind == "all" or suite == row.suite
             for group, members in groups.items()
-            if row.kind != "group" or group == row.group
+            if row.kind != "group" or row.control or group == row.group
             for scenario, control in members.items()
-            if not (control and row.kind == "all")
+            if control == row.control
         )
 
 

@@ -13,7 +13,7 @@ from glyphscope_gui.evaluate.page import EvalPage
 from glyphscope_gui.evaluate.pairs_model import Pair, pairs_that_differ
 from glyphscope_gui.evaluate.reading import EvalReading
 from glyphscope_gui.evaluate.result import EvalResult, Row
-from glyphscope_gui.evaluate.words import pair_labels, provenance, summary_words
+from glyphscope_gui.evaluate.words import pair_labels, population_words, provenance, summary_words
 from glyphscope_gui.shared.language import tr
 
 GROWN_MS = 1000
@@ -183,7 +183,8 @@ class EvalResultPresenter(QObject):
 
     def _show_failures(self) -> None:
         if self.result is not None:
-            self._view.failures_model.show(self.result.samples, self._view.model.labels)
+            self._view.failures_model.show(self.result.counted, self._view.model.labels)
+            self._view.population.setText(population_words(self.result.scenarios, self.result.controls))
 
     def _show_provenance(self) -> None:
         if self.result is not None:

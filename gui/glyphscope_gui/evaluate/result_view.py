@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QFrame, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QFrame, QLabel, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
 
 from glyphscope_gui.evaluate.charts import EvalCharts
 from glyphscope_gui.evaluate.failures import EvalFailures
@@ -62,6 +62,12 @@ class EvalResultView(QWidget):
         self.provenance.setObjectName("evalProvenance")
         self.provenance.setProperty("role", "muted")
         self.provenance.setContentsMargins(PAD - 5, 4, PAD - 5, 2)
+        self.population = QLabel(self)
+        self.population.setObjectName("evalPopulation")
+        self.population.setProperty("role", "hint")
+        self.population.setToolTip(tr("Failures, words, charts and pairs are of these scenarios."))
+        self.population.setWordWrap(True)
+        self.population.setContentsMargins(PAD - 5, 6, PAD - 5, 2)
         self._wide: bool | None = None
         self._lay_out()
         self.measure.currentIndexChanged.connect(self._measure_changed)
@@ -128,6 +134,7 @@ class EvalResultView(QWidget):
         side.setObjectName("card")
         column = QVBoxLayout(side)
         column.setContentsMargins(1, 1, 1, 6)
+        column.addWidget(self.population)
         column.addWidget(self.tabs)
         self.columns = splitter(Qt.Orientation.Horizontal, (self.rows, side), (2, 1))
         layout = QVBoxLayout(self)

@@ -177,7 +177,7 @@ class _Names(QHeaderView):
         left += INDENT if row.is_foldable or row.kind == "scenario" else 0
         painter.setPen(theme().color("text-muted" if row.control else "text"))
         box = QRect(left, rect.top(), rect.right() - left - SIDE, rect.height())
-        name = tr("{name} (control)", name=row.name) if row.control else row.name
+        name = tr("{name} (control)", name=row.name) if row.control and row.kind != "group" else row.name
         words = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, box.width())
         painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, words)
         painter.restore()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
@@ -44,6 +44,9 @@ _MEASURED: dict[MeasureName, str] = {
 """The titles of the measures, within a sentence."""
 
 
+_Key: TypeAlias = tuple[str, str, str, str, bool]
+
+
 class CellShown(NamedTuple):
     """What is painted in a cell. `strength` is how strong its colour is, 0 to 1; `low`, `at` and `high` are places on
     the bar, 0 to 1. `strength` None: there is nothing to show.
@@ -67,7 +70,7 @@ class EvalTableModel(QAbstractTableModel):
         self._arms: list[str] = []
         self._labels: dict[str, str] = {}
         self._tips: dict[str, str] = {}
-        self._folded: set[tuple[str, str, str]] = set()
+        self._folded: set[_Key] = set()
         self._rows: list[Row] = []
         self._top: dict[str, float] = {}
 
@@ -95,11 +98,11 @@ class EvalTableModel(QAbstractTableModel):
         """The result has more samples than before."""
         if new_rows:
             self.layoutAboutToBeChanged.emit()
-            before = [self._rows[index.row()] for index in self.persistentIndexList()]
+            before = [_key(self._rows[index.row()]) for index in self.persistentIndexList()]
             self._arrange()
-            places = {row: place for place, row in enumerate(self._rows)}
+            places = {_key(row): place for place, row in enumerate(self._rows)}
             old = self.persistentIndexList()
-            moved = [self.index(places.get(row, -1), index.column()) for row, index in zip(before, old)]
+            moved = [self.index(places.get(key, -1), index.column()) for key, index in zip(before, old)]
             self.changePersistentIndexList(old, moved)
             self.layoutChanged.emit()
         self._top.clear()
@@ -274,18 +277,16 @@ def figure_words(figure: CellFigure, measure: MeasureSpec) -> str:
     )
 
 
-def _key(row: Row) -> tuple[str, str, str]:
-    return (row.kind, row.suite, row.group)
+def _key(row: Row) -> _Key:
+    """What stays the same of a row while its result grows."""
+    is_scenario, is_group = row.kind == "scenario", row.kind == "group"
+    return (row.kind, row.suite, row.group, row.name if is_scenario else "", row.control and is_group)
 
 
 def _row_tip(row: Row) -> str:
     if row.kind == "all":
-        return tr("All scenarios of all suites, but those that measure the prompt's discipline (control)")
-    control = (
-        "\n" + tr("A control: it measures the prompt's discipline and is not among “All scenarios”.")
-        if row.control
-        else ""
-    )
+        return tr("All scenarios of all suites; controls have rows of their own")
+    control = "\n" + tr("Controls measure the prompt's discipline.") if row.control else ""
     return (
         f"{row.name}{control}\n" + tr("Space shows or hides what is below it.")
         if row.is_foldable

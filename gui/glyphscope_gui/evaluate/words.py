@@ -195,6 +195,13 @@ def provenance(manifest: Manifest, samples: int) -> str:
     return "  ·  ".join(word for word in words if word)
 
 
+def population_words(scenarios: int, controls: int) -> str:
+    """Which scenarios the figures are of."""
+    if not controls:
+        return tr("%n scenario(s)", "", scenarios)
+    return tr("%n scenario(s)", "", scenarios) + tr(", without %n control(s)", "", controls)
+
+
 def summary_words(
     summary: Summary, manifest: Manifest, measure: str = "ok"
 ) -> list[tuple[str, tuple[str, ...]]]:
