@@ -270,13 +270,20 @@ def test_what_a_reader_varies_does_not_reach_the_request(tmp_path):
             varied(lesson, experiment, wrong, None)
 
 
+def test_a_lesson_is_done_when_every_step_was_seen_and_every_question_answered():
+    seen = LessonProgress().at(0, 2).at(1, 2)
+    assert seen.is_done(2, 0) and not seen.is_done(2, 1) and not seen.is_done(3, 0)
+    assert seen.answered(0, False).is_done(2, 1)
+
+
 def test_progress_is_lost_or_a_damaged_file_ends_anything(tmp_path):
     path = tmp_path / "lessons.json"
     progress = Progress(path)
     progress.put("a", LessonProgress().at(0, 2).answered(0, False).answered(0, True))
     assert progress.save() == ""
     again = Progress(path).of("a")
-    assert again.seen == (0,) and again.answers == {0: False} and not again.done and again.at(1, 2).done
+    assert again.seen == (0,) and again.answers == {0: False}
+    assert not again.is_done(2, 1) and again.at(1, 2).is_done(2, 1)
     for damaged in (b'{"a": 3', b'{"\xff": {}}'):
         path.write_bytes(damaged)
         assert Progress(path).of("a") == LessonProgress()

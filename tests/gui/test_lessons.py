@@ -99,7 +99,8 @@ def test_a_lesson_cannot_be_taken_without_a_model(without_model, qtbot):
                 card.run.player.go(card.run.player.last)
                 assert card.state.finished is not None and card.difference.text()
         progress = lessons.progress.of(place.key)
-        assert progress.done and set(progress.answers.values()) == {True}
+        steps, questions = len(lessons.opened.lesson.steps), len(lessons.opened.lesson.questions)
+        assert progress.is_done(steps, questions) and set(progress.answers.values()) == {True}
         lessons.progress.forget(place.key)
         for sheet in lessons.opened.sheets.values():
             card = LessonQuestion(sheet)
@@ -108,6 +109,42 @@ def test_a_lesson_cannot_be_taken_without_a_model(without_model, qtbot):
 
 
 # -- the page ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_what_follows_a_question_is_shown_when_it_is_answered_and_a_lesson_is_done_by_answers(
+    without_model, qtbot, tmp_path
+):
+    """And digits answer wherever the keyboard is, also after a step back."""
+    lessons = without_model()
+    place = written_lesson(tmp_path)
+    open_in(qtbot, lessons, place)
+    reader, view = lessons.view.reader, lessons.view
+    for number in range(len(lessons.slides)):
+        lessons.show_slide(number)
+    row = view.model.index(view.model.row_of(place.key))
+    assert "completed" not in row.data(Qt.ItemDataRole.AccessibleTextRole)
+    assert "0 of 3 questions answered" in row.data(Qt.ItemDataRole.AccessibleTextRole)
+    back = view.before_button
+    lessons.show_slide(3)
+    QTest.mouseClick(back, Qt.MouseButton.LeftButton)
+    assert lessons.at == 2
+    character, following, choice = reader.active
+    assert not character.isHidden() and following.isHidden() and choice.isHidden()
+    character.choose(character.sheet.at)
+    character.reveal()
+    assert not following.isHidden() and choice.isHidden()
+    QTest.keyClick(back, Qt.Key.Key_1)
+    assert following.chosen == {0}
+    following.reveal()
+    QTest.keyClick(back, Qt.Key.Key_2)
+    assert choice.chosen == {1}
+    choice.reveal()
+    assert reader._covered.isHidden()
+    assert "✓ completed" in row.data(Qt.ItemDataRole.AccessibleTextRole)
+    lessons.turn(-1)
+    lessons.turn(1)
+    assert not any(card.isHidden() for card in reader.active)  # they were answered
 
 
 @pytest.mark.slow

@@ -24,10 +24,9 @@ class LessonProgress(msgspec.Struct, frozen=True, kw_only=True):
     steps: int = 0
     answers: dict[int, bool] = {}
 
-    @property
-    def done(self) -> bool:
-        """Whether every step was shown."""
-        return self.steps > 0 and len(self.seen) >= self.steps
+    def is_done(self, steps: int, questions: int) -> bool:
+        """Whether every step was shown and every question answered, of so many that there are today."""
+        return set(range(steps)) <= set(self.seen) and set(range(questions)) <= set(self.answers)
 
     def at(self, step: int, steps: int) -> LessonProgress:
         """With another step shown, of so many that there are today."""

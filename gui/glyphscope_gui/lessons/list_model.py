@@ -70,5 +70,7 @@ class LessonListModel(QAbstractListModel):
             case _ if role == FACTS_ROLE:
                 return facts
             case _ if role == DONE_ROLE:
-                return isinstance(found, Lesson) and len(row.progress.seen) >= len(found.steps)
+                return isinstance(found, Lesson) and row.progress.is_done(
+                    len(found.steps), len(found.questions)
+                )
         return None

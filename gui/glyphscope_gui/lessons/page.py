@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from glyphscope.errors import GlyphscopeError, problem_words
@@ -72,8 +72,10 @@ class LessonPage(QWidget):
         self.stack.setCurrentWidget(self.reader if opened else self.empty)
         self.foot.setVisible(opened)
         self.place.setText(tr("Step {step} of {steps}", step=step, steps=steps))
-        self.before_button.setEnabled(step > 1)
-        self.after_button.setEnabled(step < steps)
+        for button, enabled in ((self.before_button, step > 1), (self.after_button, step < steps)):
+            if button.hasFocus() and not enabled:
+                self.reader.setFocus()  # else Qt gives the keyboard to whatever comes next
+            button.setEnabled(enabled)
 
     def show_error(self, error: GlyphscopeError) -> None:
         """Why a lesson cannot be taken, with its first mistakes."""
@@ -91,6 +93,12 @@ class LessonPage(QWidget):
         self.foot.setVisible(not lecture)
         margin = 0 if lecture else GAP
         self._layout.setContentsMargins(margin, margin, margin, margin)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """A digit answers the question in sight wherever the keyboard is, as on a button that turned the page."""
+        digit = Qt.Key.Key_1 <= event.key() <= Qt.Key.Key_9
+        if not (digit and self.reader.press(event.key(), event.modifiers())):
+            super().keyPressEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -149,7 +149,9 @@ class LessonsPresenter(Page):
         assert opened is not None
         widget = make_part(part, opened, parent)
         if isinstance(widget, LessonQuestion) and isinstance(part, Question):
-            widget.answered.connect(partial(self._answered, opened.place.key, opened.number_of(part)))
+            number, key = opened.number_of(part), opened.place.key
+            widget.guards = number not in self.progress.of(key).answers
+            widget.answered.connect(partial(self._answered, key, number))
         elif isinstance(widget, LessonExperiment):
             widget.liveWanted.connect(partial(self.live.start, widget, opened))
             widget.stopWanted.connect(self.context.runs.stop)

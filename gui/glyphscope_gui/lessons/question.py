@@ -96,9 +96,13 @@ class ChoiceRow(QWidget):
 
 
 class LessonQuestion(QFrame):
-    """`answered` carries whether the answer was right, once, when it is revealed."""
+    """`answered` carries whether the answer was right, once, when it is revealed; `revealed` comes without one too.
+
+    `guards`: what follows on the page may give the answer away.
+    """
 
     answered = Signal(bool)
+    revealed = Signal()
 
     def __init__(self, sheet: Sheet, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -107,6 +111,7 @@ class LessonQuestion(QFrame):
         self.setAccessibleName(tr("Question: {question}", question=sheet.ask))
         self.sheet = sheet
         self.is_revealed = False
+        self.guards = True
         self.ask = LessonProse(sheet.ask, self)
         before = f"{sheet.before}▮" if sheet.kind == "next" else ""
         self.before = LessonLabel(before, "", self, mono_font(2))
@@ -171,6 +176,7 @@ class LessonQuestion(QFrame):
         self.hint.hide()
         if self.chosen:
             self.answered.emit(judged.right)
+        self.revealed.emit()
 
     def advance(self) -> bool:
         """The next thing that one key does: the reveal. False where that was."""
@@ -185,7 +191,9 @@ class LessonQuestion(QFrame):
             super().keyPressEvent(event)
 
     def press(self, key: int) -> bool:
-        """What a key does here; False where it does nothing."""
+        """What a key does here; False where it does nothing, as after the reveal: the next question has it then."""
+        if self.is_revealed:
+            return False
         if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.reveal()
             return True

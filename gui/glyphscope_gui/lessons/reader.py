@@ -59,11 +59,14 @@ class LessonReader(QScrollArea):
         self._column: QVBoxLayout | None = None
         self._words: list[QWidget] = []
         self._parts: list[QWidget] = []
+        self._order: list[QWidget] = []
 
     # -- what is shown -----------------------------------------------------------------------------------------
 
     def show_parts(self, over: str, title: str, parts: tuple[AnyPart, ...], make: MakePart) -> None:
         """`over` is told above the title in quieter words; `make` makes the widget of a part that is no text."""
+        focused = self.window().focusWidget()
+        had_keys = focused is not None and self.isAncestorOf(focused)
         self.clear()
         body = QWidget(self.viewport())  # from the first in its place: fonts come from there
         body.setObjectName("lessonBody")
@@ -88,12 +91,21 @@ class LessonReader(QScrollArea):
         column.addWidget(head)
         column.addWidget(heading)
         for part in parts:
-            column.addWidget(next(made[0] if isinstance(part, Prose) else made[1]))
+            widget = next(made[0] if isinstance(part, Prose) else made[1])
+            self._order.append(widget)
+            column.addWidget(widget)
+            if isinstance(widget, LessonQuestion):
+                widget.revealed.connect(self._uncover)
+        self._covered = LessonLabel(tr("Reveal the answer to see the rest of this step."), "muted", body)
+        column.addWidget(self._covered)
         column.addStretch(1)
+        self._uncover()
         self._body, self._column = body, column
         self._fit()
         self.setWidget(body)
         self.verticalScrollBar().setValue(0)
+        if had_keys:
+            self.setFocus()
         if self._lecture is not None:
             self._quieten()
 
@@ -102,7 +114,7 @@ class LessonReader(QScrollArea):
         for widget in self.active:
             widget.close_down()
         self.active, self._body, self._column = [], None, None
-        self._words, self._parts = [], []
+        self._words, self._parts, self._order = [], [], []
         old = self.takeWidget()
         if old is not None:
             old.deleteLater()
@@ -125,6 +137,8 @@ class LessonReader(QScrollArea):
     def press(self, key: int, modifiers: Qt.KeyboardModifier) -> bool:
         """Give a key to the first part that does something by it, a digit or Enter to a question; False without one."""
         for part in self.active:
+            if part.isHidden():
+                return False
             if isinstance(part, LessonQuestion):
                 if key not in _IN_LECTURE and part.press(key):
                     return True
@@ -163,6 +177,16 @@ class LessonReader(QScrollArea):
         self._fit()
 
     # -- inside ------------------------------------------------------------------------------------------------
+
+    def _uncover(self) -> None:
+        """Show everything up to the first question that is open: what follows it may give the answer away."""
+        is_covered = False
+        for widget in self._order:
+            widget.setHidden(is_covered)
+            guards = isinstance(widget, LessonQuestion) and widget.guards and not widget.is_revealed
+            is_covered = is_covered or guards
+        last = bool(self._order) and not self._order[-1].isHidden()
+        self._covered.setHidden(last)
 
     def _fit(self) -> None:
         """Nothing wider than it can be read, and the same left edge for all of it."""

@@ -83,15 +83,18 @@ def lesson_facts(lesson: Lesson, progress: LessonProgress) -> str:
     steps = len(lesson.steps)
     seen = len([number for number in progress.seen if number < steps])
     words = [tr("{minutes} min", minutes=lesson.minutes)]
-    if seen >= steps:
-        words.append(tr("✓ all steps seen"))
+    questions = len(lesson.questions)
+    answers = [right for number, right in progress.answers.items() if number < questions]
+    if progress.is_done(steps, questions):
+        words.append(tr("✓ completed"))
     elif seen:
         words.append(tr("{seen} of {steps} steps seen", seen=seen, steps=steps))
     else:
         words.append(tr("%n step(s)", "", steps))
-    right = sum(progress.answers.values())
-    if progress.answers:
+    if seen and len(answers) < questions:
         words.append(
-            tr("{right} of {answers} answers right at first", right=right, answers=len(progress.answers))
+            tr("{answered} of {questions} questions answered", answered=len(answers), questions=questions)
         )
+    elif answers:
+        words.append(tr("{right} of {answers} answers right", right=sum(answers), answers=len(answers)))
     return " · ".join(words)

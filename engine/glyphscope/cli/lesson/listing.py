@@ -9,7 +9,7 @@ from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
-from glyphscope.lessons import Lesson, LessonPlace, Progress, all_lessons
+from glyphscope.lessons import Lesson, LessonPlace, LessonProgress, Progress, all_lessons
 from glyphscope.sessions import places
 from glyphscope.visible import visible
 
@@ -19,24 +19,31 @@ def list_lessons(as_json: JsonOption = False) -> None:
     progress = Progress(places().lesson_progress)
     rows: list[dict[str, Any]] = []
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("lesson", "minutes", "steps", "seen", "about"):
+    for title in ("lesson", "minutes", "steps", "seen", "answered", "about"):
         table.add_column(
             title,
-            justify="right" if title in ("minutes", "steps", "seen") else "left",
+            justify="left" if title in ("lesson", "about") else "right",
             no_wrap=title == "lesson",
         )
     for place, found in all_lessons():
-        seen = len(progress.of(place.key).seen)
+        kept = progress.of(place.key)
         if isinstance(found, Lesson):
-            rows.append(_row(place, found, seen))
+            rows.append(_row(place, found, kept))
+            seen, questions = len(kept.seen), len(found.questions)
+            answered = f"{len(kept.answers)} of {questions}" if seen and questions else "–"
             words = Text(f"{visible(found.title)}. {visible(found.about)}")
             table.add_row(
-                Text(visible(place.name)), str(found.minutes), str(len(found.steps)), str(seen or "–"), words
+                Text(visible(place.name)),
+                str(found.minutes),
+                str(len(found.steps)),
+                str(seen or "–"),
+                answered,
+                words,
             )
         else:
             rows.append({"name": place.name, "file": str(place.path or place.file), "problem": found.message})
             table.add_row(
-                Text(visible(place.name)), "", "", "", Text(f"✗ {visible(found.message)}", style="red")
+                Text(visible(place.name)), "", "", "", "", Text(f"✗ {visible(found.message)}", style="red")
             )
     if as_json:
         print_json(rows)
@@ -45,7 +52,7 @@ def list_lessons(as_json: JsonOption = False) -> None:
         diagnostics().print(Text(f"Your own lessons: {places().lessons}", style="dim"))
 
 
-def _row(place: LessonPlace, lesson: Lesson, seen: int) -> dict[str, Any]:
+def _row(place: LessonPlace, lesson: Lesson, kept: LessonProgress) -> dict[str, Any]:
     return {
         "name": place.name,
         "file": str(place.path or place.file),
@@ -55,5 +62,6 @@ def _row(place: LessonPlace, lesson: Lesson, seen: int) -> dict[str, Any]:
         "minutes": lesson.minutes,
         "steps": len(lesson.steps),
         "questions": len(lesson.questions),
-        "seen": seen,
+        "seen": len(kept.seen),
+        "answered": len(kept.answers),
     }
