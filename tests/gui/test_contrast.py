@@ -147,7 +147,7 @@ def test_the_style_sheet_writes_in_a_colour_that_cannot_be_read_on_its_ground(qa
         # what holds for this part: the rules that ask for no more than it has
         holding = [rule for rule in rules if rule[1] <= demands | {"QWidget"}]
         holding.sort(key=lambda rule: weight(rule[1]))
-        front = next((s["color"] for _, _, s in reversed(holding) if "color" in s), "")
+        front = next((s["color"] for _, _, s in reversed(holding) if "color" in s), theme.roles["text"])
         back = next((s["background"] for _, _, s in reversed(holding) if "background" in s), "transparent")
         grounds = [QColor(back)] if back.startswith("#") else [theme.color(role) for role in TRANSPARENT]
         least = GRAPHICS if ":disabled" in demands else TEXT

@@ -31,6 +31,7 @@ from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.splitter import splitter
+from glyphscope_gui.theme import Looks
 from glyphscope_gui.theme.sizes import GAP, PAD
 
 WIDE = 1180
@@ -45,6 +46,7 @@ class GrammarPage(QWidget):
 
     def __init__(self, examples: GrammarExamplesModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._looks = Looks()
         self.setObjectName("centre")
         self.setAccessibleName(tr("Grammar"))
         self.setAcceptDrops(True)
@@ -78,7 +80,7 @@ class GrammarPage(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "step"):
+        if hasattr(self, "_looks") and self._looks.changed(event):
             self.step.restyle()
             self.railroad.restyle()
 

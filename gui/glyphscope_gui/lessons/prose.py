@@ -18,8 +18,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QTextEdit, QWidget
 
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.theme import mono_font, theme, ui_font
-from glyphscope_gui.theme.fonts import base_points
+from glyphscope_gui.theme import Looks, mono_font, theme, ui_font
 
 LARGER = 1.5
 """Points that it is larger than the interface's letters: it is read, not looked up."""
@@ -50,7 +49,7 @@ class LessonProse(QTextEdit):
         self.show_markdown(markdown)
 
     def show_markdown(self, markdown: str) -> None:
-        self._markdown, self._looks = markdown, _looks()
+        self._markdown, self._looks = markdown, Looks()
         document = self.document()
         document.setDefaultFont(ui_font(0 if self._quiet else LARGER))
         safe = markdown.replace("![", "!\u2060[")  # a picture would be read from wherever the text says
@@ -78,9 +77,9 @@ class LessonProse(QTextEdit):
         event.ignore()
 
     def changeEvent(self, event: QEvent) -> None:
-        """In another theme, or other letters; Qt tells a change of palette also where there is none."""
+        """In another theme, or other letters."""
         super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and getattr(self, "_looks", _looks()) != _looks():
+        if hasattr(self, "_looks") and self._looks.changed(event):
             self.show_markdown(self._markdown)
 
     # -- inside ------------------------------------------------------------------------------------------------
@@ -143,11 +142,6 @@ class LessonProse(QTextEdit):
     def _merge(cursor: QTextCursor, look: QTextCharFormat) -> None:
         cursor.select(QTextCursor.SelectionType.BlockUnderCursor)
         cursor.mergeCharFormat(look)
-
-
-def _looks() -> tuple[str, float]:
-    """What a text is set by."""
-    return theme().name, base_points()
 
 
 _DIALECT = QTextDocument.MarkdownFeature.MarkdownDialectGitHub

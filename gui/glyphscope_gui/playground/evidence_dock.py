@@ -42,7 +42,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.shared.token_words import count, percent, step_text
-from glyphscope_gui.theme import theme
+from glyphscope_gui.theme import Looks, theme
 from glyphscope_gui.theme.sizes import PAD
 
 _MEASURES = (
@@ -348,6 +348,7 @@ class _Key(QWidget):
         super().__init__()
         self._role = role
         self._width = width
+        self._looks = Looks()
         self._square = QLabel()
         label = QLabel(words)
         label.setProperty("role", "hint")
@@ -361,7 +362,7 @@ class _Key(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() == event.Type.PaletteChange and hasattr(self, "_square"):
+        if hasattr(self, "_looks") and self._looks.changed(event):
             self._paint()
 
     def _paint(self) -> None:

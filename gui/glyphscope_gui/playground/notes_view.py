@@ -10,7 +10,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.playground.timeline_notes import Block
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.wrapping_edit import bear, ease
-from glyphscope_gui.theme import mono_font, theme, ui_font
+from glyphscope_gui.theme import Looks, mono_font, theme, ui_font
 
 IMAGE_WIDTH = 420
 """Logical pixels a picture is shown at most."""
@@ -39,6 +39,7 @@ class NotesView(QTextEdit):
         self.document().setDocumentMargin(10)
         self.setStyleSheet("QTextEdit#notesView { background: transparent; border: none; padding: 0; }")
         self._blocks: list[Block] = []
+        self._looks = Looks()
 
     def minimumSizeHint(self) -> QSize:
         return QSize(120, 60)
@@ -52,7 +53,7 @@ class NotesView(QTextEdit):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_blocks"):
+        if hasattr(self, "_looks") and self._looks.changed(event):
             self._write()
 
     def _write(self) -> None:

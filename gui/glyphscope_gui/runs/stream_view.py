@@ -45,7 +45,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_places import TextPlaces
 from glyphscope_gui.shared.token_words import percent, step_text
 from glyphscope_gui.shared.verdict import FORCED, VERDICTS, Verdict, paint_line
-from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.theme import Looks, mono_font, theme
 
 LINE_HEIGHT = 165
 """Percent of the font's: room for the lines below a field and the sign above its end."""
@@ -83,6 +83,7 @@ class StreamView(QTextEdit):
         self._request: RunRequest | None = None
         self._parts = AnswerParts(self, self.LARGER)
         self._reset(StageState())
+        self._looks = Looks()
         self.verticalScrollBar().valueChanged.connect(self._parts.place_headers)
 
     def minimumSizeHint(self) -> QSize:
@@ -281,7 +282,7 @@ class StreamView(QTextEdit):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_state"):
+        if hasattr(self, "_looks") and self._looks.changed(event):
             self._restyle()
 
     def _restyle(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import QBuffer, QEvent, QIODevice, QPointF, QSize, Qt
-from PySide6.QtGui import QContextMenuEvent, QImage, QImageWriter, QMouseEvent, QPainter
+from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QImage, QImageWriter, QMouseEvent, QPainter
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QMenu, QToolTip, QWidget
 
@@ -18,7 +18,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.sessions import atomic_write
 from glyphscope_gui.shared.errors import show_error
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.theme import theme, ui_font
+from glyphscope_gui.theme import Looks, theme, ui_font
 
 
 class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
@@ -28,6 +28,7 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         super().__init__(parent, background=None)
         self.setObjectName(name)
         self.setAccessibleName(words)
+        self._looks = Looks()
         self._lines = height / 15
         self._height = height
         self.setFrameShape(pg.PlotWidget.Shape.NoFrame)
@@ -63,7 +64,7 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     # -- looks -------------------------------------------------------------------------------------------------
 
     def _dress_axes(self) -> None:
-        self._height = round(self._lines * max(self.fontMetrics().height(), 15))
+        self._height = round(self._lines * max(QFontMetrics(ui_font()).height(), 15))
         self.setFixedHeight(self._height)
         for name in ("left", "bottom"):
             axis = self.getAxis(name)
@@ -73,7 +74,7 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange) and hasattr(self, "_height"):
+        if hasattr(self, "_looks") and self._looks.changed(event):
             self._dress_axes()
             self.draw()
 

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QTextEdit, QWidget
 from glyphscope_gui.shared.json_places import TextProblem
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.wrapping_edit import WrappingEdit, bear, ease
-from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.theme import Looks, mono_font, theme
 
 TAB = "  "
 _OPEN, _CLOSE = "{[(", "}])"
@@ -74,6 +74,7 @@ class CodeEdit(WrappingEdit):
         self.updateRequest.connect(self._scroll_numbers)
         self.cursorPositionChanged.connect(self._mark)
         self.textChanged.connect(self._tell)
+        self._looks = Looks()
         self._restyle()
         self._fit_numbers()
 
@@ -143,8 +144,11 @@ class CodeEdit(WrappingEdit):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange, QEvent.Type.StyleChange):
+        if hasattr(self, "_looks") and self._looks.changed(event):
             self._restyle()
+            self._fit_numbers()
+        elif event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._set_type()  # a style sheet takes the font away
             self._fit_numbers()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
@@ -193,11 +197,14 @@ class CodeEdit(WrappingEdit):
 
     # -- marks -------------------------------------------------------------------------------------------------
 
-    def _restyle(self) -> None:
-        """Colours and font of the theme in force; asked again whenever the style changes."""
+    def _set_type(self) -> None:
         font = mono_font(-1)
         if font != self.font():
             self.setFont(font)
+
+    def _restyle(self) -> None:
+        """Colours and font of the theme in force; asked again whenever the style changes."""
+        self._set_type()
         colors = theme()
         self._number_color = colors.color("text-faint")
         self._line_color = colors.color("hover")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from PySide6.QtCore import QByteArray, QEvent, QSize, Qt
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QResizeEvent
+from PySide6.QtCore import QByteArray, QMargins, QPoint, QRect, QSize, Qt, QTimer
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QMenuBar, QTabBar, QTabWidget, QVBoxLayout, QWidget
 
 from glyphscope_gui.context import AppContext, Page
@@ -41,6 +41,10 @@ from glyphscope_gui.theme.sizes import is_crowded, letters
 LEFT, RIGHT = 292, 336
 """Widths the sides begin with, in logical pixels at the usual font size."""
 FIRST_SIZE = QSize(1440, 900)
+FRAME = QMargins(4, 40, 4, 4)
+"""Pixels that a window system's frame takes at most, as a rule."""
+FRAMED_MS = 200
+"""Until then the window system has made the frame, as a rule."""
 NARROW = 1200
 """Below this width of the window the sides begin smaller."""
 
@@ -53,6 +57,8 @@ class MainWindow(QMainWindow):
         self.services = services
         self._leaving = False
         self._shut = False
+        self._framed = QTimer(self, singleShot=True, interval=FRAMED_MS)
+        self._framed.timeout.connect(self._stay_on_screen)
         self.setWindowTitle("Glyphscope")
         self.setMinimumSize(QSize(920, 560))
         self.setAcceptDrops(True)
@@ -87,9 +93,16 @@ class MainWindow(QMainWindow):
         self.statusBar().addWidget(self.status, 1)
         self._make_presenters()
         self._restore()
+        themes.changed.connect(self._restyle)
 
     def page(self, page: PageId) -> Page:
         return self.pages[page]
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """The frame is known once the window system has made it."""
+        super().showEvent(event)
+        if not event.spontaneous():
+            self._framed.start()
 
     def start(self) -> None:
         """After the window is shown: open the model, offer what a crash left."""
@@ -101,6 +114,7 @@ class MainWindow(QMainWindow):
         if self._shut:
             return
         self._shut = True
+        self._framed.stop()
         for page in reversed(self.pages.values()):
             page.close()
         self.services.settings.update(
@@ -146,13 +160,6 @@ class MainWindow(QMainWindow):
         right = [part for part in sides if part not in left]
         parts = (self._top, self.rail, *left, centre, *right)
         return focus_next(parts, self.focusWidget(), forward=forward) or super().focusNextPrevChild(forward)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "header"):
-            self.header.restyle()
-            if is_crowded(self) and not self.tabifiedDockWidgets(self.right):
-                self.fit_sides()  # larger letters were chosen
 
     def fit_sides(self) -> None:
         """The sides as wide as suits the window and the font; with large letters only one side."""
@@ -230,9 +237,10 @@ class MainWindow(QMainWindow):
         """Size and places of the last time, or those that suit a first start."""
         settings = self.services.settings.value
         if not settings.geometry or not self.restoreGeometry(_bytes(settings.geometry)):
-            self.resize(FIRST_SIZE.boundedTo(self.screen().availableSize()))
+            self.setGeometry(first_geometry(self.screen().availableGeometry()))
         if not settings.state or not self.restoreState(_bytes(settings.state)):
             self.fit_sides()
+        self._begun = self.size()
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -257,9 +265,48 @@ class MainWindow(QMainWindow):
             bar.setAccessibleName(tr("Panels at the side"))
         return [bar for bar in bars if bar.isVisible() and bar.count()]
 
+    def _stay_on_screen(self) -> None:
+        """Nothing of the window as it begins is beyond the edge, least of all its status line."""
+        if self.windowState() != Qt.WindowState.WindowNoState or self.size() != self._begun:
+            return
+        fitting = inside_screen(self.geometry(), self.frameGeometry(), self.screen().availableGeometry())
+        if fitting != self.geometry():
+            self.setGeometry(fitting)
+
+    def _restyle(self, _theme: object) -> None:
+        """Fit what has sizes of its own to another theme or size of text."""
+        self.header.restyle()
+        if is_crowded(self) and not self.tabifiedDockWidgets(self.right):
+            self.fit_sides()  # larger letters were chosen
+
     def _leave(self) -> None:
         self._leaving = True
         self.close()
+
+
+def first_geometry(free: QRect) -> QRect:
+    """The place of the window inside its frame at a first start, of what is free on the screen.
+
+    The window system makes the frame when it shows the window: until then its size is not known.
+    """
+    inside = free.marginsRemoved(FRAME)
+    size = FIRST_SIZE.boundedTo(inside.size())
+    beside = inside.size() - size
+    return QRect(inside.topLeft() + QPoint(beside.width() // 2, beside.height() // 2), size)
+
+
+def inside_screen(window: QRect, frame: QRect, free: QRect) -> QRect:
+    """The window's geometry, moved and made smaller so that its `frame` is in what is free on the screen."""
+    around = QMargins(
+        window.left() - frame.left(), window.top() - frame.top(),
+        frame.right() - window.right(), frame.bottom() - window.bottom(),
+    )  # fmt: skip
+    inside = free.marginsRemoved(around)
+    size = window.size().boundedTo(inside.size())
+    furthest = inside.bottomRight() - QPoint(size.width() - 1, size.height() - 1)
+    left = max(min(window.left(), furthest.x()), inside.left())
+    top = max(min(window.top(), furthest.y()), inside.top())
+    return QRect(QPoint(left, top), size)
 
 
 def _text(data: QByteArray) -> str:

@@ -12,7 +12,7 @@ from glyphscope.resources import names
 from glyphscope_gui.context import Page
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.theme import theme, ui_font
+from glyphscope_gui.theme import Looks, theme, ui_font
 from glyphscope_gui.theme.sizes import scale
 
 DRAWING = 22
@@ -49,6 +49,7 @@ class PageRail(QToolBar):
         layout.setContentsMargins(
             0, 0, 0, 0
         )  # as the style sheet says, which is asked at the next theme only
+        self._looks = Looks()
         self._fit()
         self._restyle()
 
@@ -67,7 +68,7 @@ class PageRail(QToolBar):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.StyleChange):
+        if hasattr(self, "_looks") and self._looks.changed(event):
             self._restyle()
             self._fit()
 

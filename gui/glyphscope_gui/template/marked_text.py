@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
 from glyphscope.visible import visible
 from glyphscope_gui.shared.code_edit import to_utf16
 from glyphscope_gui.shared.wrapping_edit import WrappingEdit
-from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.theme import Looks, mono_font, theme
 
 Spans = Sequence[tuple[int, int]]
 _MOST = 200
@@ -27,6 +27,7 @@ class MarkedText(WrappingEdit):
         self._text = ""
         self._differs: Spans = ()
         self._chosen: Spans = ()
+        self._looks = Looks()
         self.setReadOnly(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
@@ -54,7 +55,7 @@ class MarkedText(WrappingEdit):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_chosen"):
+        if hasattr(self, "_looks") and self._looks.changed(event):
             self._mark()
 
     def _mark(self) -> None:

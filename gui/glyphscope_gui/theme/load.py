@@ -32,7 +32,7 @@ class Theme:
 
     def svg(self, icon: str, role: str) -> bytes:
         """The drawing of an icon in the colour of a role."""
-        return read_text(f"icons/{icon}.svg").replace("currentColor", self.roles[role]).encode()
+        return _drawing(icon).replace("currentColor", self.roles[role]).encode()
 
     def pixmap(self, icon: str, role: str, size: int = 16, scale: float = 1) -> QPixmap:
         """The same, drawn `size` logical pixels wide for a screen of that scale."""
@@ -54,7 +54,7 @@ class Theme:
         return icon
 
     def palette(self) -> QPalette:
-        """What Qt draws by itself, in the theme's colours."""
+        """What Qt draws by itself, in the theme's colours; what is disabled is a matter of the style sheet."""
         palette = QPalette()
         role = QPalette.ColorRole
         for part, name in (
@@ -81,9 +81,12 @@ class Theme:
             (role.Shadow, "border-strong"),
         ):
             palette.setColor(part, self.color(name))
-        for part in (role.WindowText, role.Text, role.ButtonText):
-            palette.setColor(QPalette.ColorGroup.Disabled, part, self.color("text-disabled"))
         return palette
+
+
+@cache
+def _drawing(icon: str) -> str:
+    return read_text(f"icons/{icon}.svg")
 
 
 def theme_names() -> list[str]:

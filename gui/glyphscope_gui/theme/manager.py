@@ -113,9 +113,7 @@ class ThemeManager(QObject):
             font.setPointSizeF(points)
         with _no_collection():
             part.setFont(font)
-            folder = Path(_icons().path()) / theme().name
-            sheet = style_sheet(theme(), folder, points) + _SIZED % points
-            part.setStyleSheet(sheet if points else "")
+            part.setStyleSheet(self._sheet(points) + _SIZED % points if points else "")
 
     def _code_sizes(self) -> list[tuple[QWidget, float]]:
         """The widgets that were given a font for code once, with its points."""
@@ -154,11 +152,18 @@ class ThemeManager(QObject):
         if name == "system":
             dark = QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
             name = "dark" if dark else "light"
-        chosen = load_theme(name)
-        folder = Path(_icons().path()) / name
-        write_icons(chosen, folder)
-        _current = chosen
+        _current = chosen = load_theme(name)
+        write_icons(chosen, self._folder())
         with _no_collection():
+            self._app.setStyleSheet(
+                ""
+            )  # from one sheet to another Qt dresses a widget once for each one above it
             self._app.setPalette(chosen.palette())
-            self._app.setStyleSheet(style_sheet(chosen, folder))
+            self._app.setStyleSheet(self._sheet())
         self.changed.emit(chosen)
+
+    def _folder(self) -> Path:
+        return Path(_icons().path()) / theme().name
+
+    def _sheet(self, points: float = 0) -> str:
+        return style_sheet(theme(), self._folder(), points)

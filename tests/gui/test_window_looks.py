@@ -1,0 +1,101 @@
+"""The window in another theme, in other letters, and on a small screen."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from PySide6.QtCore import QEvent, QObject, QRect, QSize
+from PySide6.QtWidgets import QApplication
+
+from fake_context import scripted
+from glyphscope_gui.shell.main_window import FIRST_SIZE, first_geometry, inside_screen
+
+FREE = QRect(0, 27, 1440, 873)
+"""A screen of 1440 by 900 with a panel at the top."""
+
+
+class Count(QObject):
+    """Of each widget, how often its style changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.styled: Counter[QObject] = Counter()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.StyleChange:
+            self.styled[watched] += 1
+        return False
+
+
+@pytest.mark.slow
+def test_a_change_of_the_theme_goes_through_the_widgets_a_few_times_however_deep_they_are(open_window, qapp):
+    window = open_window(scripted)
+    count = Count()
+    qapp.installEventFilter(count)
+    window.context.themes.choose("dark")
+    qapp.removeEventFilter(count)
+    assert count.styled.total() <= 3 * len(QApplication.allWidgets())  # a deep one had ten
+    window.context.themes.choose("light")
+
+
+@pytest.mark.slow
+def test_the_top_bar_is_as_before_when_larger_text_was_tried(open_window):
+    window = open_window(scripted)
+    header, themes = window.header, window.context.themes
+
+    def sizes():
+        QApplication.processEvents()
+        parts = (header, header.notation, header.run_button, header.settings_button, header.seed)
+        return [part.size().toTuple() for part in parts]
+
+    before = sizes()
+    themes.choose("light", 15)
+    assert sizes()[0][1] > before[0][1]
+    themes.choose("light", 0)
+    assert sizes() == before
+
+
+@pytest.mark.slow
+def test_a_window_at_its_first_start_is_inside_the_screen_with_its_frame(open_window, monkeypatch):
+    window = open_window(scripted, size=None)
+    assert window.size() == window._begun
+    window._framed.stop()
+
+    class Screen:
+        def availableGeometry(self):
+            return FREE
+
+    monkeypatch.setattr(window, "screen", Screen)
+    window.setGeometry(QRect(0, 27, 1440, 900))
+    window._begun = window.size()
+    window._stay_on_screen()
+    assert FREE.contains(window.frameGeometry())
+    QApplication.processEvents()
+    assert FREE.contains(
+        QRect(window.status.mapToGlobal(window.status.rect().topLeft()), window.status.size())
+    )
+    window.resize(1500, 950)  # the user's own size is theirs
+    window._stay_on_screen()
+    assert window.size() == QSize(1500, 950)
+
+
+def test_the_first_place_leaves_room_for_a_frame_and_is_in_the_middle_of_a_large_screen():
+    assert FREE.contains(first_geometry(FREE).adjusted(-4, -40, 4, 4))
+    large = QRect(0, 0, 2560, 1400)
+    place = first_geometry(large)
+    assert place.size() == FIRST_SIZE and abs(place.center().x() - large.center().x()) <= 2
+
+
+@pytest.mark.parametrize(
+    ("window", "fits"),
+    [
+        (QRect(10, 80, 800, 600), QRect(10, 80, 800, 600)),
+        (QRect(0, 0, 1440, 900), QRect(2, 67, 1436, 831)),
+        (QRect(1000, 500, 800, 600), QRect(638, 298, 800, 600)),
+    ],
+)
+def test_a_window_that_reaches_beyond_the_screen_is_moved_and_made_smaller(window, fits):
+    frame = window.adjusted(-2, -40, 2, 2)
+    placed = inside_screen(window, frame, FREE)
+    assert placed == fits and FREE.contains(placed.adjusted(-2, -40, 2, 2))
