@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from examples import some
 from glyphscope.cli.template_forms import read_template
 from glyphscope.errors import GrammarError
+from glyphscope.events import ConstrainFrom
 from glyphscope.grammar import Grammar, emit_gbnf, to_lark
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.grammar.lark.reading import MaskReader
@@ -22,6 +23,7 @@ from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.turns import TurnForm, TurnTools, form_of, judge, read_turn
 from glyphscope.turns.grammar import TurnOptions, build_turn_grammar, turn_triggers
 from glyphscope.turns.prove import _KINDS, _Prover
+from glyphscope.turns.validator import FormValidator
 
 TEXT = {"type": "string"}
 TOOLS: list[dict[str, Any]] = [
@@ -53,8 +55,6 @@ ONE_EACH = (
     "Qwen3.5-4B", "Qwen-Qwen3-0.6B", "google-gemma-4-31B-it", "LFM2.5-8B-A1B", "openai-gpt-oss-120b", "Kimi-K3",
     "meta-llama-Llama-3.1-8B-Instruct",
 )  # fmt: skip
-OTHER_HISTORY = {"deepseek-ai-DeepSeek-R1-Distill-Qwen-32B", "deepseek-ai-DeepSeek-V3.2", "tencent-Hy3"}
-"""Templates whose history begins turns otherwise than their prompt does."""
 
 
 ASKED: tuple[dict[str, Any], ...] = (
@@ -64,6 +64,7 @@ ASKED: tuple[dict[str, Any], ...] = (
     {"choice": "get_weather", "most_calls": 2, "thinking": False, "order": "any"},
     {"choice": "required", "most_calls": None, "free_text": True, "thinking": True},
     {"choice": "required", "constrain_from": "start"},
+    {"choice": "required", "constrain_from": "call", "thinking": True},
 )
 
 
@@ -81,38 +82,54 @@ def reader(made: Grammar) -> MaskReader:
     return MaskReader(lark=to_lark(made))
 
 
-def rendered(folder: Path, template: str, count: int) -> list[tuple[bool | None, str, TurnTools]]:
-    """Turns as the template writes them after its prompt, those that are strictly of the form and valid."""
+def rendered(folder: Path, template: str, count: int) -> list[tuple[TurnForm, bool | None, str, TurnTools]]:
+    """Turns as the template writes them after its prompt, those that are strictly of the form and valid.
+
+    Where the prompt opens reasoning and the history has none, it is closed at once. Where the prompt closes reasoning
+    that the history has, the form is one whose prompt leaves it to the model.
+    """
     renderer, of, derived = form(folder, template)
     if "calls" in derived.drops or not of.calls:
         return []
     prover = _Prover(renderer, derived.dialect, of, derived.drops, 3)
     prover.values = [prover._carried(*kind) for kind in _KINDS if kind[1] not in prover.left_out]
-    found: list[tuple[bool | None, str, TurnTools]] = []
+    found: list[tuple[TurnForm, bool | None, str, TurnTools]] = []
     for _ in range(count):
         plan = prover._plan()
         got = prover._read(plan)
         if got is None:
             continue
         thinking = True if plan.reasoning else None
-        begun = of.begun.get("on" if thinking else "undefined", "")
+        begun = of.begun.get("on" if thinking else "undefined", "").strip()
         body = got[0]
+        if of.header.strip() and of.header not in of.skips:  # another turn, empty, that the template adds
+            body = body.partition(of.header.strip())[0]
         for end in sorted(of.ends, key=len, reverse=True):
             body = body.rstrip().removesuffix(end) if body.rstrip().endswith(end) else body
-        body = (
-            body.removeprefix(begun) if body.startswith(begun) else body.lstrip().removeprefix(begun.strip())
+        body = body.lstrip() if begun else body
+        body = body[max(n for n in range(len(begun) + 1) if begun.endswith(body[:n])) :]
+        opening, closing = (
+            ("", "") if of.reasoning is None else (of.reasoning.open.strip(), of.reasoning.close.strip())
         )
-        turn = read_turn(body, of, prover.tools, thinking)
+        if (
+            opening
+            and begun.endswith(opening)
+            and not plan.reasoning
+            and not body.lstrip().startswith(closing)
+        ):
+            body = closing + body
+        closed = closing and begun.endswith(closing) and plan.reasoning
+        own = replace(of, begun={}) if closed else of
+        turn = read_turn(body, own, prover.tools, thinking)
         if turn.strict and not any(judge(call, prover.tools) for call in turn.calls):
-            found.append((thinking, body, prover.tools))
+            found.append((own, thinking, body, prover.tools))
     return found
 
 
 def refused_renderings(folder: Path, template: str, count: int) -> list[str]:
-    _, of, _ = form(folder, template)
     refused = []
     readers: dict[bool | None, MaskReader] = {}
-    for thinking, body, tools in rendered(folder, template, count):
+    for of, thinking, body, tools in rendered(folder, template, count):
         if thinking not in readers:
             readers[thinking] = reader(
                 grammar(of, tools.registry, choice="auto", most_calls=None, order="any", thinking=thinking)
@@ -156,7 +173,7 @@ def test_what_a_template_renders_is_of_the_grammar(llama_data: Path, template: s
 def test_what_any_template_renders_is_of_its_grammar(llama_data: Path) -> None:
     refused = {}
     for path in sorted((llama_data / "templates").glob("*.jinja")):
-        if path.stem not in OTHER_HISTORY and (texts := refused_renderings(llama_data, path.stem, 24)):
+        if texts := refused_renderings(llama_data, path.stem, 24):
             refused[path.stem] = texts
     assert refused == {}
 
@@ -238,6 +255,89 @@ def test_where_the_constraint_begins_decides_what_may_come_before_a_call(tagged:
         "start": [True, False, False], "reasoning": [True, True, False], "call": [True, True, True],
     }  # fmt: skip
     assert reader(grammar(tagged, free_text=True)).accepts(spoken)
+
+
+@pytest.mark.parametrize("begin", ["reasoning", "call"])
+def test_a_calls_marker_inside_reasoning_is_text_where_a_call_may_not_end_it(
+    tagged: TurnForm, begin: ConstrainFrom
+) -> None:
+    assert tagged.reasoning is not None
+    closed = replace(tagged, reasoning=replace(tagged.reasoning, call_ends=False))
+    accepts = reader(grammar(closed, constrain_from=begin)).accepts
+    inside = TAGGED.replace("</think>\n\n", "")
+    assert not accepts(inside)
+    assert accepts("I could write <tool_call>\n<function=nothing> now. " + TAGGED)
+    assert accepts(f"{inside}\n</think>\n\n{TAGGED.partition('</think>')[2].strip()}")
+
+
+def test_an_end_that_is_text_in_the_vocabulary_may_be_written_after_text_and_after_calls(
+    llama_data: Path,
+) -> None:
+    channels = form(llama_data, "openai-gpt-oss-120b")[1]
+    text = "<|channel|>final<|message|>Hi."
+    call = " to=functions.get<|channel|>commentary json<|message|>{}"
+    made = grammar(channels, choice="auto", most_calls=2)
+    accepts = reader(made).accepts
+    for turn, end in ((text, "<|return|>"), (call, "<|call|>")):
+        assert accepts(turn) and accepts(turn + end) and not accepts(turn + end[:-1])
+        assert not accepts(f"{turn}{end}more") and match_text(made, turn + end).accepted
+    tokens = {"<|return|>": 1, "<|call|>": 2}
+    ended = reader(build_turn_grammar(channels, REGISTRY, TurnOptions(choice="auto"), tokens)).accepts
+    assert ended(text) and not ended(text + "<|return|>") and not ended(call + "<|call|>")
+
+
+@pytest.mark.parametrize("template", ["openai-gpt-oss-120b", "Qwen-Qwen3-0.6B"])
+@pytest.mark.parametrize("choice", ["auto", "none"])
+def test_a_mask_admits_an_answer_without_calls_just_where_it_says_something(
+    llama_data: Path, template: str, choice: str
+) -> None:
+    of = form(llama_data, template)[1]
+    accepts = reader(grammar(of, choice=choice)).accepts
+    for text in (
+        "",
+        " \n",
+        "<think>\nx</think>",
+        "<|channel|>final<|message|>",
+        "<|return|>",
+        "Hi.",
+        "Hi.<|return|>",
+    ):
+        validator = FormValidator(of, REGISTRY, choice=choice)
+        validator.feed(text)
+        validator.finish()
+        assert accepts(text) is validator.valid, text
+
+
+HEADERS = (
+    (" to=functions.get<|channel|>commentary json<|message|>{}", True),
+    (" to=functions.get<|channel|>commentary <|constrain|>json<|message|>{}", True),
+    (" to=functions.get<|channel|>analysis<|message|>{}", True),
+    ("<|channel|>commentary to=functions.get <|constrain|>json<|message|>{}", True),
+    ("<|channel|>analysis to=functions.get json<|message|>{}", True),
+    ("<|channel|>commentary to=functions.get<|message|>{}", True),
+    (" to=functions.getjson<|message|>{}", False),
+    (" to=functions.get<|message|>{}", False),
+    (" to=functions.get<|channel|>commentaryjson<|message|>{}", False),
+    (" to=functions.get code<|message|>{}", False),
+    ("<|channel|>commentary to=functions.get<|constrain|>json<|message|>{}", False),
+    ("<|channel|>commentary to=functions.get code<|message|>{}", False),
+    ("<|channel|>commentary to=get <|constrain|>json<|message|>{}", False),
+)
+
+
+@pytest.mark.parametrize("text,written", HEADERS)
+def test_a_mask_admits_the_headers_of_the_form_and_every_other_one_is_read_leniently(
+    llama_data: Path, text: str, written: bool
+) -> None:
+    channels = form(llama_data, "openai-gpt-oss-120b")[1]
+    assert reader(grammar(channels)).accepts(text) is written
+    turn = read_turn(text, channels, READ_BY)
+    assert ([call.name for call in turn.calls], turn.strict) == (["get"], written)
+    validator = FormValidator(channels, REGISTRY)
+    validator.feed(text)
+    validator.finish()
+    assert [call.tool for call in validator.calls] == ["get"]
+    assert [each.code for each in validator.violations] == ([] if written else ["SYNTAX"])
 
 
 def test_markers_that_are_tokens_are_asked_for_by_their_ids(tagged: TurnForm) -> None:

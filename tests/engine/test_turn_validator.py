@@ -280,6 +280,19 @@ def test_text_after_the_calls_is_allowed_where_the_form_has_it() -> None:
     assert read(form, CALL, "\nDone.")[0].valid
 
 
+def test_half_an_end_after_the_last_call_is_waited_for() -> None:
+    """The token that closes the call may begin it."""
+    validator = FormValidator(OBJECT, REGISTRY, thinking=False)
+    validator.feed(CALL)
+    assert validator.complete
+    validator.feed("<|im")
+    assert not validator.complete and not validator.violations
+    validator.feed("_end|>")
+    assert validator.valid and not validator.finish() and validator.valid
+    codes = {rest: read(OBJECT, CALL + rest)[0].violations[0].code for rest in ("<|im", "<|important")}
+    assert codes == {"<|im": "TRUNCATED", "<|important": "TRAILING_TEXT"}
+
+
 def test_the_tool_that_was_asked_for_is_named_where_another_is_called() -> None:
     validator, _ = read(OBJECT, *CALL, choice="ping")
     violation = validator.violations[0]

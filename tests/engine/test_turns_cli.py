@@ -53,6 +53,29 @@ def test_each_line_has_exactly_the_contracts_keys(template: str) -> None:
     assert [violation["code"] for violation in other["calls"][0]["violations"]] == ["TYPE_MISMATCH"]
 
 
+def test_a_violation_is_at_the_first_character_that_decides_it(template: str) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"n": {"type": "integer", "maximum": 5}, "z": {"enum": ["a", "b"]}, "q": {}},
+        "required": ["n", "z", "q"],
+        "additionalProperties": False,
+    }
+    call = '<tool_call>\n{"name": "f", "arguments": {"n": 9, "z": "ac", "x": 3, "y": 4}}\n</tool_call>'
+    (answer,) = answers(template, {"text": f"Hi.\n{call}", "tools": [{"name": "f", "parameters": schema}]})
+    (found,) = answer["calls"]
+    at = {
+        (each["code"], each["path"]): f"Hi.\n{call}"[each["char"] :].partition("\n")[0]
+        for each in found["violations"]
+    }
+    assert at == {
+        ("CONSTRAINT_MAX", "/n"): '9, "z": "ac", "x": 3, "y": 4}}',
+        ("CONSTRAINT_ENUM", "/z"): 'c", "x": 3, "y": 4}}',
+        ("UNKNOWN_ARGUMENT", "/x"): 'x": 3, "y": 4}}',
+        ("UNKNOWN_ARGUMENT", "/y"): 'y": 4}}',
+        ("MISSING_REQUIRED", ""): "}}",
+    }
+
+
 @pytest.mark.slow
 def test_the_exit_code_says_whether_every_turn_is_whole_and_every_call_valid(template: str) -> None:
     def code(**line: Any) -> int:

@@ -6,14 +6,17 @@ import json
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from glyphscope.cli.inputs import InputError, read_json_lines
 from glyphscope.cli.output import print_json
 from glyphscope.cli.template_forms import read_template
 from glyphscope.errors import RegistryError
+from glyphscope.events import Violation
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.turns import CallViolation, Turn, TurnForm, TurnTools, form_of, judge, read_turn
+from glyphscope.turns import CallViolation, TurnForm, TurnTools, form_of, judge, read_turn
 from glyphscope.turns.readers import readings
+from glyphscope.turns.validator import FormValidator
 
 
 class CallAnswer(msgspec.Struct, frozen=True):
@@ -47,7 +50,7 @@ def check_turns(template: str, lines: str, default: ToolRegistry | None, *, read
     fine = True
     for place, line in read_json_lines(lines):
         text, thinking, tools = _read_line(line, place, default, known)
-        answer = answer_of(read_turn(text, form, tools, thinking), tools)
+        answer = answer_of(text, form, tools, thinking)
         if readers:
             others = readings(text, form, tools.registry, thinking)
             print_json({**msgspec.to_builtins(answer), "readers": others})
@@ -57,13 +60,35 @@ def check_turns(template: str, lines: str, default: ToolRegistry | None, *, read
     return fine
 
 
-def answer_of(turn: Turn, tools: TurnTools) -> TurnAnswer:
-    """The turn with a verdict on each call."""
-    calls = []
-    for call in turn.calls:
-        violations = judge(call, tools)
-        calls.append(CallAnswer(call.name, call.arguments, not violations, violations))
+def answer_of(text: str, form: TurnForm, tools: TurnTools, thinking: bool | None) -> TurnAnswer:
+    """The turn with a verdict on each call; each violation is at the first character that decides it."""
+    turn = read_turn(text, form, tools, thinking)
+    verdicts = [judge(call, tools) for call in turn.calls]
+    if any(verdicts):
+        validator = FormValidator(form, tools.registry, thinking=thinking, choice="auto", most_calls=None)
+        validator.feed(text)
+        validator.finish()
+        for violations, streamed in zip(verdicts, validator.calls):
+            own = list(streamed.violations)
+            violations[:] = [_placed(each, own) for each in violations]
+    calls = [
+        CallAnswer(call.name, call.arguments, not violations, violations)
+        for call, violations in zip(turn.calls, verdicts)
+    ]
     return TurnAnswer(turn.content, turn.reasoning, calls, turn.complete, turn.strict)
+
+
+def _placed(violation: CallViolation, streamed: list[Violation]) -> CallViolation:
+    """The violation at the character of its like among those of the stream, which may name the object around it."""
+    within = [each for each in streamed if f"{violation.path}/".startswith(f"{each.path}/")]
+    like = [each for each in within if each.code == violation.code]
+    like = like or [each for each in within if each.path == violation.path]
+    if not like:
+        return violation
+    found = max(like, key=lambda each: len(each.path))
+    if len(like) > 1:
+        streamed.remove(found)
+    return replace(violation, char=found.char)
 
 
 def _read_line(
@@ -96,4 +121,4 @@ def _registry(tools: Any, default: ToolRegistry | None, place: str) -> ToolRegis
         raise
 
 
-__all__ = ["CallAnswer", "TurnAnswer", "TurnForm", "answer_of", "check_turns"]
+__all__ = ["CallAnswer", "TurnAnswer", "answer_of", "check_turns"]

@@ -91,7 +91,9 @@ def _form(
         calls = (call,)
     wraps, end = _wraps(heading, header, text, text_end)
     used = "".join([*(w.open + w.close for w in wraps), found.before if found else ""])
-    ends = [each for text in (end, found.end if found else "") for each in _ends(text, used)]
+    # what comes after the header of another turn is that one's
+    endings = (end, found.end if found else "")
+    ends = [each for text in endings for each in _ends(_before(text, header.strip()), used)]
     ends += [tag for tag in _next_headers(probe, found, text_end) if not ends or not found]
     before, after = _beside(probe, found, drops, heading)
     if calls and before:
@@ -174,6 +176,10 @@ def _wraps(heading: Heading, header: str, text: str | None, text_end: str) -> tu
     return (Wrap(opening),), text_end
 
 
+def _before(text: str, header: str) -> str:
+    return text.partition(header)[0] if header else text
+
+
 def _ends(text: str, used: str) -> list[str]:
     """The texts that end a turn: the whole one where it is short, and its markers that have no other use."""
     whole = text.strip()
@@ -212,10 +218,15 @@ def _beside(probe: Probe, found: Found | None, drops: list[str], heading: Headin
     if heading.reasoning is not None and text[: text.index(TEXT)].endswith(heading.reasoning.open):
         drops.append("text beside a call")  # it becomes reasoning
         return False, False
-    after = text.index(TEXT) > text.index(ONE.name) if ONE.name in text else False
     if ONE.name not in text:
         drops.append("calls beside text")
-    return not after, after
+        return True, False
+    between = text[text.index(ONE.name) : text.index(TEXT)]
+    header = heading.header.strip()
+    if header and header in between:
+        drops.append("text beside a call")  # it becomes a turn of its own
+        return False, False
+    return not between, bool(between)
 
 
 def _keeps_reasoning(probe: Probe) -> bool:

@@ -23,7 +23,7 @@ STATES: tuple[State, ...] = ("on", "off", "undefined")
 
 
 class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One slot of a call or of a parameter. `also` are other texts that models write in its place; "" for none."""
+    """One slot of a call or of a parameter. `also` are other texts in its place, of the form as well; "" for none."""
 
     kind: PieceKind
     text: str = ""

@@ -8,7 +8,7 @@ valid but for what `unheld` names.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import msgspec
@@ -18,12 +18,13 @@ from glyphscope.events import ArgumentOrder, ConstrainFrom, Notation, Shape
 from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar
 from glyphscope.grammar.builder.calls import chosen_tools
 from glyphscope.grammar.rules import RuleBook
-from glyphscope.grammar.strings import first_end
-from glyphscope.grammar.tree import EMPTY, NEVER, Node, RuleRef, TokenMatch, alt, optional, seq
+from glyphscope.grammar.strings import ANYTHING
+from glyphscope.grammar.tree import NEVER, Node, RuleRef, alt, optional, seq
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns.form import TurnForm, state_of
 from glyphscope.turns.grammar_calls import CallRules
 from glyphscope.turns.grammar_markers import (
+    SAID,
     SPACE,
     Markers,
     call_stops,
@@ -41,9 +42,8 @@ class TurnOptions:
 
     `choice`: "required" (a call), "auto" (a text, or a text and calls), "none" (a text), or the name of the only tool.
     `most_calls` None is any number. `constrain_from`: "start" leaves no reasoning, "reasoning" leaves it free, and
-    "call" everything up to a call's marker. `free_text` lets text stand before required calls. `notation` writes the
-    calls in a notation and shape of ours. `ends` are the tokens that end a generation: a form's end that is another
-    token may be written; None where every end is one. `lazy`: the grammar begins at a call's marker (`turn_triggers`).
+    "call" the text up to a call's marker too, as `free_text` does for required calls. `notation` writes the calls in a
+    notation and shape of ours. `lazy`: the grammar begins at a call's marker (`turn_triggers`).
     """
 
     choice: str = "required"
@@ -53,7 +53,6 @@ class TurnOptions:
     free_text: bool = False
     order: ArgumentOrder = "schema"
     notation: tuple[Notation, Shape] | None = None
-    ends: tuple[int, ...] | None = None
     lazy: bool = False
 
 
@@ -112,7 +111,8 @@ class _Turn:
         self.halves = half_markers(form)
         self.starts = call_stops([call for call in form.calls if call.strict], listed)
         self.text_alone = options.choice in ("auto", "none")
-        self.text_before = options.free_text or options.choice == "auto"
+        self.free_text = options.free_text or options.constrain_from == "call"
+        self.text_before = self.free_text or self.text_alone
         self.calls: dict[str, Node] = {}
 
     def grammar(self) -> Grammar:
@@ -160,8 +160,6 @@ class _Turn:
     def _begin(self) -> Node:
         if self.options.lazy:
             return alt(*(seq(self.markers.written(opening), rest) for opening, rest in self.calls.items()))
-        if self.options.constrain_from == "call" and self.calls:
-            return self._free()
         opened, head = self._prompt()
         if opened == "inside":
             return self._inside()
@@ -217,47 +215,42 @@ class _Turn:
         return self.book.shared("content", self._made_content)
 
     def _made_content(self) -> Node:
-        text = self.text_alone or self.text_before
         options: list[Node] = []
         for opening, rest in self.calls.items():
             start = self._after_text(opening) if self.text_before else self._after_space(opening)
             options.append(seq(start, rest))
         if self.text_alone:
             options.append(self._last_text())
-        if text:
+        if self.text_before:
             content = self.book.shared("content", self._made_content)
             for wrap in self.form.wraps:
                 options.append(seq(self._after_text(wrap.open.strip()), content))
-                if wrap.close.strip():
-                    following = alt(self._after_message(), *([EMPTY] if self.text_alone else []))
-                    options.append(seq(self._after_text(wrap.close.strip()), following))
+                if close := wrap.close.strip():
+                    options.append(seq(self._after_text(close), self._after_message()))
+                    options += [self._after_text(close, SAID)] if self.text_alone else []
         return alt(*options)
 
-    def _after_text(self, marker: str) -> Node:
-        return self.markers.after_text(self.stops, marker)
+    def _after_text(self, marker: str, text: Node = ANYTHING) -> Node:
+        return self.markers.after_text(self.stops, marker, text)
 
     def _after_space(self, marker: str) -> Node:
         return self.markers.after_space(self.stops, marker)
 
     def _last_text(self) -> Node:
         """A text at the end of the turn."""
-        ends = [self._after_text(end) for end in self._written_ends()]
+        ends = [self._after_text(end, SAID) for end in self._written_ends()]
         return alt(text_to_end(self.stops, self.halves), *ends)
 
     def _after_calls(self) -> Node:
-        if self.form.text_after and (self.text_alone or self.options.free_text):
-            return self.book.inner("after", self._last_text())
+        if self.form.text_after and self.text_before:
+            return optional(self.book.inner("after", self._last_text()))
         ends = (self.markers.after_space(NEVER, end) for end in self._written_ends())
         return optional(alt(SPACE, *ends))
 
     def _written_ends(self) -> list[str]:
-        """The ends of a turn that are tokens and end no generation.
-
-        One that is no token is not asked for: the token that closes the last call could begin it.
-        """
-        known, names = self.options.ends, self.markers.names
-        ends = [end.strip() for end in self.form.ends if end.strip()]
-        return [end for end in ends if known is not None and end in names and names[end] not in known]
+        """The ends of a turn that are texts in this vocabulary. One that is a token ends the generation."""
+        ends = dict.fromkeys(end.strip() for end in self.form.ends)
+        return [end for end in ends if end and end not in self.markers.names]
 
     def _continued(self, head: str) -> Node:
         """What goes on with a marker that the prompt has begun."""
@@ -266,32 +259,13 @@ class _Turn:
             for opening, rest in self.calls.items()
             if opening.startswith(head)
         ]
-        if self.text_alone or self.text_before:
+        if self.text_before:
             options += [
                 seq(self.markers.written(wrap.open[len(head) :]), self._content())
                 for wrap in self.form.wraps
                 if wrap.open.startswith(head)
             ]
         return alt(*options) if options else self._content()
-
-    def _free(self) -> Node:
-        """Anything up to a call's marker."""
-        free = self.book.reserve("free")
-        options = [
-            seq(self.markers.after_text(self.starts, opening), rest) for opening, rest in self.calls.items()
-        ]
-        if self.options.choice == "auto":
-            options.append(text_to_end(self.starts))
-        thoughts = (
-            () if self.form.reasoning is None else (self.form.reasoning.open, self.form.reasoning.close)
-        )
-        wraps = [text for wrap in self.form.wraps for text in (wrap.open, wrap.close)]
-        for marker in dict.fromkeys(text.strip() for text in (*thoughts, *wraps, *self.form.skips)):
-            tokens = any(isinstance(part, TokenMatch) for part in self.markers.split(marker))
-            if tokens or first_end(self.starts, marker) is not None:
-                options.append(seq(self.markers.after_text(self.starts, marker), RuleRef(free)))
-        self.book.add(free, alt(*options))
-        return RuleRef(free)
 
     # calls in a notation of ours
 
@@ -300,12 +274,11 @@ class _Turn:
         if options.choice == "none":
             self.book.add(self.root, self._begin())
             return self.book.grammar(self.root, ())
-        free = options.free_text or options.constrain_from == "call"
         calls = build_call_grammar(
             self.registry, notation, shape,
             GrammarOptions(
                 tool=None if options.choice in ("auto", "required") else options.choice,
-                free_text=free and options.choice != "auto", most_calls=options.most_calls,
+                free_text=self.free_text and options.choice != "auto", most_calls=options.most_calls,
                 words=options.choice == "auto", order=options.order,
             ),
         )  # fmt: skip
@@ -314,11 +287,8 @@ class _Turn:
         self.root = self.book.reserve("turn")
         self.text_alone = self.text_before = False
         heads = [self.markers.written(wrap.open.strip()) for wrap in self.form.wraps if wrap.open.strip()]
-        ends = [self.markers.written(end) for end in self._written_ends()]
-        content = seq(optional(alt(*heads)), RuleRef(calls.root), optional(alt(*ends)))
+        content = seq(optional(alt(*heads)), RuleRef(calls.root))
         self.book.shared("content", lambda: content)
-        if options.constrain_from == "call":
-            self.options = replace(options, constrain_from="reasoning")
         self.book.add(self.root, self._begin())
         return self.book.grammar(
             self.root, calls.unheld, lexed=calls.lexed, loose=calls.loose, ordered=calls.ordered

@@ -51,6 +51,11 @@ def _space() -> Ranges:
     return chars.union((code, code) for code in range(0x3001) if chr(code).isspace())
 
 
+_INK = CharClass(chars.complement(_space()))
+SAID = seq(ANYTHING, _INK, ANYTHING)
+"""A text that is not only white space: one that is an answer."""
+
+
 @dataclass(frozen=True)
 class Markers:
     """The special tokens of a vocabulary by their texts."""
@@ -69,10 +74,10 @@ class Markers:
         """The marker."""
         return seq(*self.split(text))
 
-    def after_text(self, without: Node, marker: str) -> Node:
+    def after_text(self, without: Node, marker: str, text: Node = ANYTHING) -> Node:
         """Any text in which none of `without` is, and then the marker."""
         own, rest = self.begun(without, marker)
-        return seq(StringStyle(chars.ALL, closing=own, without=without).written(ANYTHING), rest)
+        return seq(StringStyle(chars.ALL, closing=own, without=without).written(text), rest)
 
     def after_space(self, without: Node, marker: str) -> Node:
         """The marker after a little white space: cut where it would be after a text, as others may begin alike."""
@@ -100,9 +105,9 @@ class Markers:
 
 
 def text_to_end(without: Node, halves: Node = NEVER) -> Node:
-    """Any text in which none of `without` is, and whose end is none of `halves`."""
+    """Any text for the user in which none of `without` is, and whose end is none of `halves`."""
     bad = alt(seq(without, ANYTHING) if without != NEVER else NEVER, halves)
-    return terminal(ANYTHING if bad == NEVER else all_but(ANYTHING, seq(ANYTHING, bad)))
+    return terminal(SAID if bad == NEVER else all_but(SAID, seq(ANYTHING, bad)))
 
 
 def loose_node(literal: str) -> Node:

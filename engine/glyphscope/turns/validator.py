@@ -107,7 +107,9 @@ class FormValidator:
         """Whether nothing may follow, or the text has ended and nothing in it is left open."""
         if self._final is not None:
             return self.turn is not None and self.turn.complete and self._enough
-        return self._whole or (self._ended and self._enough and self._mode == "text")
+        if self._whole:
+            return not self._finder.open  # the token that closed the last call may have begun the turn's end
+        return self._ended and self._enough and self._mode == "text"
 
     @property
     def _enough(self) -> bool:
