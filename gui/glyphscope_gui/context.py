@@ -84,6 +84,9 @@ class Panels(Protocol):
     def reveal_rendered_prompt(self) -> None:
         """Show the prompt as it was sent last."""
 
+    def reveal_messages(self) -> None:
+        """Show the messages of the conversation where they are edited."""
+
     def show_enforcement(self, badges: EnforcementMap) -> None:
         """Show beside each argument what enforces its constraints."""
 

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from demo_calls import NEVER, call
-from glyphscope.calling import SilentHost, fold_events, run
+from glyphscope.calling import SilentHost, fold_events, history_after, run
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.running.requests import history_after, request_for
+from glyphscope.evals.running.requests import request_for
 from glyphscope.evals.running.scripted_tools import ScriptedTools
 from glyphscope.evals.suites.suite import ScriptedResult, Suite, Turn
 from glyphscope.events import ApprovalRule, Message, RunRequest, Sampling

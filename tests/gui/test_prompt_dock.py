@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 from glyphscope.events import PromptPart, PromptRendered
 from glyphscope.registry import default_registry
 from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument, PromptState
-from glyphscope_gui.prompt.dock import PromptDock
+from glyphscope_gui.prompt.dock import TEMPLATE, PromptDock
 from glyphscope_gui.prompt.watch import ShownPrompt
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.code_edit import CodeEdit
@@ -38,6 +38,7 @@ def dock(document, qtbot):
     dock = PromptDock(document)
     qtbot.addWidget(dock)
     dock.resize(280, 600)
+    dock.tabs.setCurrentIndex(TEMPLATE)
     dock.show()
     return dock
 
@@ -96,7 +97,7 @@ def test_a_preset_is_chosen_and_another_one_used(dock, document, qtbot):
 
 
 def test_token_costs_of_an_old_prompt_stand_beside_a_new_one(dock, document, qtbot):
-    dock.tabs.setCurrentIndex(1)
+    dock.tabs.setCurrentIndex(2)
     dock.set_token_costs(RENDERED)
     assert dock.rendered_view.toPlainText() == RENDERED.text
     assert "184 tokens, 170 from the cache" in dock.caption.text() and "no system role" in dock.caption.text()

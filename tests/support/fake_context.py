@@ -50,7 +50,7 @@ class FakeNavigator(QObject):
 
 
 class FakePanels(QObject):
-    """`revealed` are panels, arguments and the rendered prompt, as they were asked for."""
+    """`revealed` are panels, arguments, the rendered prompt and the messages, as they were asked for."""
 
     argumentSelected = Signal(str, object)
 
@@ -67,6 +67,9 @@ class FakePanels(QObject):
 
     def reveal_rendered_prompt(self) -> None:
         self.revealed.append("rendered prompt")
+
+    def reveal_messages(self) -> None:
+        self.revealed.append("messages")
 
     def show_enforcement(self, badges: Any) -> None:
         self.badges = dict(badges)

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.calling import RunState, SilentHost, fold_events, run
+from glyphscope.calling import RunState, SilentHost, fold_events, history_after, run
 from glyphscope.evals.judging.judge import Verdict, judge
 from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.running.requests import history_after, request_for
+from glyphscope.evals.running.requests import request_for
 from glyphscope.evals.running.scripted_tools import ScriptedTools
 from glyphscope.evals.suites.suite import Expectation, ExpectedCall, Scenario, Suite
 from glyphscope.events import RunRequest, Sampling

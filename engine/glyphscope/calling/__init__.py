@@ -21,6 +21,7 @@ from glyphscope.calling.fold import (
 )
 from glyphscope.calling.host import Decision, Host, SilentHost
 from glyphscope.calling.loop.presets import LoopPreset, compose, loop_presets
+from glyphscope.calling.next_turn import answer_messages, history_after
 from glyphscope.calling.prepared import PreparedRequest, prepare
 from glyphscope.calling.recorded import RecordedHost
 from glyphscope.calling.routing.routers import read_router, router_preset, router_presets
@@ -41,6 +42,7 @@ __all__ = [
     "Segment",
     "SilentHost",
     "StageState",
+    "answer_messages",
     "branch_request",
     "branch_tree",
     "carry_out",
@@ -48,6 +50,7 @@ __all__ = [
     "continue_aborted",
     "fold",
     "fold_events",
+    "history_after",
     "loop_presets",
     "named_alternative",
     "prepare",

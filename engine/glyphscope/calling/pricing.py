@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 from glyphscope.events import PromptPart
 from glyphscope.prompting import Part
+from glyphscope.prompting.messages import SYSTEM_PROMPT
 from glyphscope.prompting.template import LINE
 
 TEMPLATE = "template"
 """The part's name for what the chat template writes between the others."""
-_OF = ("/", LINE)
+_OF = ("/", LINE, SYSTEM_PROMPT)
 _MOST_COUNTED = 400
 """Parts that are counted one by one, where tokens cannot be laid along the text: a tool is one part beyond that."""
 

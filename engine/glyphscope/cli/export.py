@@ -19,7 +19,7 @@ def export(
         ExportForm,
         typer.Option(
             help="gbnf is llama.cpp's grammar, lark llguidance's; pytest holds the verdicts of the run as tests, "
-            "curl asks a llama-server the same."
+            "curl asks a llama-server the same, openai-messages is its conversation with the answer."
         ),
     ],
     out: Annotated[

@@ -60,12 +60,6 @@ ReasoningBudgetOption: TypeAlias = Annotated[
         min=0, metavar="TOKENS", help="The most tokens of reasoning under a mask.", show_default=False
     ),
 ]
-SystemOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="A template for the system prompt, in place of the preset's.", show_default=False
-    ),
-]
 JsonOption: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print JSON on stdout, and nothing else.")
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 import typer
@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from glyphscope.calling.request import first_prompt
-from glyphscope.cli.inputs import InputError, read_registry, read_text
+from glyphscope.cli.conversing import MessagesOption, SystemOption, conversation_members
+from glyphscope.cli.inputs import InputError, read_registry
 from glyphscope.cli.opening import opened
 from glyphscope.cli.options import (
     AnyNotation,
@@ -20,7 +21,6 @@ from glyphscope.cli.options import (
     ModelOption,
     RegistryOption,
     ShapeOption,
-    SystemOption,
     notation_members,
 )
 from glyphscope.cli.output import console, print_json
@@ -93,6 +93,7 @@ def prompt(
     notation: AnyNotationOption = "glyph",
     shape: ShapeOption = "flat",
     system: SystemOption = None,
+    messages: MessagesOption = None,
     thinking: Annotated[
         Thinking | None,
         typer.Option(
@@ -124,7 +125,7 @@ def prompt(
     if run is not None:
         rendered, loss, name = _prompt_of(run, before)
     else:
-        request = _request(said, project, registry, notation, shape, system, thinking)
+        request = _request(said, project, registry, notation, shape, system, messages, thinking)
         with opened(model, quiet=as_json) as source:
             rendered, loss, name = first_prompt(request, source), None, source.info.name
     report = _report(rendered, name, before, loss)
@@ -155,21 +156,20 @@ def _request(
     registry: Path | None,
     notation: AnyNotation,
     shape: Shape,
-    system: Path | None,
+    system: str | None,
+    messages: str | None,
     thinking: Thinking | None,
 ) -> RunRequest:
-    own = read_text(str(system)) if system else None
-    words = read_text("-") if said == "-" else said
     if project is not None:
         request = load_project(project).project.request
-        changes: dict[str, Any] = {"prompt": words, "system": own, "thinking": thinking}
+        words = said or (None if messages else request.prompt)
+        changes = conversation_members(words, system, messages, None) | {"thinking": thinking}
         if registry is not None:
             changes["registry"] = read_registry(registry).to_document()
         return msgspec.structs.replace(request, **{k: v for k, v in changes.items() if v is not None})
     return RunRequest(
-        prompt=words or "",
+        **conversation_members(said if messages else said or "", system, messages, None),
         registry=read_registry(registry).to_document(),
-        system=own,
         **notation_members(notation),
         shape=shape,
         thinking=thinking or "auto",

@@ -16,6 +16,14 @@ from rich.live import Live
 from glyphscope.calling import RunState, fold, fold_events
 from glyphscope.calling import run as run_request
 from glyphscope.calling.sampling import stop_strings
+from glyphscope.cli.conversing import (
+    ContinueOption,
+    MessagesOption,
+    SystemOption,
+    conversation_members,
+    rest_of,
+    run_state,
+)
 from glyphscope.cli.ending import INTERRUPTED, closing_when_ended
 from glyphscope.cli.host import TerminalHost
 from glyphscope.cli.inputs import InputError, read_registry, read_text
@@ -31,7 +39,6 @@ from glyphscope.cli.options import (
     ReasoningBudgetOption,
     RegistryOption,
     ShapeOption,
-    SystemOption,
     ThinkingOption,
     ToolChoiceOption,
     notation_members,
@@ -82,6 +89,7 @@ from glyphscope.events import (
 )
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.models import EMBEDDED, Model
+from glyphscope.registry import parse_document
 from glyphscope.sessions import RecordWriter
 from glyphscope.tools.approval import parse_approvals
 
@@ -95,8 +103,11 @@ _DEFAULT = Sampling()
 
 def run(
     prompt: Annotated[
-        str, typer.Argument(metavar="PROMPT|-", help="What the user says; - reads standard input.")
-    ],
+        str | None,
+        typer.Argument(
+            metavar="PROMPT|-", help="The user's message; - reads standard input.", show_default=False
+        ),
+    ] = None,
     model: ModelOption = EMBEDDED,
     registry: RegistryOption = None,
     notation: AnyNotationOption = "glyph",
@@ -132,6 +143,8 @@ def run(
     loop: SettingsOption = None,
     stop_on: Annotated[StopOn, typer.Option(help="What stops the run before its end.")] = "error",
     system: SystemOption = None,
+    messages: MessagesOption = None,
+    continued: ContinueOption = None,
     profile: ProfileOption = None,
     seed: SeedOption = _DEFAULT.seed,
     temperature: TemperatureOption = None,
@@ -164,17 +177,19 @@ def run(
     carried out, and the exit code is 0 where the conversation came to what it was held to.
     """
     own = _own_grammar(grammar, constraint)
+    before = None if continued is None else run_state(continued)
     own_tools = read_registry(registry)
-    given: dict[str, Any] = {"--set": loop, "--preset": preset, "--approve": approve, "--router": router}
-    given |= {"--answer": answer, "--repair": repair}
-    tell_unused(strategy, dispatch=dispatch, given={name: bool(value) for name, value in given.items()})
+    if before is not None and before.started is not None and registry is None:
+        own_tools = parse_document(before.started.request.registry, str(continued))
+    unused: dict[str, Any] = {"--set": loop, "--preset": preset, "--approve": approve, "--router": router}
+    unused |= {"--answer": answer, "--repair": repair}
+    tell_unused(strategy, dispatch=dispatch, given={name: bool(value) for name, value in unused.items()})
     drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
     drawn |= {"repeat_penalty": repeat_penalty, "repeat_last_n": repeat_last_n}
     request = RunRequest(
-        prompt=read_text("-") if prompt == "-" else prompt,
+        **conversation_members(prompt, system, messages, before),
         registry=own_tools.to_document(),
         model=model,
-        system=read_text(str(system)) if system else None,
         **notation_members(notation),
         shape=shape,
         thinking=thinking,
@@ -198,11 +213,22 @@ def run(
         stop=stop_strings(stop or ()),
         evidence=evidence,
     )
+    if before is not None:
+        given = {"grammar": bool(grammar), "router": bool(router or answer), "loop": bool(preset or loop)}
+        given |= {"stop": bool(stop), "sampling": profile is not None}
+        request = msgspec.structs.replace(request, **rest_of(before, given))
+        if profile is None:
+            chosen = {name: value for name, value in drawn.items() if value is not None}
+            request = msgspec.structs.replace(
+                request, sampling=msgspec.structs.replace(request.sampling, seed=seed, **chosen)
+            )
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
         writer = stack.enter_context(RecordWriter(record)) if record else None
         tools = stack.enter_context(
-            closing(open_sources(mcp or (), own_tools, own=registry is not None, yes=yes))
+            closing(
+                open_sources(mcp or (), own_tools, own=registry is not None or before is not None, yes=yes)
+            )
         )
         request = msgspec.structs.replace(
             request, registry=tools.registry.to_document(), sources=tools.by_tool

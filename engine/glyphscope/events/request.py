@@ -195,7 +195,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A snapshot of everything that decides a run. Nothing outside it may change what the run does.
 
     `registry` is the registry's document in our form. `history` are the messages of earlier turns, between the system
-    message and this `prompt`: every strategy goes on from them.
+    message and this `prompt`: every strategy continues from them. `system_prompt` is plain text that begins the system
+    message; the template, `system` or that of `preset`, writes the rest of it.
     `model` is a file path, or the name of a scripted or recorded model. `grammar` is GBNF that holds in place of the
     registry's own, under either constraint. With `free_text`, any text may stand before the call. Under the registry's
     grammar the call's arguments come in that `order`.
@@ -224,6 +225,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     preset: str = "default"
     system: str | None = None
+    system_prompt: str = ""
     notation: Notation = "glyph"
     shape: Shape = "flat"
     native: NativeForm | Literal["", "auto"] = ""

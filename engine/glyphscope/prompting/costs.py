@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from glyphscope.events import BEGUN, PromptPart, PromptRendered
+from glyphscope.prompting.messages import SYSTEM_PROMPT
 from glyphscope.prompting.template import LINE
 from glyphscope.registry.pointer import steps_of
 
@@ -68,6 +69,19 @@ def prompt_costs(prompt: PromptRendered) -> tuple[Cost, ...]:
             branch = branch.below.setdefault(step, _Branch())
         branch.own.append(part)
     return _costs(root, "")
+
+
+def message_tokens(prompt: PromptRendered) -> dict[str, int]:
+    """The tokens of each message's text: by `system prompt`, `message N` of the history (from 1), and `user`.
+
+    Its markers, which the chat template writes, are not among them. Empty where tokens are not counted.
+    """
+    counts: dict[str, int] = {}
+    for part in prompt.parts if prompt.tokens else ():
+        if part.name in ("history", "user") or part.of == SYSTEM_PROMPT:
+            name = part.of.split(",")[0] or part.name
+            counts[name] = counts.get(name, 0) + part.tokens
+    return counts
 
 
 def part_words(part: PromptPart, text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -21,6 +21,9 @@ from glyphscope.registry.pointer import to_pointer
 
 _STYLES: dict[Notation, Style] = {"glyph": "glyph", "json": "json"}
 """How calls are shown to the model: GLYPH quoted, JSON compact, so that neither is made to look larger."""
+
+SYSTEM_PROMPT = "system prompt"
+"""The `of` of the part that is a request's plain system prompt."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class ArgumentView:
 
 
 def render_messages(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:
-    """The system message of the preset (or the request's own template), what was said before, and the user's prompt.
+    """The system prompt with what the preset (or the request's own template) adds, the history, the user's prompt.
 
     An empty message is left out. Raises PromptError with the template's line.
     """
@@ -67,9 +70,20 @@ def render_messages(request: RunRequest, registry: ToolRegistry) -> RenderedMess
         return _native(request, registry)
     template = preset(request.preset).system_template if request.system is None else request.system
     return compose(
-        ("system", render(template, template_values(request, registry), rest="system")),
+        ("system", system_parts(request, template, template_values(request, registry))),
         *up_to_prompt(request, registry),
     )
+
+
+def system_parts(request: RunRequest, template: str | None, values: Mapping[str, Any]) -> list[Part]:
+    """The request's plain system prompt, then what the template writes. Raises PromptError with the template's line."""
+    rendered = [] if template is None else render(template, values, rest="system")
+    plain = (
+        request.system_prompt.strip()
+    )  # chat templates take the white space away, and it would not be found again
+    if not plain:
+        return rendered
+    return [Part("system", f"{plain}\n\n" if rendered else plain, SYSTEM_PROMPT), *rendered]
 
 
 def _native(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:
@@ -85,8 +99,7 @@ def _native(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:
             "the answer is begun with what comes before the call.",
             hint="Turn free text off, or the constraint.",
         )
-    own = request.system
-    system = [] if own is None else render(own, template_values(request, registry), rest="system")
+    system = system_parts(request, request.system, template_values(request, registry))
     made = compose(("system", system), *up_to_prompt(request, registry))
     begun = native.begun if native is not None and request.constraint != "off" else ""
     return replace(made, tools=tuple(to_openai(registry)), begun=begun)

@@ -18,7 +18,13 @@ import msgspec
 from glyphscope import resources
 from glyphscope.errors import PromptError
 from glyphscope.events import Message, NameCandidate, Notation, RunRequest
-from glyphscope.prompting.messages import RenderedMessages, compose, template_values, up_to_prompt
+from glyphscope.prompting.messages import (
+    RenderedMessages,
+    compose,
+    system_parts,
+    template_values,
+    up_to_prompt,
+)
 from glyphscope.prompting.presets import PromptPreset
 from glyphscope.prompting.template import Part, PartText, render
 from glyphscope.registry import ToolRegistry
@@ -90,7 +96,7 @@ def render_router(
         for turn in (("assistant", [Part("asked", each.written)]), ("user", [Part("user", each.answer)]))
     ]
     return compose(
-        ("system", render(_template(settings.router, settings.router_system), values, rest="system")),
+        ("system", system_parts(request, _template(settings.router, settings.router_system), values)),
         *up_to_prompt(request),
         *turns,
     )
@@ -120,7 +126,7 @@ def render_executor(
         for turn in (("assistant", [Part("asked", each.question)]), ("user", [Part("user", each.answer)]))
     ]
     return compose(
-        ("system", render(_template(settings.executor, settings.executor_system), values, rest="system")),
+        ("system", system_parts(request, _template(settings.executor, settings.executor_system), values)),
         *up_to_prompt(request),
         *turns,
     )

@@ -12,6 +12,7 @@ from glyphscope.calling import RunState
 from glyphscope.errors import GlyphscopeError
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter
+from glyphscope_gui.playground.conversation_presenter import ConversationPresenter
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.examples import ExamplesMenu
 from glyphscope_gui.playground.explain_presenter import ExplainPresenter
@@ -43,6 +44,7 @@ class PlaygroundPresenter(Page):
         self.rules = RulesPresenter(context, self.view, self.evidence)
         self.branches = BranchPresenter(context, self.view, self.evidence)
         self.explain = ExplainPresenter(context, self.view, self.evidence, self.stages.choice)
+        self.conversation = ConversationPresenter(context, self.view)
         self.examples = ExamplesMenu(self.view)
         self.examples.chosen.connect(self.show_bundled)
         self._connect_runs()
@@ -74,6 +76,7 @@ class PlaygroundPresenter(Page):
         self.stages.begin(state)
         self.branches.begin(state)
         self.explain.begin()
+        self.conversation.begin(state)
 
     def apply(self, applied: Applied) -> None:
         """What the run is as a whole reaches the views before the events of its stage."""
@@ -94,6 +97,7 @@ class PlaygroundPresenter(Page):
         self.context.rules.finish(applied)
         self.branches.finish(applied)
         self.explain.finish(applied)
+        self.conversation.finish(applied)
         if applied.at is not None:
             self._choose(applied.at)
 

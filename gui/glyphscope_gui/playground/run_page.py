@@ -23,6 +23,7 @@ from glyphscope_gui.calls.approval_card import MOST_HEIGHT, ApprovalCard
 from glyphscope_gui.playground.branches.card import BranchCard
 from glyphscope_gui.playground.notes_view import NotesView
 from glyphscope_gui.playground.question_card import QuestionCard
+from glyphscope_gui.playground.reply_bar import ReplyBar
 from glyphscope_gui.playground.timeline import Timeline
 from glyphscope_gui.playground.timeline_notes import notes_of
 from glyphscope_gui.playground.timeline_rows import TimelineRow
@@ -38,6 +39,7 @@ from glyphscope_gui.runs.token_table_model import TokenTableModel
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.elided_link import ElidedLink
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.verdict import VerdictLegend
@@ -75,6 +77,7 @@ class RunPage(QWidget):
         self.stream = StreamView(self)
         self.notes = NotesView(self)
         self.banner = AbortBanner(self)
+        self.reply = ReplyBar(self)
         self.legend = VerdictLegend(self)
         self.fields = FieldTable(self.fields_model, self)
         self.tokens = TokenTable(self.tokens_model, self)
@@ -83,6 +86,13 @@ class RunPage(QWidget):
         self.costs.setProperty("role", "muted")
         self.rendered_link = QPushButton(tr("Show the rendered prompt"), self)
         self.rendered_link.setProperty("role", "link")
+        self.history_link = ElidedLink(self)
+        self.history_link.setObjectName("historyLink")
+        self.history_link.setToolTip(tr("Earlier messages that are sent before this one: show and edit them"))
+        self.new_link = QPushButton(tr("New conversation"), self)
+        self.new_link.setObjectName("newConversationLink")
+        self.new_link.setProperty("role", "link")
+        self.new_link.setToolTip(tr("Send this message alone, without the earlier ones"))
         self._moved = self._asking = False
         self._lay_out()
         self.prompt_edit.runRequested.connect(self.runWanted)
@@ -198,6 +208,11 @@ class RunPage(QWidget):
         self._asking = asking
         self._show_cards()
 
+    def show_reply(self, shown: bool) -> None:
+        """Whether the conversation of the run can be continued."""
+        self.reply.setVisible(shown)
+        self._share_room()
+
     def show_saving(self, saving: Saving) -> None:
         self.banner.show_saving(saving)
 
@@ -229,9 +244,10 @@ class RunPage(QWidget):
             else min(self.timeline.sizeHint().height(), round(room * (0.27 if parts else 0.34)))
         )
         tree = 0 if self.branches.isHidden() else min(self.branches.sizeHint().height(), round(room * 0.26))
-        room -= tree
+        reply = 0 if self.reply.isHidden() else self.reply.sizeHint().height()
+        room -= tree + reply
         if self.token_card.isHidden():
-            self.splitter.setSizes([line, tree, room - line, 0, 0])
+            self.splitter.setSizes([line, tree, room - line + reply, 0, 0])
             return
         fields = (
             0
@@ -239,9 +255,9 @@ class RunPage(QWidget):
             else min(self.field_card.sizeHint().height(), round((room - line) * (0.28 if parts else 0.36)))
         )
         rest = room - line - fields
-        share = 0.66 if parts else 0.4 if self.height() >= LOW else 0.47
+        share = 0.66 if parts else 0.4 if self.height() >= LOW else 0.57 if reply else 0.47
         stream = round(rest * share)
-        self.splitter.setSizes([line, tree, stream, fields, rest - stream])
+        self.splitter.setSizes([line, tree, stream + reply, fields, rest - stream])
 
     def current_token(self) -> Token | None:
         index = self.tokens.currentIndex()
@@ -360,7 +376,13 @@ class RunPage(QWidget):
         splitter.setObjectName("centreSplitter")
         splitter.setChildrenCollapsible(False)
         splitter.setHandleWidth(GAP)
-        self.stream_card = Card(tr("Stream"), self.stack, actions=(self.legend,), padded=False)
+        answer = QWidget(self)
+        column = QVBoxLayout(answer)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.stack, 1)
+        column.addWidget(self.reply)
+        self.stream_card = Card(tr("Stream"), answer, actions=(self.legend,), padded=False)
         splitter.addWidget(self.timeline)
         splitter.addWidget(self.branches)
         splitter.addWidget(self.stream_card)
@@ -376,7 +398,7 @@ class RunPage(QWidget):
         layout.setContentsMargins(GAP + 4, GAP, GAP + 4, GAP)
         layout.setSpacing(GAP)
         layout.addWidget(self.notice)
-        self.prompt_card = Card(tr("Prompt"), prompt, hint=_KEYS)
+        self.prompt_card = Card(tr("Prompt"), prompt, hint=_KEYS, actions=(self.history_link, self.new_link))
         layout.addWidget(self.prompt_card)
         layout.addWidget(self.approval)
         layout.addWidget(self.question)

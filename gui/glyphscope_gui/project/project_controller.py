@@ -240,10 +240,14 @@ class ProjectController(QObject):
             return False
         self.path, self._digest, self._notes = path, digest, project.notes
         self._options = msgspec.structs.replace(
-            request, prompt="", registry={}, preset="default", system=None
+            request, prompt="", registry={}, preset="default", system=None, system_prompt="", history=()
         )
         self.tools.reset(self.tools.draft_state(registry, project.drafts))
-        self.prompt.set_state(PromptState(request.preset, request.system, request.prompt))
+        self.prompt.set_state(
+            PromptState(
+                request.preset, request.system, request.prompt, request.system_prompt, request.history
+            )
+        )
         self.grammar.restore(project.grammar)
         self._follow()
         self.optionsChanged.emit(self._options)

@@ -1,7 +1,8 @@
-"""The prompt that is being edited: the preset, the system template over it, and the user's own words."""
+"""The prompt that is being edited: the system prompt, its template, the conversation, and the user's message."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import Notation, RunRequest, Shape
+from glyphscope.events import Message, Notation, RunRequest, Shape
 from glyphscope.prompting import PromptPreset, RenderedMessages, presets, render_messages
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.shared.background import Background
@@ -20,11 +21,15 @@ RENDER_DELAY_MS = 200
 
 @dataclass(frozen=True)
 class PromptState:
-    """What a project keeps. `system` is None as long as the preset's own template stands."""
+    """What a project keeps. `system` is the user's template, None where the preset's is used; `system_prompt` is plain
+    text. `history` are the messages before `user`, the next message.
+    """
 
     preset: str = "default"
     system: str | None = None
     user: str = ""
+    system_prompt: str = ""
+    history: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,7 @@ class PromptDocument(QObject):
         super().__init__(parent)
         self._presets = {preset.name: preset for preset in presets()}
         self._state = self._known(state or PromptState())
+        self._before: PromptState | None = None
         self._context = context
         self.messages: RenderedMessages | None = None
         self.problem = ""
@@ -87,7 +93,19 @@ class PromptDocument(QObject):
 
     def request_fields(self) -> dict[str, Any]:
         """The prompt's part of a RunRequest, by its field names."""
-        return {"prompt": self.user, "preset": self._state.preset, "system": self._state.system}
+        state = self._state
+        return {
+            "prompt": state.user,
+            "preset": state.preset,
+            "system": state.system,
+            "system_prompt": state.system_prompt,
+            "history": state.history,
+        }
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether the last change removed or replaced messages: until the next one it can be undone."""
+        return self._before is not None
 
     # -- edits -------------------------------------------------------------------------------------------------
 
@@ -106,11 +124,41 @@ class PromptDocument(QObject):
     def reset_to_preset(self) -> None:
         self.set_state(replace(self._state, system=None))
 
+    def set_system_prompt(self, text: str) -> None:
+        self.set_state(replace(self._state, system_prompt=text))
+
+    def set_message(self, place: int, message: Message) -> None:
+        """Edit one message of the history."""
+        history = self._state.history
+        self.set_state(replace(self._state, history=(*history[:place], message, *history[place + 1 :])))
+
+    def set_conversation(
+        self, history: Sequence[Message], user: str | None = None, system_prompt: str | None = None
+    ) -> None:
+        """Replace the messages; None keeps what is there. `undo` brings all of it back."""
+        kept = self._state
+        self._change(
+            replace(
+                kept,
+                history=tuple(history),
+                user=kept.user if user is None else user,
+                system_prompt=kept.system_prompt if system_prompt is None else system_prompt,
+            ),
+            before=kept,
+        )
+
+    def undo(self) -> None:
+        """Bring back the messages that the last change removed or replaced."""
+        if self._before is not None:
+            self.set_state(self._before)
+
     def set_state(self, state: PromptState) -> None:
-        state = self._known(state)
+        self._change(self._known(state), before=None)
+
+    def _change(self, state: PromptState, before: PromptState | None) -> None:
         if state == self._state:
             return
-        self._state = state
+        self._state, self._before = state, before
         self.changed.emit(state)
         self._timer.start()
 

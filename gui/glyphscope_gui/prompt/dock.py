@@ -1,4 +1,4 @@
-"""The prompt: its template, what of it all goes to the model with the price of each part, and what changed."""
+"""The prompt: its messages, its template, the whole text with the tokens of each part, and what changed."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from glyphscope.prompting import RenderedMessages
 from glyphscope.prompting.costs import Cost, prompt_costs
 from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.prompt.changes import PromptChanges
+from glyphscope_gui.prompt.conversation import ConversationEditor
 from glyphscope_gui.prompt.costs import PromptCosts
 from glyphscope_gui.prompt.costs_model import CostRows, PromptCostsModel, spans_of
 from glyphscope_gui.prompt.part_editor import PartEditor
@@ -30,7 +31,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_label import words_label
 
 LEAST_CHARACTERS = 30
-TEMPLATE, RENDERED, CHANGES = range(3)
+MESSAGES, TEMPLATE, RENDERED, CHANGES = range(4)
 """The tabs."""
 
 
@@ -54,6 +55,7 @@ class PromptDock(QWidget):
         self._costs_of: RenderedMessages | None = None
         self.expects_price = False
         """Whether the prompt as it is now is being counted: until then the one in sight stays."""
+        self.conversation = ConversationEditor(document, self)
         self.preset_combo = self._make_combo()
         self.reset_button = QPushButton(tr("Reset"), self)
         self.reset_button.setToolTip(tr("Back to the preset's own template"))
@@ -105,6 +107,10 @@ class PromptDock(QWidget):
         self.changes.show_prompt(told)
         self._mark(self.costs.chosen())
 
+    def show_conversation(self) -> None:
+        """Show the tab of the system prompt and the messages."""
+        self.tabs.setCurrentIndex(MESSAGES)
+
     def show_rendered(self) -> None:
         """Show the tab of the whole prompt."""
         self.tabs.setCurrentIndex(RENDERED)
@@ -133,6 +139,7 @@ class PromptDock(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _connect(self, document: PromptDocument) -> None:
+        self.conversation.templateWanted.connect(lambda: self.tabs.setCurrentIndex(TEMPLATE))
         self.preset_combo.activated.connect(self._choose_preset)
         self.reset_button.clicked.connect(document.reset_to_preset)
         self.system_edit.textEdited.connect(document.set_system)
@@ -190,10 +197,11 @@ class PromptDock(QWidget):
         column.addWidget(splitter, 1)
         self.tabs.setObjectName("promptTabs")
         self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setAccessibleName(tr("The prompt: template, rendered, or what changed"))
+        self.tabs.tabBar().setAccessibleName(tr("The prompt: messages, template, rendered, diff"))
+        self.tabs.addTab(_scrolled(self.conversation), tr("Messages"))
         self.tabs.addTab(template, tr("Template"))
         self.tabs.addTab(_scrolled(rendered), tr("Rendered"))
-        self.tabs.addTab(_scrolled(self.changes), tr("Changes"))
+        self.tabs.addTab(_scrolled(self.changes), tr("Diff"))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.tabs)
@@ -224,6 +232,7 @@ class PromptDock(QWidget):
         words = tr("{problem}\nThe last good prompt is the rendered one.", problem=problem) if problem else ""
         self.problem.setText(words)
         self.problem.setVisible(bool(problem))
+        self.conversation.say_problem(problem)
 
     def _caption(self, told: ShownPrompt) -> str:
         prompt = told.prompt

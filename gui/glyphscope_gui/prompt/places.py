@@ -9,12 +9,13 @@ from typing import Any, Literal, TypeAlias
 
 from glyphscope.events import BEGUN
 from glyphscope.prompting.costs import ITSELF, Cost, tool_place
+from glyphscope.prompting.messages import SYSTEM_PROMPT
 from glyphscope.prompting.template import LINE
 from glyphscope_gui.project.prompt_document import PromptDocument
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.language import tr
 
-Source: TypeAlias = Literal["description", "argument", "example", "line", "user", ""]
+Source: TypeAlias = Literal["description", "argument", "example", "line", "system", "user", ""]
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ def place_of(cost: Cost, registry: RegistryDocument, prompt: PromptDocument, *, 
         return _of_tool(cost, place, registry)
     if cost.kind == "system" and cost.of.startswith(LINE):
         return _of_line(cost, int(cost.of.removeprefix(LINE)), prompt, is_own=is_own)
+    if cost.of == SYSTEM_PROMPT:
+        return PartPlace(tr("System prompt"), "", "system", prompt.state.system_prompt)
     if cost.kind == "user":
         return PartPlace(tr("Your text"), tr("The prompt of the playground."), "user", prompt.user)
     return PartPlace(cost.title, _WHY.get(cost.kind, _ABOVE if cost.below else ""))
@@ -55,6 +58,8 @@ def edit(place: PartPlace, text: str, registry: RegistryDocument, prompt: Prompt
     match place.source:
         case "user":
             prompt.set_user(text)
+        case "system":
+            prompt.set_system_prompt(text)
         case "line":
             lines = prompt.system_template.split("\n")
             if not 0 < place.line <= len(lines):
@@ -75,7 +80,7 @@ def edit(place: PartPlace, text: str, registry: RegistryDocument, prompt: Prompt
 _ABOVE = tr("Choose a row below it to edit that.")
 _WHY = {
     "template": tr("The model’s own chat template writes this."),
-    "history": tr("What was said before the prompt."),
+    "history": tr("An earlier message: edit it under Messages."),
     "rules": tr("A rule of the router: it is in the strategy’s settings."),
     BEGUN: tr("How the answer is begun for this notation."),
 }

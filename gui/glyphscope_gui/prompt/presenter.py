@@ -66,17 +66,26 @@ class PromptPresenter(QObject):
         self._expect()
 
     def _ask_price(self) -> None:
-        """What the next run would send; of strategies whose prompts are made in a run, what the last one sent stays."""
+        """What the next run would send; of strategies whose prompts are made in a run, what the last one sent stays.
+
+        Their messages are counted too: they have the same tokens in the prompt of the strategy direct.
+        """
         options = self._project.options
         self._expect()
-        if self._project.prompt.problem or options.strategy not in ("direct", "two-stage"):
+        if self._project.prompt.problem:
             return
         request = msgspec.structs.replace(options, **self._project.prompt.request_fields())
+        if not self._is_direct:
+            request = msgspec.structs.replace(request, strategy="direct")
         prepared = PreparedRequest(request, self._project.tools.registry)
         self._runs.queries.ask("next prompt", partial(priced_prompt_of, prepared=prepared), self._priced)
 
     def _priced(self, priced: Priced | None) -> None:
         if priced is None:  # no model can say, and what is in sight stays
+            self._dock.conversation.show_counted(None)
+            return
+        self._dock.conversation.show_counted(priced.prompt, priced.problem)
+        if not self._is_direct:
             return
         if priced.prompt is not None:
             self.watch.show_next(priced.prompt, self._project.options.thinking)
@@ -92,12 +101,16 @@ class PromptPresenter(QObject):
         self._dock.run_button.setEnabled(self._context.actions.run.isEnabled())
         self._expect()
 
+    @property
+    def _is_direct(self) -> bool:
+        """Whether the next run's first prompt does not depend on what the model says."""
+        return self._project.options.strategy in ("direct", "two-stage")
+
     def _expect(self) -> None:
         """Whether a change of the prompt is counted at once."""
-        model, options = self._runs.model, self._project.options
+        model = self._runs.model
         ready = model.phase == "ready" and model.info is not None and model.info.kind != "recorded"
-        direct = options.strategy in ("direct", "two-stage")
-        self._dock.expects_price = ready and direct and not self._runs.is_busy
+        self._dock.expects_price = ready and self._is_direct and not self._runs.is_busy
 
     # -- what the user wants -----------------------------------------------------------------------------------
 

@@ -35,6 +35,12 @@ FORMS: dict[ExportForm, FormWords] = {
     "lark": FormWords(tr("&Lark grammar…"), ".lark", tr("Lark grammars"), _TOOLS),
     "json-schema": FormWords(tr("&JSON Schema…"), ".schema.json", tr("JSON Schemas"), _TOOLS),
     "openai-tools": FormWords(tr("&OpenAI tools…"), ".tools.json", tr("OpenAI tools"), _TOOLS),
+    "openai-messages": FormWords(
+        tr("OpenAI &messages…"),
+        ".messages.json",
+        tr("OpenAI messages"),
+        tr("It contains the system message, the conversation and the answer; no key."),
+    ),
     "pytest": FormWords(
         tr("&pytest file…"),
         ".py",

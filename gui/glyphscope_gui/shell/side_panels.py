@@ -55,6 +55,10 @@ class SidePanels(QObject):
         self.reveal(PanelId.PROMPT)
         self.prompt.show_rendered()
 
+    def reveal_messages(self) -> None:
+        self.reveal(PanelId.PROMPT)
+        self.prompt.show_conversation()
+
     def show_enforcement(self, badges: EnforcementMap) -> None:
         self.tools.set_enforcement(badges)
 

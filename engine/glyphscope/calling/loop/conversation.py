@@ -28,10 +28,7 @@ class Conversation:
 
     def __init__(self, request: RunRequest, chain: Chain) -> None:
         """Raises PromptError for a preset that there is not."""
-        template = request.system
-        if template is None and request.native != "template":
-            template = strategy_preset(request.loop.prompt).system_template
-        self._request = msgspec.structs.replace(request, system=template)
+        self._request = with_system(request)
         self._chain = chain
         self._turns: list[tuple[Message, str]] = []
         self._note = ""
@@ -68,6 +65,17 @@ class Conversation:
     def note(self, text: str) -> None:
         """For the next turn only, in the place of any note before."""
         self._note = disarmed(text)
+
+
+def with_system(request: RunRequest) -> RunRequest:
+    """The request with the template of the loop's preset, unless it has its own or the model's own form needs none.
+
+    Raises PromptError for a preset that there is not.
+    """
+    template = request.system
+    if template is None and request.native != "template":
+        template = strategy_preset(request.loop.prompt).system_template
+    return msgspec.structs.replace(request, system=template)
 
 
 def fault_note(violation: Violation, *, may_answer: bool) -> str:

@@ -10,7 +10,15 @@ from contextlib import closing
 
 import msgspec
 
-from glyphscope.calling import RunState, SilentHost, continue_aborted, fold, fold_events, run
+from glyphscope.calling import (
+    RunState,
+    SilentHost,
+    continue_aborted,
+    fold,
+    fold_events,
+    history_after,
+    run,
+)
 from glyphscope.calling.prepared import PreparedRequest, prepare
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.judging.judge import Verdict, judge
@@ -19,7 +27,7 @@ from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.results.sample import Failure, Sample
 from glyphscope.evals.running.progress import SampleGrew
-from glyphscope.evals.running.requests import history_after, request_for
+from glyphscope.evals.running.requests import request_for
 from glyphscope.evals.running.scripted_tools import ScriptedTools
 from glyphscope.evals.suites.reading import suite_registry
 from glyphscope.evals.suites.suite import Turn

@@ -31,8 +31,8 @@ from glyphscope.registry.patterns import bad_pattern
 from glyphscope.registry.pointer import Path, steps_of
 
 REQUEST_MEMBERS = (
-    "strategy", "max_tokens", "system", "preset", "loop", "router", "repair", "dispatch", "stop_on", "free_text",
-    "thinking", "tool_choice", "most_calls", "reasoning_budget", "stop",
+    "strategy", "max_tokens", "system", "system_prompt", "preset", "loop", "router", "repair", "dispatch", "stop_on",
+    "free_text", "thinking", "tool_choice", "most_calls", "reasoning_budget", "stop",
 )  # fmt: skip
 """Members of a run's request that a suite may hold. The others are the arm's, or have a place of their own."""
 

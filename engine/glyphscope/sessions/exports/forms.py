@@ -7,16 +7,20 @@ from typing import Literal, TypeAlias
 
 from glyphscope.sessions.exports.curl_line import curl_line
 from glyphscope.sessions.exports.grammars import gbnf, json_schema, lark, openai_tools
+from glyphscope.sessions.exports.messages import openai_messages
 from glyphscope.sessions.exports.pytest_file import pytest_file
 from glyphscope.sessions.exports.recorded_run import RecordedRun
 
-ExportForm: TypeAlias = Literal["gbnf", "lark", "json-schema", "openai-tools", "pytest", "curl"]
+ExportForm: TypeAlias = Literal[
+    "gbnf", "lark", "json-schema", "openai-tools", "openai-messages", "pytest", "curl"
+]
 
 EXPORTS: dict[ExportForm, Callable[[RecordedRun], str]] = {
     "gbnf": gbnf,
     "lark": lark,
     "json-schema": json_schema,
     "openai-tools": openai_tools,
+    "openai-messages": openai_messages,
     "pytest": pytest_file,
     "curl": curl_line,
 }

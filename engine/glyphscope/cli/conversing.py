@@ -1,0 +1,180 @@
+"""The options that say what comes before the prompt: a system prompt, a list of messages, a recorded run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from glyphscope.calling import RunState, answer_messages, fold_events, history_after
+from glyphscope.cli.inputs import STDIN, InputError, read_json, read_text
+from glyphscope.cli.opening import RECORDED
+from glyphscope.events import Message, default_order
+from glyphscope.prompting.message_list import read_messages
+from glyphscope.sessions.bundle import read_run
+
+SystemOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--system",
+        metavar="TEXT|FILE",
+        help="The system prompt: plain text, sent before the instructions for calls; "
+        "or the file of a Jinja template, in place of the preset's.",
+        show_default=False,
+    ),
+]
+MessagesOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--messages",
+        metavar="FILE.json|-",
+        help="A conversation as OpenAI's list of messages. Its system messages are the system prompt; PROMPT is the "
+        "next user message, and may be left out where the list ends with one.",
+        show_default=False,
+    ),
+]
+
+_BY_NAME = (
+    "thinking", "tool_choice", "constrain_from", "reasoning_budget", "free_text", "order", "strategy", "dispatch",
+    "stop_on", "max_tokens", "evidence", "shape",
+)  # fmt: skip
+_WITHOUT_OPTION = ("preset", "alternatives")
+
+
+def _continued(context: typer.Context, file: Path | None) -> Path | None:
+    """Makes the settings of that run the defaults of the command's options."""
+    if file is not None and not context.resilient_parsing:
+        context.default_map = {**(context.default_map or {}), **_defaults(run_state(file))}
+    return file
+
+
+ContinueOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--continue",
+        metavar="RUN.jsonl",
+        help="Continue the conversation of a recorded run: its messages, its answer, then PROMPT. "
+        "Its tools and settings are the defaults.",
+        show_default=False,
+        is_eager=True,
+        callback=_continued,
+    ),
+]
+
+
+def run_state(file: Path) -> RunState:
+    """The state of a recorded run. Raises StorageError, RecordError, and InputError for a run without an answer."""
+    state = fold_events(read_run(file).events)
+    if state.started is None:
+        raise InputError("The record does not hold the beginning of a run.", where=str(file))
+    if not answer_messages(state, state.started.request):
+        raise InputError(
+            "The run has no answer to continue from.",
+            where=str(file),
+            hint="Take a run that wrote something.",
+        )
+    return state
+
+
+def conversation_members(
+    prompt: str | None, system: str | None, messages: str | None, before: RunState | None
+) -> dict[str, Any]:
+    """The members of a request that hold its messages. `before` is the run that is continued. Raises InputError."""
+    if messages is not None and before is not None:
+        raise InputError("--messages and --continue exclude each other.", hint="Give one of them.")
+    words = read_text(STDIN) if prompt == STDIN else prompt
+    members: dict[str, Any] = {"prompt": words}
+    if before is not None and before.started is not None:
+        request = before.started.request
+        members |= {"history": history_after(before, request), "system_prompt": request.system_prompt}
+        members["system"] = request.system
+    elif messages is not None:
+        members |= _listed(messages, words)
+    members |= system_members(system)
+    if members["prompt"] is None:
+        raise InputError(
+            "There is no prompt.", where="PROMPT", hint='Give it, as in: glyphscope run "Find AI news"'
+        )
+    return members
+
+
+def system_members(given: str | None) -> dict[str, Any]:
+    """A template where it names a file or standard input, else plain text. Raises InputError for a missing file."""
+    if given is None:
+        return {}
+    if given == STDIN or _is_file(given):
+        return {"system": read_text(given)}
+    return {"system_prompt": given}
+
+
+def rest_of(before: RunState, given: dict[str, bool]) -> dict[str, Any]:
+    """Members of the continued run's request that have no option of the same form, unless they were `given`.
+
+    What it allowed to run is not among them: a record may come from anybody.
+    """
+    if before.started is None:
+        return {}
+    request = before.started.request
+    names = (*_WITHOUT_OPTION, *(name for name, is_given in given.items() if not is_given))
+    return {name: getattr(request, name) for name in names}
+
+
+# -- inside ----------------------------------------------------------------------------------------------------
+
+
+def _listed(source: str, words: str | None) -> dict[str, Any]:
+    listed = read_messages(read_json(source), "standard input" if source == STDIN else source)
+    history = listed.history
+    if words is not None and listed.prompt:
+        history = (*history, Message("user", listed.prompt))
+    if words is None and not listed.prompt and history[-1:] and history[-1].role != "tool":
+        raise InputError(
+            f"The list ends with a message of the role {history[-1].role}: there is nothing to answer.",
+            where=source,
+            hint="Give the next user message as PROMPT.",
+        )
+    if words is None and not listed.prompt and not history:
+        raise InputError("The list has no user message.", where=source, hint="Give it as PROMPT.")
+    return {
+        "prompt": listed.prompt if words is None else words,
+        "history": history,
+        "system_prompt": listed.system_prompt,
+    }
+
+
+def _is_file(given: str) -> bool:
+    """Raises InputError for what can only be meant as a file that is not there."""
+    path = Path(given)
+    try:
+        if path.exists():
+            return True
+    except (OSError, ValueError):  # too long for a path, or with a null character
+        return False
+    if not any(map(str.isspace, given)) and (path.suffix or path.parent != Path(".")):
+        raise InputError(
+            "There is no such file.", where=given, hint="Check the path; a system prompt as text has blanks."
+        )
+    return False
+
+
+def _defaults(state: RunState) -> dict[str, Any]:
+    """The continued run's settings, by the names of the command's parameters."""
+    if state.started is None:
+        return {}
+    request, model = state.started.request, state.started.model
+    name = request.model or model.path
+    defaults = {name: getattr(request, name) for name in _BY_NAME}
+    defaults |= {
+        "seed": request.sampling.seed,
+        "notation": "native" if request.native else request.notation,
+        "constraint": "mask" if request.constraint == "endpoint" else request.constraint,
+        "calls": request.most_calls or 0,
+        "repair": request.repair.attempts,
+        "extract": request.repair.extract,
+    }
+    if request.order == default_order(request.constraint):
+        del defaults["order"]
+    if name and not name.startswith(RECORDED):
+        defaults["model"] = name
+    return {name: value for name, value in defaults.items() if value is not None}

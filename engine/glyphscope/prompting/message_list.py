@@ -1,0 +1,185 @@
+"""OpenAI's list of messages: read into a conversation, written from one, and checked for results without a call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from glyphscope.errors import PromptError
+from glyphscope.events import Message, ToolCall
+from glyphscope.models.chat_messages import REASONING_KEYS, CallStyle, link_results, template_message
+
+ROLES = ("system", "user", "assistant", "tool")
+_SYSTEM = ("system", "developer")
+_STYLE = CallStyle("string", None)
+"""How OpenAI's API has calls in a message: arguments as text, and null for no text."""
+_EXPECTED = 'Expected a JSON array such as [{"role": "user", "content": "Hello"}].'
+_MOST_SHOWN = 60
+
+
+class Conversation(NamedTuple):
+    """What a list of messages is in a request: the system messages it begins with, the turns, the last user's text."""
+
+    system_prompt: str
+    history: tuple[Message, ...]
+    prompt: str
+
+
+def read_messages(value: Any, where: str = "") -> Conversation:
+    """From an array of messages, or an object with one under `messages`.
+
+    `where` names the document; errors add the message's place as a JSON Pointer. Raises PromptError for what is not a
+    list of messages, and for a tool result without a call.
+    """
+    listed = value.get("messages") if isinstance(value, dict) else value
+    if not isinstance(listed, list):
+        raise PromptError("Not a list of messages.", where=where, hint=_EXPECTED)
+    read: list[Message] = []
+    for number, item in enumerate(listed):
+        read.append(_message(item, f"{where}#/{number}"))
+        if problem := result_problem(read, number):
+            raise PromptError(problem, where=f"{where}#/{number}")
+    begins = next((n for n, message in enumerate(read) if message.role != "system"), len(read))
+    system = "\n\n".join(message.content for message in read[:begins] if message.content)
+    turns = tuple(read[begins:])
+    if turns and turns[-1].role == "user":
+        return Conversation(system, turns[:-1], turns[-1].content)
+    return Conversation(system, turns, "")
+
+
+def written_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """The messages in OpenAI's form. Calls without an ID get one; reasoning is `reasoning_content`."""
+    return [template_message(message, _STYLE, REASONING_KEYS[:1]) for message in link_results(messages)]
+
+
+def to_json(messages: Sequence[Message]) -> str:
+    """The messages in OpenAI's form as indented JSON."""
+    return json.dumps(written_messages(messages), indent=2, ensure_ascii=False) + "\n"
+
+
+def result_problem(messages: Sequence[Message], place: int) -> str:
+    """Why the message at `place` cannot be a tool result there; empty for any other message, and where it can."""
+    result = messages[place]
+    if result.role != "tool":
+        return ""
+    start = next((n for n in range(place - 1, -1, -1) if messages[n].role != "tool"), -1)
+    before = messages[start] if start >= 0 else None
+    if before is None or before.role != "assistant":
+        return "A tool result without a call: it must follow the assistant message that calls the tool."
+    calls, position = before.tool_calls, place - start
+    if result.tool_call_id and result.tool_call_id not in [call.id for call in calls if call.id]:
+        named = _short(result.tool_call_id)
+        return f'A tool result without a call: the assistant message before it has no call "{named}".'
+    if calls and position > len(calls):
+        return f"A tool result without a call: the assistant message has only {len(calls)}."
+    return ""
+
+
+def read_calls(text: str) -> tuple[ToolCall, ...]:
+    """The calls of an assistant message as a JSON array, in OpenAI's form or as name and arguments.
+
+    Empty text is no calls. Raises PromptError.
+    """
+    if not text.strip():
+        return ()
+    return _calls(_decoded(text), "")
+
+
+def written_calls(calls: Sequence[ToolCall]) -> str:
+    """What `read_calls` reads: name, arguments, and the ID where there is one."""
+    listed = (
+        {"name": call.name, "arguments": call.arguments, **({"id": call.id} if call.id else {})}
+        for call in calls
+    )
+    lines = ",\n ".join(json.dumps(call, ensure_ascii=False) for call in listed)
+    return f"[{lines}]" if lines else ""
+
+
+def parse_messages(text: str, where: str = "") -> Conversation:
+    """As `read_messages`, of JSON. Raises PromptError."""
+    return read_messages(_decoded(text, where), where)
+
+
+# -- inside ----------------------------------------------------------------------------------------------------
+
+
+def _decoded(text: str, where: str = "") -> Any:
+    """The JSON value; what no file in UTF-8 could hold, lone surrogates, is refused."""
+    try:
+        return msgspec.json.decode(text.encode())
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        raise PromptError(f"Not JSON: {error}.", where=where) from None
+
+
+def _message(item: Any, where: str) -> Message:
+    if not isinstance(item, dict):
+        raise PromptError(f"Not a message: {_short(json.dumps(item))}.", where=where, hint=_EXPECTED)
+    role = item.get("role")
+    role = "system" if role in _SYSTEM else role
+    if role not in ROLES:
+        given = "has no role" if role is None else f"has the unknown role {_short(json.dumps(role))}"
+        raise PromptError(f"The message {given}.", where=where, hint=f"Use one of {', '.join(ROLES)}.")
+    calls = item.get("tool_calls")
+    if calls and role != "assistant":
+        raise PromptError("Only an assistant message has tool calls.", where=f"{where}/tool_calls")
+    return Message(
+        role=role,
+        content=_content(item.get("content"), f"{where}/content"),
+        tool_calls=_calls(calls, f"{where}/tool_calls") if calls is not None else (),
+        reasoning=next((_text(item, key, where) for key in REASONING_KEYS if item.get(key)), ""),
+        tool_call_id=_text(item, "tool_call_id", where),
+        name=_text(item, "name", where),
+    )
+
+
+def _content(value: Any, where: str) -> str:
+    """Text, null for none, or OpenAI's list of parts."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if not isinstance(value, list):
+        raise PromptError("The content of a message must be text.", where=where)
+    return "".join(_parts(value, where))
+
+
+def _parts(value: list[Any], where: str) -> Iterator[str]:
+    for number, part in enumerate(value):
+        if not (isinstance(part, dict) and isinstance(part.get("text"), str)):
+            raise PromptError(
+                "Only text is supported in the content of a message.",
+                where=f"{where}/{number}",
+                hint="Leave images, audio and files out.",
+            )
+        yield part["text"]
+
+
+def _calls(value: Any, where: str) -> tuple[ToolCall, ...]:
+    if not isinstance(value, list):
+        raise PromptError("Tool calls must be a JSON array.", where=where)
+    return tuple(_call(item, f"{where}/{number}") for number, item in enumerate(value))
+
+
+def _call(item: Any, where: str) -> ToolCall:
+    function = item.get("function", item) if isinstance(item, dict) else None
+    name = function.get("name") if isinstance(function, dict) else None
+    if not isinstance(function, dict) or not isinstance(name, str) or not name:
+        raise PromptError("A tool call needs the name of a tool.", where=where)
+    arguments = function.get("arguments", {})
+    if isinstance(arguments, str):
+        arguments = _decoded(arguments or "{}", where)
+    if not isinstance(arguments, dict):
+        raise PromptError(f"The arguments of {_short(name)} must be a JSON object.", where=where)
+    return ToolCall(name, arguments, _text(item, "id", where))
+
+
+def _text(item: dict[str, Any], key: str, where: str) -> str:
+    value = item.get(key)
+    if value is not None and not isinstance(value, str):
+        raise PromptError(f"{key} must be text.", where=f"{where}/{key}")
+    return value or ""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"

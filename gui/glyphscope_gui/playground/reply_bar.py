@@ -1,0 +1,78 @@
+"""Below the answer of a run: the field for the next message of its conversation."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+
+from glyphscope_gui.shared.growing_edit import GrowingEdit
+from glyphscope_gui.shared.language import tr
+
+_LINES = 3
+
+
+class ReplyEdit(GrowingEdit):
+    """`sendWanted` on Ctrl+Enter."""
+
+    sendWanted = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            event.accept()
+            self.sendWanted.emit()
+            return
+        super().keyPressEvent(event)
+
+
+class ReplyBar(QWidget):
+    """Hidden until a run has an answer. `sendWanted` carries the text, `editWanted` nothing."""
+
+    sendWanted = Signal(str)
+    editWanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.edit = ReplyEdit(_LINES, self)
+        self.edit.setObjectName("replyEdit")
+        self.edit.setAccessibleName(tr("Continue the conversation"))
+        self.edit.setAccessibleDescription(tr("Your next message. Control and Enter sends it."))
+        self.edit.setPlaceholderText(tr("Continue the conversation…"))
+        self.edit.bar_when_full()
+        self.send_button = QPushButton(tr("Send"), self)
+        self.send_button.setObjectName("replySend")
+        self.send_button.setToolTip(
+            tr("Run again with the messages of this run, its answer, and this message (Ctrl+Return)")
+        )
+        self.edit_button = QPushButton(tr("Edit messages"), self)
+        self.edit_button.setObjectName("replyMessages")
+        self.edit_button.setProperty("role", "link")
+        self.edit_button.setToolTip(
+            tr("Take the messages of this run and its answer over, to edit them or to add a tool result")
+        )
+        line = QHBoxLayout(self)
+        line.setContentsMargins(8, 4, 8, 6)
+        line.setSpacing(8)
+        line.addWidget(self.edit, 1)
+        line.addWidget(self.send_button)
+        line.addWidget(self.edit_button)
+        self.edit.textChanged.connect(self._show_whether)
+        self.edit.sendWanted.connect(self._send)
+        self.send_button.clicked.connect(self._send)
+        self.edit_button.clicked.connect(self.editWanted)
+        self._can_send = True
+        self._show_whether()
+        self.hide()
+
+    def set_can_send(self, can_send: bool) -> None:
+        """Whether a run may start now."""
+        self._can_send = can_send
+        self._show_whether()
+
+    def _show_whether(self) -> None:
+        self.send_button.setEnabled(self._can_send and bool(self.edit.toPlainText().strip()))
+
+    def _send(self) -> None:
+        if self.send_button.isEnabled():
+            self.sendWanted.emit(self.edit.toPlainText().strip())

@@ -1,0 +1,218 @@
+"""The prompt as people know it: a plain system prompt and the messages of a conversation, each with its tokens."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import Message, PromptRendered
+from glyphscope.prompting.costs import message_tokens
+from glyphscope.prompting.message_list import parse_messages, to_json
+from glyphscope.prompting.messages import SYSTEM_PROMPT
+from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
+from glyphscope_gui.prompt.message_editor import MessageEditor
+from glyphscope_gui.prompt.message_list import MessageList
+from glyphscope_gui.prompt.messages_model import MessagesModel
+from glyphscope_gui.shared.elided_link import ElidedLink
+from glyphscope_gui.shared.growing_edit import GrowingEdit
+from glyphscope_gui.shared.icon_button import IconButton
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import words_label
+
+_SYSTEM_LINES = 5
+
+
+class ConversationEditor(QWidget):
+    """`templateWanted` is a press on the link to the template."""
+
+    templateWanted = Signal()
+
+    def __init__(self, document: PromptDocument, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._document = document
+        self._choice = -1
+        self.system_edit = GrowingEdit(_SYSTEM_LINES, self)
+        self.system_edit.setObjectName("systemTextEdit")
+        self.system_edit.setAccessibleName(tr("System prompt"))
+        self.system_edit.setAccessibleDescription(tr("Plain text, sent before the instructions for calls."))
+        self.system_edit.setPlaceholderText(tr("You are a helpful assistant."))
+        self.system_edit.bar_when_full()
+        self.system_tokens = words_label(parent=self, name="systemTokens")
+        self.system_tokens.setWordWrap(False)
+        self.template_link = ElidedLink(self)
+        self.template_link.setObjectName("templateLink")
+        self.template_link.clicked.connect(self.templateWanted)
+        self.model = MessagesModel(self)
+        self.list = MessageList(self.model, self)
+        self.editor = MessageEditor(self)
+        self.words = words_label(role="problem", parent=self, name="conversationProblem", selectable=True)
+        self.undo_button = QPushButton(tr("Undo"), self)
+        self.undo_button.setObjectName("undoMessages")
+        self.undo_button.setProperty("role", "link")
+        self.undo_button.setToolTip(tr("Bring back the messages that were replaced or deleted"))
+        self.add_button = IconButton("add", None, self)
+        self.add_button.setObjectName("addMessage")
+        self.add_button.setAccessibleName(tr("Add a message"))
+        self.add_button.setToolTip(tr("Add a message before the next one"))
+        self.more_button = self._make_more()
+        self._lay_out()
+        self._connect(document)
+        self._show_state(document.state)
+        self.choose(self.model.rowCount() - 1)
+
+    def choose(self, place: int) -> None:
+        """Choose a message, which is then edited below the list."""
+        self.list.setCurrentIndex(self.model.index(place))
+
+    def show_counted(self, prompt: PromptRendered | None, problem: str = "") -> None:
+        """The tokens of each message in the next prompt, or why the model's template refuses them."""
+        tokens = {} if prompt is None else message_tokens(prompt)
+        self.model.show_tokens(tokens)
+        of_system = tokens.get(SYSTEM_PROMPT, 0)
+        self.system_tokens.setText(tr("%n token(s)", "", of_system) if of_system else "")
+        self.say_problem(problem)
+
+    def say_problem(self, words: str) -> None:
+        """Why the messages cannot be sent, in place of any problem before."""
+        self.words.setText(words)
+        self.words.setVisible(bool(words))
+
+    def paste(self) -> None:
+        """Replace the conversation by the list of messages on the clipboard."""
+        try:
+            read = parse_messages(QGuiApplication.clipboard().text(), tr("clipboard"))
+        except GlyphscopeError as error:
+            self.say_problem(str(error))
+            return
+        self._document.set_conversation(read.history, read.prompt, read.system_prompt)
+        self.choose(self.model.rowCount() - 1)
+
+    def copy(self) -> None:
+        """Put the conversation on the clipboard, as OpenAI's list of messages."""
+        state = self._document.state
+        system = (Message("system", state.system_prompt),) if state.system_prompt.strip() else ()
+        QGuiApplication.clipboard().setText(to_json((*system, *state.history, Message("user", state.user))))
+
+    def clear(self) -> None:
+        """Start a new conversation: only the next message is left."""
+        self._document.set_conversation(())
+        self.choose(0)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _connect(self, document: PromptDocument) -> None:
+        self.system_edit.textChanged.connect(self._system_typed)
+        self.list.selectionModel().currentChanged.connect(lambda now, _before: self._chosen(now.row()))
+        self.editor.edited.connect(self._edited)
+        self.editor.removeWanted.connect(self._remove)
+        self.list.removeWanted.connect(self._remove)
+        self.add_button.clicked.connect(self._add)
+        self.undo_button.clicked.connect(document.undo)
+        document.changed.connect(self._show_state)
+
+    def _make_more(self) -> QToolButton:
+        menu = QMenu(self)
+        for name, words, do in (
+            ("pasteMessages", tr("&Paste OpenAI messages"), self.paste),
+            ("copyMessages", tr("&Copy as OpenAI messages"), self.copy),
+            ("newConversation", tr("&New conversation"), self.clear),
+        ):
+            action = menu.addAction(words)
+            action.setObjectName(name)
+            action.triggered.connect(lambda _checked=False, run=do: run())
+        button = IconButton("more", None, self)
+        button.setObjectName("moreMessages")
+        button.setAccessibleName(tr("More: paste, copy, new conversation"))
+        button.setToolTip(tr("Paste, copy, new conversation"))
+        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        button.setMenu(menu)
+        return button
+
+    def _show_state(self, state: PromptState) -> None:
+        if state.system_prompt != self.system_edit.toPlainText():
+            self.system_edit.setPlainText(state.system_prompt)
+        own = self._document.is_edited
+        self.template_link.set_words(
+            tr("+ instructions for calls: your template")
+            if own
+            else tr("+ instructions for calls: {preset}", preset=state.preset)
+        )
+        self.model.show_messages(state.history, state.user)
+        rows = self.model.rowCount()
+        if self.list.currentIndex().row() < 0:
+            self.choose(min(max(self._choice, 0), rows - 1))
+        self._show_message(self.list.currentIndex().row())
+        self.undo_button.setVisible(self._document.can_undo)
+
+    def _chosen(self, place: int) -> None:
+        if place >= 0:
+            self._choice = place
+            self._show_message(place)
+
+    def _show_message(self, place: int) -> None:
+        if 0 <= place < self.model.rowCount():
+            is_next = place == self.model.rowCount() - 1
+            self.editor.show_message(self.model.message(place), self.model.problem(place), is_next=is_next)
+
+    def _system_typed(self) -> None:
+        self._document.set_system_prompt(self.system_edit.toPlainText())
+
+    def _edited(self, message: Message) -> None:
+        if self._choice == self.model.rowCount() - 1:
+            self._document.set_user(message.content)
+        else:
+            self._document.set_message(self._choice, message)
+
+    def _add(self) -> None:
+        """Before the next message, in the role that mostly comes there."""
+        history = self._document.state.history
+        last = history[-1] if history else None
+        if last is not None and last.role == "assistant" and last.tool_calls:
+            role = "tool"
+        else:
+            role = "assistant" if last is not None and last.role in ("user", "tool") else "user"
+        self._document.set_conversation((*history, Message(role, "")))
+        self.choose(len(history))
+        self.editor.edit.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _remove(self) -> None:
+        history, place = self._document.state.history, self._choice
+        if place >= len(history):  # the next message is there always
+            return
+        self._document.set_conversation((*history[:place], *history[place + 1 :]))
+
+    def _lay_out(self) -> None:
+        column = QVBoxLayout(self)
+        column.setContentsMargins(14, 12, 14, 12)
+        column.setSpacing(8)
+        column.addLayout(_line(_title(tr("System prompt"), self), None, self.system_tokens))
+        column.addWidget(self.system_edit)
+        column.addWidget(self.template_link)
+        column.addLayout(
+            _line(_title(tr("Messages"), self), None, self.undo_button, self.add_button, self.more_button)
+        )
+        column.addWidget(self.list, 1)
+        column.addWidget(self.editor)
+        column.addWidget(self.words)
+        column.addStretch()
+        self.words.hide()
+
+
+def _title(words: str, parent: QWidget) -> QLabel:
+    label = QLabel(words, parent)
+    label.setProperty("role", "title")
+    return label
+
+
+def _line(*widgets: QWidget | None) -> QHBoxLayout:
+    """None is the room that is left."""
+    line = QHBoxLayout()
+    line.setSpacing(8)
+    for widget in widgets:
+        if widget is None:
+            line.addStretch()
+        else:
+            line.addWidget(widget)
+    return line

@@ -1,0 +1,138 @@
+"""The message that is chosen: its role, its text, the calls of an assistant message, the call of a tool result."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from glyphscope.errors import PromptError
+from glyphscope.events import Message
+from glyphscope.prompting.message_list import read_calls, written_calls
+from glyphscope_gui.prompt.messages_model import ROLE_WORDS
+from glyphscope_gui.shared.growing_edit import GrowingEdit
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.theme import mono_font
+
+_LINES = 6
+
+
+class MessageEditor(QWidget):
+    """`edited` carries the Message as the user changed it, `removeWanted` nothing."""
+
+    edited = Signal(object)
+    removeWanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._message = Message("user", "")
+        self._showing = False
+        self.role_combo = QComboBox(self)
+        self.role_combo.setObjectName("messageRole")
+        self.role_combo.setAccessibleName(tr("Role of the message"))
+        for role, words in ROLE_WORDS.items():
+            self.role_combo.addItem(words, role)
+        self.id_edit = QLineEdit(self)
+        self.id_edit.setObjectName("messageCallId")
+        self.id_edit.setPlaceholderText(tr("Call ID (next call if empty)"))
+        self.id_edit.setAccessibleName(tr("ID of the call that this is the result of"))
+        self.remove_button = QPushButton(tr("Delete"), self)
+        self.remove_button.setObjectName("deleteMessage")
+        self.remove_button.setToolTip(tr("Delete this message"))
+        self.edit = GrowingEdit(_LINES, self)
+        self.edit.setObjectName("messageEdit")
+        self.edit.bar_when_full()
+        self.calls_edit = GrowingEdit(_LINES, self)
+        self.calls_edit.setObjectName("messageCalls")
+        self.calls_edit.setAccessibleName(tr("Tool calls of the message, as JSON"))
+        self.calls_edit.setPlaceholderText(tr('Tool calls: [{"name": "…", "arguments": {…}}]'))
+        self.calls_edit.setFont(mono_font(-1))
+        self.calls_edit.bar_when_full()
+        self.words = words_label(role="problem", parent=self, name="messageProblem")
+        self._lay_out()
+        self.role_combo.activated.connect(self._role_chosen)
+        self.id_edit.textEdited.connect(lambda text: self._tell(tool_call_id=text.strip()))
+        self.edit.textChanged.connect(lambda: self._tell(content=self.edit.toPlainText()))
+        self.calls_edit.textChanged.connect(self._calls_typed)
+        self.remove_button.clicked.connect(self.removeWanted)
+
+    def show_message(self, message: Message, problem: str, *, is_next: bool) -> None:
+        """`is_next`: the user message that is sent next, which keeps its role."""
+        before, self._message = self._message, message
+        self._showing = True
+        self.role_combo.setCurrentIndex(self.role_combo.findData(message.role))
+        self.role_combo.setEnabled(not is_next)
+        self.remove_button.setVisible(not is_next)
+        self.id_edit.setVisible(message.role == "tool")
+        if message.tool_call_id != self.id_edit.text().strip():
+            self.id_edit.setText(message.tool_call_id)
+        self.edit.setAccessibleName(
+            tr("Your message") if is_next else tr("Text of the message: {role}", role=message.role)
+        )
+        self.edit.setPlaceholderText(tr("What should the model do?") if is_next else tr("Text"))
+        if message.content != self.edit.toPlainText():
+            self.edit.setPlainText(message.content)
+        self.calls_edit.setVisible(message.role == "assistant")
+        if message.tool_calls != before.tool_calls or not self.calls_edit.hasFocus():
+            self._show_calls(message)
+        self._showing = False
+        self.say(problem)
+
+    def say(self, words: str) -> None:
+        """A problem with the message."""
+        self.words.setText(words)
+        self.words.setVisible(bool(words))
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _show_calls(self, message: Message) -> None:
+        """What is being typed stays as it is typed, as long as it says the same."""
+        try:
+            same = read_calls(self.calls_edit.toPlainText()) == message.tool_calls
+        except PromptError:
+            same = False
+        if not same:
+            self.calls_edit.setPlainText(written_calls(message.tool_calls))
+
+    def _role_chosen(self, place: int) -> None:
+        role = self.role_combo.itemData(place)
+        if role != self._message.role:
+            self._tell(role=role)
+
+    def _calls_typed(self) -> None:
+        if self._showing:
+            return
+        try:
+            calls = read_calls(self.calls_edit.toPlainText())
+        except PromptError as error:
+            self.say(tr("Not applied: {error}", error=str(error)))
+            return
+        self.say("")
+        self._tell(tool_calls=calls)
+
+    def _tell(self, **changes: object) -> None:
+        if self._showing:
+            return
+        message = replace(self._message, **changes)
+        if message.role != "assistant":
+            message = replace(message, tool_calls=(), reasoning="")
+        if message.role != "tool":
+            message = replace(message, tool_call_id="", name="")
+        if message != self._message:
+            self.edited.emit(message)
+
+    def _lay_out(self) -> None:
+        line = QHBoxLayout()
+        line.setSpacing(8)
+        line.addWidget(self.role_combo)
+        line.addWidget(self.id_edit, 1)
+        line.addStretch()
+        line.addWidget(self.remove_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addLayout(line)
+        column.addWidget(self.edit)
+        column.addWidget(self.calls_edit)
+        column.addWidget(self.words)
