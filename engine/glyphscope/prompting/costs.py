@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from glyphscope.events import BEGUN, PromptPart, PromptRendered
+from glyphscope.prompting.history import MESSAGE
 from glyphscope.prompting.messages import SYSTEM_PROMPT
 from glyphscope.prompting.template import LINE
 from glyphscope.registry.pointer import steps_of
@@ -113,7 +114,10 @@ def _steps(part: PromptPart, text: str) -> list[tuple[str, str]]:
     if place is None:
         written = " ".join(text[part.start : min(part.end, part.start + 4 * _LONGEST)].split())
         short = written if len(written) <= _LONGEST else written[: _LONGEST - 1] + "…"
-        titled = f"{part.of.removeprefix(LINE)}  {short}" if part.of.startswith(LINE) else short
+        numbered = next(
+            (part.of.removeprefix(what) for what in (LINE, MESSAGE) if part.of.startswith(what)), ""
+        )
+        titled = f"{numbered}  {short}" if numbered else short
         return [(titled, part.of)] if part.of else []
     tool, argument, describes = place
     own = "/" + part.of.split("/")[1]

@@ -16,6 +16,8 @@ from glyphscope.turns import TurnForm, TurnTools, read_turn
 
 HISTORY = "history"
 """The part's name for what was said before the prompt."""
+MESSAGE = "message "
+"""What a piece of it is of: this and the message's number, from 1; then `, reasoning` or `, call 1`."""
 _NEAR = 200
 """Characters between two values of a call."""
 
@@ -82,7 +84,7 @@ def history_turns(
     """The messages of earlier turns with their parts, in the order of the text."""
     form = _form(request)
     for number, message in enumerate(request.history, 1):
-        of = f"message {number}"
+        of = f"{MESSAGE}{number}"
         parts = []
         if message.reasoning:
             parts.append(Part(HISTORY, "", of, WrittenReasoning(message.reasoning, f"{of}, reasoning")))

@@ -1,0 +1,309 @@
+"""The prompt's messages: a plain system prompt, a conversation that is edited, and the reply below an answer."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QVBoxLayout
+
+from glyphscope.events import Message, RunRequest, ToolCall
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry
+from glyphscope.sessions import Project, load_project, save_project
+from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument, PromptState
+from glyphscope_gui.prompt.conversation import ConversationEditor
+from glyphscope_gui.prompt.dock import MESSAGES, TEMPLATE, PromptDock
+from glyphscope_gui.prompt.messages_model import ROLE_ROLE, TOKENS_ROLE
+from glyphscope_gui.prompt.presenter import PromptPresenter
+from glyphscope_gui.shared.page_ids import PageId
+
+CALL = '{action="search" query="AI news" max_results=10}'
+HISTORY = (Message("user", "Find x"), Message("assistant", "", (ToolCall("search", {"query": "x"}, "c1"),)))
+ALTERNATING = (
+    "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
+    "{{ raise_exception('Conversation roles must alternate user/assistant') }}{% endif %}"
+    "<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>"
+)
+
+
+@pytest.fixture
+def document(qapp):
+    document = PromptDocument(PromptContext(default_registry()), PromptState(user="And y?", history=HISTORY))
+    yield document
+    document.shut_down()
+
+
+@pytest.fixture
+def editor(document, qtbot):
+    editor = ConversationEditor(document)
+    qtbot.addWidget(editor)
+    editor.resize(260, 600)
+    editor.show()
+    return editor
+
+
+def roles(editor):
+    return [editor.model.index(row).data(ROLE_ROLE) for row in range(editor.model.rowCount())]
+
+
+def test_the_messages_are_in_order_and_the_next_one_is_the_last(editor):
+    assert roles(editor) == ["User", "Assistant", "User, next"]
+    assert [editor.model.index(row).data() for row in range(3)] == ["Find x", "calls search", "And y?"]
+    assert editor.editor.edit.toPlainText() == "And y?"
+    assert not editor.editor.role_combo.isEnabled() and not editor.editor.remove_button.isVisible()
+
+
+def test_a_message_is_edited_below_the_list(editor, document):
+    editor.choose(0)
+    editor.editor.edit.setPlainText("Find z")
+    editor.choose(1)
+    editor.editor.calls_edit.setPlainText('[{"name": "browse", "arguments": {"url": "u"}}]')
+    editor.choose(2)
+    editor.editor.edit.setPlainText("And now?")
+    assert document.state.history == (
+        Message("user", "Find z"),
+        Message("assistant", "", (ToolCall("browse", {"url": "u"}),)),
+    )
+    assert document.user == "And now?"
+
+
+def test_calls_that_are_not_json_yet_change_nothing_and_say_so(editor, document):
+    editor.choose(1)
+    editor.editor.calls_edit.setPlainText('[{"name": ')
+    assert "Not applied" in editor.editor.words.text() and document.state.history == HISTORY
+    editor.editor.calls_edit.setPlainText("")
+    assert document.state.history[1].tool_calls == () and not editor.editor.words.isVisible()
+
+
+def test_a_role_that_has_no_calls_loses_them_and_undo_is_not_needed_for_text(editor, document):
+    editor.choose(1)
+    editor.editor.role_combo.setCurrentIndex(editor.editor.role_combo.findData("user"))
+    editor.editor.role_combo.activated.emit(editor.editor.role_combo.currentIndex())
+    assert document.state.history[1] == Message("user", "")
+    assert not editor.editor.calls_edit.isVisible()
+
+
+def test_a_message_is_added_in_the_role_that_comes_there_and_deleted_and_brought_back(editor, document):
+    editor.add_button.click()
+    assert roles(editor) == ["User", "Assistant", "Tool result", "User, next"]
+    assert editor.editor.edit.hasFocus()
+    editor.editor.edit.setPlainText("found")
+    assert document.state.history[2] == Message("tool", "found")
+    QTest.keyClick(editor.list, Qt.Key.Key_Delete)
+    assert document.state.history == HISTORY
+    editor.undo_button.click()
+    assert document.state.history[2] == Message("tool", "found")
+    assert not editor.undo_button.isVisible()
+
+
+def test_the_next_message_cannot_be_deleted(editor, document):
+    editor.choose(2)
+    QTest.keyClick(editor.list, Qt.Key.Key_Delete)
+    assert document.user == "And y?" and len(roles(editor)) == 3
+
+
+def test_a_tool_result_without_a_call_is_marked_at_its_message(editor, document):
+    document.set_conversation((Message("user", "x"), Message("tool", "3")))
+    editor.choose(1)
+    assert roles(editor)[1] == "Tool result" and "without a call" in editor.editor.words.text()
+
+
+def test_a_new_conversation_keeps_the_next_message_and_can_be_undone(editor, document):
+    editor.clear()
+    assert (document.state.history, document.user) == ((), "And y?")
+    document.undo()
+    assert document.state.history == HISTORY
+
+
+def test_an_edit_after_a_deletion_is_never_lost_by_undo(editor, document):
+    editor.clear()
+    document.set_user("typed since")
+    assert not document.can_undo and not editor.undo_button.isVisible()
+
+
+def test_a_conversation_is_copied_as_openais_messages_and_pasted_again(editor, document):
+    document.set_system_prompt("Be brief.")
+    before = document.state
+    editor.copy()
+    copied = json.loads(QGuiApplication.clipboard().text())
+    assert [message["role"] for message in copied] == ["system", "user", "assistant", "user"]
+    document.set_state(PromptState())
+    editor.paste()
+    assert document.state == before
+
+
+@pytest.mark.parametrize("text", ["", "hello", '{"messages": 3}', '[{"role": "tool", "content": "x"}]'])
+def test_what_is_pasted_and_is_no_conversation_changes_nothing_and_says_why(editor, document, text):
+    QGuiApplication.clipboard().setText(text)
+    before = document.state
+    editor.paste()
+    assert document.state == before and editor.words.isVisible() and editor.words.text()
+
+
+def test_a_conversation_of_thousands_of_messages_is_shown_at_once(editor, document):
+    document.set_conversation([Message("user", "x" * 1000)] * 5000)
+    assert editor.model.rowCount() == 5001
+
+
+def test_the_template_is_one_click_away(document, qtbot):
+    dock = PromptDock(document)
+    qtbot.addWidget(dock)
+    assert dock.tabs.currentIndex() == MESSAGES
+    dock.conversation.template_link.click()
+    assert dock.tabs.currentIndex() == TEMPLATE
+
+
+# -- with a model ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def open_panel(open_context, qtbot):
+    made = []
+
+    def build(opener, **options):
+        context = open_context(opener)
+        dock = PromptDock(context.project.prompt)
+        QVBoxLayout(context.window).addWidget(dock)
+        presenter = PromptPresenter(context, dock)
+        made.append(presenter)
+        context.window.resize(320, 800)
+        context.window.show()
+        context.project.set_options(constraint="off", **options)
+        context.runs.open_model(context.project.model, 4096)
+        return dock.conversation, context.project.prompt
+
+    yield build
+    for presenter in made:
+        presenter.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["direct", "loop"])
+def test_each_message_has_its_tokens_whatever_the_strategy(open_panel, qtbot, strategy):
+    editor, prompt = open_panel(lambda _name, **_options: ScriptedModel(CALL), strategy=strategy)
+    prompt.set_system_prompt("You are a helpful assistant.")
+    prompt.set_conversation((Message("user", "one two three four"),), "five six seven eight nine")
+    qtbot.waitUntil(lambda: editor.system_tokens.text() != "" and bool(editor.model.tokens(0)))
+    assert all("token" in editor.model.index(row).data(TOKENS_ROLE) for row in range(2))
+
+
+@pytest.mark.slow
+def test_what_the_models_template_refuses_is_said_in_its_own_words_beside_the_messages(open_panel, qtbot):
+    editor, prompt = open_panel(lambda _name, **_options: ScriptedModel(CALL, template=ALTERNATING))
+    prompt.set_conversation((Message("user", "one"), Message("user", "two")), "three")
+    qtbot.waitUntil(lambda: "roles must alternate" in editor.words.text())
+    prompt.set_conversation(())
+    qtbot.waitUntil(lambda: not editor.words.isVisible())
+
+
+# -- projects --------------------------------------------------------------------------------------------------
+
+
+def test_a_project_keeps_its_conversation_and_one_from_before_opens_as_it_was(context, tmp_path, qtbot):
+    project, path = context.project, tmp_path / "p.glyphscope"
+    project.prompt.set_system_prompt("Be brief.")
+    project.prompt.set_conversation(HISTORY, "And y?")
+    assert project.save(path)
+    project.new(Project(request=RunRequest(prompt="other", registry={"glyphscope": 1, "tools": []})))
+    assert project.prompt.state == PromptState(user="other") and project.request.history == ()
+    project.open(path)
+    qtbot.waitUntil(lambda: project.prompt.user == "And y?")
+    assert project.prompt.state == PromptState(user="And y?", system_prompt="Be brief.", history=HISTORY)
+    document = json.loads(path.read_text())
+    for name in ("system_prompt", "history"):
+        del document["request"][name]
+    path.write_text(json.dumps(document))
+    old = load_project(path).project
+    assert (old.request.system_prompt, old.request.history) == ("", ())
+    digest = save_project(path, old)
+    assert digest and load_project(path).project == old
+
+
+# -- the reply -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def playground(open_page, qtbot):
+    page = open_page(PageId.PLAYGROUND)
+    page.context.project.set_options(constraint="off")
+    page.context.project.prompt.set_user("Find AI news")
+    page.context.actions.run.triggered.connect(page.run)
+    page.run()
+    qtbot.waitUntil(page.view.reply.isVisible)
+    return page
+
+
+def ended(page, qtbot, do):
+    with qtbot.waitSignal(page.context.runs.ended):
+        do()
+
+
+@pytest.mark.slow
+def test_a_reply_runs_with_the_runs_messages_its_answer_and_the_reply(playground, qtbot):
+    reply, view = playground.view.reply, playground.view
+    assert not reply.send_button.isEnabled()
+    reply.edit.setPlainText("And 5 about llamas")
+    ended(
+        playground,
+        qtbot,
+        lambda: QTest.keyClick(reply.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier),
+    )
+    request = playground.context.runs.state.started.request
+    assert request.history == (Message("user", "Find AI news"), Message("assistant", CALL))
+    assert request.prompt == "And 5 about llamas" == view.prompt_edit.toPlainText()
+    assert (reply.edit.toPlainText(), view.history_link.words) == ("", "After 2 messages")
+    reply.edit.setPlainText("third")
+    ended(playground, qtbot, reply.send_button.click)
+    assert len(playground.context.runs.state.started.request.history) == 4
+
+
+@pytest.mark.slow
+def test_run_asks_the_last_message_of_the_conversation_again_until_a_new_one_is_started(playground, qtbot):
+    playground.view.reply.edit.setPlainText("more")
+    ended(playground, qtbot, playground.view.reply.send_button.click)
+    ended(playground, qtbot, playground.run)
+    assert len(playground.context.runs.state.started.request.history) == 2
+    playground.view.new_link.click()
+    assert not playground.view.history_link.isVisible()
+    ended(playground, qtbot, playground.run)
+    assert playground.context.runs.state.started.request.history == ()
+
+
+@pytest.mark.slow
+def test_the_messages_can_be_edited_before_they_are_sent(playground):
+    playground.view.reply.edit.setPlainText("and then")
+    playground.view.reply.edit_button.click()
+    assert playground.context.panels.revealed[-1] == "messages"
+    state = playground.context.project.prompt.state
+    assert (len(state.history), state.user) == (2, "and then") and not playground.context.runs.is_busy
+
+
+@pytest.mark.slow
+def test_the_reply_to_a_record_takes_the_records_system_prompt_and_own_runs_keep_the_edited_one(
+    playground, qtbot
+):
+    prompt, runs = playground.context.project.prompt, playground.context.runs
+    prompt.set_system_prompt("edited since")
+    playground.view.reply.edit_button.click()
+    assert prompt.state.system_prompt == "edited since"
+    first = runs.events[0]
+    request = msgspec.structs.replace(first.request, system_prompt="of the record")
+    events = (msgspec.structs.replace(first, request=request), *runs.events[1:])
+    ended(playground, qtbot, lambda: runs.show_record(events))
+    playground.view.reply.edit_button.click()
+    assert prompt.state.system_prompt == "of the record"
+    prompt.undo()
+    assert prompt.state.system_prompt == "edited since"
+
+
+@pytest.mark.slow
+def test_a_run_without_an_answer_has_no_reply(open_page, qtbot):
+    page = open_page(PageId.PLAYGROUND, lambda _name, **_options: ScriptedModel(""))
+    page.context.project.set_options(constraint="off")
+    ended(page, qtbot, page.run)
+    assert not page.view.reply.isVisible()
