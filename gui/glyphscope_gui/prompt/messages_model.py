@@ -9,7 +9,7 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 
 from glyphscope.events import Message
 from glyphscope.prompting.message_list import result_problem
-from glyphscope_gui.shared.hidden_characters import visible
+from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
 
