@@ -335,6 +335,32 @@ def test_a_run_is_shown_on_the_playground_with_its_bad_token(opened, qtbot, tmp_
 
 
 @pytest.mark.slow
+def test_a_run_that_was_opened_from_a_cell_leads_back_to_it(opened, qtbot, tmp_path):
+    page = opened()
+    result = open_it(qtbot, page, recorded_result(tmp_path))
+    open_wrong_run(qtbot, result)
+    qtbot.waitUntil(lambda: bool(page.context.offers))
+    words, button, back = page.context.offers[-1]
+    assert "Recorded run of an evaluation" in words and button == "Back to the result"
+    back()
+    assert page.context.navigator.current is PageId.EVALUATE
+    assert page.view.views.value == RESULT and result.runs.hasFocus()
+    assert result.runs.currentIndex().row() == 0
+
+
+@pytest.mark.slow
+def test_the_samples_of_a_result_are_exported_as_a_table(opened, qtbot, tmp_path):
+    page = opened()
+    open_it(qtbot, page, made_result(tmp_path))
+    assert page.view.export_button.isEnabled()
+    page.reading.export(page.result_presenter.result, tmp_path / "samples.csv")
+    ended(qtbot, page)
+    assert "samples exported" in page.view.notice.label.text()
+    lines = (tmp_path / "samples.csv").read_text().splitlines()
+    assert len(lines) == 1 + len(page.result_presenter.result.samples)
+
+
+@pytest.mark.slow
 def test_a_run_without_a_mistake_is_shown_without_a_token(opened, qtbot, tmp_path):
     page = opened()
     shown, focused = [], []

@@ -30,6 +30,7 @@ class EvalPage(QWidget):
 
     openWanted = Signal()
     reportWanted = Signal()
+    exportWanted = Signal()
     goOnWanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -65,6 +66,10 @@ class EvalPage(QWidget):
         self.report_button.setObjectName("evalReportButton")
         self.report_button.setToolTip(tr("The result as a page for the browser, to keep or to pass on"))
         self.report_button.setEnabled(False)
+        self.export_button = QPushButton(tr("Export…"), self)
+        self.export_button.setObjectName("evalExportButton")
+        self.export_button.setToolTip(tr("All samples as a table: CSV or Parquet"))
+        self.export_button.setEnabled(False)
         self.setup = EvalSetupView(self.suites_model, self.models_model, axes, results, self)
         self.result = EvalResultView(self)
         self.nothing = QLabel(
@@ -79,6 +84,7 @@ class EvalPage(QWidget):
         self.views.chosen.connect(self.show_view)
         self.open_button.clicked.connect(self.openWanted)
         self.report_button.clicked.connect(self.reportWanted)
+        self.export_button.clicked.connect(self.exportWanted)
         self.go_on.clicked.connect(self.goOnWanted)
         self._lay_out()
         self.setFocusProxy(self.views.button(SETUP))
@@ -95,6 +101,7 @@ class EvalPage(QWidget):
         self._has_result = bool(title)
         self.title.setText(title)
         self.report_button.setEnabled(bool(title))
+        self.export_button.setEnabled(bool(title))
         self.show_view(self.views.value)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -110,6 +117,7 @@ class EvalPage(QWidget):
         head.addWidget(self.go_on)
         head.addWidget(self.open_button)
         head.addWidget(self.report_button)
+        head.addWidget(self.export_button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(GAP, GAP, GAP, GAP)
         layout.setSpacing(GAP)

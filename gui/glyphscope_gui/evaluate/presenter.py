@@ -26,9 +26,10 @@ from glyphscope_gui.evaluate.setup import (
     seconds_a_sample,
 )
 from glyphscope_gui.evaluate.ticks_model import Tickable
-from glyphscope_gui.evaluate.words import arm_labels
+from glyphscope_gui.evaluate.words import arm_labels, sample_words
 from glyphscope_gui.evaluate.worker import EvalJob
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
+from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.page_ids import PageId
@@ -54,6 +55,7 @@ class EvaluatePresenter(Page):
         self._model = ""
         self._priced: Priced | None = None
         self._begun = False
+        self._run_shown: OpenedRun | None = None
         self.evaluations = Evaluations(context.services.open_model, self)
         self.reading = EvalReading(self)
         self._price_timer = QTimer(self, singleShot=True, interval=PRICE_MS)
@@ -98,6 +100,7 @@ class EvaluatePresenter(Page):
         setup.go.clicked.connect(self.begin)
         page.openWanted.connect(self._ask_for_result)
         page.reportWanted.connect(self._open_report)
+        page.exportWanted.connect(self._ask_for_export)
         page.goOnWanted.connect(self.go_on)
         self.context.project.modelChosen.connect(self._show_open_model)
 
@@ -123,8 +126,10 @@ class EvaluatePresenter(Page):
         reading.runOpened.connect(self._open_run)
         reading.aligned.connect(self.result_presenter.show_alignment)
         reading.reportMade.connect(self._show_report)
+        reading.exported.connect(self._show_export)
         reading.failed.connect(self._failed)
         self.result_presenter.runWanted.connect(reading.open_run)
+        self.context.runs.ended.connect(self._offer_way_back)
 
     # -- setting up --------------------------------------------------------------------------------------------
 
@@ -343,6 +348,27 @@ class EvaluatePresenter(Page):
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))):
             self.view.notice.tell(tr("No program opens it here: the report is {path}", path=path))
 
+    def _ask_for_export(self) -> None:
+        result = self.result_presenter.result
+        if result is None:
+            return
+        dialog = QFileDialog(self.context.window, tr("Export samples"), str(Path.home()))
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilters([tr("CSV (*.csv)"), tr("Parquet (*.parquet)")])
+        dialog.setDefaultSuffix("csv")
+        dialog.filterSelected.connect(
+            lambda chosen: dialog.setDefaultSuffix("parquet" if "parquet" in chosen else "csv")
+        )
+        dialog.selectFile(f"{result.path.name}.csv")
+        dialog.fileSelected.connect(lambda path: self.reading.export(result, Path(path)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _show_export(self, out: Path, number: int) -> None:
+        self.view.notice.tell(
+            tr("{samples} exported to {path}", samples=tr("%n sample(s)", "", number), path=out)
+        )
+
     def _failed(self, error: BaseException) -> None:
         self.view.title.setText(self.result_presenter.title)
         self.context.show_error(error)
@@ -350,9 +376,25 @@ class EvaluatePresenter(Page):
     # -- one run -----------------------------------------------------------------------------------------------
 
     def _open_run(self, opened: OpenedRun) -> None:
+        self._run_shown = opened
         self.context.navigator.show(PageId.PLAYGROUND)
         self.context.runs.show_record(opened.events, at=opened.bad)
         self.context.actions.focus_tokens.trigger()  # also where no token is to blame
+
+    def _offer_way_back(self, applied: Applied) -> None:
+        """The run of a sample is shown: its notice leads back to the cell that it was opened from."""
+        opened, result = self._run_shown, self.result_presenter.result
+        if opened is None or result is None or opened.events[0] != applied.state.started:
+            return
+        self._run_shown = None
+        sample = sample_words(result.manifest, opened.sample)
+        words = tr("Recorded run of an evaluation: {sample}.", sample=sample)
+        self.context.offer(words, tr("Back to the result"), self._go_back)
+
+    def _go_back(self) -> None:
+        self.context.navigator.show(PageId.EVALUATE)
+        self.view.show_view(RESULT)
+        self.view.result.runs.setFocus()
 
 
 def _model_row(model: str, note: str) -> Tickable:

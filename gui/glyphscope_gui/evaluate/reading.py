@@ -14,6 +14,7 @@ from glyphscope.calling import fold_events
 from glyphscope.errors import GlyphscopeError, RecordError
 from glyphscope.evals.align import Alignment, align
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
+from glyphscope.evals.results.export import export_samples
 from glyphscope.evals.results.folder import SAMPLES, ResultFolder, list_results
 from glyphscope.evals.results.publish import REPORT, publish
 from glyphscope.evals.results.sample import Sample
@@ -73,6 +74,7 @@ class EvalReading(QObject):
     runOpened = Signal(object)
     aligned = Signal(object, object)
     reportMade = Signal(object)
+    exported = Signal(object, int)
     failed = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -117,6 +119,13 @@ class EvalReading(QObject):
     def make_report(self, path: Path) -> None:
         """The page for the browser: it is there, or is made now."""
         self._start("report", lambda: _report(path), self.reportMade.emit)
+
+    def export(self, result: EvalResult, out: Path) -> None:
+        """All samples as a table, in the form that the file's name ends with."""
+        folder = ResultFolder(result.path, result.manifest)
+        self._start(
+            "export", lambda: export_samples(folder, out), lambda number: self.exported.emit(out, number)
+        )
 
     def plan_again(self, result: EvalResult, then: Callable[[EvalJob], object]) -> None:
         """The plan of a result, to make what is missing of it."""

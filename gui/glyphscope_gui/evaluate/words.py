@@ -130,7 +130,7 @@ def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
     return {key: label if taken.count(label) == 1 else key for key, label in labels.items()}
 
 
-def sample_words(manifest: Manifest, sample: SampleBegun) -> str:
+def sample_words(manifest: Manifest, sample: SampleBegun | Sample) -> str:
     """Such as `search-news · GLYPH · mask`: of arm, suite and trial only what the result varies."""
     parts = [sample.scenario]
     if len(manifest.suites) > 1:

@@ -150,7 +150,7 @@ def csv_text(manifest: Manifest, scenarios: ScenarioSummary) -> str:
     rows = [(name, each, of) for each in scenarios.scenarios for name, of in each.figures.items()]
     order = {arm: number for number, arm in enumerate(arms)}
     for name, scenario, of in sorted(rows, key=lambda row: order.get(row[0], len(order))):
-        table.writerow([_cell(value) for value in _csv_row(name, arms.get(name), scenario, of)])
+        table.writerow([spreadsheet_cell(value) for value in _csv_row(name, arms.get(name), scenario, of)])
     return out.getvalue()
 
 
@@ -184,7 +184,8 @@ def _mean(spread: Spread | None) -> float | None:
     return spread.mean if spread else None
 
 
-def _cell(value: object) -> object:
+def spreadsheet_cell(value: object) -> object:
+    """A value for a cell of CSV, with an apostrophe where a spreadsheet would take it for a formula."""
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, str):

@@ -1,0 +1,25 @@
+"""`glyphscope eval export`: the samples of a result as a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from glyphscope.calling.counted import counted
+from glyphscope.cli.evaluate.report import tell
+from glyphscope.evals.results.export import export_samples
+from glyphscope.evals.results.folder import ResultFolder
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result's own folder.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="FILE", help="A file that ends with .csv or .parquet."),
+    ],
+) -> None:
+    """Write all samples of a result as a table, a row each. Parquet needs the package pyarrow."""
+    written = export_samples(ResultFolder.open(folder), out)
+    tell(f"{counted(written, 'sample')} written to {out}.")

@@ -1,0 +1,116 @@
+"""The samples of a result as a table, a row each: CSV for spreadsheets, Parquet for data frames."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.results.summary import spreadsheet_cell
+from glyphscope.events.encoding import encode_json
+from glyphscope.sessions import atomic_write
+
+TableForm: TypeAlias = Literal["csv", "parquet"]
+_AXES = (
+    "model", "notation", "shape", "constraint", "strategy", "repair", "profile", "workarounds", "preset", "thinking",
+    "constrain_from", "order",
+)  # fmt: skip
+_KINDS: dict[str, str] = {
+    "arm": "string", **dict.fromkeys(_AXES, "string"), "repair": "int64",
+    "suite": "string", "scenario": "string", "trial": "int64", "seed": "int64", "group": "string", "level": "string",
+    "control": "bool", "answered": "bool", "ok": "bool", "parsed": "bool", "valid": "bool", "right_tool": "bool",
+    "right_arguments": "bool", "reason": "string", "code": "string", "path": "string", "detail": "string",
+    "calls": "string", "text": "string", "outcome": "string", "prompt_tokens": "int64", "instructions": "int64",
+    "decoded": "int64", "forced": "int64", "stopped_at": "int64", "saved": "int64", "first_token_ms": "double",
+    "total_ms": "double", "run": "string", "time": "string",
+}  # fmt: skip
+"""Columns with Arrow's names of their types. `reason`, `code`, `path` and `detail` are those of the first failure;
+`calls` is JSON; `run` is the first record's path in the result's folder."""
+COLUMNS = tuple(_KINDS)
+
+
+def export_samples(folder: ResultFolder, out: Path, form: TableForm | None = None) -> int:
+    """Writes all samples to a file, in the form that its name ends with where none is given; returns their number.
+
+    Raises GlyphscopeError for another ending, and for Parquet where pyarrow is not installed; StorageError and
+    RecordError for a result that cannot be read or a file that cannot be written.
+    """
+    form = form or form_of(out)
+    samples = folder.samples()
+    make = samples_csv if form == "csv" else samples_parquet
+    atomic_write(out, make(folder.manifest, samples))
+    return len(samples)
+
+
+def form_of(out: Path) -> TableForm:
+    """The form that a file's name ends with."""
+    ending = out.suffix.lower().removeprefix(".")
+    for form in get_args(TableForm):
+        if ending == form:
+            return form  # type: ignore[no-any-return]
+    raise GlyphscopeError(
+        f"Unknown table format: {out.suffix or 'no file extension'}.",
+        where=str(out),
+        hint="End the file's name with .csv or .parquet.",
+    )
+
+
+def samples_csv(manifest: Manifest, samples: Iterable[Sample]) -> bytes:
+    """What is not known is an empty cell. A text that a spreadsheet would take for a formula gets an apostrophe."""
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\r\n")
+    table.writerow(COLUMNS)
+    table.writerows([spreadsheet_cell(value) for value in row] for row in _rows(manifest, samples))
+    return out.getvalue().encode("utf-8", "replace")
+
+
+def samples_parquet(manifest: Manifest, samples: Iterable[Sample]) -> bytes:
+    """Raises GlyphscopeError where pyarrow is not installed."""
+    if importlib.util.find_spec("pyarrow") is None:
+        raise GlyphscopeError(
+            "Parquet needs pyarrow, which is not installed.",
+            hint="Install it (pip install pyarrow), or export CSV.",
+        )
+    import pyarrow
+    import pyarrow.parquet
+
+    schema = pyarrow.schema([(name, getattr(pyarrow, _ARROW[kind])()) for name, kind in _KINDS.items()])
+    columns = zip(*_rows(manifest, samples), strict=True)
+    values = [list(column) for column in columns] or [[] for _ in COLUMNS]
+    arrays = [pyarrow.array(each, type=field.type) for each, field in zip(values, schema, strict=True)]
+    out = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.Table.from_arrays(arrays, schema=schema), out)
+    return out.getvalue()
+
+
+_ARROW = {"string": "string", "int64": "int64", "bool": "bool_", "double": "float64"}
+
+
+def _rows(manifest: Manifest, samples: Iterable[Sample]) -> Iterator[list[Any]]:
+    arms = {arm.id: arm for arm in manifest.arms}
+    return (_row(sample, arms.get(sample.arm)) for sample in samples)
+
+
+def _row(sample: Sample, arm: Arm | None) -> list[Any]:
+    failure = sample.failures[0] if sample.failures else None
+    special: dict[str, Any] = {
+        **({name: getattr(arm, name) for name in _AXES} if arm is not None else dict.fromkeys(_AXES)),
+        "reason": failure.reason if failure else "",
+        "code": failure.code if failure else "",
+        "path": failure.path if failure else "",
+        "detail": failure.detail if failure else "",
+        "calls": encode_json(sample.calls).decode("utf-8", "replace"),
+        "run": sample.runs[0] if sample.runs else "",
+    }
+    if arm is not None and arm.strategy is None:
+        special["strategy"] = "suite"
+    row = [special[name] if name in special else getattr(sample, name) for name in COLUMNS]
+    return [each.encode("utf-8", "replace").decode() if isinstance(each, str) else each for each in row]

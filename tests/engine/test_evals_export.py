@@ -1,0 +1,53 @@
+"""The samples of a result as a table: CSV and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+
+import msgspec
+import pytest
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.results.export import COLUMNS, form_of, samples_csv, samples_parquet
+from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.sample import Failure, Made, Sample
+
+SAMPLE = Sample(
+    id="a/s/one/1", arm="a", suite="s", scenario="one", trial=1, seed=7, text='=SUM("\ud800")', parsed=None,
+    failures=(Failure(reason="PARSE", code="SYNTAX", detail="no call"), Failure(reason="MISSING_CALL")),
+    calls=(Made(tool="search", arguments={"query": "x"}),),
+)  # fmt: skip
+
+
+def test_a_row_has_the_verdict_and_the_first_failure_and_unknown_cells_are_empty():
+    (row,) = csv.DictReader(io.StringIO(samples_csv(Manifest(), [SAMPLE]).decode()))
+    assert tuple(row) == COLUMNS
+    assert (row["reason"], row["code"], row["detail"]) == ("PARSE", "SYNTAX", "no call")
+    assert row["parsed"] == "" and row["model"] == "" and row["valid"] == "False"
+    assert row["calls"] == '[{"tool":"search","arguments":{"query":"x"},"ok":null}]'
+    assert row["text"].startswith("'=SUM"), "a spreadsheet takes it for no formula"
+
+
+def test_parquet_without_pyarrow_is_refused_with_what_to_install(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(GlyphscopeError, match="pyarrow") as refused:
+        samples_parquet(Manifest(), [SAMPLE])
+    assert "pip install pyarrow" in refused.value.hint
+
+
+@pytest.mark.parametrize("samples", [[], [SAMPLE, msgspec.structs.replace(SAMPLE, parsed=True)]])
+def test_parquet_has_the_same_rows_with_types(samples):
+    pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = parquet.read_table(io.BytesIO(samples_parquet(Manifest(), samples)))
+    assert tuple(table.column_names) == COLUMNS and table.num_rows == len(samples)
+    assert str(table.schema.field("parsed").type) == "bool"
+
+
+def test_the_form_is_that_of_the_file_s_name(tmp_path):
+    assert form_of(tmp_path / "a.CSV") == "csv" and form_of(tmp_path / "a.parquet") == "parquet"
+    with pytest.raises(GlyphscopeError, match="Unknown table format"):
+        form_of(tmp_path / "a.xlsx")
