@@ -6,10 +6,12 @@ from collections import Counter
 
 import pytest
 from PySide6.QtCore import QEvent, QObject, QRect, QSize
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QScrollArea
 
 from fake_context import scripted
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.main_window import FIRST_SIZE, first_geometry, inside_screen
+from glyphscope_gui.theme.fonts import window_points
 
 FREE = QRect(0, 27, 1440, 873)
 """A screen of 1440 by 900 with a panel at the top."""
@@ -99,3 +101,23 @@ def test_a_window_that_reaches_beyond_the_screen_is_moved_and_made_smaller(windo
     frame = window.adjusted(-2, -40, 2, 2)
     placed = inside_screen(window, frame, FREE)
     assert placed == fits and FREE.contains(placed.adjusted(-2, -40, 2, 2))
+
+
+@pytest.mark.slow
+def test_no_page_scrolls_sideways_at_150_percent_in_a_window_of_1024_pixels(open_window, qtbot):
+    """However it came to that: the text was made larger first, then the window smaller."""
+    window = open_window(scripted)
+    window.context.themes.choose("light", round(window_points() * 1.5))
+    window.resize(1024, 700)
+    QApplication.processEvents()
+    assert window.tabifiedDockWidgets(window.right)  # there is no room for both sides
+
+    def wide():
+        shown = [area for area in window.findChildren(QScrollArea) if area.isVisible()]
+        return [area.objectName() for area in shown if area.horizontalScrollBar().isVisible()]
+
+    for page in PageId:
+        window.navigator.show(page)
+        qtbot.waitUntil(lambda: not wide())
+        assert window.width() == 1024, page
+    window.context.themes.choose("light", 0)

@@ -151,6 +151,7 @@ class MainWindow(QMainWindow):
         super().resizeEvent(event)
         self._dock_tabs()
         self.rail.set_slim(event.size().width() < NARROW)
+        self._make_room()
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         """In the order in which the window is read."""
@@ -276,8 +277,12 @@ class MainWindow(QMainWindow):
     def _restyle(self, _theme: object) -> None:
         """Fit what has sizes of its own to another theme or size of text."""
         self.header.restyle()
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Only one side, where the window became too narrow for its letters, or they too large for it."""
         if is_crowded(self) and not self.tabifiedDockWidgets(self.right):
-            self.fit_sides()  # larger letters were chosen
+            self.fit_sides()
 
     def _leave(self) -> None:
         self._leaving = True
