@@ -1,0 +1,62 @@
+"""The words of the program and its documents, by docs/style.md."""
+
+import re
+
+import pytest
+
+from words import LEFT, REFUSED, ROOT, files, left, refused, texts_of
+
+STYLE = (ROOT / "docs" / "style.md").read_text(encoding="utf-8")
+
+
+def test_no_text_has_a_refused_word_but_in_files_that_are_listed_as_left():
+    found = [
+        f"{one.path}:{one.line}: {one.words!r}, write {one.instead}: {one.text[:100]}"
+        for path in files()
+        if path.relative_to(ROOT).as_posix() not in left()
+        for one in refused(path)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_a_file_that_is_done_is_off_the_list():
+    """`python tests/support/words.py --update` takes it off."""
+    names = {path.relative_to(ROOT).as_posix() for path in files()}
+    done = [name for name in sorted(left()) if name not in names or not refused(ROOT / name)]
+    assert not done, f"take them off {LEFT.name}: {', '.join(done)}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["What came back", "This is no bundle", "Nobody told it", "Ended without what it was held to", "Go on",
+     "Correct the mistake", "mend the file", "It stands here", "a struck token", "a grammar of your own",
+     "Nobody carries out the tool", "Begin anew", "Not in force yet"],
+)  # fmt: skip
+def test_the_patterns_find_what_the_page_refuses(text):
+    assert any(re.search(pattern, text, re.IGNORECASE) for pattern in REFUSED)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["What is JSON Schema?", "There is no tool of that name.", "stands for", "Hold Ctrl", "I understand", "notation"],
+)  # fmt: skip
+def test_the_patterns_leave_plain_english_alone(text):
+    assert not any(re.search(pattern, text, re.IGNORECASE) for pattern in REFUSED)
+
+
+def test_the_scan_reads_labels_errors_help_and_pages():
+    def texts(path):
+        return " ".join(text for _, text in texts_of(ROOT / path))
+
+    assert "Public docstring" not in texts("engine/glyphscope/visible.py")
+    assert "One function" not in texts("engine/glyphscope/cli/output.py")
+    assert "White space in JSON." in texts("engine/glyphscope/cli/grammar/build.py")
+    assert "Print the grammar of every call" in texts("engine/glyphscope/cli/grammar/build.py")
+    assert "```" not in texts("README.md")
+
+
+def test_the_glossary_is_in_alphabetical_order_and_names_each_term_once():
+    glossary = STYLE[STYLE.index("## Glossary") :]
+    terms = [term.casefold() for term in re.findall(r"^\| ([^|]+?) \|", glossary, re.MULTILINE)[1:]]
+    assert len(terms) >= 80 and len(set(terms)) == len(terms)
+    assert terms == sorted(terms)

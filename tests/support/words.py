@@ -1,0 +1,128 @@
+"""The words of the program, by docs/style.md: what is refused, and in which files it still is.
+
+`python tests/support/words.py` lists what is refused; `--update` takes the files that are done off the list.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+LEFT = Path(__file__).with_name("words_left.txt")
+"""Files that are not done yet, a line each. It only gets shorter."""
+
+REFUSED: dict[str, str] = {
+    r"(?-i:(?:^|[.] )What )(?!if\b)(?![^.]*\?)\w+": 'a noun: "Result", "Changes"',
+    r"(?<!there )\b(?:is|are|was|were) no(?:ne)?\b(?! longer| more| less)": '"not a …", "invalid …", "there is no …"',
+    r"\b(?:tells?|told|telling)\b": "report, show, send, return, say",
+    r"\bheld\b|\bholds? (?:the|a|an|it|its|them|every|each|to)\b": "enforce, constrain, contain",
+    r"\b(?:go|goes|going|gone|went) on\b": "continue, resume",
+    r"\bmistakes?\b": "error, problem",
+    r"\bmend(?:s|ed|ing)?\b": "fix",
+    r"\b(?:stand|stands|stood)\b(?! for\b)": "is, appears, is shown",
+    r"\bstruck\b": "masked",
+    r"\bof (?:your|one's|one’s|its|their|our|my) own\b": "custom, your, separate",
+    r"\b(?:carry|carries|carried|carrying) (?:it |them )?out\b": "run, execute",
+    r"\banew\b|\ball the same\b|\bas (?:it|they) came\b": "again, anyway, unchanged",
+    r"\bin force\b": "in use, applied",
+    r"\bnothing of it\b|\bcame of\b|\bcame to\b": "say what it is",
+    r"\btwice is once\b|\bfor nothing\b|\bat least once\b|\bif it wants\b": "the standard term",
+    r"\blone half\b|\bhalf of a (?:character|surrogate)\b": "lone surrogate, incomplete character",
+}
+"""Patterns, and what to write instead."""
+
+_PATTERNS = [(re.compile(pattern, re.IGNORECASE), instead) for pattern, instead in REFUSED.items()]
+_CODE = re.compile(r"```.*?```|`[^`]*`|^\s*\|? *<.*?>", re.DOTALL | re.MULTILINE)
+_PROSE = re.compile(r"[A-Za-z]{2,} [A-Za-z]")
+
+
+class Found(NamedTuple):
+    """A refused word in a file."""
+
+    path: str
+    line: int
+    words: str
+    text: str
+    instead: str
+
+
+def texts_of(path: Path) -> Iterator[tuple[int, str]]:
+    """The texts of a file that a person reads, with their lines."""
+    source = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        yield from enumerate(_without_code(source).split("\n"), 1)
+        return
+    tree = ast.parse(source)
+    own = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield (
+                node.lineno,
+                "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values),
+            )
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in own | inner:
+            yield node.lineno, node.value
+    if "/cli/" in str(path):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and _is_command(node):
+                yield node.lineno, ast.get_docstring(node) or ""
+
+
+def _without_code(source: str) -> str:
+    """Markdown without its code, line for line."""
+    return _CODE.sub(lambda found: "\n" * found[0].count("\n"), source)
+
+
+def _is_command(node: ast.FunctionDef) -> bool:
+    """Whether typer shows its docstring as help."""
+    arguments = [*node.args.args, *node.args.kwonlyargs]
+    return any("typer." in ast.unparse(a.annotation) or "Option" in ast.unparse(a.annotation)
+               for a in arguments if a.annotation)  # fmt: skip
+
+
+def files() -> list[Path]:
+    """Every file with words that the program or its documents show."""
+    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    for folder, pattern in (
+        ("engine/glyphscope", "*.py"), ("gui/glyphscope_gui", "*.py"), ("docs", "*.md"),
+        ("assets/glyphscope_assets/lessons", "*.md"),
+    ):  # fmt: skip
+        found += sorted((ROOT / folder).rglob(pattern))
+    return [path for path in found if path.name != "style.md"]
+
+
+def refused(path: Path) -> list[Found]:
+    """What docs/style.md refuses in a file."""
+    name = path.relative_to(ROOT).as_posix()
+    return [
+        Found(name, line, match[0], text, instead)
+        for line, text in texts_of(path)
+        if _PROSE.search(text)
+        for pattern, instead in _PATTERNS
+        for match in pattern.finditer(text)
+    ]
+
+
+def left() -> set[str]:
+    """The files that are not done yet."""
+    return set(LEFT.read_text(encoding="utf-8").split())
+
+
+def main() -> None:
+    found = [one for path in files() for one in refused(path)]
+    if "--update" in sys.argv:
+        names = sorted({one.path for one in found})
+        LEFT.write_text("\n".join(names) + "\n", encoding="utf-8")
+    for one in found:
+        print(f"{one.path}:{one.line}: {one.words!r}: {one.instead}\n    {one.text[:160]!r}")
+    print(f"{len(found)} in {len({one.path for one in found})} files")
+
+
+if __name__ == "__main__":
+    main()
